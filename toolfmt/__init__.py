@@ -1,0 +1,67 @@
+"""toolfmt: the chat-template and tool-format toolkit for local language models.
+
+Inspect a model directory, render tools through its template or as prose, find its tool-call format, stream its output.
+Names are handed out when they are first used, so that `import toolfmt` costs nothing and `toolfmt.formats` stands
+alone.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from toolfmt.errors import ToolfmtError
+    from toolfmt.formats import Parser, ToolCallFormat, get, write
+    from toolfmt.inspect.deciding import infer
+    from toolfmt.message import ChunkStream, Message, ToolCall
+    from toolfmt.model import Model, load
+    from toolfmt.parsing import parse
+    from toolfmt.prompt import Prompt
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "ChunkStream": "toolfmt.message",
+    "Message": "toolfmt.message",
+    "Model": "toolfmt.model",
+    "Parser": "toolfmt.formats",
+    "Prompt": "toolfmt.prompt",
+    "ToolCall": "toolfmt.message",
+    "ToolCallFormat": "toolfmt.formats",
+    "ToolfmtError": "toolfmt.errors",
+    "get": "toolfmt.formats",
+    "infer": "toolfmt.inspect.deciding",
+    "load": "toolfmt.model",
+    "parse": "toolfmt.parsing",
+    "write": "toolfmt.formats",
+}
+
+__all__ = [
+    "ChunkStream",
+    "Message",
+    "Model",
+    "Parser",
+    "Prompt",
+    "ToolCall",
+    "ToolCallFormat",
+    "ToolfmtError",
+    "__version__",
+    "get",
+    "infer",
+    "load",
+    "parse",
+    "write",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'toolfmt' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,42 @@
+"""The errors a caller of toolfmt can make it raise.
+
+Everything raised for bad input is a `ToolfmtError`: its text is one clear line that names the file or value and the
+way out, so that the command line can print it as it is. Model output never raises; it becomes events.
+"""
+
+from __future__ import annotations
+
+
+class ToolfmtError(Exception):
+    """Bad input: the message is one line that names what is wrong and what to do."""
+
+
+class UnknownFormat(ToolfmtError, LookupError):
+    """No tool-call format has this name or alias."""
+
+
+class BadTools(ToolfmtError, ValueError):
+    """The tool definitions are not what a tool definition can be."""
+
+
+class CannotWrite(ToolfmtError, ValueError):
+    """A call that the format has no way to carry; the message names the call, the argument and the format."""
+
+
+class BadMessages(ToolfmtError, ValueError):
+    """The messages are not a list of chat messages."""
+
+
+class BadModelDirectory(ToolfmtError):
+    """A model directory, or a file in it, that cannot be read."""
+
+
+class TemplateError(ToolfmtError):
+    """A chat template that does not compile or does not render.
+
+    `line` is the line of the template (1-based) where it happened, or None where that is not known.
+    """
+
+    def __init__(self, message: str, line: int | None = None) -> None:
+        super().__init__(message)
+        self.line = line

@@ -1,0 +1,123 @@
+"""What a parser says: the six events, in the order of the text they stand for.
+
+Parsers make them; everything else only reads them. Offsets count characters of what was fed, from 0. Two neighbouring
+events of one kind say the same as one event with both texts: where a chunk ended carries no meaning, `merge` undoes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+RejectionReason: TypeAlias = Literal[
+    "malformed_syntax", "incomplete_output", "missing_tool_name", "undeclared_tool", "invalid_arguments"
+]
+
+
+@dataclass(slots=True)
+class Content:
+    """Text for the user, verbatim. `start` is its offset in what was fed."""
+
+    text: str
+    start: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"type": "content", "text": self.text}
+
+
+@dataclass(slots=True)
+class Reasoning:
+    """Text of a reasoning block, verbatim and without the markers. `start` is its offset in what was fed."""
+
+    text: str
+    start: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"type": "reasoning", "text": self.text}
+
+
+@dataclass(slots=True)
+class ToolCallStart:
+    """A call has begun: its whole name, and its id where the format writes one."""
+
+    index: int
+    name: str
+    id: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"type": "tool_call_start", "index": self.index, "name": self.name, "id": self.id}
+
+
+@dataclass(slots=True)
+class ToolCallArguments:
+    """A piece of the call's arguments; the pieces of an ended call join to one JSON object."""
+
+    index: int
+    delta: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"type": "tool_call_arguments", "index": self.index, "delta": self.delta}
+
+
+@dataclass(slots=True)
+class ToolCallEnd:
+    """A call is complete. `span` is where it stood, frame included; `tolerated` names what was read generously."""
+
+    index: int
+    span: tuple[int, int]
+    tolerated: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "type": "tool_call_end",
+            "index": self.index,
+            "span": list(self.span),
+            "tolerated": list(self.tolerated),
+        }
+
+
+@dataclass(slots=True)
+class ToolCallRejected:
+    """A call went wrong and must not be executed. `raw` is its text, the input from `span[0]` to `span[1]`.
+
+    It comes in place of the end event; a call that was rejected before its name could be announced has no start.
+    """
+
+    index: int
+    reason: RejectionReason
+    span: tuple[int, int]
+    raw: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "type": "tool_call_rejected",
+            "index": self.index,
+            "reason": self.reason,
+            "span": list(self.span),
+            "raw": self.raw,
+        }
+
+
+Event: TypeAlias = Content | Reasoning | ToolCallStart | ToolCallArguments | ToolCallEnd | ToolCallRejected
+
+
+def merge(events: Iterable[Event]) -> list[Event]:
+    """The same events with neighbours of one kind joined: what a text means, whatever its chunks were."""
+    merged: list[Event] = []
+    for event in events:
+        last = merged[-1] if merged else None
+        if isinstance(event, Content) and isinstance(last, Content) and _continues(event, last):
+            merged[-1] = Content(last.text + event.text, last.start)
+        elif isinstance(event, Reasoning) and isinstance(last, Reasoning) and _continues(event, last):
+            merged[-1] = Reasoning(last.text + event.text, last.start)
+        elif isinstance(event, ToolCallArguments) and isinstance(last, ToolCallArguments) and event.index == last.index:
+            merged[-1] = ToolCallArguments(last.index, last.delta + event.delta)
+        else:
+            merged.append(event)
+    return merged
+
+
+def _continues(event: Content | Reasoning, last: Content | Reasoning) -> bool:
+    """Whether no marker stands between two stretches of text: two reasoning blocks stay two."""
+    return last.start + len(last.text) == event.start

@@ -1,0 +1,113 @@
+"""Tool definitions: the shapes people write, one canonical shape out.
+
+A tool definition is the OpenAI shape `{"type": "function", "function": {"name", "description", "parameters"}}`, or the
+inner object alone. `canonical_tools` checks definitions and puts their keys into one order, so that the same tools give
+the same prompt however they were written; the parser and the writer read names and schemas through the same door.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from toolfmt.errors import BadTools
+
+# Key orders as tool definitions are usually printed (OpenAI function calling guide, JSON Schema core vocabulary).
+_TOOL_KEYS = ("type", "function")
+_FUNCTION_KEYS = ("name", "description", "parameters", "return", "strict")
+_SCHEMA_KEYS = ("type", "title", "description", "enum", "const", "default", "properties", "required", "items")
+_SCHEMA_MAPS = ("properties", "$defs", "definitions", "patternProperties")
+_SCHEMA_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
+_SCHEMAS = ("items", "additionalProperties", "not")
+_DEEPEST = 64
+
+
+def canonical_tools(tools: object) -> list[dict[str, Any]]:
+    """Tool definitions checked and in canonical form.
+
+    Takes a list of definitions in either shape. Returns new dictionaries in the OpenAI shape: known keys in a fixed
+    order, other keys sorted after them, parameters with the required ones first (as `required` lists them), then by
+    name. Raises `BadTools` naming the position and what is wrong with it.
+    """
+    if isinstance(tools, (str, bytes, Mapping)) or not isinstance(tools, Iterable):
+        raise BadTools(f"tools must be a list of tool definitions, not {kind_of(tools)}")
+    canonical: list[dict[str, Any]] = []
+    for position, tool in enumerate(tools):
+        function = _function(tool, position)
+        name = function["name"]
+        if any(name == other["function"]["name"] for other in canonical):
+            raise BadTools(f"tools[{position}]: a second tool is called {name!r}; tool names must differ")
+        ordered = _ordered(function, _FUNCTION_KEYS)
+        if "parameters" in ordered:
+            ordered["parameters"] = _canonical_schema(ordered["parameters"], position, 0)
+        outer = {key: value for key, value in tool.items() if key not in _TOOL_KEYS} if "function" in tool else {}
+        canonical.append({"type": "function", "function": ordered} | _ordered(outer, ()))
+    return canonical
+
+
+def tool_schemas(tools: object) -> dict[str, dict[str, Any]]:
+    """The schema of the parameters of each tool, by tool name, `{}` where a tool declares none; raises `BadTools`."""
+    schemas: dict[str, dict[str, Any]] = {}
+    for tool in canonical_tools(tools):
+        schemas[tool["function"]["name"]] = tool["function"].get("parameters") or {}
+    return schemas
+
+
+def _function(tool: object, position: int) -> dict[str, Any]:
+    if not isinstance(tool, Mapping):
+        raise BadTools(f"tools[{position}]: a tool definition is an object, not {kind_of(tool)}")
+    function = tool.get("function", tool)
+    if not isinstance(function, Mapping):
+        raise BadTools(f'tools[{position}]: "function" must be an object, not {kind_of(function)}')
+    inner = dict(function)
+    if function is tool and inner.get("type") == "function":
+        del inner["type"]
+    name = inner.get("name")
+    if not isinstance(name, str) or not name:
+        raise BadTools(f'tools[{position}]: the tool has no "name"; a name is a string that is not empty')
+    for key, kinds, wanted in (("description", str, "a string"), ("parameters", Mapping, "a JSON Schema object")):
+        value = inner.get(key)
+        if value is not None and not isinstance(value, kinds):
+            raise BadTools(f'tools[{position}] ({name}): "{key}" must be {wanted}, not {kind_of(value)}')
+        if value is None:
+            inner.pop(key, None)
+    return inner
+
+
+def _canonical_schema(schema: Any, position: int, depth: int) -> Any:
+    if depth > _DEEPEST:
+        raise BadTools(f"tools[{position}]: the parameters are nested more than {_DEEPEST} deep")
+    if not isinstance(schema, Mapping):
+        return schema
+    ordered = _ordered(schema, _SCHEMA_KEYS)
+    for key, value in ordered.items():
+        if key in _SCHEMA_MAPS and isinstance(value, Mapping):
+            first = schema.get("required") if key == "properties" else None
+            names = _ordered(
+                value, tuple(n for n in first if isinstance(n, str)) if isinstance(first, Sequence) else ()
+            )
+            ordered[key] = {name: _canonical_schema(part, position, depth + 1) for name, part in names.items()}
+        elif key in _SCHEMA_LISTS and isinstance(value, list):
+            ordered[key] = [_canonical_schema(part, position, depth + 1) for part in value]
+        elif key in _SCHEMAS:
+            ordered[key] = _canonical_schema(value, position, depth + 1)
+    return ordered
+
+
+def _ordered(mapping: Mapping[Any, Any], first: Sequence[str]) -> dict[str, Any]:
+    """The mapping with the keys of `first` in that order, then the others sorted."""
+    keys = [key for key in first if key in mapping]
+    return {str(key): mapping[key] for key in [*keys, *sorted(set(mapping) - set(keys), key=str)]}
+
+
+def kind_of(value: object) -> str:
+    """What a JSON value is, in words for an error message."""
+    names = {
+        dict: "an object",
+        list: "a list",
+        str: "a string",
+        bool: "true or false",
+        int: "a number",
+        float: "a number",
+    }
+    return "null" if value is None else names.get(type(value), f"a {type(value).__name__}")
