@@ -1,0 +1,247 @@
+"""The laws of the design over every format, with hypothesis."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from laws import check_arguments, check_shape, check_tiling, cut, events_of
+
+import toolfmt
+from toolfmt.errors import CannotWrite
+from toolfmt.events import Content, ToolCallArguments, ToolCallEnd, ToolCallStart, merge
+from toolfmt.formats import FORMATS, Parser, ToolCallFormat, get, write
+
+COMMON = [
+    " ", "\n", "\n\n", "\r\n", "\t", "a", "Hello, world", "{", "}", "[", "]", "(", ")", '"', "'", "\\", "\\n",
+    "\\u00e9", ",", ":", "=", "<", ">", "/", "|", "```", "```json", "null", "None", "True", "1", "-0.5", "é", "格",
+    "\x00", "\ud800", '{"name": "f", "arguments": {', '"name"', '"arguments"', '"f"', "f(", "f", "call:f{",
+    "<think>", "</think>", "NaN",
+]  # fmt: skip
+TOOLS: list[Any] = [
+    {
+        "type": "function",
+        "function": {
+            "name": "f",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "s": {"type": "string"},
+                    "n": {"type": "integer"},
+                    "b": {"type": "boolean"},
+                    "o": {"type": "object"},
+                    "l": {"type": "array"},
+                    "u": {"type": ["string", "null"]},
+                    "v": {"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "object"}]},
+                },
+            },
+        },
+    },
+    {"type": "function", "function": {"name": "now"}},
+]
+NAMES = [format.name for format in FORMATS]
+OPTIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        "tools": st.sampled_from([TOOLS, []]),
+        "strict": st.booleans(),
+        "prefix": st.sampled_from(["<think>\n", "<|im_start|>assistant\n"]),
+    },
+)
+MORE = settings(suppress_health_check=list(HealthCheck), deadline=None, max_examples=settings().max_examples)
+
+
+def markers(format: ToolCallFormat) -> list[str]:
+    """Every literal that stands in a written call, and the reasoning markers."""
+    text = write(format, [("f", {"s": "x", "n": 1}), ("f", {})])
+    found = re.findall(r"<[^<>\n]*>|[\w:]+[({]|[)}\]]+|\w+=", text)
+    return sorted({*found, *format.openers, *format.closers, *(m for pair in format.reasoning for m in pair)})
+
+
+SOUP = {
+    format.name: st.lists(st.sampled_from([*COMMON, *markers(format), *markers(format)]), max_size=24).map("".join)
+    for format in FORMATS
+}
+STRINGS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.lists(
+    st.sampled_from([*COMMON[:-8], *(m for format in FORMATS for m in markers(format))]), max_size=5
+).map("".join).filter(lambda text: "\ud800" not in text)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | STRINGS,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.from_regex(r"[a-z]{1,5}", fullmatch=True), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+ARGUMENTS = st.dictionaries(st.from_regex(r"[a-z_]{1,8}", fullmatch=True), VALUES, max_size=4)
+CALLS = st.lists(st.tuples(st.sampled_from(["f", "get_weather", "a.b-c"]), ARGUMENTS), min_size=1, max_size=3)
+
+
+@st.composite
+def mutated(draw: st.DrawFn, format: str) -> str:
+    """A text with valid calls in it, damaged in a few places."""
+    try:
+        text = write(format, draw(CALLS))
+    except CannotWrite:
+        text = write(format, [("f", {"s": "x"})])
+    text = (
+        draw(st.sampled_from(["", "Let me see. ", "<think>hm</think>\n"]))
+        + text
+        + draw(st.sampled_from(["", "\nDone."]))
+    )
+    for _ in range(draw(st.integers(0, 3))):
+        at = draw(st.integers(0, len(text)))
+        length = draw(st.integers(0, 6))
+        piece = draw(st.sampled_from(["", *COMMON, *markers(get(format))]))
+        text = text[:at] + piece + text[at + length :]
+    return text
+
+
+def texts(format: str) -> st.SearchStrategy[str]:
+    return SOUP[format] | mutated(format)
+
+
+@pytest.mark.parametrize("format", NAMES)
+@MORE
+@given(data=st.data(), options=OPTIONS, places=st.lists(st.integers(0, 400), max_size=8))
+def test_laws_of_any_text(format: str, data: st.DataObject, options: dict[str, Any], places: list[int]) -> None:
+    """Laws 1 to 5 and 11: chunks do not matter, nothing raises, nothing is lost, calls are well-formed."""
+    text = data.draw(texts(format))
+    whole = events_of(format, [text], **options)
+    assert events_of(format, list(text), **options) == whole
+    assert events_of(format, cut(text, places), **options) == whole
+    check_shape(whole)
+    check_arguments(whole)
+    check_tiling(text, whole, [marker for pair in get(format).reasoning for marker in pair])
+    message = toolfmt.parse(text, format, **options)
+    assert len(message.tool_calls) == sum(isinstance(event, ToolCallEnd) for event in whole)
+
+
+@pytest.mark.parametrize("format", NAMES)
+@MORE
+@given(calls=CALLS, typed=st.booleans(), places=st.lists(st.integers(0, 400), max_size=6))
+def test_reading_undoes_writing(format: str, calls: list[Any], typed: bool, places: list[int]) -> None:
+    """Law 7, in pieces, strictly: a call that is written is read back; one that cannot be carried is refused by
+    name."""
+    tools = TOOLS if typed else None
+    if typed:
+        calls = [("f", arguments) for _, arguments in calls]
+    try:
+        text = write(format, calls, tools)
+    except CannotWrite as refused:
+        assert format in str(refused) and "\n" not in str(refused)
+        return
+    assert calls_of(events_of(format, cut(text, places), tools=tools, strict=True)) == canonical(calls)
+
+
+@pytest.mark.parametrize("format", NAMES)
+@MORE
+@given(value=VALUES)
+def test_plain_values_are_never_refused(format: str, value: Any) -> None:
+    """Law 7: a format refuses only what holds a marker of its own."""
+    literals = [literal for literal in markers(get(format)) if len(literal) > 3]
+    assume(not any(literal in json.dumps(value, ensure_ascii=False) for literal in literals))
+    write(format, [("f", {"k": value})])
+
+
+@pytest.mark.parametrize("format", NAMES)
+@MORE
+@given(calls=CALLS, before=st.text("abc .,!\n", max_size=20), after=st.text("abc .,!\n", max_size=20))
+def test_calls_in_prose(format: str, calls: list[Any], before: str, after: str) -> None:
+    """Calls between prose are read, and the prose stays as it is."""
+    try:
+        text = write(format, calls)
+    except CannotWrite:
+        return
+    events = events_of(format, [before, text, after])
+    assert calls_of(events) == canonical(calls)
+    content = [event.text for event in events if isinstance(event, Content)]
+    assert content == [part for part in (before, after) if part.strip(" \n")]
+
+
+@pytest.mark.parametrize("format", NAMES)
+@MORE
+@given(text=st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40))
+def test_strings_stream(format: str, text: str) -> None:
+    """Law 6: a string value leaves while it is still being written."""
+    text = "a" + text.replace("<", "").replace("\\", "") + "z" * 8
+    written = write(format, [("f", {"s": text})], TOOLS)
+    parser = Parser(format, tools=TOOLS)
+    begin = written.index("zzzzzzzz")
+    parser.feed(written[:begin])
+    said = "".join(e.delta for e in parser.feed("zzzz") if isinstance(e, ToolCallArguments))
+    assert said.endswith("zzz")
+
+
+@pytest.mark.parametrize("format", NAMES)
+@MORE
+@given(data=st.data())
+def test_content_is_prompt(format: str, data: st.DataObject) -> None:
+    """Law 6: text waits only while it can still become a marker; a letter behind it frees it."""
+    text = data.draw(st.text("abc .,", min_size=1).map(lambda prose: "x" + prose))
+    parser = Parser(format)
+    assert merge(parser.feed(text)) == [Content(text, 0)]
+
+
+@pytest.mark.parametrize("format", NAMES)
+def test_cost_is_linear(format: str) -> None:
+    """Law 9: the characters looked at, counted, stay a multiple of the characters fed: at most a marker's length
+    each."""
+    most = 4 + max(map(len, markers(get(format))))
+    code = "for i in range(10):\n    print(\"{i}\", [1, 2], '<a>')\n"
+    value = write(format, [("f", {"s": code * 100})], TOOLS)
+    cases = [value, "some prose. " * 400, get(format).openers[0] + "x" * 5000, value[: len(value) // 2] + " <" * 2000]
+    cases += ["<think>" + get(format).openers[0] * 500, get(format).openers[0] * 1000, "{" * 3000, "\n{" * 2000]
+    cases += [value + " " * 4000, "<think>" + value * 3, '{"name": "' * 500]
+    for text in cases:
+        for size in (1, 4, len(text)):
+            parser = Parser(format, tools=TOOLS)
+            for at in range(0, len(text), size):
+                parser.feed(text[at : at + size])
+            parser.finish()
+            assert parser.looked <= most * len(text), (text[:60], size)
+
+
+@pytest.mark.parametrize("format", NAMES)
+@pytest.mark.parametrize("opening", ["[", "{", '{"a":', "-", "x", "\n", "<", "\\", '"'])
+def test_absurd_lengths_end_in_events(format: str, opening: str) -> None:
+    """Law 2: depth, signs and endless names end in events."""
+    written = write(format, [("f", {"s": "x"})])
+    for text in (written.replace("x", opening * 30_000), get(format).openers[0] + opening * 30_000, opening * 30_000):
+        check_shape(events_of(format, [text], tools=TOOLS))
+
+
+@pytest.mark.parametrize("format", NAMES)
+def test_mentioning_a_marker_is_prose(format: str) -> None:
+    """Law 10: a marker in prose neither makes a call nor swallows the rest."""
+    for marker in [*get(format).openers, *get(format).closers]:
+        for text in (
+            f"The marker {marker} opens a call.",
+            f"Use `{marker}` for it; then go on.",
+            f"It is {marker}, right?",
+        ):
+            assert events_of(format, [text]) == [Content(text, 0)]
+
+
+def test_feed_after_finish_is_misuse() -> None:
+    parser = Parser("json")
+    assert parser.finish() == [] == parser.finish()
+    with pytest.raises(RuntimeError, match="after finish"):
+        parser.feed("x")
+
+
+def calls_of(events: list[Any]) -> list[tuple[str, str]]:
+    calls: list[list[str]] = []
+    for event in events:
+        if isinstance(event, ToolCallStart):
+            calls.append([event.name, ""])
+        elif isinstance(event, ToolCallArguments):
+            calls[-1][1] += event.delta
+    return [(name, json.dumps(json.loads(arguments), sort_keys=True)) for name, arguments in calls]
+
+
+def canonical(calls: list[tuple[str, Any]]) -> list[tuple[str, str]]:
+    return [(name, json.dumps(arguments, sort_keys=True)) for name, arguments in calls]

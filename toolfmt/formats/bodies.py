@@ -1,0 +1,198 @@
+"""The stretches of text that stream: content, raw values, and the inside of strings in each notation.
+
+Each is a `Body` of the scanner: `whole` is the fast path for a chunk that lies wholly inside, `read` goes on to the end
+or to where it cannot be sure yet. The bodies of arguments answer in JSON: what they return is the inside of a JSON
+string.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from json.encoder import encode_basestring
+
+from toolfmt.formats.scan import Stops
+
+
+def escaped(text: str) -> str:
+    """The text as it stands inside a JSON string."""
+    return encode_basestring(text)[1:-1]
+
+
+class Plain:
+    """Text up to the first of some literals, as it is; `stop` tells which literal ended it."""
+
+    __slots__ = ("stop", "stops")
+
+    def __init__(self, stops: Stops) -> None:
+        self.stops = stops
+        self.stop = ""
+
+    def whole(self, text: str) -> str | None:
+        return text if self.stops.absent(text) else None
+
+    def read(self, text: str, at: int, closed: bool) -> tuple[str, int, bool]:
+        found = self.stops.search(text, at, closed)
+        if found is None:
+            return text[at:], len(text), False
+        end, self.stop = found
+        return text[at:end], end + len(self.stop), bool(self.stop)
+
+
+class Raw(Plain):
+    """As `Plain`, said as the inside of a JSON string."""
+
+    __slots__ = ()
+
+    def whole(self, text: str) -> str | None:
+        return escaped(text) if self.stops.absent(text) else None
+
+    def read(self, text: str, at: int, closed: bool) -> tuple[str, int, bool]:
+        said, at, ended = super().read(text, at, closed)
+        return escaped(said), at, ended
+
+
+_AFTER_STRING = re.compile(r"[ \t\r\n]{0,64}(?:[,)\]}:]|\Z)")
+
+
+def _may_end(text: str, at: int, closed: bool) -> bool | None:
+    """Whether a string may end before `at`, by what follows there; None where that has not arrived yet."""
+    after = _AFTER_STRING.match(text, at)
+    if after is not None and after.end() == len(text) and not after.group().strip() and not closed:
+        return None
+    return after is not None
+
+
+class Marked(Raw):
+    """The inside of a string up to a marker that also opened it: a marker counts only where a string may end."""
+
+    __slots__ = ()
+
+    def read(self, text: str, at: int, closed: bool) -> tuple[str, int, bool]:
+        said: list[str] = []
+        while True:
+            piece, end, ended = super().read(text, at, closed)
+            said.append(piece)
+            if not ended:
+                return "".join(said), end, False
+            may_end = _may_end(text, end, closed)
+            if may_end is None:
+                return "".join(said), end - len(self.stop), False
+            if may_end:
+                return "".join(said), end, True
+            said.append(escaped(self.stop))
+            at = end
+
+
+_JSON_PLAIN = re.compile(r'[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*')
+_JSON_PARTIAL = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
+
+
+class JsonString:
+    """The inside of a JSON string after its opening quote, passed on as it is; what JSON forbids is escaped and
+    noted."""
+
+    __slots__ = ("_tolerate",)
+
+    def __init__(self, tolerate: Callable[[str], object]) -> None:
+        self._tolerate = tolerate
+
+    def whole(self, text: str) -> str | None:
+        found = _JSON_PLAIN.match(text)
+        return text if found is not None and found.end() == len(text) else None
+
+    def read(self, text: str, at: int, closed: bool) -> tuple[str, int, bool]:
+        said: list[str] = []
+        while True:
+            found = _JSON_PLAIN.match(text, at)
+            assert found is not None
+            said.append(found.group())
+            at = found.end()
+            if at == len(text) or (text[at] == "\\" and not closed and _JSON_PARTIAL.match(text, at)):
+                return "".join(said), at, False
+            if text[at] == '"':
+                return "".join(said), at + 1, True
+            if text[at] == "\\":
+                self._tolerate("invalid_escape")
+                quote = text[at + 1 : at + 2] == "'"
+                said.append("'" if quote else "\\\\")
+                at += 2 if quote else 1
+            else:
+                self._tolerate("raw_newline")
+                said.append(escaped(text[at]))
+                at += 1
+
+
+_CODE_SIMPLE = {quote: re.compile(rf"(?:[^{quote}\\\x00-\x1f]|\\[\\'\"nrtbf])*") for quote in "'\""}
+_CODE_REWRITE = re.compile(r"\\.|\"")
+_CODE_ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-7]{1,3}|\r\n|[^xuU0-7])", re.DOTALL)
+_CODE_PARTIAL = re.compile(r"\\(?:x[0-9a-fA-F]?|u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7}|[0-7]{1,2}|\r)?\Z")
+_CODE_NAMED = {"a": "\a", "v": "\v", "\n": "", "\r": "", "\r\n": ""}
+
+
+def _code_simple(found: re.Match[str]) -> str:
+    token = found.group()
+    return "'" if token == "\\'" else token if len(token) == 2 else '\\"'
+
+
+class CodeString:
+    """The inside of a string in the notation of Python source, after its opening quote, rewritten to JSON.
+
+    A quote ends the string only where what follows can follow a string; any other is a quote the writer forgot to
+    escape (the LFM2.5 template writes values between single quotes and escapes nothing) and is noted.
+    """
+
+    __slots__ = ("_quote", "_simple", "_tolerate")
+
+    def __init__(self, quote: str, tolerate: Callable[[str], object]) -> None:
+        self._quote = quote
+        self._simple = _CODE_SIMPLE[quote]
+        self._tolerate = tolerate
+
+    def whole(self, text: str) -> str | None:
+        found = self._simple.match(text)
+        if found is None or found.end() != len(text):
+            return None
+        return self._rewritten(text)
+
+    def read(self, text: str, at: int, closed: bool) -> tuple[str, int, bool]:
+        said: list[str] = []
+        while True:
+            found = self._simple.match(text, at)
+            assert found is not None
+            said.append(self._rewritten(found.group()))
+            at = found.end()
+            if at == len(text) or (text[at] == "\\" and not closed and _CODE_PARTIAL.match(text, at)):
+                return "".join(said), at, False
+            if text[at] == "\\":
+                escape = _CODE_ESCAPE.match(text, at)
+                said.append("\\\\" if escape is None else self._unescaped(escape.group()[1:]))
+                at = at + 1 if escape is None else escape.end()
+            elif text[at] == self._quote:
+                may_end = _may_end(text, at + 1, closed)
+                if may_end is None:
+                    return "".join(said), at, False
+                if may_end:
+                    return "".join(said), at + 1, True
+                self._tolerate("unescaped_quote")
+                said.append(escaped(self._quote))
+                at += 1
+            else:
+                self._tolerate("raw_newline")
+                said.append(escaped(text[at]))
+                at += 1
+
+    @staticmethod
+    def _rewritten(text: str) -> str:
+        return _CODE_REWRITE.sub(_code_simple, text) if "\\" in text or '"' in text else text
+
+    @staticmethod
+    def _unescaped(escape: str) -> str:
+        if escape[0] in "xU":
+            code = int(escape[1:], 16)
+            return escaped(chr(code)) if code < 0x110000 else escaped("\\" + escape)
+        if escape[0] == "u":
+            return "\\" + escape
+        if escape[0] in "01234567":
+            return escaped(chr(int(escape, 8)))
+        return escaped(_CODE_NAMED.get(escape, "\\" + escape))

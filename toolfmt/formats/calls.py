@@ -1,0 +1,165 @@
+"""What an engine says while it reads: a call begins, is named, gets its arguments, ends, or goes wrong.
+
+The driver makes one `Calls` per parser and hands it to every reading. It owns the indexes, the spans, the tolerances
+and the tool definitions; an engine knows neither where it stands in the answer nor which tools were declared. A call's
+end is told once its frame has been read too, so that the spans tile the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from toolfmt.events import Event, RejectionReason, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
+from toolfmt.formats.scan import Body, Incomplete, Malformed, Reading, Scan, Take
+from toolfmt.formats.typed import Types, parameter_names, parameter_types
+
+
+class Committed(Exception):
+    """A rehearsal has seen enough: what stands here is a call."""
+
+
+class Calls:
+    """The calls of one answer, in the order in which they appear."""
+
+    def __init__(self, scan: Scan, schemas: Mapping[str, Mapping[str, Any]] | None, strict: bool) -> None:
+        self.events: list[Event] = []
+        self.committed = False
+        self._scan = scan
+        self._schemas = schemas
+        self._strict = strict
+        self._index = -1
+        self._begin = 0
+        self._open = False
+        self._name = ""
+        self._announced = False
+        self._complete = False
+        self._reason: RejectionReason | None = None
+        self._tolerated: dict[str, None] = {}
+        self._fragments: list[str] = []
+
+    # --- for engines
+
+    def begin(self) -> None:
+        """Another call of the same frame begins here; the one before it is told as ended."""
+        self.begin_at(self._scan.position)
+
+    def commit(self) -> None:
+        """From here on this is a call: what goes wrong is rejected, no longer content."""
+        self.committed = True
+
+    def start(self, name: str, id: str | None = None) -> None:
+        """The call's name is known, whole."""
+        self.commit()
+        self._name = name
+        if not name:
+            self.refuse("missing_tool_name")
+        elif self._schemas is not None and name not in self._schemas:
+            self.refuse("undeclared_tool")
+        elif self._reason is None:
+            self._announced = True
+            self.events.append(ToolCallStart(self._index, name, id))
+
+    def arguments(self, fragment: str) -> None:
+        """More of the arguments' JSON text."""
+        if self._announced and self._reason is None:
+            self._fragments.append(fragment)
+
+    def end(self) -> None:
+        """The call is complete; its frame may still follow."""
+        self._complete = True
+
+    def tolerate(self, name: str) -> None:
+        """Something was read generously; strict reading goes on to the call's end and rejects it."""
+        if self._strict:
+            self.refuse("malformed_syntax")
+        self._tolerated[name] = None
+
+    def refuse(self, reason: RejectionReason) -> None:
+        """The call will be rejected, for the first reason given, but goes on to where it ends."""
+        if self._reason is None:
+            self.flush()
+            self._reason = reason
+
+    def stream(self, body: Body) -> Reading[None]:
+        """Pass a stretch of the arguments on while it arrives."""
+        if not (yield from self._scan.stream(body, self.arguments, self._take(body))):
+            raise Incomplete
+
+    def types(self, parameter: str) -> Types:
+        """The JSON Schema types the tool declares for a parameter; None where it declares none."""
+        return None if self._schemas is None else parameter_types(self._schemas.get(self._name, {}), parameter)
+
+    def positional(self, position: int) -> str:
+        """The name of the parameter at a position, in the canonical order of the tool's parameters."""
+        names = [] if self._schemas is None else parameter_names(self._schemas.get(self._name, {}))
+        if position >= len(names):
+            raise Malformed("invalid_arguments")
+        return names[position]
+
+    # --- for the driver
+
+    def begin_at(self, position: int) -> None:
+        self._finish(position)
+        self._index += 1
+        self._begin = position
+        self._open = True
+        self._announced = self._complete = False
+        self._reason = None
+        self._tolerated = {}
+        self._name = ""
+
+    def forget(self) -> None:
+        """What began was no call at all."""
+        self._index -= 1
+        self._open = False
+        self.committed = False
+
+    def close(self) -> None:
+        """The frame has been read; what is not complete by now never will be."""
+        if self._open and not self._complete:
+            self.refuse("malformed_syntax")
+        self._finish(self._scan.position)
+        self.committed = False
+
+    def reject(self, reason: RejectionReason) -> None:
+        """The open call ends here, rejected."""
+        self._complete = False
+        self.refuse(reason)
+        self.close()
+
+    def flush(self) -> None:
+        """Say the arguments gathered since the last event as one."""
+        if self._fragments:
+            self.events.append(ToolCallArguments(self._index, "".join(self._fragments)))
+            self._fragments = []
+
+    def _finish(self, position: int) -> None:
+        if not self._open:
+            return
+        self.flush()
+        self._open = False
+        span = (max(self._begin, 0), max(position, 0))
+        if self._reason is None:
+            self.events.append(ToolCallEnd(self._index, span, tuple(self._tolerated)))
+        else:
+            raw = self._scan.kept_between(*span)
+            self.events.append(ToolCallRejected(self._index, self._reason, span, raw))
+
+    def _take(self, body: Body) -> Take:
+        index, whole = self._index, body.whole
+        if not self._announced or self._reason is not None:
+            return lambda text: None if whole(text) is None else []
+
+        def take(text: str) -> list[Event] | None:
+            said = whole(text)
+            return None if said is None else [ToolCallArguments(index, said)]
+
+        return take
+
+
+class Rehearsal(Calls):
+    """A reading that only asks whether a call stands here: it says nothing and stops where a call would commit."""
+
+    def commit(self) -> None:
+        raise Committed

@@ -1,0 +1,81 @@
+"""What a tool-call format is: one value that knows everything about itself.
+
+Everything else (the registry's table, inference, the laws, fuzzing, benchmarks) follows from the record; nothing else
+names a format. How calls are read and written is the engine's; a format only gives it its markers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
+
+from toolfmt.formats.calls import Calls
+from toolfmt.formats.scan import Reading, Scan
+from toolfmt.formats.typed import Types
+
+Call: TypeAlias = tuple[str, Mapping[str, Any]]
+"""A call to write: the tool's name and its arguments."""
+TypesOf: TypeAlias = Callable[[str, str], Types]
+"""The types the tools' schemas allow, by tool name and parameter name."""
+
+THINK = ("<think>", "</think>")
+
+
+class Engine(Protocol):
+    """A way of writing calls; its markers are parameters, its behaviour is not."""
+
+    @property
+    def openers(self) -> tuple[str, ...]:
+        """What opens a frame, anywhere in the answer."""
+
+    @property
+    def bare(self) -> tuple[str, ...]:
+        """What a call without its frame begins with, at the start of the answer or of a line."""
+
+    @property
+    def closers(self) -> tuple[str, ...]:
+        """What ends a frame: a call that went wrong is rejected up to there."""
+
+    def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
+        """The calls of one frame, from after its opener to after its closer. `opener` is empty for a call without a
+        frame, which then stands unread in front."""
+
+    def write(self, calls: Sequence[Call], types: TypesOf) -> str:
+        """The calls as the family's templates render them."""
+
+
+@dataclass(frozen=True)
+class ToolCallFormat:
+    """A tool-call format: how it is called, who emits it, how it is recognised, read, written and explained."""
+
+    name: str
+    engine: Engine
+    page: str
+    """What a person should know about the format; the docstring of its module."""
+    instructions: str
+    """How to tell a model in prose to write a call; the example is added by the format's own writer."""
+    source: tuple[str, ...]
+    """Where the wire format is documented: model cards, upstream templates, specifications."""
+    aliases: tuple[str, ...] = ()
+    families: tuple[str, ...] = ()
+    model_types: tuple[str, ...] = ()
+    """Values of `model_type` in config.json that speak this format when nothing better is known."""
+    signatures: tuple[str, ...] = ()
+    """Regular expressions; each alone recognises the format in the source of a chat template."""
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
+    """What other runtimes call the parser for it."""
+    reasoning: tuple[tuple[str, str], ...] = (THINK,)
+    """Opener and closer of the reasoning blocks that occur in the same answers."""
+
+    @property
+    def openers(self) -> tuple[str, ...]:
+        return self.engine.openers
+
+    @property
+    def bare(self) -> tuple[str, ...]:
+        return self.engine.bare
+
+    @property
+    def closers(self) -> tuple[str, ...]:
+        return self.engine.closers

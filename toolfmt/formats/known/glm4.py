@@ -1,0 +1,39 @@
+"""The name, then keys and values each between tags of their own.
+
+    <tool_call>get_weather
+    <arg_key>city</arg_key>
+    <arg_value>Paris</arg_value>
+    </tool_call>
+
+GLM-4.5 and 4.6 write the newlines, GLM-4.7 and 5 do not; both are read. Values are raw: only the tool's schema tells a
+string `3` from a number. A call without arguments is the name between the tags.
+"""
+
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.tagged import Tagged
+
+FORMAT = ToolCallFormat(
+    name="glm4",
+    engine=Tagged(
+        opener="<tool_call>",
+        closer="</tool_call>",
+        key_opener="<arg_key>",
+        key_closer="</arg_key>",
+        value_opener="<arg_value>",
+        value_closer="</arg_value>",
+    ),
+    page=__doc__ or "",
+    instructions=(
+        "To call a tool, write its name after <tool_call>, then each argument's key between <arg_key> and </arg_key> "
+        "and its value between <arg_value> and </arg_value>, then </tool_call>. Write strings as they are, other "
+        "values as JSON."
+    ),
+    source=("chat templates of zai-org/GLM-4.5, GLM-4.6, GLM-4.7-Flash, GLM-5.2",),
+    aliases=("glm45", "glm46", "glm47", "glm5", "ling3", "poolside_v1", "spark25", "laguna"),
+    families=("GLM 4.5/4.6/4.7/5", "Ling 3", "Laguna", "Spark 2.5"),
+    model_types=(
+        "glm4_moe", "glm4_moe_lite", "glm4v_moe", "glm46v", "glm_moe_dsa", "glm5", "bailing_moe_v3", "laguna",
+    ),
+    signatures=(r"<arg_key>",),
+    elsewhere={"vLLM": "glm45", "SGLang": "glm45", "mlx-lm": "glm47", "mlx-swift-lm": "glm4", "llama.cpp": "auto"},
+)  # fmt: skip

@@ -1,0 +1,40 @@
+"""One JSON object per call, between `<tool_call>` and `</tool_call>`.
+
+    <tool_call>
+    {"name": "get_weather", "arguments": {"city": "Paris"}}
+    </tool_call>
+
+The commonest format: Hermes 2 and 3 taught it, Qwen 2.5 and Qwen 3 made it the field's. Several calls are several
+frames. The newlines are optional, and an object without its frame is read where an answer or a line begins with it.
+"""
+
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.json_object import JsonObject
+
+FORMAT = ToolCallFormat(
+    name="json",
+    engine=JsonObject(opener="<tool_call>", closer="</tool_call>", bare=("{",)),
+    page=__doc__ or "",
+    instructions=(
+        "To call a tool, answer with a JSON object that holds the tool's name and its arguments, between <tool_call> "
+        "and </tool_call> tags. Write one such block for each call."
+    ),
+    source=(
+        "chat templates of NousResearch/Hermes-2-Pro-Llama-3-8B (tool_use), Qwen/Qwen2.5-7B-Instruct, Qwen/Qwen3-0.6B",
+        "NousResearch/Hermes-Function-Calling, README",
+    ),
+    aliases=("json_tools", "hermes", "qwen", "qwen25", "qwen3", "qwen3_json"),
+    families=("Hermes 2/3", "Qwen 2.5", "Qwen 3", "QwQ", "Granite 4", "MiMo-VL", "Bielik", "Reka Edge"),
+    model_types=(
+        "qwen2", "qwen2_moe", "qwen2_vl", "qwen2_5_vl", "qwen3", "qwen3_moe", "qwen3_vl", "qwen3_vl_moe",
+        "granitemoehybrid",
+    ),
+    signatures=(
+        r"<tool_call>(?:\\n|\s|')*\{",
+        r"<tool_call></tool_call>",
+        r"<tool_call>\{\{\s*tool_call\.name",
+    ),
+    elsewhere={
+        "vLLM": "hermes", "SGLang": "qwen25", "mlx-lm": "json_tools", "mlx-swift-lm": "json", "llama.cpp": "auto",
+    },
+)  # fmt: skip

@@ -1,0 +1,58 @@
+"""Calls written as Python, in a list, between `<|tool_call_start|>` and `<|tool_call_end|>`.
+
+    <|tool_call_start|>[get_weather(city='Paris', days=3), now()]<|tool_call_end|>
+
+Strings stand in single or double quotes, words are Python's or JSON's. The list's brackets may be missing, and some
+models write a JSON list of calls instead. The LFM2.5 template quotes with `'` and escapes nothing; a quote inside such
+a value is read as part of it where what follows shows that it cannot be the end.
+"""
+
+import json
+from typing import Any
+
+from toolfmt.formats.call_expression import CallExpression
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.values import CODE_CALL
+
+
+def _quoted(text: str) -> str:
+    body = json.dumps(text, ensure_ascii=False)[1:-1].replace('\\"', '"').replace("'", "\\'")
+    return f"'{body}'"
+
+
+def _listed(value: Any) -> str:
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_listed, value)) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_quoted(key)}: {_listed(inner)}" for key, inner in value.items()) + "}"
+    return repr(value)
+
+
+def _written(value: Any) -> str:
+    """A value as the LFM2.5 templates write it: an object as JSON, everything else as Python."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else _listed(value)
+
+
+FORMAT = ToolCallFormat(
+    name="lfm2",
+    engine=CallExpression(
+        opener="<|tool_call_start|>",
+        closer="<|tool_call_end|>",
+        notation=CODE_CALL,
+        written=_written,
+        enclosing=("[", "]"),
+    ),
+    page=__doc__ or "",
+    instructions=(
+        "To call tools, answer with a list of Python function calls, arguments given by name, between "
+        "<|tool_call_start|> and <|tool_call_end|>."
+    ),
+    source=("model card of LiquidAI/LFM2-1.2B, section Tool use", "chat template of LiquidAI/LFM2.5-8B-A1B"),
+    aliases=("pythonic_lfm2", "lfm2_pythonic", "lfm2.5"),
+    families=("LFM2", "LFM2.5", "LFM2-VL"),
+    model_types=("lfm2", "lfm2_moe", "lfm2_vl", "lfm2-vl"),
+    signatures=(r"<\|tool_list_start\|>", r"<\|tool_call_start\|>\["),
+    elsewhere={"vLLM": "lfm2", "SGLang": "lfm2", "mlx-lm": "pythonic", "mlx-swift-lm": "lfm2", "llama.cpp": "auto"},
+)

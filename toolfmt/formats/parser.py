@@ -1,0 +1,263 @@
+"""The driver: one answer of a model, fed in pieces, told as events.
+
+It owns what formats must not disagree on: content before, between and after calls, held-back partial openers, reasoning
+blocks, rejection and where reading goes on after it, the end of input. A format's engine reads one frame at a time and
+knows nothing of all that. `feed` and `finish` never raise on what a model wrote; `feed` after `finish` is misuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.events import Content, Event, Reasoning
+from toolfmt.formats.bodies import Plain
+from toolfmt.formats.calls import Calls, Committed, Rehearsal
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.prefix import answer_begun
+from toolfmt.formats.registry import get
+from toolfmt.formats.scan import Incomplete, Malformed, Reading, Scan, stops
+from toolfmt.tools import tool_schemas
+
+
+class Parser:
+    """Reads one answer of a model in one format.
+
+    Takes a format or its name; `tools`, the tool definitions (None accepts any name, an empty list none); `prefix`, the
+    tail of the prompt, for an answer that begins inside something; `strict`, to reject what is usually read generously.
+    Raises `UnknownFormat` and `BadTools`; never raises on what it is fed.
+    """
+
+    def __init__(
+        self, format: str | ToolCallFormat, *, tools: object = None, prefix: str = "", strict: bool = False
+    ) -> None:
+        self.format = get(format) if isinstance(format, str) else format
+        begun = answer_begun(prefix)
+        self.continued: list[Event] = []
+        """What the prefix already holds of this answer: content and reasoning that the model did not write just now."""
+        self._scan = Scan(offset=-len(begun))
+        self._schemas = None if tools is None else tool_schemas(tools)
+        self._strict = strict
+        self._calls = Calls(self._scan, self._schemas, strict)
+        self._events = self._calls.events
+        self._reasoning = dict(self.format.reasoning)
+        self._openers = (*self.format.openers, *("\n" + opener for opener in self.format.bare))
+        self._content_stops = stops(*self._openers)
+        self._start_stops = stops(*self.format.openers, *self.format.bare, *self._reasoning)
+        self._resume_stops = stops(*self.format.closers, *self.format.openers)
+        self._fed = False
+        self._reading: Iterator[None] | None = self._answer()
+        next(self._reading)
+        if begun:
+            self._begin_inside(begun)
+        self._fed = True
+
+    def feed(self, text: str) -> list[Event]:
+        """More of the answer. Returns the events that are certain by now."""
+        scan = self._scan
+        if scan.closed:
+            raise RuntimeError("feed() after finish(): a parser reads one answer; make a new one for the next")
+        take = scan.take
+        if take is not None and text:
+            whole = scan.text + text if scan.text else text
+            events = take(whole)
+            if events is not None:
+                scan.pass_over(whole)
+                if self._events:
+                    events[:0] = self._said()
+                return events
+        scan.append(text)
+        self._go_on()
+        return self._said()
+
+    def finish(self) -> list[Event]:
+        """The answer has ended. Returns what was held back; a second call returns nothing."""
+        if not self._scan.closed:
+            self._scan.closed = True
+            self._go_on()
+        return self._said()
+
+    @property
+    def looked(self) -> int:
+        """Characters looked at so far, each counted as often as it was: a small multiple of what was fed."""
+        return self._scan.looked
+
+    # --- the answer
+
+    def _answer(self) -> Reading[None]:
+        """The whole answer, a stretch at a time: reasoning, a call, or content up to the next call."""
+        scan, beside_call = self._scan, False
+        yield
+        while True:
+            begin = scan.position
+            spaces = yield from scan.spaces()
+            here = scan.position
+            opener = yield from scan.literal(self._start_stops)
+            if opener in self._reasoning:
+                if not beside_call:
+                    self._say(Content, spaces, begin)
+                yield from self._reason(self._reasoning[opener])
+                beside_call = False
+            elif opener and (yield from self._call(opener, here)):
+                beside_call = True
+            elif not opener and scan.closed and not scan.text[scan.at :]:
+                if not beside_call:
+                    self._say(Content, spaces, begin)
+                return
+            else:
+                self._say(Content, spaces, begin)
+                self._say(Content, opener, here)
+                if not (yield from self._content()):
+                    return
+                beside_call = True
+
+    def _content(self) -> Reading[bool]:
+        """Content up to the next call, and the call. False at the end of the answer."""
+        while True:
+            found = yield from self._run(Content, Plain(self._content_stops))
+            if not found:
+                return False
+            line, opener = ("\n", found[1:]) if found[0] == "\n" else ("", found)
+            here = self._scan.position - len(opener)
+            self._say(Content, line, here - len(line))
+            if (yield from self._call(opener, here)):
+                return True
+            self._say(Content, opener, here)
+
+    def _call(self, opener: str, begin: int) -> Reading[bool]:
+        """A frame of calls. False where none stands after all: everything behind the opener is unread again."""
+        scan, calls = self._scan, self._calls
+        framed = opener in self.format.openers
+        scan.keep(begin)
+        calls.begin_at(begin)
+        if not framed:
+            scan.rewind(begin)
+        stands = True
+        try:
+            yield from self.format.engine.read(scan, calls, opener if framed else "")
+            calls.close()
+        except Malformed as wrong:
+            stands = calls.committed
+            if stands:
+                if framed:
+                    yield from self._resume()
+                calls.reject(wrong.reason)
+        except Incomplete:
+            scan.at = len(scan.text)
+            begun = scan.kept_between(begin + len(opener), scan.position).strip()
+            stands = calls.committed or (framed and bool(begun))
+            if stands:
+                calls.reject("incomplete_output")
+        if not stands:
+            calls.forget()
+            scan.rewind(begin + len(opener))
+        scan.release()
+        return stands
+
+    def _resume(self) -> Reading[None]:
+        """Where reading goes on after a call that went wrong: behind its closer, if that comes before another call."""
+        scan = self._scan
+        wrong = scan.position
+        _, found = yield from scan.until(self._resume_stops)
+        if found not in self.format.closers:
+            scan.rewind(wrong)
+
+    # --- reasoning
+
+    def _reason(self, closer: str) -> Reading[None]:
+        """A reasoning block up to its closer; or, if it is never closed, up to the call that ended it."""
+        wanted = stops(closer, *self.format.openers)
+        while True:
+            found = yield from self._run(Reasoning, Plain(wanted))
+            if not found or found == closer:
+                return
+            here = self._scan.position - len(found)
+            self._scan.keep(here)
+            if not (yield from self._call_begins(found)):
+                self._scan.rewind(here + len(found))
+                self._scan.release()
+                self._say(Reasoning, found, here)
+                continue
+            self._scan.rewind(here)
+            draft, closed = yield from self._scan.until(stops(closer))
+            if not closed:
+                self._scan.rewind(here)
+            self._scan.release()
+            if not closed:
+                return
+            self._say(Reasoning, draft, here)
+            return
+
+    def _call_begins(self, opener: str) -> Reading[bool]:
+        """Whether a call stands here, read no further than to know it."""
+        rehearsal = Rehearsal(self._scan, self._schemas, self._strict)
+        rehearsal.begin()
+        try:
+            yield from self.format.engine.read(self._scan, rehearsal, opener)
+        except (Committed, Incomplete):
+            return True
+        except Malformed:
+            pass
+        return False
+
+    # --- saying
+
+    def _run(self, kind: type[Content] | type[Reasoning], body: Plain) -> Reading[str]:
+        """Text passed on while it arrives, up to a marker, which is returned; empty at the end of the answer."""
+        scan = self._scan
+        absent = body.stops.absent
+
+        def take(text: str) -> list[Event] | None:
+            return [kind(text, scan.offset)] if absent(text) else None
+
+        def say(text: str) -> None:
+            self._say(kind, text, start)
+
+        while True:
+            start = scan.position
+            said, scan.at, ended = body.read(scan.text, scan.at, scan.closed)
+            say(said)
+            if ended or scan.closed:
+                return body.stop if ended else ""
+            scan.take = take
+            yield
+            scan.take = None
+
+    def _say(self, kind: type[Content] | type[Reasoning], text: str, start: int) -> None:
+        if start < 0 and self._fed:
+            text, start = text[-start:], 0  # held back from the prefix
+        if not text:
+            return
+        last = self._events[-1] if self._events else None
+        if isinstance(last, kind) and last.start + len(last.text) == start:
+            last.text += text
+        else:
+            self._calls.flush()
+            self._events.append(kind(text, start))
+
+    def _said(self) -> list[Event]:
+        self._calls.flush()
+        said = self._events[:]
+        self._events.clear()
+        return said
+
+    def _go_on(self) -> None:
+        if self._reading is None:
+            return
+        try:
+            next(self._reading)
+        except StopIteration:
+            self._reading = None
+        self._scan.compact()
+
+    def _begin_inside(self, begun: str) -> None:
+        """Read what the prompt already holds of the answer. Its content and reasoning are not told again; calls are."""
+        self._scan.append(begun)
+        self._go_on()
+        said = self._said()
+        self._events.extend(event for event in said if not isinstance(event, (Content, Reasoning)))
+        closers = tuple(self._reasoning.values())
+        self.continued = [
+            event
+            for event in said
+            if isinstance(event, (Content, Reasoning)) and event.text.strip() and event.text.strip() not in closers
+        ]

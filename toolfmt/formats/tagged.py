@@ -1,0 +1,227 @@
+"""The tagged engine: a name, then keys and raw values between tags.
+
+A raw value is anything up to its closer, and only the tool's schema tells what it is. A closer counts only where a
+token follows that may follow it; any other is part of the value. A value that is a string for certain leaves as it
+arrives; one that may still turn out to be a number, a word or a JSON text is held until that is clear.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from toolfmt.formats.bodies import Raw, escaped
+from toolfmt.formats.calls import Calls
+from toolfmt.formats.format import Call, TypesOf
+from toolfmt.formats.frames import close_frame, follows
+from toolfmt.formats.scan import Incomplete, Malformed, Reading, Scan, stops
+from toolfmt.formats.typed import STRING, Types, may_be_literal, typed
+from toolfmt.formats.values import CODE, read_value
+
+_NAME = re.compile(r"[^\s<>]*")
+_LITERAL_WORD = re.compile(r"[\w.+-]*")
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """The tags of a family, and the blanks with which its templates write them.
+
+    `opener` and `closer` frame the calls; `name_opener` and `name_closer` stand around the name and `call_closer` ends
+    the call (each may be empty: the name then runs to the next tag, and the frame holds one call). `line` is what
+    stands between value and tags and belongs to neither (one newline, or nothing).
+    """
+
+    opener: str
+    closer: str
+    key_opener: str
+    key_closer: str
+    value_opener: str
+    value_closer: str
+    name_opener: str = ""
+    name_closer: str = ""
+    call_closer: str = ""
+    line: str = ""
+    between: str = "\n"
+
+    @property
+    def openers(self) -> tuple[str, ...]:
+        return (self.opener,)
+
+    @property
+    def bare(self) -> tuple[str, ...]:
+        return (self.name_opener,) if self.name_opener else ()
+
+    @property
+    def closers(self) -> tuple[str, ...]:
+        return (self.closer,)
+
+    @property
+    def _end(self) -> str:
+        return self.call_closer or self.closer
+
+    # --- writing
+
+    def write(self, calls: Sequence[Call], types: TypesOf) -> str:
+        return self.between.join(self._written(name, arguments, types) for name, arguments in calls)
+
+    def _written(self, name: str, arguments: Mapping[str, Any], types: TypesOf) -> str:
+        lead = self.between if self.name_opener else ""
+        lines = [self.opener + lead + self.name_opener + name + self.name_closer]
+        for key, value in arguments.items():
+            text = self.line + raw_text(value, types(name, key)) + self.line
+            pair = self.key_opener + key + self.key_closer + self.value_opener + text + self.value_closer
+            lines.append(self._apart(pair))
+        if self.call_closer:
+            lines.append(self.call_closer)
+        elif not arguments:
+            return lines[0] + self.closer
+        return self.between.join([*lines, self.closer])
+
+    def _apart(self, pair: str) -> str:
+        if self.value_opener and self.between:
+            return pair.replace(
+                self.key_closer + self.value_opener, self.key_closer + self.between + self.value_opener, 1
+            )
+        return pair
+
+    # --- reading
+
+    def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
+        if not opener:
+            calls.tolerate("missing_opener")
+        yield from scan.spaces()
+        if self.name_opener:
+            yield from scan.expect(self.name_opener)
+        while True:
+            yield from self._call(scan, calls, framed=bool(opener))
+            calls.end()
+            here = scan.position
+            if not self.name_opener or not (yield from follows(scan, self.name_opener)):
+                break
+            calls.begin_at(here)
+        if self.call_closer:
+            yield from close_frame(scan, calls, opener, self.closer)
+
+    def _call(self, scan: Scan, calls: Calls, framed: bool) -> Reading[None]:
+        """One call, from its name on, its own closer read."""
+        name = yield from scan.take_while(_NAME)
+        if self.name_closer:
+            yield from scan.expect(self.name_closer)
+        certain = framed and bool(self.name_closer)
+        if certain:
+            calls.start(name)
+        if not name:
+            yield from scan.need()
+            raise Malformed
+        yield from scan.spaces()
+        token = yield from scan.expect(self.key_opener, self._end)
+        if not certain:
+            calls.start(name)
+        calls.arguments("{")
+        separator = ""
+        while token == self.key_opener:
+            key, closed = yield from scan.until(stops(self.key_closer))
+            if not closed:
+                raise Incomplete
+            calls.arguments(f"{separator}{json.dumps(key.strip(), ensure_ascii=False)}: ")
+            separator = ", "
+            if self.value_opener:
+                yield from scan.spaces()
+                yield from scan.expect(self.value_opener)
+            token = yield from self._value(scan, calls, calls.types(key.strip()))
+        calls.arguments("}")
+
+    def _value(self, scan: Scan, calls: Calls, types: Types) -> Reading[str]:
+        """A raw value and its closer; returns the token that follows, read."""
+        line = (yield from scan.literal(stops("\n", "\r\n"))) if self.line else ""
+        closers = (line + self.value_closer, self.value_closer) if line else _with_line(self.line, self.value_closer)
+        value = _Value(scan, calls, tuple(dict.fromkeys(closers)), (self.key_opener, self._end))
+        first = yield from scan.need()
+        if types is not None and not types & STRING and first in "{[" and types & {"object", "array"}:
+            return (yield from self._read(scan, calls))
+        if types is not None and not types & STRING:
+            return (yield from value.held(types))
+        if types == STRING or not may_be_literal(types, first):
+            return (yield from value.streamed())
+        if first in '{["':
+            return (yield from value.held(types))
+        return (yield from value.word(types))
+
+    def _read(self, scan: Scan, calls: Calls) -> Reading[str]:
+        """An object or a list where the schema wants one, said while it arrives: its own syntax tells where it ends."""
+        try:
+            yield from read_value(scan, calls, CODE)
+            yield from scan.spaces()
+            yield from scan.expect(self.value_closer)
+        except Malformed:
+            raise Malformed("invalid_arguments") from None
+        yield from scan.spaces()
+        return (yield from scan.expect(self.key_opener, self._end))
+
+
+def _with_line(line: str, closer: str) -> tuple[str, ...]:
+    return (line + closer, closer) if line else (closer,)
+
+
+@dataclass(frozen=True)
+class _Value:
+    """A raw value being read: where it ends, and what may follow."""
+
+    scan: Scan
+    calls: Calls
+    closers: tuple[str, ...]
+    following: tuple[str, ...]
+
+    def streamed(self, begun: str = "") -> Reading[str]:
+        """A string, said while it arrives."""
+        self.calls.arguments('"' + escaped(begun))
+        while True:
+            body = Raw(stops(*self.closers))
+            yield from self.calls.stream(body)
+            token = yield from self._after()
+            if token:
+                self.calls.arguments('"')
+                return token
+            self.calls.arguments(escaped(body.stop))
+
+    def held(self, types: Types) -> Reading[str]:
+        """A text that is needed whole before it is clear what it means."""
+        parts: list[str] = []
+        while True:
+            text, closer = yield from self.scan.until(stops(*self.closers))
+            if not closer:
+                raise Incomplete
+            token = yield from self._after()
+            parts.append(text)
+            if token:
+                whole = "".join(parts)
+                self.calls.arguments(typed(whole, types) or f'"{escaped(whole)}"')
+                return token
+            parts.append(closer)
+
+    def word(self, types: Types) -> Reading[str]:
+        """A number or word, if nothing but the closer follows it; else a string."""
+        word = yield from self.scan.take_while(_LITERAL_WORD)
+        here = self.scan.position
+        if (yield from self.scan.literal(stops(*self.closers))):
+            token = yield from self._after()
+            meant = typed(word, types)
+            if token and meant is not None:
+                self.calls.arguments(meant)
+                return token
+            self.scan.rewind(here)
+        return (yield from self.streamed(word))
+
+    def _after(self) -> Reading[str]:
+        """The token that may follow a closer, read; or nothing, and then the closer was part of the value."""
+        return follows(self.scan, *self.following)
+
+
+def raw_text(value: Any, types: Types) -> str:
+    """A value as it stands between tags."""
+    if not isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False) if types is None and typed(value, None) is not None else value

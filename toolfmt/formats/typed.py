@@ -1,0 +1,147 @@
+"""What a tool's JSON Schema says about the type of a parameter, and what a raw text means under it.
+
+Types come from the schema only. A text for a string parameter is that text, whatever it looks like; a text for any
+other is read as JSON, else in the notation of Python source, else it is a string after all: arguments are typed by the
+schema, not judged by it. Without a schema a text is a JSON literal if it is one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, NoReturn, TypeAlias
+
+from toolfmt.formats.scan import Incomplete, Malformed, Scan
+
+Types: TypeAlias = frozenset[str] | None
+"""JSON Schema type names, `integer` told as `number`; None where nothing is known."""
+
+STRING = frozenset({"string"})
+_DEEPEST_SCHEMA = 16
+# What people write who think in Python (the vLLM and SGLang parsers know the same list).
+_ALIASES = {
+    "integer": "number", "int": "number", "float": "number", "double": "number", "long": "number",
+    "str": "string", "text": "string", "enum": "string", "bool": "boolean", "list": "array", "tuple": "array",
+    "dict": "object", "map": "object", "none": "null",
+}  # fmt: skip
+_KNOWN = frozenset({"string", "number", "boolean", "object", "array", "null"})
+
+
+def parameter_types(schema: Mapping[str, Any], parameter: str) -> Types:
+    """The types that the schema of a tool's parameters allows for one of them."""
+    properties = schema.get("properties")
+    if not isinstance(properties, Mapping) or parameter not in properties:
+        return None
+    return _types(properties[parameter], schema, 0)
+
+
+def parameter_names(schema: Mapping[str, Any]) -> list[str]:
+    """A tool's parameters in the order in which a model sees them."""
+    properties = schema.get("properties")
+    return list(properties) if isinstance(properties, Mapping) else []
+
+
+def _types(schema: Any, root: Mapping[str, Any], depth: int) -> Types:
+    if not isinstance(schema, Mapping) or depth > _DEEPEST_SCHEMA:
+        return None
+    types = _own_types(schema, root, depth)
+    return types | {"null"} if types is not None and schema.get("nullable") is True else types
+
+
+def _own_types(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> Types:
+    declared = schema.get("type")
+    if declared is not None:
+        names = [declared] if isinstance(declared, str) else declared if isinstance(declared, list) else []
+        found = frozenset(_ALIASES.get(str(name).lower(), str(name).lower()) for name in names)
+        return found if found and found <= _KNOWN else None
+    if "const" in schema:
+        return frozenset({type_of(schema["const"])})
+    if isinstance(schema.get("enum"), list) and schema["enum"]:
+        return frozenset(map(type_of, schema["enum"]))
+    for key in ("anyOf", "oneOf"):
+        if isinstance(schema.get(key), list) and schema[key]:
+            return _union(_types(part, root, depth + 1) for part in schema[key])
+    if isinstance(schema.get("allOf"), list):
+        each = [_types(part, root, depth + 1) for part in schema["allOf"]]
+        known = [types for types in each if types is not None]
+        return frozenset.intersection(*known) or None if known else None
+    if isinstance(schema.get("$ref"), str):
+        return _types(_resolved(schema["$ref"], root), root, depth + 1)
+    return frozenset({"object"}) if "properties" in schema else frozenset({"array"}) if "items" in schema else None
+
+
+def _union(parts: Iterable[Types]) -> Types:
+    union: set[str] = set()
+    for types in parts:
+        if types is None:
+            return None
+        union.update(types)
+    return frozenset(union)
+
+
+def _resolved(reference: str, root: Mapping[str, Any]) -> Any:
+    """What a reference within the schema points to; one that leads outside is not followed."""
+    found: Any = root if reference.startswith("#") else None
+    for part in reference.lstrip("#").split("/")[1:]:
+        found = found.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
+    return found
+
+
+def type_of(value: Any) -> str:
+    """The JSON Schema type of a JSON value, `number` for every number."""
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else "boolean"
+    kinds: list[tuple[type, str]] = [(str, "string"), (dict, "object"), (list, "array")]
+    return next((name for kind, name in kinds if isinstance(value, kind)), "number")
+
+
+_FIRST = {"{": "object", "[": "array", '"': "string", "t": "boolean", "f": "boolean", "n": "null"}
+
+
+def json_type(text: str) -> str:
+    """The type of a JSON text, by its first character."""
+    return _FIRST.get(text.lstrip()[:1], "number")
+
+
+def may_be_literal(types: Types, first: str) -> bool:
+    """Whether a raw text with this first character can be something other than a string under these types."""
+    if types is None:
+        return first in _FIRST or first == "-" or (first.isascii() and first.isdigit())
+    kinds = {"object": "{", "array": "[", "number": "-0123456789", "boolean": "tTfF", "null": "nN"}
+    return any(kind in types and first in characters for kind, characters in kinds.items())
+
+
+def typed(text: str, types: Types) -> str | None:
+    """The JSON text that a raw text stands for if it is anything but a string; None where it is one."""
+    if types is None:
+        return _json_literal(text)
+    if types == STRING:
+        return None
+    found = code_literal(text.strip() if "string" not in types else text)
+    return None if found is None or ("string" in types and json_type(found) not in types - STRING) else found
+
+
+def code_literal(text: str) -> str | None:
+    """The JSON text of a value in JSON or in the notation of Python source; None where the text is no such value."""
+    from toolfmt.formats.values import CODE, Gathered, read_value
+
+    scan = Scan(text, closed=True)
+    sink = Gathered(scan)
+    try:
+        for _ in read_value(scan, sink, CODE):
+            raise AssertionError("a closed scan waits for nothing")
+    except (Malformed, Incomplete):
+        return None
+    return sink.text if scan.at == len(text) else None
+
+
+def _json_literal(text: str) -> str | None:
+    try:
+        json.loads(text, parse_constant=_not_json, parse_int=len, parse_float=len)
+    except (ValueError, RecursionError):
+        return None
+    return None if text != text.strip() else text
+
+
+def _not_json(name: str) -> NoReturn:
+    raise ValueError(name)

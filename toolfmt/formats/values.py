@@ -1,0 +1,248 @@
+"""One value, read while it arrives and said as JSON: in JSON proper, in the notation of Python source, or in Gemma's.
+
+A `Notation` is what differs between them: how strings open, which words there are, whether keys and strings may stand
+bare. What is read generously is named to the sink. Numbers are passed on digit by digit, so integers stay exact.
+Nesting is kept on a list, not on Python's stack: depth cannot raise, and is limited to `DEEPEST`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from toolfmt.events import Event
+from toolfmt.formats.bodies import CodeString, JsonString, Marked, escaped
+from toolfmt.formats.scan import Body, Incomplete, Malformed, Reading, Scan, Stops, stops
+
+DEEPEST = 256
+"""Values nested deeper than this are refused: Python's own JSON reader gives up at about a thousand."""
+
+_WORD = re.compile(r"""[^\s,()\[\]{}:'"=<>]*""")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_CODE_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_NAME = re.compile(r"[^\W\d][\w.-]*")
+_PYTHON = {"True": "true", "False": "false", "None": "null"}
+_JSON = {"true": "true", "false": "false", "null": "null"}
+_CLOSER = {"{": "}", "[": "]"}
+
+
+class Sink(Protocol):
+    """Where a value goes: a call's arguments, or a list."""
+
+    def arguments(self, fragment: str) -> None: ...
+    def stream(self, body: Body) -> Reading[None]: ...
+    def tolerate(self, name: str) -> None: ...
+
+
+class Gathered:
+    """A sink that keeps what it is given, for a value that is needed whole."""
+
+    def __init__(self, scan: Scan, sink: Sink | None = None) -> None:
+        self.fragments: list[str] = []
+        self._scan = scan
+        self._sink = sink
+
+    def arguments(self, fragment: str) -> None:
+        self.fragments.append(fragment)
+
+    def tolerate(self, name: str) -> None:
+        if self._sink is not None:
+            self._sink.tolerate(name)
+
+    def stream(self, body: Body) -> Reading[None]:
+        def take(text: str) -> list[Event] | None:
+            said = body.whole(text)
+            if said is None:
+                return None
+            self.fragments.append(said)
+            return []
+
+        if not (yield from self._scan.stream(body, self.fragments.append, take)):
+            raise Incomplete
+
+    @property
+    def text(self) -> str:
+        return "".join(self.fragments)
+
+
+Opening = Callable[[Callable[[str], None]], Body]
+
+
+def _json_string(tolerate: Callable[[str], None]) -> Body:
+    return JsonString(tolerate)
+
+
+def _code_string(quote: str) -> Opening:
+    return lambda tolerate: CodeString(quote, tolerate)
+
+
+def marked_string(closer: str) -> Opening:
+    """Strings that run verbatim up to a marker."""
+    return lambda tolerate: Marked(stops(closer))
+
+
+@dataclass(frozen=True)
+class Notation:
+    """How values are written: what opens a string, the words, and what is read but noted."""
+
+    strings: Mapping[str, Opening]
+    """What opens a string, and the body that reads on from there."""
+    words: Mapping[str, str]
+    """Words that stand for a JSON literal."""
+    generous: Mapping[str, str] = field(default_factory=dict)
+    """Openers and words of the above that are noted, and under which name."""
+    bare_keys: str = "unquoted_key"
+    """The tolerance under which a key stands without quotes; empty where that is the notation."""
+    bare_strings: re.Pattern[str] | None = None
+    """Words that are strings without quotes (noted as `unquoted_string`)."""
+    word: re.Pattern[str] = _WORD
+    """What a key, word or number without quotes is made of."""
+
+    def stands_alone(self, word: str) -> bool:
+        """Whether a word without quotes is a value by itself: a number or a literal, not a name."""
+        return word in self.words or bool(_NUMBER.fullmatch(word) or _CODE_NUMBER.fullmatch(word))
+
+    @property
+    def openers(self) -> Stops:
+        return stops(*self.strings)
+
+
+JSON = Notation(
+    {'"': _json_string, "'": _code_string("'")},
+    _JSON | _PYTHON,
+    {"'": "single_quotes"} | dict.fromkeys(_PYTHON, "python_literal"),
+)
+CODE = Notation({'"': _code_string('"'), "'": _code_string("'")}, _JSON | _PYTHON)
+CODE_CALL = Notation(CODE.strings, CODE.words, bare_strings=re.compile(r"[^\W\d][^\n]*"))
+
+
+def read_value(scan: Scan, sink: Sink, notation: Notation) -> Reading[None]:
+    """One value, blanks before it included, said to the sink as JSON."""
+    stack: list[str] = []
+    while True:
+        sink.arguments((yield from scan.spaces()))
+        opening = yield from scan.need()
+        if opening in _CLOSER:
+            scan.skip()
+            sink.arguments(opening)
+            stack.append(_CLOSER[opening])
+            if len(stack) > DEEPEST:
+                raise Malformed("invalid_arguments")
+            sink.arguments((yield from scan.spaces()))
+            if (yield from scan.need()) != stack[-1]:
+                yield from _key(scan, sink, notation, stack[-1])
+                continue
+        else:
+            yield from _scalar(scan, sink, notation)
+        if not (yield from _separated(scan, sink, notation, stack)):
+            return
+
+
+def _separated(scan: Scan, sink: Sink, notation: Notation, stack: list[str]) -> Reading[bool]:
+    """After a value: closes what closes here; True where another value follows."""
+    while stack:
+        spaces = yield from scan.spaces()
+        found = yield from scan.need()
+        if found == ",":
+            scan.skip()
+            after = yield from scan.spaces()
+            if (yield from scan.need()) != stack[-1]:
+                sink.arguments(f"{spaces},{after}")
+                yield from _key(scan, sink, notation, stack[-1])
+                return True
+            sink.tolerate("trailing_comma")
+        elif found != stack[-1]:
+            raise Malformed
+        scan.skip()
+        sink.arguments(spaces + stack.pop())
+    return False
+
+
+def _key(scan: Scan, sink: Sink, notation: Notation, closer: str) -> Reading[None]:
+    if closer == "}":
+        sink.arguments(json.dumps((yield from read_key(scan, sink, notation)), ensure_ascii=False))
+        spaces = yield from scan.spaces()
+        yield from scan.expect(":")
+        sink.arguments(spaces + ":")
+
+
+def read_key(scan: Scan, sink: Sink, notation: Notation) -> Reading[str]:
+    """A key, its separator still unread."""
+    opener = yield from scan.literal(notation.openers)
+    if opener:
+        return (yield from _string(scan, sink, notation, opener))
+    key = (yield from scan.take_while(notation.word)).strip()
+    if not key:
+        yield from scan.need()
+        raise Malformed
+    if notation.bare_keys:
+        if not _NAME.fullmatch(key):
+            raise Malformed
+        sink.tolerate(notation.bare_keys)
+    return key
+
+
+def read_string(scan: Scan, sink: Sink, notation: Notation) -> Reading[str]:
+    """A string value, whole; anything else is malformed."""
+    opener = yield from scan.literal(notation.openers)
+    if not opener:
+        yield from scan.need()
+        raise Malformed
+    return (yield from _string(scan, sink, notation, opener))
+
+
+def _string(scan: Scan, sink: Sink, notation: Notation, opener: str) -> Reading[str]:
+    gathered = Gathered(scan, sink)
+    _note(sink, notation, opener)
+    yield from gathered.stream(notation.strings[opener](sink.tolerate))
+    return str(json.loads(f'"{gathered.text}"'))
+
+
+def _scalar(scan: Scan, sink: Sink, notation: Notation) -> Reading[None]:
+    opener = yield from scan.literal(notation.openers)
+    if opener:
+        _note(sink, notation, opener)
+        sink.arguments('"')
+        yield from sink.stream(notation.strings[opener](sink.tolerate))
+        sink.arguments('"')
+        return
+    word = (yield from scan.take_while(notation.word)).strip()
+    try:
+        sink.arguments(_word(word, sink, notation))
+    except Malformed:
+        yield from scan.need()  # a word that the end of the answer cut is incomplete, not wrong
+        raise
+
+
+def _word(word: str, sink: Sink, notation: Notation) -> str:
+    """The JSON text of a value without quotes."""
+    if word in notation.words:
+        _note(sink, notation, word)
+        return notation.words[word]
+    if _NUMBER.fullmatch(word):
+        return word
+    if _CODE_NUMBER.fullmatch(word):
+        sink.tolerate("python_literal")
+        return _json_number(word)
+    if word.lstrip("+-") in ("NaN", "nan", "Infinity", "inf"):
+        raise Malformed("invalid_arguments")
+    if notation.bare_strings is not None and notation.bare_strings.fullmatch(word):
+        sink.tolerate("unquoted_string")
+        return f'"{escaped(word)}"'
+    raise Malformed
+
+
+def _json_number(word: str) -> str:
+    """A number that Python writes and JSON does not: `.5`, `5.`, `+1.0`."""
+    mantissa, exponent = re.fullmatch(r"([^eE]*)(.*)", word).groups()  # type: ignore[union-attr]  # it matches anything
+    sign, mantissa = ("-" if mantissa[0] == "-" else ""), mantissa.lstrip("+-")
+    whole, _, fraction = mantissa.partition(".")
+    return f"{sign}{whole.lstrip('0') or '0'}.{fraction or '0'}{exponent}"
+
+
+def _note(sink: Sink, notation: Notation, found: str) -> None:
+    if found in notation.generous:
+        sink.tolerate(notation.generous[found])

@@ -1,0 +1,94 @@
+"""Writing calls as a model would: the format's writer, and the proof that its reader gets the same calls back.
+
+What a format cannot carry (its closer inside a raw string, a key it has no quotes for) is refused by name, never
+written so that it reads as something else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from toolfmt.errors import CannotWrite
+from toolfmt.events import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
+from toolfmt.formats.format import Call, ToolCallFormat
+from toolfmt.formats.parser import Parser
+from toolfmt.formats.registry import get
+from toolfmt.formats.typed import Types, parameter_types
+from toolfmt.tools import tool_schemas
+
+
+def write(format: str | ToolCallFormat, calls: Sequence[Call], tools: object = None) -> str:
+    """The text in which a model makes these calls.
+
+    Takes a format or its name, a list of `(name, arguments)` and the tool definitions, whose schemas decide how raw
+    values are typed. Returns the calls byte for byte as the family's templates write them. Raises `CannotWrite` for a
+    call that the format's own reader would not give back, `UnknownFormat` and `BadTools`.
+    """
+    known = get(format) if isinstance(format, str) else format
+    checked = [_checked(call, position) for position, call in enumerate(calls)]
+    if not checked:
+        return ""
+    schemas = None if tools is None else tool_schemas(tools)
+
+    def types(name: str, parameter: str) -> Types:
+        return None if schemas is None else parameter_types(schemas.get(name, {}), parameter)
+
+    text = known.engine.write(checked, types)
+    if read_back(known, text, tools) != [_canonical(name, arguments) for name, arguments in checked]:
+        raise CannotWrite(_blame(known, checked, types, tools))
+    return text
+
+
+def read_back(format: ToolCallFormat, text: str, tools: object = None) -> list[tuple[str, str]] | None:
+    """The calls in a text that is nothing but calls, in canonical form; None where it is anything else."""
+    parser = Parser(format, tools=tools)
+    names: list[str] = []
+    arguments: list[str] = []
+    for event in [*parser.feed(text), *parser.finish()]:
+        if isinstance(event, ToolCallStart):
+            names.append(event.name)
+            arguments.append("")
+        elif isinstance(event, ToolCallArguments):
+            arguments[-1] += event.delta
+        elif isinstance(event, ToolCallEnd):
+            continue
+        elif isinstance(event, (Content, Reasoning, ToolCallRejected)):
+            return None
+    return [_canonical(name, json.loads(text)) for name, text in zip(names, arguments, strict=True)]
+
+
+def _checked(call: object, position: int) -> Call:
+    if not isinstance(call, (tuple, list)) or len(call) != 2:
+        raise CannotWrite(f"calls[{position}]: a call is a pair of name and arguments, not {call!r:.80}")
+    name, arguments = call
+    if not isinstance(name, str) or not isinstance(arguments, Mapping):
+        raise CannotWrite(f"calls[{position}]: the name must be a string and the arguments an object")
+    try:
+        if json.loads(json.dumps(arguments, allow_nan=False)) != arguments:
+            raise ValueError("it holds something that JSON has no word for")
+    except (TypeError, ValueError, RecursionError) as error:
+        raise CannotWrite(f"calls[{position}] ({name}): the arguments are not JSON: {error}") from None
+    return name, dict(arguments)
+
+
+def _canonical(name: str, arguments: Any) -> tuple[str, str]:
+    return name, json.dumps(arguments, sort_keys=True)
+
+
+def _blame(format: ToolCallFormat, calls: Sequence[Call], types: Any, tools: object) -> str:
+    """The sentence that names what the format cannot carry, as narrowly as can be found out."""
+    for position, (name, arguments) in enumerate(calls):
+        if read_back(format, format.engine.write([(name, {})], types), tools) != [_canonical(name, {})]:
+            return (
+                f"{format.name} cannot carry the call of {name!r} (calls[{position}]): the name would not be read back"
+            )
+        for key, value in arguments.items():
+            one = {key: value}
+            if read_back(format, format.engine.write([(name, one)], types), tools) != [_canonical(name, one)]:
+                return (
+                    f"{format.name} cannot carry the argument {key!r} of {name!r} (calls[{position}]): "
+                    f"{json.dumps(value, ensure_ascii=False)[:80]} would not be read back as it is"
+                )
+    return f"{format.name} cannot carry these calls together: they would not be read back as they are"

@@ -1,0 +1,184 @@
+"""Events folded into one assistant message, and told as chunks in the OpenAI streaming shape.
+
+Everything here only reads events. Ids are made where the format writes none: `call_0`, `call_1` … counted on from the
+ids that are taken, so that they stay unique over a conversation without a clock or chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from toolfmt.events import (
+    Content,
+    Event,
+    Reasoning,
+    RejectionReason,
+    ToolCallArguments,
+    ToolCallEnd,
+    ToolCallRejected,
+    ToolCallStart,
+)
+
+
+@dataclass(slots=True)
+class ToolCall:
+    """A complete call: its id, the tool's name, and the arguments as JSON text."""
+
+    id: str
+    name: str
+    arguments: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "type": "function",
+            "function": {"name": self.name, "arguments": self.arguments},
+        }
+
+
+@dataclass(slots=True)
+class Rejected:
+    """A call that must not be executed: why, where and what it was; name and arguments as far as they were told."""
+
+    index: int
+    reason: RejectionReason
+    span: tuple[int, int]
+    raw: str
+    name: str | None = None
+    arguments: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "index": self.index,
+            "reason": self.reason,
+            "span": list(self.span),
+            "raw": self.raw,
+            "name": self.name,
+            "arguments": self.arguments,
+        }
+
+
+@dataclass(slots=True)
+class Message:
+    """One assistant message."""
+
+    content: str | None = None
+    reasoning: str | None = None
+    tool_calls: list[ToolCall] = field(default_factory=list)
+    rejected: list[Rejected] = field(default_factory=list)
+
+    @classmethod
+    def from_events(cls, events: Iterable[Event], taken_ids: Collection[str] = ()) -> Message:
+        """The message that the events of one answer tell.
+
+        `taken_ids` are the call ids the conversation already holds. A call that neither ended nor was rejected (the
+        parser was not finished) is left out.
+        """
+        message = cls()
+        ids = Ids(taken_ids)
+        begun: dict[int, ToolCall] = {}
+        for event in events:
+            if isinstance(event, Content):
+                message.content = (message.content or "") + event.text
+            elif isinstance(event, Reasoning):
+                message.reasoning = (message.reasoning or "") + event.text
+            elif isinstance(event, ToolCallStart):
+                begun[event.index] = ToolCall(ids.of(event), event.name, "")
+            elif isinstance(event, ToolCallArguments):
+                begun[event.index].arguments += event.delta
+            elif isinstance(event, ToolCallEnd):
+                message.tool_calls.append(begun.pop(event.index))
+            else:
+                message.rejected.append(_rejected(event, begun.pop(event.index, None)))
+        return message
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "role": "assistant",
+            "content": self.content,
+            "reasoning_content": self.reasoning,
+            "tool_calls": [call.to_dict() for call in self.tool_calls],
+            "rejected": [rejected.to_dict() for rejected in self.rejected],
+        }
+
+
+def _rejected(event: ToolCallRejected, begun: ToolCall | None) -> Rejected:
+    name, arguments = (begun.name, begun.arguments) if begun else (None, "")
+    return Rejected(event.index, event.reason, event.span, event.raw, name, arguments)
+
+
+class Ids:
+    """Ids for calls: the format's own where it writes one that is not taken, else the next free `call_N`."""
+
+    def __init__(self, taken: Collection[str] = ()) -> None:
+        self._taken = set(taken)
+        self._next = 0
+
+    def of(self, event: ToolCallStart) -> str:
+        """The id of the call that starts here; each is given once."""
+        id = event.id
+        while not id or id in self._taken:
+            id = f"call_{self._next}"
+            self._next += 1
+        self._taken.add(id)
+        return id
+
+
+class ChunkStream:
+    """Events as `chat.completion.chunk` objects that every OpenAI client accepts.
+
+    `id`, `model` and `created` (seconds since 1970) go into every chunk. Rejected calls are told in an extra key,
+    `toolfmt_rejected`, beside `choices`. A call whose arguments were already on their way when it went wrong cannot be
+    taken back: the stream then finishes with `length` where the answer was cut, and with an error chunk where it was
+    not.
+    """
+
+    def __init__(self, id: str, model: str, created: int, taken_ids: Collection[str] = ()) -> None:
+        self._head = {"id": id, "object": "chat.completion.chunk", "created": created, "model": model}
+        self._ids = Ids(taken_ids)
+        self._begun = False
+        self._indexes: dict[int, int] = {}
+        self._cut = False
+        self._broken: ToolCallRejected | None = None
+
+    def chunks(self, events: Iterable[Event]) -> list[dict[str, Any]]:
+        """The chunks that these events make."""
+        return [chunk for event in events for chunk in self._chunks(event)]
+
+    def finish(self) -> list[dict[str, Any]]:
+        """The last chunks; `data: [DONE]` follows them on the wire."""
+        opening = [] if self._begun else [self._chunk({"content": ""})]
+        if self._broken is not None:
+            message = f"a tool call went wrong after it had begun: {self._broken.reason}"
+            return [*opening, {"error": {"message": message, "type": self._broken.reason, "code": None}}]
+        reason = "length" if self._cut else "tool_calls" if self._indexes else "stop"
+        return [*opening, self._chunk({}, reason)]
+
+    def _chunks(self, event: Event) -> list[dict[str, Any]]:
+        if isinstance(event, Content):
+            return [self._chunk({"content": event.text})]
+        if isinstance(event, Reasoning):
+            return [self._chunk({"reasoning_content": event.text})]
+        if isinstance(event, ToolCallStart):
+            index = self._indexes[event.index] = len(self._indexes)
+            function = {"name": event.name, "arguments": ""}
+            call = {"index": index, "id": self._ids.of(event), "type": "function", "function": function}
+            return [self._chunk({"tool_calls": [call]})]
+        if isinstance(event, ToolCallArguments):
+            call = {"index": self._indexes[event.index], "function": {"arguments": event.delta}}
+            return [self._chunk({"tool_calls": [call]})]
+        if isinstance(event, ToolCallRejected):
+            if event.reason == "incomplete_output":
+                self._cut = True
+            elif event.index in self._indexes:
+                self._broken = event
+            return [self._chunk({}) | {"toolfmt_rejected": event.to_dict()}]
+        return []
+
+    def _chunk(self, delta: dict[str, Any], finish_reason: str | None = None) -> dict[str, Any]:
+        if not self._begun:
+            delta = {"role": "assistant"} | delta
+            self._begun = True
+        return self._head | {"choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}]}
