@@ -1,0 +1,223 @@
+"""Reads the parser cases of `corpus/<format>/<topic>.txt`; knows the files, nothing about parsing.
+
+A case is a title and its header lines between two rules of `=`, the model's answer, a rule of `-`, and the merged
+events that are expected, one a line. The answer is everything between the rules but the last newline, verbatim. A
+broken file raises `BadCase`, naming the file and the line.
+
+Header lines:
+    :tools NAME      the tool definitions of that name in corpus/tools.json; `:tools []` gives none; else any name
+    :prefix "..."    the tail of the prompt, as a JSON string
+    :strict          the parser rejects what it usually tolerates
+    :escaped         the answer is written as JSON strings, one a line, each with an optional repetition: "ab" * 300
+    :seen WHERE      where an answer like this was met; or
+    :composed        nowhere: it was made up
+
+Expected lines:
+    content "..."                 text, as a JSON string
+    reasoning "..."
+    call 0 NAME [id "..."]        a call is announced
+    args 0 {...}                  its arguments: as JSON where the call ends, letter by letter where it does not
+    end 0 [a-b] [names]           it ends, with this span and these tolerances; without this line: cleanly, wherever
+    rejected 0 REASON ["raw"]     it is rejected, with this text
+`...` in place of the arguments or of the tolerances: whatever they are. A call that is never rejected ends.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+CORPUS = Path(__file__).parent.parent / "corpus"
+TOPICS = (
+    "single", "several", "text-around", "values", "whitespace", "names",
+    "no-arguments", "undeclared", "malformed", "truncated", "lookalikes", "reasoning",
+)  # fmt: skip
+
+_TITLES = re.compile(r"={16,}")
+_ANSWER_ENDS = re.compile(r"-{16,}")
+_REPEATED = re.compile(r'(".*")(?: \* ([0-9]+))?')
+_CALL = re.compile(r'(\S+)(?: +id +(".*"))?')
+_END = re.compile(r"(?:([0-9]+)-([0-9]+))? *(\.\.\.|[a-z_, ]*)")
+_REJECTED = re.compile(r'([a-z_]+)(?: +(".*"))?')
+
+
+class BadCase(Exception):
+    """A case file that cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Content or reasoning, verbatim."""
+
+    kind: str
+    text: str
+
+
+@dataclass(slots=True)
+class ExpectedCall:
+    """A call and how it went. None stands for what the case says nothing about; `reason` None is a call that ended."""
+
+    index: int
+    name: str | None = None
+    id: str | None = None
+    arguments: str | None = ""
+    span: tuple[int, int] | None = None
+    tolerated: tuple[str, ...] | None = ()
+    reason: str | None = None
+    raw: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One answer of a model and the events it stands for."""
+
+    format: str
+    topic: str
+    title: str
+    origin: str
+    """Where an answer like this was met; empty: it was composed."""
+    text: str
+    tools: list[Any] | None
+    prefix: str
+    strict: bool
+    expected: tuple[Said | ExpectedCall, ...]
+
+    @property
+    def id(self) -> str:
+        return f"{self.format}/{self.topic}: {self.title}"
+
+    @property
+    def calls(self) -> list[ExpectedCall]:
+        return [part for part in self.expected if isinstance(part, ExpectedCall)]
+
+    @property
+    def clean(self) -> bool:
+        """Nothing but calls that end, none of them read generously."""
+        return bool(self.expected) and all(
+            isinstance(part, ExpectedCall)
+            and part.reason is None
+            and part.tolerated == ()
+            and part.arguments is not None
+            for part in self.expected
+        )
+
+
+def formats() -> list[str]:
+    """The formats that have cases."""
+    return sorted({file.parent.name for topic in TOPICS for file in CORPUS.glob(f"*/{topic}.txt")})
+
+
+def cases(format: str | None = None) -> list[Case]:
+    """The cases of a format, or of all, in the order of formats, topics and files."""
+    wanted = formats() if format is None else [format]
+    return [case for name in wanted for topic in TOPICS for case in read(CORPUS / name / f"{topic}.txt")]
+
+
+def read(file: Path) -> list[Case]:
+    """The cases of one file; a missing file has none."""
+    if not file.exists():
+        return []
+    return list(_cases(file, file.read_bytes().decode("utf-8").split("\n")))
+
+
+@cache
+def tool_sets() -> dict[str, list[Any]]:
+    """The tool definitions that cases name."""
+    sets: dict[str, list[Any]] = json.loads((CORPUS / "tools.json").read_text(encoding="utf-8"))
+    return sets
+
+
+def _cases(file: Path, lines: list[str]) -> Iterator[Case]:
+    rules = [number for number, line in enumerate(lines) if _TITLES.fullmatch(line)]
+    if len(rules) % 2 or any(line.strip() for line in lines[: rules[0] if rules else None]):
+        raise BadCase(f"{file}: a case begins with a title between two rules of '='; one of them is missing")
+    for place, (above, below) in enumerate(zip(rules[::2], rules[1::2], strict=True)):
+        end = rules[2 * place + 2] if 2 * place + 2 < len(rules) else len(lines)
+        answer_ends = [number for number in range(below, end) if _ANSWER_ENDS.fullmatch(lines[number])]
+        if len(answer_ends) != 1:
+            raise BadCase(f"{file}:{above + 2}: a case has one rule of '-' behind the answer, not {len(answer_ends)}")
+        try:
+            yield _case(
+                file, lines[above + 1 : below], lines[below + 1 : answer_ends[0]], lines[answer_ends[0] + 1 : end]
+            )
+        except (BadCase, ValueError, KeyError) as wrong:
+            raise BadCase(f"{file}:{above + 2}: {wrong!r}") from wrong
+
+
+def _case(file: Path, head: list[str], body: list[str], expected: list[str]) -> Case:
+    title, *lines = head
+    header = {key: value for key, _, value in (line.partition(" ") for line in lines)}
+    if unknown := sorted(set(header) - {":tools", ":prefix", ":strict", ":escaped", ":seen", ":composed"}):
+        raise BadCase(f"unknown header line {unknown[0]}")
+    if (":seen" in header) == (":composed" in header):
+        raise BadCase("a case says where it was seen (:seen WHERE) or that it is :composed")
+    return Case(
+        format=file.parent.name,
+        topic=file.stem,
+        title=title,
+        origin=header.get(":seen", ""),
+        text="".join(_escaped(line) for line in body) if ":escaped" in header else "\n".join(body),
+        tools=_tools(header.get(":tools")),
+        prefix=json.loads(header.get(":prefix", '""')),
+        strict=":strict" in header,
+        expected=tuple(_expected([line for line in expected if line.strip()])),
+    )
+
+
+def _tools(name: str | None) -> list[Any] | None:
+    if name is None:
+        return None
+    return [] if name == "[]" else tool_sets()[name]
+
+
+def _escaped(line: str) -> str:
+    text, times = _match(_REPEATED, line).groups()
+    return str(json.loads(text)) * int(times or 1)
+
+
+def _expected(lines: list[str]) -> list[Said | ExpectedCall]:
+    parts: list[Said | ExpectedCall] = []
+    calls: dict[int, ExpectedCall] = {}
+    for line in lines:
+        word, rest = line.split(maxsplit=1)
+        if word in ("content", "reasoning"):
+            parts.append(Said(word, json.loads(rest)))
+            continue
+        number, _, rest = rest.partition(" ")
+        index = int(number)
+        if index not in calls:
+            if word not in ("call", "rejected"):
+                raise BadCase(f"{line!r}: no line announces call {index}")
+            calls[index] = ExpectedCall(index)
+            parts.append(calls[index])
+        _outcome(calls[index], word, rest.strip(), line)
+    return parts
+
+
+def _outcome(call: ExpectedCall, word: str, rest: str, line: str) -> None:
+    if word == "call":
+        call.name, id = _match(_CALL, rest).groups()
+        call.id = json.loads(id) if id else None
+    elif word == "args":
+        call.arguments = None if rest == "..." else rest
+    elif word == "end":
+        begin, end, names = _match(_END, rest).groups()
+        call.span = (int(begin), int(end)) if begin else None
+        call.tolerated = None if names == "..." else tuple(sorted(names.replace(",", " ").split()))
+    elif word == "rejected":
+        call.reason, raw = _match(_REJECTED, rest).groups()
+        call.raw = json.loads(raw) if raw else None
+    else:
+        raise BadCase(f"{line!r}: a line begins with content, reasoning, call, args, end or rejected")
+
+
+def _match(pattern: re.Pattern[str], text: str) -> re.Match[str]:
+    match = pattern.fullmatch(text)
+    if match is None:
+        raise BadCase(f"{text!r} is not written as {pattern.pattern}")
+    return match

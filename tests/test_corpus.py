@@ -1,0 +1,217 @@
+"""Every case of the corpus: whole, character by character and at every single cut; as a message; through the writer.
+
+What was expected and what came are both told in the lines of a case file, so that a failure reads like one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from corpus_cases import CORPUS, TOPICS, BadCase, Case, ExpectedCall, Said, cases, formats, read
+from laws import check_arguments, check_shape, check_tiling, cut, events_of
+
+import toolfmt
+from toolfmt.events import Content, Event, Reasoning, ToolCallArguments, ToolCallRejected, ToolCallStart
+from toolfmt.formats import FORMATS, get, write
+from toolfmt.message import Message
+
+CASES = cases()
+FEWEST = 25
+LONGEST_CUT_EVERYWHERE = 2_000
+every_case = pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
+
+
+@every_case
+def test_an_answer_means_what_the_case_says(case: Case) -> None:
+    assert lines_of(case.expected) == lines_of(compared(events(case, [case.text]), case))
+
+
+@every_case
+def test_a_case_keeps_the_laws_of_shape_and_place(case: Case) -> None:
+    came = events(case, [case.text])
+    check_shape(came)
+    check_arguments(came)
+    if not case.prefix:
+        check_tiling(case.text, came, [marker for pair in get(case.format).reasoning for marker in pair])
+
+
+@every_case
+def test_a_case_means_the_same_however_it_is_cut(case: Case) -> None:
+    whole = events(case, [case.text])
+    assert whole == events(case, case.text)
+    for place in cuts(len(case.text)):
+        assert whole == events(case, cut(case.text, [place])), f"cut at {place}"
+
+
+@every_case
+def test_a_case_as_a_message(case: Case) -> None:
+    came = events(case, [case.text])
+    message = Message.from_events(came)
+    ended = [call for call in case.calls if call.reason is None]
+    assert said(case, "content") == message.content
+    assert said(case, "reasoning") == message.reasoning
+    assert [call.name for call in ended] == [call.name for call in message.tool_calls]
+    for expected, actual in zip(ended, message.tool_calls, strict=True):
+        assert expected.id in (None, actual.id)
+        assert expected.arguments is None or as_json(expected.arguments) == as_json(actual.arguments)
+    assert [call.reason for call in case.calls if call.reason] == [call.reason for call in message.rejected]
+    if not case.prefix:
+        assert message == toolfmt.parse(case.text, case.format, tools=case.tools, strict=case.strict)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.clean], ids=lambda case: case.id)
+def test_a_clean_case_goes_back_through_the_writer(case: Case) -> None:
+    calls = [(call.name or "", json.loads(call.arguments or "")) for call in case.calls]
+    text = write(case.format, calls, tools=case.tools)
+    message = toolfmt.parse(text, case.format, tools=case.tools, strict=True)
+    assert (message.content, message.reasoning, message.rejected) == (None, None, [])
+    assert [(name, in_order(json.dumps(arguments))) for name, arguments in calls] == [
+        (call.name, in_order(call.arguments)) for call in message.tool_calls
+    ]
+
+
+@pytest.mark.parametrize("format", [format.name for format in FORMATS])
+def test_every_format_has_cases_on_every_topic(format: str) -> None:
+    found = Counter(case.topic for case in CASES if case.format == format)
+    missing = [topic for topic in TOPICS if not found[topic]]
+    assert not missing, f"write corpus/{format}/{missing[0]}.txt (see CONTRIBUTING.md, and the topic of another format)"
+    assert found.total() >= FEWEST, f"corpus/{format} has {found.total()} cases, {FEWEST} are the least"
+
+
+def test_every_folder_of_cases_belongs_to_a_format() -> None:
+    assert sorted(format.name for format in FORMATS) == formats()
+
+
+def test_titles_name_one_case() -> None:
+    assert [title for title, times in Counter(case.id for case in CASES).items() if times > 1] == []
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ("no rule", "rules of '='"),
+        ("{=}\na title\n:composed\n{=}\ntext\n", "one rule of '-'"),
+        ("{=}\na title\n{=}\ntext\n{-}\n", ":composed"),
+        ("{=}\na title\n:composed\n:tool x\n{=}\ntext\n{-}\n", ":tool"),
+        ("{=}\na title\n:composed\n{=}\ntext\n{-}\nargs 0 {}\n", "announces"),
+        ("{=}\na title\n:composed\n{=}\ntext\n{-}\nend 0\n", "announces"),
+    ],
+)
+def test_a_broken_case_is_told_by_file_and_line(tmp_path: Path, written: str, told: str) -> None:
+    file = tmp_path / "json" / "single.txt"
+    file.parent.mkdir()
+    file.write_text(written.replace("{=}", "=" * 64).replace("{-}", "-" * 64), encoding="utf-8")
+    with pytest.raises(BadCase, match=r"single\.txt") as raised:
+        read(file)
+    assert told in str(raised.value)
+
+
+def test_an_answer_is_read_verbatim() -> None:
+    file = CORPUS / "json" / "whitespace.txt"
+    answers = {case.title: case.text for case in read(file)}
+    assert answers["an answer of whitespace alone is content"] == " \n\n "
+    assert answers["blank lines before, between and after calls belong to the frame"].startswith("\n\n<tool_call>\n")
+
+
+def events(case: Case, chunks: Iterable[str]) -> list[Event]:
+    """The merged events of the answer in these pieces."""
+    return events_of(case.format, chunks, tools=case.tools, prefix=case.prefix, strict=case.strict)
+
+
+def cuts(length: int) -> list[int]:
+    """Every place to cut at; in a long answer those near its ends and a few between."""
+    if length <= LONGEST_CUT_EVERYWHERE:
+        return list(range(length + 1))
+    return [*range(100), *range(100, length - 100, length // 7), *range(length - 100, length + 1)]
+
+
+def said(case: Case, kind: str) -> str | None:
+    """All content, or all reasoning, that the case expects."""
+    return "".join(part.text for part in case.expected if isinstance(part, Said) and part.kind == kind) or None
+
+
+def compared(came: list[Event], case: Case) -> list[Said | ExpectedCall]:
+    """Events as the parts of a case, as far as the case says something about them."""
+    expected = {call.index: call for call in case.calls}
+    parts: list[Said | ExpectedCall] = []
+    calls: dict[int, ExpectedCall] = {}
+    for event in came:
+        if isinstance(event, (Content, Reasoning)):
+            parts.append(Said("content" if isinstance(event, Content) else "reasoning", event.text))
+            continue
+        if event.index not in calls:
+            calls[event.index] = ExpectedCall(event.index)
+            parts.append(calls[event.index])
+        call = calls[event.index]
+        if isinstance(event, ToolCallStart):
+            call.name, call.id = event.name, event.id
+        elif isinstance(event, ToolCallArguments):
+            call.arguments = (call.arguments or "") + event.delta
+        elif isinstance(event, ToolCallRejected):
+            call.reason, call.raw = event.reason, event.raw
+        else:
+            call.span, call.tolerated = event.span, tuple(sorted(event.tolerated))
+    return [
+        only_what(part, expected[part.index]) if isinstance(part, ExpectedCall) and part.index in expected else part
+        for part in parts
+    ]
+
+
+def only_what(call: ExpectedCall, expected: ExpectedCall) -> ExpectedCall:
+    """The call without what the expected one says nothing about."""
+    return replace(
+        call,
+        id=call.id if expected.id is not None else None,
+        arguments=call.arguments if expected.arguments is not None else None,
+        span=call.span if expected.span is not None else None,
+        tolerated=call.tolerated if expected.tolerated is not None else None,
+        raw=call.raw if expected.raw is not None else None,
+    )
+
+
+def lines_of(parts: Iterable[Said | ExpectedCall]) -> list[str]:
+    """The parts in the lines of a case file."""
+    return [line for part in parts for line in ([said_line(part)] if isinstance(part, Said) else call_lines(part))]
+
+
+def said_line(part: Said) -> str:
+    return f"{part.kind} {json.dumps(part.text)}"
+
+
+def call_lines(call: ExpectedCall) -> list[str]:
+    lines = []
+    if call.name is not None:
+        lines.append(f"call {call.index} {call.name}" + (f" id {json.dumps(call.id)}" if call.id is not None else ""))
+    if call.arguments is None:
+        lines.append(f"args {call.index} ...")
+    elif call.arguments:
+        lines.append(f"args {call.index} {as_json(call.arguments) if call.reason is None else call.arguments}")
+    if call.reason is not None:
+        raw = [] if call.raw is None else [json.dumps(call.raw)]
+        return [*lines, " ".join([f"rejected {call.index} {call.reason}", *raw])]
+    span = [] if call.span is None else [f"{call.span[0]}-{call.span[1]}"]
+    tolerated = ["..."] if call.tolerated is None else [", ".join(call.tolerated)] if call.tolerated else []
+    return [*lines, " ".join([f"end {call.index}", *span, *tolerated])]
+
+
+def as_json(text: str) -> str:
+    """JSON text in one spelling, each type told from the others; what is not JSON as it stands."""
+    try:
+        return json.dumps(json.loads(text, parse_constant=refuse))
+    except ValueError:
+        return text
+
+
+def in_order(text: str) -> str:
+    """JSON text with sorted keys: some families' templates sort them."""
+    return json.dumps(json.loads(text), sort_keys=True)
+
+
+def refuse(name: str) -> Any:
+    raise ValueError(name)
