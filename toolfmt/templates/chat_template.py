@@ -1,0 +1,153 @@
+"""One chat template: checked when it is made, compiled when it is first rendered, rendered as transformers renders it.
+
+The façade and the probes of the inspection room call it. Whatever goes wrong inside a template, of whatever type, comes
+out as a `TemplateError` of one line with the template's own line where jinja2 lets it be found. Making a `ChatTemplate`
+and reading its attributes parses and evaluates nothing; compiling (which folds constants) and rendering run untrusted
+code without any bound on time or memory: whoever does not trust the template does that in a process with limits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, NoReturn
+
+import jinja2
+
+from toolfmt.errors import BadMessages, BadTools, TemplateError
+from toolfmt.templates.environment import Refusal, clock, environment, plain
+from toolfmt.templates.variables import caller_names, calls
+from toolfmt.tools import kind_of
+
+# Twenty times the longest real template seen (51,034 characters, of 1,176 templates, November 2026).
+LONGEST_SOURCE = 1_000_000
+"""The most characters a template's source may have."""
+
+FROZEN_NOW = datetime(2025, 1, 1, 12)
+"""What the clock of a template shows where the caller names no time, so that a render never depends on the day."""
+
+_LONGEST_MESSAGE = 500
+_NEWLINE = re.compile(r"\r\n|\r|\n")
+_NO_TOKENS: Mapping[str, str] = MappingProxyType({})
+# The names a message's reasoning goes by; transformers gives every template the first two, whichever the caller used.
+_REASONING = ("reasoning_content", "thinking", "reasoning")
+
+
+class ChatTemplate:
+    """A chat template that parses.
+
+    Takes the source, the special tokens that the template reads as variables, and what messages call the template
+    (its file). Raises `TemplateError` where the source is no jinja2 or longer than `LONGEST_SOURCE`.
+
+    `source` is the text as given; `variables` the names it reads from its caller, sorted, without what the environment
+    defines; `uses_clock` whether it calls `strftime_now`, so that its prompts change with the date.
+    """
+
+    def __init__(
+        self, source: str, special_tokens: Mapping[str, str] = _NO_TOKENS, *, origin: str = "chat template"
+    ) -> None:
+        self.source = source
+        self.special_tokens = dict(special_tokens)
+        self.origin = origin
+        if len(source) > LONGEST_SOURCE:
+            raise TemplateError(
+                f"{origin}: the source has {len(source):,} characters, over the limit of 1 MB; "
+                "chat templates have some thousand: check that this file is one"
+            )
+        try:
+            self._tree = environment().parse(source)
+            provided = {*environment().globals, "strftime_now", "loop", "self"}
+            self.variables: tuple[str, ...] = tuple(sorted(caller_names(self._tree) - provided))
+            self.uses_clock = calls(self._tree, "strftime_now")
+        except Exception as error:  # noqa: BLE001 - untrusted source, and jinja2 lets any type through
+            self._fail("does not parse", error)
+
+    def render(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        add_generation_prompt: bool = False,
+        now: datetime | None = None,
+        **variables: Any,
+    ) -> str:
+        """The prompt, byte for byte what transformers' `render_jinja_template` returns for the same arguments.
+
+        Takes the messages and tools as they are (None values are not dropped, keys not reordered); `now` is the time
+        the template's clock shows, `FROZEN_NOW` where None; other keywords are variables of the template and go before
+        special tokens of the same name. Raises `TemplateError` where the template refuses or fails, `BadMessages` and
+        `BadTools` where these are not lists of objects.
+        """
+        _check_list(messages, "messages", BadMessages)
+        if tools is not None:
+            _check_list(tools, "tools", BadTools)
+        try:
+            given = {
+                "strftime_now": clock(now or FROZEN_NOW),
+                "documents": None,
+                **plain({**self.special_tokens, **variables}),
+                "messages": [_with_reasoning_names(message) for message in plain(list(messages))],
+                "tools": plain(None if tools is None else list(tools)),
+                "add_generation_prompt": add_generation_prompt,
+            }
+            template = self._compiled
+            # Not `template.render`: its rewritten traceback costs a compilation for every frame of a deep recursion.
+            return "".join(template.root_render_func(template.new_context(given)))
+        except Exception as error:  # noqa: BLE001 - a template can make any type of error happen
+            self._fail("does not render", error)
+
+    def line_of(self, pattern: str) -> int | None:
+        """The first line (from 1) of the source where the regular expression matches, or None."""
+        found = re.compile(pattern, re.MULTILINE).search(self.source)
+        return None if found is None else len(_NEWLINE.findall(self.source, 0, found.start())) + 1
+
+    @cached_property
+    def _compiled(self) -> jinja2.Template:
+        code = environment().compile(self._tree)
+        return jinja2.Template.from_code(environment(), code, environment().make_globals(None))
+
+    def _fail(self, how: str, error: Exception) -> NoReturn:
+        line = _line(error)
+        if isinstance(error, Refusal):
+            what = f"the template refuses: {error}"
+        elif isinstance(error, jinja2.TemplateSyntaxError):
+            what = f"{how}: {error.message}"
+        else:
+            # A SyntaxError's own text adds a line of the Python that jinja2 generated, which nobody can look up.
+            text = error.msg if isinstance(error, SyntaxError) else error
+            what = f"{how}: {type(error).__name__}: {text}".removesuffix(": ")
+        what = " ".join(what.split())
+        if len(what) > _LONGEST_MESSAGE:
+            what = what[:_LONGEST_MESSAGE] + "…"
+        raise TemplateError(f"{self.origin}{'' if line is None else f', line {line}'}: {what}", line) from error
+
+
+def _with_reasoning_names(message: dict[str, Any]) -> dict[str, Any]:
+    """The message with its reasoning under the names that templates read; keys in the order transformers gives them."""
+    reasoning = next((message[name] for name in _REASONING if message.get(name) is not None), None)
+    return message if reasoning is None else {"thinking": reasoning, **message, "reasoning_content": reasoning}
+
+
+def _check_list(value: object, name: str, error: type[BadMessages | BadTools]) -> None:
+    if not isinstance(value, (list, tuple)):
+        raise error(f"{name} must be a list of objects, not {kind_of(value)}")
+    for position, item in enumerate(value):
+        if not isinstance(item, Mapping):
+            raise error(f"{name}[{position}] must be an object, not {kind_of(item)}")
+
+
+def _line(error: BaseException) -> int | None:
+    """The line of the template that raised: the innermost frame of the traceback that runs a template's code."""
+    if isinstance(error, jinja2.TemplateSyntaxError):
+        return error.lineno
+    line = None
+    step = error.__traceback__
+    while step is not None:
+        template = step.tb_frame.f_globals.get("__jinja_template__")
+        if template is not None:
+            line = template.get_corresponding_lineno(step.tb_lineno)
+        step = step.tb_next
+    return line

@@ -1,0 +1,126 @@
+"""The jinja2 environment that chat templates are written for, as Hugging Face documents it.
+
+`ChatTemplate` parses, compiles and renders in it. What a template sees here is byte for byte what it sees under
+transformers 5.23 (tests/test_templates_transformers.py), with one addition: the clock is a parameter, see `clock`.
+The sandbox stops a template from reaching Python's internals; it does not bound what a template costs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from functools import cache
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import jinja2
+from jinja2 import nodes
+from jinja2.ext import Extension, loopcontrols
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.utils import Namespace
+
+if TYPE_CHECKING:
+    from jinja2.parser import Parser
+
+
+class Refusal(jinja2.TemplateError):
+    """The template called `raise_exception`: it will not render this conversation, and says why."""
+
+
+@cache
+def environment() -> ImmutableSandboxedEnvironment:
+    """The one environment; nothing changes it after it is built, so every template shares it."""
+    built = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[_GenerationBlock, loopcontrols]
+    )
+    built.filters["tojson"] = _tojson
+    built.globals["raise_exception"] = _raise_exception
+    built.globals["dict"] = _TemplateDict()
+    built.globals["namespace"] = _TemplateNamespace
+    return built
+
+
+def clock(now: datetime) -> Callable[[str], str]:
+    """The `strftime_now` of a render that happens at `now`."""
+    return lambda format: now.strftime(format)
+
+
+def plain(value: Any) -> Any:
+    """The value rebuilt from plain JSON types, so that a template meets no method but those of JSON's own types.
+
+    Subclasses become their base type, dataclasses and pydantic models objects; anything else (an image, an array)
+    becomes its type's name in angle brackets, since templates only ask whether such a value is there.
+    """
+    if value is None or type(value) in (str, int, float, bool):
+        return value
+    for base in (str, int, float):
+        if isinstance(value, base):
+            return getattr(base, f"__{base.__name__}__")(value)
+    if isinstance(value, Mapping):
+        return {plain(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return (list if isinstance(value, list) else tuple)(plain(item) for item in value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if callable(getattr(value, "model_dump", None)):
+        return plain(value.model_dump())
+    return f"<{type(value).__name__}>"
+
+
+class _GenerationBlock(Extension):
+    """`{% generation %}`: marks what the assistant wrote, for training masks; the text passes through unchanged."""
+
+    tags = {"generation"}  # noqa: RUF012 - jinja2 declares it an instance variable
+
+    def parse(self, parser: Parser) -> nodes.Node:
+        line = next(parser.stream).lineno
+        body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
+        # A call block, as under transformers: `set` inside does not reach out of it, nor can `break` leave a loop.
+        return nodes.CallBlock(self.call_method("_pass_through"), [], [], body, lineno=line)
+
+    def _pass_through(self, caller: Callable[[], str]) -> str:
+        return caller()
+
+
+class _TemplateDict:
+    """`dict` for templates: it builds dictionaries and has no attribute that leads further."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> dict[Any, Any]:
+        return dict(*args, **kwargs)
+
+    def fromkeys(self, keys: Iterable[Any], *default: Any) -> dict[Any, Any]:
+        return dict.fromkeys(keys, *default)
+
+
+class _TemplateNamespace(Namespace):
+    """`namespace` for templates: attributes that begin with an underscore are refused."""
+
+    def __init__(self, /, *args: Any, **kwargs: Any) -> None:
+        attributes = dict(*args, **kwargs)
+        for name in attributes:
+            _refuse_underscore(name)
+        super().__init__(attributes)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        _refuse_underscore(name)
+        super().__setitem__(name, value)
+
+
+def _refuse_underscore(name: object) -> None:
+    if isinstance(name, str) and name.startswith("_"):
+        raise jinja2.exceptions.SecurityError(
+            f"a namespace takes no attribute that begins with an underscore: {name!r}"
+        )
+
+
+def _tojson(
+    value: Any, ensure_ascii: bool = False, indent: Any = None, separators: Any = None, sort_keys: bool = False
+) -> str:
+    # jinja2's own filter escapes HTML and sorts keys; a prompt is neither HTML nor sorted.
+    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
+
+
+def _raise_exception(message: object) -> NoReturn:
+    # As text here, not where it is reported: the text of a value can fail too (an integer of 5,000 digits).
+    raise Refusal(str(message))

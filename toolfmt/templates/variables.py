@@ -1,0 +1,145 @@
+"""What a template's syntax tree says without running anything: the names it reads from its caller, the clock.
+
+`ChatTemplate` calls it with what `Environment.parse` returned. jinja2's own `meta.find_undeclared_variables` is not
+used: it runs the code generator, which folds constants, so that `9**(9**9)` in a dead branch hangs it; and it counts
+every name that an `if` assigns as read from the caller, even where all branches assign it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from jinja2 import nodes
+
+_MACRO_NAMES = frozenset({"caller", "kwargs", "varargs"})
+
+
+def caller_names(tree: nodes.Template) -> set[str]:
+    """The names that some path through the template reads before anything in the template has assigned them."""
+    reader = _Reader()
+    reader.scope(tree.body, set())
+    return reader.read
+
+
+def calls(tree: nodes.Template, name: str) -> bool:
+    """Whether the template calls the function of this name anywhere, dead branches included."""
+    return any(_is_call(node, name) for node in _descendants(tree))
+
+
+class _Reader:
+    """Walks statements in the order they run. `known` holds the names that are assigned on every path so far."""
+
+    def __init__(self) -> None:
+        self.read: set[str] = set()
+
+    def scope(self, body: Sequence[nodes.Node], known: set[str]) -> None:
+        """Statements whose assignments end with them."""
+        known = set(known)
+        macros: list[nodes.Macro] = []
+        self._statements(body, known, macros)
+        # A macro runs when it is called, mostly after the assignments that follow it in the source.
+        for macro in macros:
+            self.scope(macro.body, known | _names(macro.args) | _MACRO_NAMES)
+
+    def _statements(self, body: Sequence[nodes.Node], known: set[str], macros: list[nodes.Macro]) -> bool:
+        """Adds to `known` what the statements assign; true where they never run to their end."""
+        ended = False
+        for node in body:
+            ended = self._statement(node, known, macros) or ended
+        return ended
+
+    def _statement(self, node: nodes.Node, known: set[str], macros: list[nodes.Macro]) -> bool:
+        match node:
+            case nodes.If():
+                return self._if(node, known, macros)
+            case nodes.Continue() | nodes.Break():
+                return True
+            case nodes.Output():
+                self._expressions(node.nodes, known)
+                return any(_is_call(part, "raise_exception") for part in node.nodes)
+            case nodes.Assign():
+                self._expressions([node.node], known)
+                self._assign(node.target, known)
+            case nodes.AssignBlock():
+                self._expressions([node.filter] if node.filter else [], known)
+                self.scope(node.body, known)
+                self._assign(node.target, known)
+            case nodes.For():
+                self._for(node, known)
+            case nodes.With():
+                self._expressions(node.values, known)
+                self.scope(node.body, known | _names(node.targets))
+            case nodes.Macro():
+                self._expressions(node.defaults, known | _names(node.args))
+                known.add(node.name)
+                macros.append(node)
+            case nodes.CallBlock():
+                self._expressions([node.call, *node.defaults], known)
+                self.scope(node.body, known | _names(node.args) | _MACRO_NAMES)
+            case nodes.FilterBlock():
+                self._expressions([node.filter], known)
+                self.scope(node.body, known)
+            case nodes.ScopedEvalContextModifier():
+                self._expressions(node.options, known)
+                self.scope(node.body, known)
+            case nodes.Scope() | nodes.Block():
+                self.scope(node.body, known)
+            case _:
+                self._expressions([node], known)
+                known |= _imported(node)
+        return False
+
+    def _if(self, node: nodes.If, known: set[str], macros: list[nodes.Macro]) -> bool:
+        """A name is known after the `if` when every branch that runs to its end assigns it."""
+        self._expressions([node.test, *(branch.test for branch in node.elif_)], known)
+        outcomes = []
+        for body in (node.body, *(branch.body for branch in node.elif_), node.else_):
+            outcome = set(known)
+            if not self._statements(body, outcome, macros):
+                outcomes.append(outcome)
+        if outcomes:
+            known |= set.intersection(*outcomes)
+        return not outcomes
+
+    def _for(self, node: nodes.For, known: set[str]) -> None:
+        self._expressions([node.iter], known)
+        inner = known | _names([node.target])
+        self._expressions([node.test] if node.test else [], inner)
+        self.scope(node.body, inner | {"loop"})
+        self.scope(node.else_, known)
+
+    def _expressions(self, expressions: Iterable[nodes.Node], known: set[str]) -> None:
+        for expression in expressions:
+            for node in _descendants(expression):
+                if isinstance(node, nodes.Name) and node.name not in known:
+                    self.read.add(node.name)
+
+    def _assign(self, target: nodes.Node, known: set[str]) -> None:
+        for node in _descendants(target):
+            if isinstance(node, nodes.NSRef) and node.name not in known:
+                self.read.add(node.name)
+        known |= _names([target])
+
+
+def _descendants(node: nodes.Node) -> Iterator[nodes.Node]:
+    """The node and all below it, without recursion: `a + a + …` nests as deep as it is long."""
+    waiting = [node]
+    while waiting:
+        yield (node := waiting.pop())
+        waiting.extend(node.iter_child_nodes())
+
+
+def _names(targets: Iterable[nodes.Node]) -> set[str]:
+    return {node.name for target in targets for node in _descendants(target) if isinstance(node, nodes.Name)}
+
+
+def _imported(node: nodes.Node) -> set[str]:
+    if isinstance(node, nodes.Import):
+        return {node.target}
+    if isinstance(node, nodes.FromImport):
+        return {name if isinstance(name, str) else name[1] for name in node.names}
+    return set()
+
+
+def _is_call(node: nodes.Node, name: str) -> bool:
+    return isinstance(node, nodes.Call) and isinstance(node.node, nodes.Name) and node.node.name == name
