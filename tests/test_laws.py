@@ -195,6 +195,8 @@ def test_cost_is_linear(format: str) -> None:
     value = write(format, [("f", {"s": code * 100})], TOOLS)
     cases = [value, "some prose. " * 400, get(format).openers[0] + "x" * 5000, value[: len(value) // 2] + " <" * 2000]
     cases += ["<think>" + get(format).openers[0] * 500, get(format).openers[0] * 1000, "{" * 3000, "\n{" * 2000]
+    closers = [marker for marker in markers(get(format)) if marker.startswith("</") or marker.startswith("<esc")]
+    cases += [value[:-40] + (closer + " \n x") * 400 for closer in closers]
     cases += [value + " " * 4000, "<think>" + value * 3, '{"name": "' * 500]
     for text in cases:
         for size in (1, 4, len(text)):

@@ -29,10 +29,8 @@ def canonical_tools(tools: object) -> list[dict[str, Any]]:
     order, other keys sorted after them, parameters with the required ones first (as `required` lists them), then by
     name. Raises `BadTools` naming the position and what is wrong with it.
     """
-    if isinstance(tools, (str, bytes, Mapping)) or not isinstance(tools, Iterable):
-        raise BadTools(f"tools must be a list of tool definitions, not {kind_of(tools)}")
     canonical: list[dict[str, Any]] = []
-    for position, tool in enumerate(tools):
+    for position, tool in enumerate(_listed(tools)):
         function = _function(tool, position)
         name = function["name"]
         if any(name == other["function"]["name"] for other in canonical):
@@ -47,10 +45,21 @@ def canonical_tools(tools: object) -> list[dict[str, Any]]:
 
 def tool_schemas(tools: object) -> dict[str, dict[str, Any]]:
     """The schema of the parameters of each tool, by tool name, `{}` where a tool declares none; raises `BadTools`."""
-    schemas: dict[str, dict[str, Any]] = {}
-    for tool in canonical_tools(tools):
-        schemas[tool["function"]["name"]] = tool["function"].get("parameters") or {}
-    return schemas
+    functions = [_function(tool, position) for position, tool in enumerate(_listed(tools))]
+    return {function["name"]: function.get("parameters") or {} for function in functions}
+
+
+def parameter_order(schema: Mapping[str, Any]) -> list[str]:
+    """The names of a tool's parameters in the canonical order, which is the one a model sees: required ones first."""
+    properties, required = schema.get("properties"), schema.get("required")
+    first = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
+    return list(_ordered(properties, first)) if isinstance(properties, Mapping) else []
+
+
+def _listed(tools: object) -> Iterable[Any]:
+    if isinstance(tools, (str, bytes, Mapping)) or not isinstance(tools, Iterable):
+        raise BadTools(f"tools must be a list of tool definitions, not {kind_of(tools)}")
+    return tools
 
 
 def _function(tool: object, position: int) -> dict[str, Any]:
@@ -82,11 +91,8 @@ def _canonical_schema(schema: Any, position: int, depth: int) -> Any:
     ordered = _ordered(schema, _SCHEMA_KEYS)
     for key, value in ordered.items():
         if key in _SCHEMA_MAPS and isinstance(value, Mapping):
-            first = schema.get("required") if key == "properties" else None
-            names = _ordered(
-                value, tuple(n for n in first if isinstance(n, str)) if isinstance(first, Sequence) else ()
-            )
-            ordered[key] = {name: _canonical_schema(part, position, depth + 1) for name, part in names.items()}
+            names = parameter_order(schema) if key == "properties" else sorted(value)
+            ordered[key] = {name: _canonical_schema(value[name], position, depth + 1) for name in names}
         elif key in _SCHEMA_LISTS and isinstance(value, list):
             ordered[key] = [_canonical_schema(part, position, depth + 1) for part in value]
         elif key in _SCHEMAS:

@@ -1,7 +1,7 @@
 """The stretches of text that stream: content, raw values, and the inside of strings in each notation.
 
-Each is a `Body` of the scanner: `whole` is the fast path for a chunk that lies wholly inside, `read` goes on to the end
-or to where it cannot be sure yet. The bodies of arguments answer in JSON: what they return is the inside of a JSON
+Each is a `Body` of the scanner: `suspect` is the fast path, it clears a chunk that lies plainly inside; `read` goes on to
+the end or to where it cannot be sure yet. The bodies of arguments answer in JSON: what they return is the inside of a JSON
 string.
 """
 
@@ -10,8 +10,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from json.encoder import encode_basestring
+from typing import Protocol
 
 from toolfmt.formats.scan import Stops
+
+
+class Notes(Protocol):
+    """Where a body notes what it reads generously."""
+
+    @property
+    def strict(self) -> bool:
+        """Whether a note rejects the call; what was right before it must have been said by then."""
+
+    def tolerate(self, name: str) -> None:
+        """Something was read that strict reading refuses."""
 
 
 def escaped(text: str) -> str:
@@ -22,14 +34,13 @@ def escaped(text: str) -> str:
 class Plain:
     """Text up to the first of some literals, as it is; `stop` tells which literal ended it."""
 
-    __slots__ = ("stop", "stops")
+    __slots__ = ("said", "stop", "stops", "suspect")
 
     def __init__(self, stops: Stops) -> None:
         self.stops = stops
+        self.suspect = stops.suspect
+        self.said: Callable[[str], str] | None = None
         self.stop = ""
-
-    def whole(self, text: str) -> str | None:
-        return text if self.stops.absent(text) else None
 
     def read(self, text: str, at: int, closed: bool) -> tuple[str, int, bool]:
         found = self.stops.search(text, at, closed)
@@ -44,12 +55,16 @@ class Raw(Plain):
 
     __slots__ = ()
 
-    def whole(self, text: str) -> str | None:
-        return escaped(text) if self.stops.absent(text) else None
+    def __init__(self, stops: Stops) -> None:
+        super().__init__(stops)
+        self.said = escaped
 
     def read(self, text: str, at: int, closed: bool) -> tuple[str, int, bool]:
-        said, at, ended = super().read(text, at, closed)
-        return escaped(said), at, ended
+        found = self.stops.search(text, at, closed)
+        if found is None:
+            return escaped(text[at:]), len(text), False
+        end, self.stop = found
+        return escaped(text[at:end]), end + len(self.stop), bool(self.stop)
 
 
 _AFTER_STRING = re.compile(r"[ \t\r\n]{0,64}(?:[,)\]}:]|\Z)")
@@ -84,7 +99,8 @@ class Marked(Raw):
             at = end
 
 
-_JSON_PLAIN = re.compile(r'[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*')
+_JSON_PLAIN = re.compile(r'[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+')
+_JSON_SPECIAL = re.compile(r'["\\\x00-\x1f]')
 _JSON_PARTIAL = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 
 
@@ -92,38 +108,41 @@ class JsonString:
     """The inside of a JSON string after its opening quote, passed on as it is; what JSON forbids is escaped and
     noted."""
 
-    __slots__ = ("_tolerate",)
+    __slots__ = ("_notes",)
+    suspect = _JSON_SPECIAL.search
+    said = None
 
-    def __init__(self, tolerate: Callable[[str], object]) -> None:
-        self._tolerate = tolerate
-
-    def whole(self, text: str) -> str | None:
-        found = _JSON_PLAIN.match(text)
-        return text if found is not None and found.end() == len(text) else None
+    def __init__(self, notes: Notes) -> None:
+        self._notes = notes
 
     def read(self, text: str, at: int, closed: bool) -> tuple[str, int, bool]:
-        said: list[str] = []
+        said = ""
         while True:
-            found = _JSON_PLAIN.match(text, at)
-            assert found is not None
-            said.append(found.group())
-            at = found.end()
+            plain = _JSON_PLAIN.match(text, at)
+            assert plain is not None
+            said += plain.group()
+            at = plain.end()
             if at == len(text) or (text[at] == "\\" and not closed and _JSON_PARTIAL.match(text, at)):
-                return "".join(said), at, False
+                return said, at, False
             if text[at] == '"':
-                return "".join(said), at + 1, True
+                return said, at + 1, True
+            if said and self._notes.strict:
+                return said, at, False  # what was right is said before what is refused
             if text[at] == "\\":
-                self._tolerate("invalid_escape")
+                self._notes.tolerate("invalid_escape")
                 quote = text[at + 1 : at + 2] == "'"
-                said.append("'" if quote else "\\\\")
+                said += "'" if quote else "\\\\"
                 at += 2 if quote else 1
             else:
-                self._tolerate("raw_newline")
-                said.append(escaped(text[at]))
+                self._notes.tolerate("raw_newline")
+                said += escaped(text[at])
                 at += 1
 
 
-_CODE_SIMPLE = {quote: re.compile(rf"(?:[^{quote}\\\x00-\x1f]|\\[\\'\"nrtbf])*") for quote in "'\""}
+_CODE_SIMPLE = {
+    quote: re.compile(rf"[^{quote}\\\x00-\x1f]*+(?:\\[\\'\"nrtbf][^{quote}\\\x00-\x1f]*+)*+") for quote in "'\""
+}
+_CODE_SPECIAL = {quote: re.compile(r'["\\\x00-\x1f' + quote + "]") for quote in "'\""}
 _CODE_REWRITE = re.compile(r"\\.|\"")
 _CODE_ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-7]{1,3}|\r\n|[^xuU0-7])", re.DOTALL)
 _CODE_PARTIAL = re.compile(r"\\(?:x[0-9a-fA-F]?|u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7}|[0-7]{1,2}|\r)?\Z")
@@ -142,49 +161,53 @@ class CodeString:
     escape (the LFM2.5 template writes values between single quotes and escapes nothing) and is noted.
     """
 
-    __slots__ = ("_quote", "_simple", "_tolerate")
+    __slots__ = ("_quote", "_notes", "_simple", "suspect")
+    said = None
 
-    def __init__(self, quote: str, tolerate: Callable[[str], object]) -> None:
+    def __init__(self, quote: str, notes: Notes) -> None:
         self._quote = quote
         self._simple = _CODE_SIMPLE[quote]
-        self._tolerate = tolerate
-
-    def whole(self, text: str) -> str | None:
-        found = self._simple.match(text)
-        if found is None or found.end() != len(text):
-            return None
-        return self._rewritten(text)
+        self._notes = notes
+        self.suspect = _CODE_SPECIAL[quote].search
 
     def read(self, text: str, at: int, closed: bool) -> tuple[str, int, bool]:
-        said: list[str] = []
+        said = ""
         while True:
             found = self._simple.match(text, at)
             assert found is not None
-            said.append(self._rewritten(found.group()))
+            said += self._rewritten(found.group())
             at = found.end()
             if at == len(text) or (text[at] == "\\" and not closed and _CODE_PARTIAL.match(text, at)):
-                return "".join(said), at, False
+                return said, at, False
             if text[at] == "\\":
                 escape = _CODE_ESCAPE.match(text, at)
-                said.append("\\\\" if escape is None else self._unescaped(escape.group()[1:]))
+                said += "\\\\" if escape is None else self._unescaped(escape.group()[1:])
                 at = at + 1 if escape is None else escape.end()
             elif text[at] == self._quote:
                 may_end = _may_end(text, at + 1, closed)
                 if may_end is None:
-                    return "".join(said), at, False
+                    return said, at, False
                 if may_end:
-                    return "".join(said), at + 1, True
-                self._tolerate("unescaped_quote")
-                said.append(escaped(self._quote))
+                    return said, at + 1, True
+                if said and self._notes.strict:
+                    return said, at, False
+                self._notes.tolerate("unescaped_quote")
+                said += escaped(self._quote)
                 at += 1
+            elif said and self._notes.strict:
+                return said, at, False
             else:
-                self._tolerate("raw_newline")
-                said.append(escaped(text[at]))
+                self._notes.tolerate("raw_newline")
+                said += escaped(text[at])
                 at += 1
 
     @staticmethod
     def _rewritten(text: str) -> str:
-        return _CODE_REWRITE.sub(_code_simple, text) if "\\" in text or '"' in text else text
+        if "\\" not in text:
+            return text.replace('"', '\\"')
+        if "\\\\" not in text and '"' not in text:
+            return text.replace("\\'", "'")
+        return _CODE_REWRITE.sub(_code_simple, text)
 
     @staticmethod
     def _unescaped(escape: str) -> str:

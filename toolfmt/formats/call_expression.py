@@ -22,6 +22,7 @@ from toolfmt.formats.typed import STRING, Types, typed
 from toolfmt.formats.values import Gathered, Notation, read_string, read_value
 
 _NAME = re.compile(r"[^\s()\[\]{}<>'\"=,:]*")
+_NAME_BEGINS = re.compile(r"[^\s()\[\]{}<>'\"=,:]")
 _BARE_TEXT = re.compile(r"[^()\[\]{}<>'\"=,\n]*")
 
 
@@ -74,12 +75,12 @@ class CallExpression:
     # --- reading
 
     def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
-        yield from scan.spaces()
+        yield from scan.skip_spaces()
         enclosed = False
         if self.enclosing:
             here = scan.position
             enclosed = bool((yield from scan.literal(stops(self.enclosing[0]))))
-            yield from scan.spaces()
+            yield from scan.skip_spaces()
             if (yield from scan.need()) == "{":
                 scan.rewind(here)
                 yield from read_calls(scan, calls, "arguments")
@@ -97,8 +98,8 @@ class CallExpression:
             here = scan.position
             if not (yield from follows(scan, ",", ";")) and not (yield from self._another(scan)):
                 break
-            yield from scan.spaces()
-            if not _NAME.match((yield from scan.peek())) or (yield from scan.peek()) in ("", "]", "<"):
+            yield from scan.skip_spaces()
+            if not _NAME_BEGINS.match((yield from scan.peek())):
                 scan.rewind(here)
                 break
             calls.begin()
@@ -126,12 +127,12 @@ class CallExpression:
         calls.arguments("{")
         position = 0
         while True:
-            yield from scan.spaces()
+            yield from scan.skip_spaces()
             if (yield from scan.literal(stops(self.brackets[1]))):
                 break
             if position:
                 yield from scan.expect(",")
-                yield from scan.spaces()
+                yield from scan.skip_spaces()
                 if (yield from scan.literal(stops(self.brackets[1]))):
                     calls.tolerate("trailing_comma")
                     break
@@ -147,7 +148,7 @@ class CallExpression:
         if (yield from scan.need()) not in "{[":
             word = yield from scan.take_while(self.notation.word)
             key = word.strip() or (yield from self._quoted(scan))
-            yield from scan.spaces()
+            yield from scan.skip_spaces()
             if (yield from scan.literal(stops(self.assign))):
                 return key
             yield from scan.need()
@@ -162,7 +163,7 @@ class CallExpression:
         return read_string(scan, Gathered(scan), self.notation)
 
     def _value(self, scan: Scan, calls: Calls, types: Types) -> Reading[None]:
-        yield from scan.spaces()
+        yield from scan.skip_spaces()
         first = yield from scan.need()
         quoted = any(opener.startswith(first) for opener in self.notation.strings)
         if quoted and types is not None and not types & STRING:

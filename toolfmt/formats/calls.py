@@ -12,7 +12,8 @@ from typing import Any
 
 from toolfmt.events import Event, RejectionReason, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
 from toolfmt.formats.scan import Body, Incomplete, Malformed, Reading, Scan, Take
-from toolfmt.formats.typed import Types, parameter_names, parameter_types
+from toolfmt.formats.typed import Types, parameter_types
+from toolfmt.tools import parameter_order
 
 
 class Committed(Exception):
@@ -27,7 +28,7 @@ class Calls:
         self.committed = False
         self._scan = scan
         self._schemas = schemas
-        self._strict = strict
+        self.strict = strict
         self._index = -1
         self._begin = 0
         self._open = False
@@ -71,7 +72,7 @@ class Calls:
 
     def tolerate(self, name: str) -> None:
         """Something was read generously; strict reading goes on to the call's end and rejects it."""
-        if self._strict:
+        if self.strict:
             self.refuse("malformed_syntax")
         self._tolerated[name] = None
 
@@ -92,7 +93,7 @@ class Calls:
 
     def positional(self, position: int) -> str:
         """The name of the parameter at a position, in the canonical order of the tool's parameters."""
-        names = [] if self._schemas is None else parameter_names(self._schemas.get(self._name, {}))
+        names = [] if self._schemas is None else parameter_order(self._schemas.get(self._name, {}))
         if position >= len(names):
             raise Malformed("invalid_arguments")
         return names[position]
@@ -147,13 +148,28 @@ class Calls:
             self.events.append(ToolCallRejected(self._index, self._reason, span, raw))
 
     def _take(self, body: Body) -> Take:
-        index, whole = self._index, body.whole
-        if not self._announced or self._reason is not None:
-            return lambda text: None if whole(text) is None else []
+        """The fast path of a stretch of arguments: this runs once a delta, and is all that runs for most of them."""
+        scan, passed, index, strict = self._scan, self._scan.passed(), self._index, self.strict
+        suspect, meant, read = body.suspect, body.said, body.read
+        silent = not self._announced or self._reason is not None
 
         def take(text: str) -> list[Event] | None:
-            said = whole(text)
-            return None if said is None else [ToolCallArguments(index, said)]
+            if suspect(text) is None:
+                passed(text)
+                said = text if meant is None else meant(text)
+            elif strict:
+                return None
+            else:
+                said, at, ended = read(text, 0, False)
+                if ended:
+                    return None
+                passed(text[:at])
+                scan.text = text[at:]
+                if not said:
+                    return []
+            if silent or (strict and self._reason is not None):
+                return []
+            return [ToolCallArguments(index, said)]
 
         return take
 

@@ -10,7 +10,7 @@ def close_frame(scan: Scan, calls: Calls, opener: str, *closers: str) -> Reading
     """The closer, blanks before it included. A frame that was opened and is not closed is noted; nothing is read
     then."""
     here = scan.position
-    yield from scan.spaces()
+    yield from scan.skip_spaces()
     if (yield from scan.literal(stops(*closers))):
         return True
     scan.rewind(here)
@@ -22,7 +22,7 @@ def close_frame(scan: Scan, calls: Calls, opener: str, *closers: str) -> Reading
 def follows(scan: Scan, *wanted: str) -> Reading[str]:
     """The literal that stands after blanks, read with them; or an empty string, and nothing is read."""
     here = scan.position
-    yield from scan.spaces()
+    yield from scan.skip_spaces()
     found = yield from scan.literal(stops(*wanted))
     if not found:
         scan.rewind(here)

@@ -71,9 +71,9 @@ class JsonObject:
         if not opener:
             yield from self._rehearse(scan, calls)
             calls.tolerate("missing_opener")
-        yield from scan.spaces()
+        yield from scan.skip_spaces()
         fence = yield from scan.literal(_FENCES)
-        yield from scan.spaces()
+        yield from scan.skip_spaces()
         yield from read_calls(scan, calls, self.arguments_key)
         if fence:
             calls.tolerate("markdown_fence")
@@ -86,18 +86,18 @@ class JsonObject:
         aside = Gathered(scan)
         scan.skip()
         while True:
-            yield from scan.spaces()
+            yield from scan.skip_spaces()
             key = yield from read_key(scan, aside, JSON)
-            yield from scan.spaces()
+            yield from scan.skip_spaces()
             yield from scan.expect(":")
-            yield from scan.spaces()
+            yield from scan.skip_spaces()
             if key in _ARGUMENTS and name:
                 break
             if key not in ("name", "type", "id"):
                 raise Malformed
             value = yield from read_string(scan, aside, JSON)
             name = value if key == "name" else name
-            yield from scan.spaces()
+            yield from scan.skip_spaces()
             yield from scan.expect(",")
         if (yield from scan.peek()) not in ("{", ""):
             raise Malformed
@@ -108,10 +108,10 @@ class JsonObject:
 def read_calls(scan: Scan, calls: Calls, arguments_key: str) -> Reading[None]:
     """One object, a list of them, or one after the other."""
     listed = yield from scan.literal(stops("["))
-    yield from scan.spaces()
+    yield from scan.skip_spaces()
     while True:
         yield from scan.expect("{")
-        yield from scan.spaces()
+        yield from scan.skip_spaces()
         if not _KEY_BEGINS.match((yield from scan.need())):
             raise Malformed
         calls.commit()
@@ -121,7 +121,7 @@ def read_calls(scan: Scan, calls: Calls, arguments_key: str) -> Reading[None]:
         calls.end()
         here = scan.position
         comma = yield from follows(scan, ",", ";")
-        yield from scan.spaces()
+        yield from scan.skip_spaces()
         if (yield from scan.peek()) != "{":
             break
         calls.begin()
@@ -179,7 +179,7 @@ def _read_members(scan: Scan, calls: Calls, call: _Call, arguments_key: str, wra
 def _next_key(scan: Scan, calls: Calls, first: bool) -> Reading[str | None]:
     """The next key and its colon, read; None at the closing brace."""
     comma = "" if first else (yield from follows(scan, ","))
-    yield from scan.spaces()
+    yield from scan.skip_spaces()
     if (yield from scan.need()) == "}":
         scan.skip()
         if comma:
@@ -188,9 +188,9 @@ def _next_key(scan: Scan, calls: Calls, first: bool) -> Reading[str | None]:
     if not first and not comma:
         raise Malformed
     key = yield from read_key(scan, calls, JSON)
-    yield from scan.spaces()
+    yield from scan.skip_spaces()
     yield from scan.expect(":")
-    yield from scan.spaces()
+    yield from scan.skip_spaces()
     return key
 
 

@@ -45,7 +45,7 @@ class Parser:
         self._start_stops = stops(*self.format.openers, *self.format.bare, *self._reasoning)
         self._resume_stops = stops(*self.format.closers, *self.format.openers)
         self._fed = False
-        self._reading: Iterator[None] | None = self._answer()
+        self._reading: Iterator[None] = self._answer()
         next(self._reading)
         if begun:
             self._begin_inside(begun)
@@ -58,28 +58,31 @@ class Parser:
             raise RuntimeError("feed() after finish(): a parser reads one answer; make a new one for the next")
         take = scan.take
         if take is not None and text:
-            whole = scan.text + text if scan.text else text
-            events = take(whole)
+            held = scan.text
+            if held:
+                scan.text = ""
+                events = take(held + text)
+                if events is None:
+                    scan.text = held
+            else:
+                events = take(text)
             if events is not None:
-                scan.pass_over(whole)
-                if self._events:
-                    events[:0] = self._said()
                 return events
         scan.append(text)
-        self._go_on()
-        return self._said()
+        return self._go_on()
 
     def finish(self) -> list[Event]:
         """The answer has ended. Returns what was held back; a second call returns nothing."""
         if not self._scan.closed:
             self._scan.closed = True
-            self._go_on()
-        return self._said()
+            return self._go_on()
+        return []
 
     @property
     def looked(self) -> int:
         """Characters looked at so far, each counted as often as it was: a small multiple of what was fed."""
-        return self._scan.looked
+        self._scan.settle()
+        return self._scan.looked + self._scan.position
 
     # --- the answer
 
@@ -204,10 +207,14 @@ class Parser:
     def _run(self, kind: type[Content] | type[Reasoning], body: Plain) -> Reading[str]:
         """Text passed on while it arrives, up to a marker, which is returned; empty at the end of the answer."""
         scan = self._scan
-        absent = body.stops.absent
+        suspect = body.suspect
 
         def take(text: str) -> list[Event] | None:
-            return [kind(text, scan.offset)] if absent(text) else None
+            if suspect(text) is not None:
+                return None
+            start = scan.offset
+            scan.offset = start + len(text)
+            return [kind(text, start)]
 
         def say(text: str) -> None:
             self._say(kind, text, start)
@@ -234,27 +241,24 @@ class Parser:
             self._calls.flush()
             self._events.append(kind(text, start))
 
-    def _said(self) -> list[Event]:
-        self._calls.flush()
-        said = self._events[:]
-        self._events.clear()
-        return said
-
-    def _go_on(self) -> None:
-        if self._reading is None:
-            return
-        try:
-            next(self._reading)
-        except StopIteration:
-            self._reading = None
+    def _go_on(self) -> list[Event]:
+        """Read what can be read by now, and return what it says."""
+        self._scan.settle()
+        for _ in self._reading:
+            break
         self._scan.compact()
+        self._calls.flush()
+        events = self._events
+        said = events[:]
+        events.clear()
+        return said
 
     def _begin_inside(self, begun: str) -> None:
         """Read what the prompt already holds of the answer. Its content and reasoning are not told again; calls are."""
         self._scan.append(begun)
-        self._go_on()
-        said = self._said()
+        said = self._go_on()
         self._events.extend(event for event in said if not isinstance(event, (Content, Reasoning)))
+        self._scan.take = None  # so that the first feed tells these events
         closers = tuple(self._reasoning.values())
         self.continued = [
             event

@@ -7,9 +7,9 @@ from typing import Any
 
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.registry import get
-from toolfmt.formats.typed import STRING, parameter_names, parameter_types
+from toolfmt.formats.typed import STRING, parameter_types
 from toolfmt.formats.writing import write
-from toolfmt.tools import canonical_tools
+from toolfmt.tools import canonical_tools, parameter_order
 
 HEADING = "# Tools"
 
@@ -36,7 +36,7 @@ def prose(format: str | ToolCallFormat, tools: object) -> str:
 def _example(function: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """A call of the tool with a value of the right type for each required parameter."""
     schema = function.get("parameters") or {}
-    wanted = [name for name in parameter_names(schema) if name in schema.get("required", [])] or parameter_names(
+    wanted = [name for name in parameter_order(schema) if name in schema.get("required", [])] or parameter_order(
         schema
     )[:1]
     return function["name"], {name: _sample(schema, name) for name in wanted}

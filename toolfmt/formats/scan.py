@@ -8,13 +8,14 @@ What has been read is dropped, unless `keep` asked for it; the text still held i
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from functools import cache
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from toolfmt.events import Event, RejectionReason
 
 Answer = TypeVar("Answer")
+Suspect: TypeAlias = Callable[[str], object]
 Reading: TypeAlias = Generator[None, None, Answer]
 """A reading in progress: yields where it needs more text, returns its answer."""
 
@@ -40,20 +41,19 @@ class Stops:
     "here is one" and "here one may be beginning".
     """
 
-    __slots__ = ("_closed", "_extendable", "_open", "literals")
+    __slots__ = ("_closed", "_extendable", "_open", "first", "literals", "suspect")
 
     def __init__(self, literals: tuple[str, ...]) -> None:
         self.literals = frozenset(literals)
+        self.first = frozenset(literal[0] for literal in literals)
         longest_first = sorted(self.literals, key=lambda literal: (-len(literal), literal))
         self._closed = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
         self._open = re.compile(_trie(self.literals))
+        self.suspect: Suspect = self._open.search
+        """Whether one of the literals stands in a text, or may be beginning at its end."""
         self._extendable = frozenset(
             short for short in self.literals if any(long != short and long.startswith(short) for long in self.literals)
         )
-
-    def absent(self, text: str) -> bool:
-        """Whether none of the literals stands in the text and none can be beginning at its end."""
-        return self._open.search(text) is None
 
     def search(self, text: str, at: int, closed: bool) -> tuple[int, str] | None:
         """Where the first literal stands, and which; an empty one where the end of the text may begin one."""
@@ -99,8 +99,10 @@ def _trie(literals: frozenset[str]) -> str:
 class Body(Protocol):
     """A stretch of text that is passed on while it arrives: the inside of a string, a raw value, content."""
 
-    def whole(self, text: str) -> str | None:
-        """What all of the text stands for, or None where its end or a doubtful place is in it."""
+    suspect: Suspect
+    """Whether a text may hold the end of the stretch or a doubtful place; None where it lies plainly inside."""
+    said: Callable[[str], str] | None
+    """What such a text stands for; None where it stands for itself."""
 
     def read(self, text: str, at: int, closed: bool) -> tuple[str, int, bool]:
         """What stands from `at` on, up to where it is certain; where that is; and whether the stretch ended there."""
@@ -113,7 +115,7 @@ Take: TypeAlias = Callable[[str], "list[Event] | None"]
 class Scan:
     """The text fed so far and not yet read, and the verbs that read it."""
 
-    __slots__ = ("_kept", "_mark", "at", "closed", "looked", "offset", "take", "text")
+    __slots__ = ("_kept", "_mark", "_settled", "at", "closed", "looked", "offset", "take", "text")
 
     def __init__(self, text: str = "", offset: int = 0, closed: bool = False) -> None:
         self.text = text
@@ -121,11 +123,13 @@ class Scan:
         self.offset = offset
         self.closed = closed
         self.take: Take | None = None
-        """The fast path of the run that is waiting: events for a text that lies wholly inside it, else None."""
+        """The fast path of the stretch that is waiting: the events of a text that does not end it, which it passes over;
+        else None, and nothing is read."""
         self.looked = 0
         """Characters handed to the verbs so far, counted anew for each piece: a test holds it to a multiple of what
         was fed."""
         self._kept: list[str] = []
+        self._settled = 0
         self._mark: int | None = None
 
     # --- for the driver
@@ -134,21 +138,25 @@ class Scan:
         self.text += chunk
         self.looked += len(self.text)
 
+    def settle(self) -> None:
+        """Count what the fast path of a call has passed over since it was last counted."""
+        if len(self._kept) > self._settled:
+            self.offset += sum(map(len, self._kept[self._settled :]))
+            self._settled = len(self._kept)
+
     def compact(self) -> None:
         """Drop what has been read."""
         if self.at:
-            self._keep_to(self.at)
+            if self._mark is not None:
+                self._kept.append(self.text[max(self._mark - self.offset, 0) : self.at])
+                self._settled += 1
             self.text = self.text[self.at :]
             self.offset += self.at
             self.at = 0
 
-    def pass_over(self, text: str) -> None:
-        """Count a text as read that was the whole of what was held and fed (the fast path)."""
-        if self._mark is not None:
-            self._kept.append(text)
-        self.text = ""
-        self.offset += len(text)
-        self.looked += len(text)
+    def passed(self) -> Callable[[str], None]:
+        """What the fast path of a call tells what it has passed over; it holds until the stretch ends."""
+        return self._kept.append
 
     @property
     def position(self) -> int:
@@ -156,12 +164,10 @@ class Scan:
 
     def keep(self, position: int) -> None:
         """From here on remember what is read, from `position` (at or after the last compacted place)."""
-        self._mark = position
-        self._kept = []
+        self._mark, self._kept, self._settled = position, [], 0
 
     def release(self) -> None:
-        self._mark = None
-        self._kept = []
+        self._mark, self._kept, self._settled = None, [], 0
 
     def kept_between(self, begin: int, end: int) -> str:
         """What was read from one position to another, both at or after the mark."""
@@ -170,20 +176,20 @@ class Scan:
         return kept[begin - self._mark : end - self._mark]
 
     def rewind(self, position: int) -> None:
-        """Go back to a place that is still held or kept."""
+        """Go back to a place that is still held or kept; costs as much as the way back is long."""
         if position < self.offset:
-            assert self._mark is not None
-            kept = "".join(self._kept)
-            cut = position - self._mark
-            self.text = kept[cut:] + self.text
+            back = [self.text]
+            while position < self.offset:
+                piece = self._kept.pop()
+                cut = max(position - (self.offset - len(piece)), 0)
+                if cut:
+                    self._kept.append(piece[:cut])
+                back.append(piece[cut:])
+                self.offset -= len(piece) - cut
+            self._settled = len(self._kept)
+            self.text = "".join(reversed(back))
             self.looked += len(self.text)
-            self._kept = [kept[:cut]]
-            self.offset = position
         self.at = position - self.offset
-
-    def _keep_to(self, at: int) -> None:
-        if self._mark is not None:
-            self._kept.append(self.text[max(self._mark - self.offset, 0) : at])
 
     # --- the verbs
 
@@ -223,10 +229,16 @@ class Scan:
         """The blanks, tabs and line ends that stand here."""
         return self.take_while(SPACE)
 
+    def skip_spaces(self) -> Iterable[None]:
+        """As `spaces`, for callers that do not need them: costs next to nothing where none stand."""
+        return () if self.at < len(self.text) and self.text[self.at] not in " \t\r\n" else self.take_while(SPACE)
+
     def literal(self, wanted: Stops) -> Reading[str]:
         """The literal that stands here, read; or an empty string, and nothing is read."""
         while True:
             if self.at < len(self.text):
+                if self.text[self.at] not in wanted.first:
+                    return ""
                 found = wanted.match(self.text, self.at, self.closed)
                 if found is None:
                     return ""
@@ -265,9 +277,12 @@ class Scan:
     def stream(self, body: Body, emit: Emit, take: Take | None) -> Reading[bool]:
         """Pass a stretch on while it arrives. True at its end, False where the answer ended first."""
         while True:
-            said, self.at, ended = body.read(self.text, self.at, self.closed)
+            begin = self.at
+            said, self.at, ended = body.read(self.text, begin, self.closed)
             if said:
                 emit(said)
+            if begin < self.at < len(self.text) and not ended:
+                continue
             if ended or self.closed:
                 return ended
             self.take = take

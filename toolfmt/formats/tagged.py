@@ -92,7 +92,7 @@ class Tagged:
     def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
         if not opener:
             calls.tolerate("missing_opener")
-        yield from scan.spaces()
+        yield from scan.skip_spaces()
         if self.name_opener:
             yield from scan.expect(self.name_opener)
         while True:
@@ -116,7 +116,7 @@ class Tagged:
         if not name:
             yield from scan.need()
             raise Malformed
-        yield from scan.spaces()
+        yield from scan.skip_spaces()
         token = yield from scan.expect(self.key_opener, self._end)
         if not certain:
             calls.start(name)
@@ -129,7 +129,7 @@ class Tagged:
             calls.arguments(f"{separator}{json.dumps(key.strip(), ensure_ascii=False)}: ")
             separator = ", "
             if self.value_opener:
-                yield from scan.spaces()
+                yield from scan.skip_spaces()
                 yield from scan.expect(self.value_opener)
             token = yield from self._value(scan, calls, calls.types(key.strip()))
         calls.arguments("}")
@@ -154,11 +154,11 @@ class Tagged:
         """An object or a list where the schema wants one, said while it arrives: its own syntax tells where it ends."""
         try:
             yield from read_value(scan, calls, CODE)
-            yield from scan.spaces()
+            yield from scan.skip_spaces()
             yield from scan.expect(self.value_closer)
         except Malformed:
             raise Malformed("invalid_arguments") from None
-        yield from scan.spaces()
+        yield from scan.skip_spaces()
         return (yield from scan.expect(self.key_opener, self._end))
 
 

@@ -35,12 +35,6 @@ def parameter_types(schema: Mapping[str, Any], parameter: str) -> Types:
     return _types(properties[parameter], schema, 0)
 
 
-def parameter_names(schema: Mapping[str, Any]) -> list[str]:
-    """A tool's parameters in the order in which a model sees them."""
-    properties = schema.get("properties")
-    return list(properties) if isinstance(properties, Mapping) else []
-
-
 def _types(schema: Any, root: Mapping[str, Any], depth: int) -> Types:
     if not isinstance(schema, Mapping) or depth > _DEEPEST_SCHEMA:
         return None

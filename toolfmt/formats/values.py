@@ -11,10 +11,10 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from toolfmt.events import Event
-from toolfmt.formats.bodies import CodeString, JsonString, Marked, escaped
+from toolfmt.formats.bodies import CodeString, JsonString, Marked, Notes, escaped
 from toolfmt.formats.scan import Body, Incomplete, Malformed, Reading, Scan, Stops, stops
 
 DEEPEST = 256
@@ -29,12 +29,11 @@ _JSON = {"true": "true", "false": "false", "null": "null"}
 _CLOSER = {"{": "}", "[": "]"}
 
 
-class Sink(Protocol):
+class Sink(Notes, Protocol):
     """Where a value goes: a call's arguments, or a list."""
 
     def arguments(self, fragment: str) -> None: ...
     def stream(self, body: Body) -> Reading[None]: ...
-    def tolerate(self, name: str) -> None: ...
 
 
 class Gathered:
@@ -48,16 +47,22 @@ class Gathered:
     def arguments(self, fragment: str) -> None:
         self.fragments.append(fragment)
 
+    @property
+    def strict(self) -> bool:
+        return self._sink is not None and self._sink.strict
+
     def tolerate(self, name: str) -> None:
         if self._sink is not None:
             self._sink.tolerate(name)
 
     def stream(self, body: Body) -> Reading[None]:
+        passed = self._scan.passed()
+
         def take(text: str) -> list[Event] | None:
-            said = body.whole(text)
-            if said is None:
+            if body.suspect(text) is not None:
                 return None
-            self.fragments.append(said)
+            passed(text)
+            self.fragments.append(text if body.said is None else body.said(text))
             return []
 
         if not (yield from self._scan.stream(body, self.fragments.append, take)):
@@ -68,20 +73,16 @@ class Gathered:
         return "".join(self.fragments)
 
 
-Opening = Callable[[Callable[[str], None]], Body]
-
-
-def _json_string(tolerate: Callable[[str], None]) -> Body:
-    return JsonString(tolerate)
+Opening: TypeAlias = Callable[[Notes], Body]
 
 
 def _code_string(quote: str) -> Opening:
-    return lambda tolerate: CodeString(quote, tolerate)
+    return lambda notes: CodeString(quote, notes)
 
 
 def marked_string(closer: str) -> Opening:
     """Strings that run verbatim up to a marker."""
-    return lambda tolerate: Marked(stops(closer))
+    return lambda notes: Marked(stops(closer))
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ class Notation:
 
 
 JSON = Notation(
-    {'"': _json_string, "'": _code_string("'")},
+    {'"': JsonString, "'": _code_string("'")},
     _JSON | _PYTHON,
     {"'": "single_quotes"} | dict.fromkeys(_PYTHON, "python_literal"),
 )
@@ -197,8 +198,8 @@ def read_string(scan: Scan, sink: Sink, notation: Notation) -> Reading[str]:
 def _string(scan: Scan, sink: Sink, notation: Notation, opener: str) -> Reading[str]:
     gathered = Gathered(scan, sink)
     _note(sink, notation, opener)
-    yield from gathered.stream(notation.strings[opener](sink.tolerate))
-    return str(json.loads(f'"{gathered.text}"'))
+    yield from gathered.stream(notation.strings[opener](sink))
+    return str(json.loads(f'"{gathered.text}"')) if "\\" in gathered.text else gathered.text
 
 
 def _scalar(scan: Scan, sink: Sink, notation: Notation) -> Reading[None]:
@@ -206,7 +207,7 @@ def _scalar(scan: Scan, sink: Sink, notation: Notation) -> Reading[None]:
     if opener:
         _note(sink, notation, opener)
         sink.arguments('"')
-        yield from sink.stream(notation.strings[opener](sink.tolerate))
+        yield from sink.stream(notation.strings[opener](sink))
         sink.arguments('"')
         return
     word = (yield from scan.take_while(notation.word)).strip()

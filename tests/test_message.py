@@ -1,0 +1,135 @@
+"""Events folded into messages and told as chunks: the nine rules of an OpenAI stream, and the real client reading it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import toolfmt
+from toolfmt.events import Event
+from toolfmt.formats import Parser
+from toolfmt.message import ChunkStream, Message
+
+TWO = (
+    'Let me see.\n<tool_call>\n{"name": "weather", "arguments": {"city": "Os\\u006co"}}\n</tool_call>\n'
+    '<tool_call>\n{"name": "now"}\n</tool_call>'
+)
+
+
+def stream(text: str, size: int = 3, **options: Any) -> list[dict[str, Any]]:
+    parser, chunks = Parser("json", **options), ChunkStream("chatcmpl-1", "some-model", 0)
+    told = [chunk for at in range(0, len(text), size) for chunk in chunks.chunks(parser.feed(text[at : at + size]))]
+    return told + chunks.chunks(parser.finish()) + chunks.finish()
+
+
+def deltas(chunks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [chunk["choices"][0]["delta"] for chunk in chunks]
+
+
+def test_a_message_holds_everything() -> None:
+    before, cut = "<think>hm</think>" + TWO, '<tool_call>{"name": "x'
+    message = toolfmt.parse(before + cut, "json")
+    assert message.to_dict() == {
+        "role": "assistant",
+        "content": "Let me see.\n",
+        "reasoning_content": "hm",
+        "tool_calls": [
+            {
+                "id": "call_0",
+                "type": "function",
+                "function": {"name": "weather", "arguments": '{"city": "Os\\u006co"}'},
+            },
+            {"id": "call_1", "type": "function", "function": {"name": "now", "arguments": "{}"}},
+        ],
+        "rejected": [
+            {
+                "index": 2,
+                "reason": "incomplete_output",
+                "span": [len(before), len(before + cut)],
+                "raw": cut,
+                "name": None,
+                "arguments": "",
+            }
+        ],
+    }
+
+
+def test_an_answer_of_calls_alone_has_no_content() -> None:
+    assert toolfmt.parse('\n<tool_call>{"name": "f"}</tool_call>\n', "json").content is None
+
+
+def test_ids_are_unique_over_a_conversation() -> None:
+    text = '<tool_call>{"id": "a", "name": "f"}</tool_call>' * 2
+    calls = toolfmt.parse(text, "json", taken_ids=["call_0"]).tool_calls
+    assert [call.id for call in calls] == ["a", "call_1"]
+
+
+def test_a_continued_message_is_whole() -> None:
+    message = toolfmt.parse("world!", "json", prefix="<|im_start|>assistant\n<think>\nhm\n</think>\n\nHello, ")
+    assert (message.content, message.reasoning) == ("\n\nHello, world!", "\nhm\n")
+
+
+def test_a_call_begun_in_the_prompt_is_told_whole() -> None:
+    prefix = '<|im_start|>assistant\n<tool_call>\n{"name": "f", "arguments": {"a": "x'
+    parser = Parser("json", prefix=prefix)
+    events: list[Event] = [*parser.feed('y"}}\n</tool_call>'), *parser.finish()]
+    (call,) = Message.from_events(events).tool_calls
+    assert (call.name, call.arguments) == ("f", '{"a": "xy"}')
+
+
+def test_the_stream_follows_the_rules() -> None:
+    """INTERFACES rules 1 to 4, 7 and 8: indexes, what comes first and only once, fragments, the last chunk."""
+    chunks = stream(TWO)
+    assert deltas(chunks)[0]["role"] == "assistant"
+    assert all("role" not in delta for delta in deltas(chunks)[1:])
+    calls: dict[int, list[Any]] = {}
+    for delta in deltas(chunks):
+        for call in delta.get("tool_calls", []):
+            calls.setdefault(call["index"], []).append(call)
+    assert sorted(calls) == [0, 1]
+    for pieces in calls.values():
+        assert pieces[0]["type"] == "function" and pieces[0]["id"] and pieces[0]["function"]["arguments"] == ""
+        assert all(
+            set(piece) == {"index", "function"} and set(piece["function"]) == {"arguments"} for piece in pieces[1:]
+        )
+        assert isinstance(json.loads("".join(piece["function"]["arguments"] for piece in pieces)), dict)
+    assert [chunk["choices"][0]["finish_reason"] for chunk in chunks] == [None] * (len(chunks) - 1) + ["tool_calls"]
+    assert deltas(chunks)[-1] == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [("Hi", "stop"), ("", "stop"), (TWO, "tool_calls"), ('<tool_call>{"name": "f", "arguments": {"a": "', "length")],
+)
+def test_the_stream_ends_with_its_reason(text: str, reason: str) -> None:
+    assert stream(text)[-1]["choices"][0]["finish_reason"] == reason
+
+
+def test_a_call_that_broke_under_way_ends_the_stream_with_an_error() -> None:
+    chunks = stream('<tool_call>{"name": "f", "arguments": {"a": @}}</tool_call>')
+    assert chunks[-1]["error"]["type"] == "malformed_syntax"
+    assert [chunk["toolfmt_rejected"]["reason"] for chunk in chunks if "toolfmt_rejected" in chunk] == [
+        "malformed_syntax"
+    ]
+
+
+@pytest.mark.parametrize("size", [1, 5, 1000])
+def test_the_openai_client_reads_the_stream(size: int) -> None:
+    """The real client library accumulates the chunks into the message that `parse` gives."""
+    openai = pytest.importorskip("openai", reason="the openai client is a test dependency")
+    from openai.lib.streaming.chat import ChatCompletionStreamState
+    from openai.types.chat import ChatCompletionChunk
+
+    state = ChatCompletionStreamState()
+    done = []
+    for chunk in stream(TWO, size):
+        events = state.handle_chunk(ChatCompletionChunk.model_validate(chunk))
+        done += [event for event in events if event.type == "tool_calls.function.arguments.done"]
+    (choice,) = state.get_final_completion().choices
+    expected = toolfmt.parse(TWO, "json")
+    assert openai and choice.finish_reason == "tool_calls" and choice.message.content == expected.content
+    calls = [(call.id, call.function.name, call.function.arguments) for call in choice.message.tool_calls or []]
+    assert calls == [(call.id, call.name, call.arguments) for call in expected.tool_calls]
+    assert [event.name for event in done] == ["weather", "now"]
