@@ -3,9 +3,9 @@
     python benchmarks/parse_deltas.py [--rounds 5] [--json]
 
 Two workloads: content, and one long string argument (code with quotes, newlines and braces). The floor is a loop that
-builds one event per delta and keeps it. mlx-lm's loop is its server's: split each delta by state, gather the call's text,
-parse it when the closer has come; it is left out where mlx-lm is not installed or has no parser for the format. Each cell
-is the best of the rounds, and its ratio to the floor of the same round; machines are noisy, ratios less so.
+builds one event per delta and keeps it. mlx-lm's loop is its server's: split each delta by state, gather the call's
+text, parse it when the closer has come; it is left out where mlx-lm is not installed or has no parser for the format.
+Each cell is the best of the rounds, and its ratio to the floor of the same round; machines are noisy, ratios less so.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ def content(format: ToolCallFormat, count: int) -> list[str]:
 
 
 def argument(format: ToolCallFormat, count: int) -> list[str]:
-    """Deltas of one call whose string argument is code; the call is whole, and as near to `count` deltas as it can be."""
+    """Deltas of one call whose string argument is code; the call is whole, and as near to `count` deltas as it can
+    be."""
     length = DELTA * count
     while True:
         text = write(format, [("run", {"code": repeated(CODE, length)})], TOOLS)
@@ -87,6 +88,7 @@ def mlx_lm(format: ToolCallFormat) -> Callable[[ToolCallFormat, list[str]], None
         machine = importlib.import_module("mlx_lm.generate").TextStateMachine
     except (ImportError, KeyError, AttributeError):
         return None
+
     def parsed(call: str) -> Any:
         try:
             return module.parse_tool_call(call, TOOLS)

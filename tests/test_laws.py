@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from laws import check_arguments, check_shape, check_tiling, cut, events_of
 
@@ -52,7 +52,6 @@ OPTIONS = st.fixed_dictionaries(
         "prefix": st.sampled_from(["<think>\n", "<|im_start|>assistant\n"]),
     },
 )
-MORE = settings(suppress_health_check=list(HealthCheck), deadline=None, max_examples=settings().max_examples)
 
 
 def markers(format: ToolCallFormat) -> list[str]:
@@ -105,7 +104,6 @@ def texts(format: str) -> st.SearchStrategy[str]:
 
 
 @pytest.mark.parametrize("format", NAMES)
-@MORE
 @given(data=st.data(), options=OPTIONS, places=st.lists(st.integers(0, 400), max_size=8))
 def test_laws_of_any_text(format: str, data: st.DataObject, options: dict[str, Any], places: list[int]) -> None:
     """Laws 1 to 5 and 11: chunks do not matter, nothing raises, nothing is lost, calls are well-formed."""
@@ -121,7 +119,6 @@ def test_laws_of_any_text(format: str, data: st.DataObject, options: dict[str, A
 
 
 @pytest.mark.parametrize("format", NAMES)
-@MORE
 @given(calls=CALLS, typed=st.booleans(), places=st.lists(st.integers(0, 400), max_size=6))
 def test_reading_undoes_writing(format: str, calls: list[Any], typed: bool, places: list[int]) -> None:
     """Law 7, in pieces, strictly: a call that is written is read back; one that cannot be carried is refused by
@@ -138,7 +135,6 @@ def test_reading_undoes_writing(format: str, calls: list[Any], typed: bool, plac
 
 
 @pytest.mark.parametrize("format", NAMES)
-@MORE
 @given(value=VALUES)
 def test_plain_values_are_never_refused(format: str, value: Any) -> None:
     """Law 7: a format refuses only what holds a marker of its own."""
@@ -148,7 +144,6 @@ def test_plain_values_are_never_refused(format: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize("format", NAMES)
-@MORE
 @given(calls=CALLS, before=st.text("abc .,!\n", max_size=20), after=st.text("abc .,!\n", max_size=20))
 def test_calls_in_prose(format: str, calls: list[Any], before: str, after: str) -> None:
     """Calls between prose are read, and the prose stays as it is."""
@@ -163,7 +158,6 @@ def test_calls_in_prose(format: str, calls: list[Any], before: str, after: str) 
 
 
 @pytest.mark.parametrize("format", NAMES)
-@MORE
 @given(text=st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40))
 def test_strings_stream(format: str, text: str) -> None:
     """Law 6: a string value leaves while it is still being written."""
@@ -177,7 +171,6 @@ def test_strings_stream(format: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("format", NAMES)
-@MORE
 @given(data=st.data())
 def test_content_is_prompt(format: str, data: st.DataObject) -> None:
     """Law 6: text waits only while it can still become a marker; a letter behind it frees it."""
@@ -195,7 +188,7 @@ def test_cost_is_linear(format: str) -> None:
     value = write(format, [("f", {"s": code * 100})], TOOLS)
     cases = [value, "some prose. " * 400, get(format).openers[0] + "x" * 5000, value[: len(value) // 2] + " <" * 2000]
     cases += ["<think>" + get(format).openers[0] * 500, get(format).openers[0] * 1000, "{" * 3000, "\n{" * 2000]
-    closers = [marker for marker in markers(get(format)) if marker.startswith("</") or marker.startswith("<esc")]
+    closers = [marker for marker in markers(get(format)) if marker.startswith(("</", "<esc"))]
     cases += [value[:-40] + (closer + " \n x") * 400 for closer in closers]
     cases += [value + " " * 4000, "<think>" + value * 3, '{"name": "' * 500]
     for text in cases:

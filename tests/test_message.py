@@ -1,4 +1,5 @@
-"""Events folded into messages and told as chunks: the nine rules of an OpenAI stream, and the real client reading it."""
+"""Events folded into messages and told as chunks: the nine rules of an OpenAI stream, and the real client reading
+it."""
 
 from __future__ import annotations
 

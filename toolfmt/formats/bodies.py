@@ -1,8 +1,8 @@
 """The stretches of text that stream: content, raw values, and the inside of strings in each notation.
 
-Each is a `Body` of the scanner: `suspect` is the fast path, it clears a chunk that lies plainly inside; `read` goes on to
-the end or to where it cannot be sure yet. The bodies of arguments answer in JSON: what they return is the inside of a JSON
-string.
+Each is a `Body` of the scanner: `suspect` is the fast path, it clears a chunk that lies plainly inside; `read` goes on
+to the end or to where it cannot be sure yet. The bodies of arguments answer in JSON: what they return is the inside of
+a JSON string.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class CodeString:
     escape (the LFM2.5 template writes values between single quotes and escapes nothing) and is noted.
     """
 
-    __slots__ = ("_quote", "_notes", "_simple", "suspect")
+    __slots__ = ("_notes", "_quote", "_simple", "suspect")
     said = None
 
     def __init__(self, quote: str, notes: Notes) -> None:

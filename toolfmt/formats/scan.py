@@ -123,8 +123,8 @@ class Scan:
         self.offset = offset
         self.closed = closed
         self.take: Take | None = None
-        """The fast path of the stretch that is waiting: the events of a text that does not end it, which it passes over;
-        else None, and nothing is read."""
+        """The fast path of the stretch that is waiting: the events of a text that does not end it, which it passes
+        over; else None, and nothing is read."""
         self.looked = 0
         """Characters handed to the verbs so far, counted anew for each piece: a test holds it to a multiple of what
         was fed."""

@@ -32,7 +32,8 @@ FORMAT = ToolCallFormat(
     aliases=("glm45", "glm46", "glm47", "glm5", "ling3", "poolside_v1", "spark25", "laguna"),
     families=("GLM 4.5/4.6/4.7/5", "Ling 3", "Laguna", "Spark 2.5"),
     model_types=(
-        "glm4_moe", "glm4_moe_lite", "glm4v_moe", "glm46v", "glm_moe_dsa", "glm5", "bailing_moe_v3", "laguna",
+        "glm4_moe", "glm4_moe_lite", "glm4v_moe", "glm46v", "glm_moe_dsa", "glm5", "sarvam_moe", "bailing_moe_v3",
+        "laguna", "spark2_5",
     ),
     signatures=(r"<arg_key>",),
     elsewhere={"vLLM": "glm45", "SGLang": "glm45", "mlx-lm": "glm47", "mlx-swift-lm": "glm4", "llama.cpp": "auto"},

@@ -39,7 +39,9 @@ FORMAT = ToolCallFormat(
     source=("chat templates of Qwen/Qwen3-Coder-30B-A3B-Instruct, nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16, MiMo",),
     aliases=("xmlFunction", "qwen3_coder", "qwen3_xml", "mimo", "step3p5", "nemotron3", "nemotron_3"),
     families=("Qwen3-Coder", "Qwen3-Next Coder", "Nemotron 3", "Step 3.5", "Nanbeige", "MiMo"),
-    model_types=("qwen3_next", "mimo_v2_flash", "step3p5"),
+    model_types=(
+        "qwen3_next", "qwen3_5", "qwen3_5_moe", "nemotron_h", "mimo", "mimo_v2_flash", "step3p5", "step3p7", "nanbeige",
+    ),
     signatures=(r"<function=(?!example)",),
     elsewhere={
         "vLLM": "qwen3_coder", "SGLang": "qwen3_coder", "mlx-lm": "qwen3_coder", "mlx-swift-lm": "xmlFunction",

@@ -1,0 +1,26 @@
+"""Says at the end of a run how much of the material outside the repository took part."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("default", deadline=None, suppress_health_check=list(HealthCheck))
+settings.load_profile("default")
+
+SHARED = Path(__file__).parents[2] / "shared"
+_OUTSIDE = ("test_shared_cases.py::test_outputs", "test_shared_cases.py::test_typed", "test_inference_cases.py::")
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    if not SHARED.is_dir():
+        terminalreporter.write_line("no folder `shared` beside the checkout: its cases and templates did not run")
+        return
+    passed = [report.nodeid for report in terminalreporter.stats.get("passed", [])]
+    for name in _OUTSIDE:
+        count = sum(name in nodeid for nodeid in passed)
+        terminalreporter.write_line(f"shared cases, {name.split('::')[-1] or 'test_inference'}: {count} passed")
+    templates = sum(1 for nodeid in passed if "shared" in nodeid and ".jinja" in nodeid)
+    terminalreporter.write_line(f"shared templates: {templates} tests passed")

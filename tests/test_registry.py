@@ -1,0 +1,71 @@
+"""What every format must bring: each failure says what to add, and where."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from toolfmt.errors import UnknownFormat
+from toolfmt.formats import FORMATS, ToolCallFormat, for_model_type, get, names, prose, read_back, write
+
+CORPUS = Path(__file__).parents[1] / "corpus"
+TOPICS = (
+    "single", "several", "text-around", "values", "whitespace", "names",
+    "no-arguments", "undeclared", "malformed", "truncated", "lookalikes", "reasoning",
+)  # fmt: skip
+EVERY = pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
+TOOLS = [
+    {
+        "name": "get_weather",
+        "description": "Today's weather.",
+        "parameters": {"properties": {"city": {"type": "string"}, "days": {"type": "integer"}}, "required": ["city"]},
+    }
+]
+
+
+def test_names_and_aliases_differ() -> None:
+    every = [name.lower() for format in FORMATS for name in (format.name, *format.aliases)]
+    assert sorted(every) == sorted(set(every)) == sorted(names())
+
+
+@EVERY
+def test_a_format_says_all_about_itself(format: ToolCallFormat) -> None:
+    for field in ("page", "instructions", "source", "families", "elsewhere", "signatures", "openers", "closers"):
+        assert getattr(format, field), f"{format.name} has no {field}: add it in its module in toolfmt/formats/known"
+
+
+@EVERY
+def test_a_format_has_its_corpus(format: ToolCallFormat) -> None:
+    for topic in TOPICS:
+        assert (CORPUS / format.name / f"{topic}.txt").is_file(), f"corpus/{format.name}/{topic}.txt is missing"
+
+
+@EVERY
+def test_a_format_is_found_by_every_name(format: ToolCallFormat) -> None:
+    assert all(get(name.upper()) is format for name in (format.name, *format.aliases))
+    assert all(for_model_type(model_type) is format for model_type in format.model_types)
+
+
+@EVERY
+def test_the_page_shows_what_the_writer_writes(format: ToolCallFormat) -> None:
+    """The example on the page holds the opener and closer, and the writer's own call is read back from within a
+    text."""
+    assert format.openers[0] in format.page and format.closers[0] in format.page
+    calls = [("get_weather", {"city": "Paris", "days": 3})]
+    assert read_back(format, write(format, calls, TOOLS), TOOLS) == [("get_weather", '{"city": "Paris", "days": 3}')]
+
+
+@EVERY
+def test_prose_lists_the_tools_and_shows_one_call(format: ToolCallFormat) -> None:
+    text = prose(format, TOOLS)
+    assert text.count("Today's weather.") == 1
+    assert text.endswith(write(format, [("get_weather", {"city": "text"})], TOOLS))
+    other_order = [{key: TOOLS[0][key] for key in ("parameters", "description", "name")}]
+    assert prose(format, other_order) == text
+    assert prose(format, []) == ""
+
+
+def test_an_unknown_name_is_answered_with_the_nearest() -> None:
+    with pytest.raises(UnknownFormat, match=r"no tool-call format is called 'glm_4'; did you mean glm4"):
+        get("glm_4")
