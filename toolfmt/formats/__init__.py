@@ -7,7 +7,7 @@
 from toolfmt.formats.format import Call, ToolCallFormat
 from toolfmt.formats.parser import Parser
 from toolfmt.formats.prose import prose
-from toolfmt.formats.registry import for_model_type, formats, get, names
+from toolfmt.formats.registry import default_format, for_model_type, formats, get, names
 from toolfmt.formats.writing import read_back, write
 
 FORMATS = formats()
@@ -17,6 +17,7 @@ __all__ = [
     "Call",
     "Parser",
     "ToolCallFormat",
+    "default_format",
     "for_model_type",
     "formats",
     "get",

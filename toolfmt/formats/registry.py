@@ -26,6 +26,13 @@ def _by_name() -> dict[str, ToolCallFormat]:
     return names
 
 
+def default_format() -> ToolCallFormat:
+    """The format for a model of which nothing is known."""
+    from toolfmt.formats.known import DEFAULT
+
+    return DEFAULT
+
+
 def names() -> tuple[str, ...]:
     """Every name that `get` knows, aliases included."""
     return tuple(sorted(_by_name()))

@@ -26,8 +26,8 @@ FORMAT = ToolCallFormat(
     aliases=("json_tools", "hermes", "qwen", "qwen25", "qwen3", "qwen3_json"),
     families=("Hermes 2/3", "Qwen 2.5", "Qwen 3", "QwQ", "Granite 4", "MiMo-VL", "Bielik", "Reka Edge"),
     model_types=(
-        "qwen2", "qwen2_moe", "qwen2_vl", "qwen2_5_vl", "qwen2_5_omni", "qwen3", "qwen3_moe", "qwen3_vl", "qwen3_vl_moe",
-        "qwen3_omni_moe", "granitemoehybrid", "smollm3", "mimovl", "llada2_moe",
+        "qwen2", "qwen2_moe", "qwen2_vl", "qwen2_5_vl", "qwen2_5_omni", "qwen3", "qwen3_moe", "qwen3_vl",
+        "qwen3_vl_moe", "qwen3_omni_moe", "granitemoehybrid", "smollm3", "mimovl", "llada2_moe",
     ),
     signatures=(
         r"<tool_call>(?:\\n|\s|')*\{",

@@ -1,0 +1,441 @@
+"""Room 3 on templates written for it: each capability, each finding, each source of the format decision."""
+
+from __future__ import annotations
+
+import ast
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolfmt import formats
+from toolfmt.inspect import checks, deciding
+from toolfmt.inspect.conversations import SINGLE, TOOLS, Shape, conversation, shapes
+from toolfmt.inspect.deciding import declarations, infer
+from toolfmt.inspect.inspection import NO_PARSER, inspect_files, inspect_template
+from toolfmt.inspect.reading_back import NASTY_STRINGS, own_markers
+from toolfmt.inspect.renders import Region, Renders
+from toolfmt.inspect.report import CAPABILITIES, Report
+from toolfmt.templates import ChatTemplate, load_files
+
+TOOLS_PART = "{% if tools %}<tools>{% for tool in tools %}{{ tool | tojson }}{% endfor %}</tools>{% endif %}\n"
+CALL = '<tool_call>\n{"name": "{{ call.function.name }}", "arguments": {{ arguments }}}\n</tool_call>'
+EITHER_FORM = (
+    "{% set arguments = call.function.arguments if call.function.arguments is string "
+    "else call.function.arguments | tojson %}"
+)
+TEMPLATE = (
+    TOOLS_PART
+    + "{% for message in messages %}<|{{ message.role }}|>\n"
+    + "{% if message.reasoning_content %}<think>{{ message.reasoning_content }}</think>{% endif %}"
+    + "{{ message.content or '' }}"
+    + "{% for call in message.tool_calls or [] %}"
+    + EITHER_FORM
+    + CALL
+    + "\n{% endfor %}<|end|>\n{% endfor %}"
+    + "{% if add_generation_prompt %}<|assistant|>\n<think>\n{% endif %}"
+)
+"""A template at which nothing is wrong."""
+PLAIN = "{% for message in messages %}<|{{ message.role }}|>\n{{ message.content }}<|end|>\n{% endfor %}"
+JSON_CALLS = formats.get("json")
+UNKNOWN_CALLS = TEMPLATE.replace("<tool_call>", "<|call|>").replace('"name": ', "").replace('", "arg', '" with "arg')
+
+
+def changed(*replacements: tuple[str, str], template: str = TEMPLATE) -> str:
+    for old, new in replacements:
+        assert old in template
+        template = template.replace(old, new)
+    return template
+
+
+def answers(report: Report) -> dict[str, str]:
+    return {name: answer.answer for name, answer in report.capabilities.items()}
+
+
+def codes(report: Report) -> list[str]:
+    return [finding.code for finding in report.findings]
+
+
+def directory(path: Path, template: str | None = TEMPLATE, **files: Any) -> Report:
+    if template is not None:
+        (path / "chat_template.jinja").write_text(template, encoding="utf-8")
+    for name, value in files.items():
+        (path / f"{name}.json").write_text(json.dumps(value), encoding="utf-8")
+    return inspect_files(load_files(path))
+
+
+# --- a template at which nothing is wrong
+
+
+def test_a_good_template_has_no_findings_and_every_capability_but_ids() -> None:
+    report = inspect_template(TEMPLATE, model_type="qwen3")
+    expected = dict.fromkeys(CAPABILITIES, "yes") | {"tool_call_ids": "no"}
+    assert (answers(report), codes(report)) == (expected, [])
+    assert (report.format.name, report.format.confidence, report.strategy) == ("json", "verified", "template")
+    assert report.format.evidence[0].detail == "6 of 6 kinds of call read back exactly"
+
+
+def test_the_report_holds_what_the_renderer_needs() -> None:
+    rendering = inspect_template(TEMPLATE).rendering
+    assert (rendering.arguments_form, rendering.shape, rendering.parallel) == ("object", Shape(), True)
+    assert rendering.reasoning == ("<think>", "</think>")
+    assert (rendering.stop, rendering.prefill) == (("<|end|>",), "<think>\n")
+
+
+def test_the_dictionary_has_the_keys_of_the_contract_and_is_json(tmp_path: Path) -> None:
+    told = json.loads(json.dumps(directory(tmp_path, config={"model_type": "qwen3"}).to_dict()))
+    assert list(told) == [
+        "schema", "model_type", "template", "capabilities", "format", "strategy", "runtimes", "findings",
+    ]  # fmt: skip
+    assert told["schema"] == "toolfmt.report/1"
+    assert list(told["template"]) == ["origin", "name", "sha256", "variables"]
+    assert list(told["capabilities"]) == list(CAPABILITIES)
+    assert all(list(answer) == ["answer", "evidence"] for answer in told["capabilities"].values())
+    assert list(told["format"]) == ["name", "confidence", "evidence"]
+    assert told["capabilities"]["tools"]["evidence"].endswith("(line 1)")
+
+
+def test_runtimes_without_a_parser_say_what_to_do() -> None:
+    told = inspect_template(TEMPLATE).runtimes
+    assert told == {runtime: JSON_CALLS.elsewhere.get(runtime, NO_PARSER) for runtime in told}
+    assert set(JSON_CALLS.elsewhere) <= set(told)
+    known = {runtime for format in formats.FORMATS for runtime in format.elsewhere}
+    few = replace(JSON_CALLS, elsewhere={"vLLM": "hermes"})
+    from toolfmt.inspect.inspection import runtimes
+
+    assert runtimes(few) == dict.fromkeys(sorted(known, key=str.lower), NO_PARSER) | {"vLLM": "hermes"}
+
+
+# --- capabilities
+
+
+@pytest.mark.parametrize(
+    ("template", "capability", "answer"),
+    [
+        (PLAIN, "tools", "no"),
+        (PLAIN, "tool_calls", "no"),
+        (PLAIN, "system", "yes"),
+        (PLAIN, "reasoning", "no"),
+        ("{{ raise_exception('never') }}", "tools", "error"),
+        ("{% if tools %}{{ raise_exception('none, please') }}{% endif %}" + PLAIN, "tools", "error"),
+        (changed(("{% for call in message.tool_calls or [] %}", "{% for call in (message.tool_calls or [])[:1] %}")),
+         "parallel_tool_calls", "no"),
+        (changed(("{% for call in message", "{% if message.tool_calls and message.tool_calls | length > 1 %}"
+                  "{{ raise_exception('one only') }}{% endif %}{% for call in message")),
+         "parallel_tool_calls", "error"),
+        (changed(("message.tool_calls or []", "(message.tool_calls or []) | reverse")), "parallel_tool_calls", "no"),
+        (changed(("{{ message.content or '' }}", "{{ (message.content if message.role != 'tool') or '' }}")),
+         "tool_results", "no"),
+        (changed(("<|{{ message.role }}|>", "<|{{ message.role }} {{ message.tool_call_id or '' }}|>")),
+         "tool_call_ids", "yes"),
+        (changed(("{% for message in messages %}", "{% for message in messages if message.role != 'system' %}")),
+         "system", "no"),
+        (changed(("{% for message in messages %}", "{% for message in messages %}{% if message.role == 'system' %}"
+                  "{{ raise_exception('no system role') }}{% endif %}")), "system", "error"),
+        (changed(("{{ message.content or '' }}", "{{ '' + message.content }}")), "content_null", "error"),
+        (changed(("{{ message.content or '' }}", "{{ message.content }}")), "content_null", "no"),
+        (changed(("{{ message.content or '' }}", "{{ message.content }}")), "content_empty", "yes"),
+        (changed(("message.tool_calls or []", "(message.tool_calls if message.content is none) or []")),
+         "content_empty", "no"),
+        (changed((EITHER_FORM, "{% set arguments = call.function.arguments | tojson %}")), "arguments_string", "no"),
+        (changed((EITHER_FORM, "{% set arguments = call.function.arguments | tojson %}")), "arguments_object", "yes"),
+        (changed((EITHER_FORM, "{% set arguments = call.function.arguments %}")), "arguments_object", "no"),
+        (changed((EITHER_FORM, "{% set arguments = '' + call.function.arguments %}")), "arguments_object", "error"),
+        (changed((EITHER_FORM, "{% set arguments = call.function.arguments %}")), "arguments_string", "yes"),
+        (changed(("{% if message.reasoning_content %}", "{% if message.reasoning_content and not loop.last %}")),
+         "reasoning", "no"),
+    ],
+)  # fmt: skip
+def test_a_capability_is_what_rendering_shows(template: str, capability: str, answer: str) -> None:
+    assert answers(inspect_template(template))[capability] == answer
+
+
+def test_an_error_tells_the_message_and_the_line() -> None:
+    answer = inspect_template(
+        "\n{% if tools %}\n{{ raise_exception('no tools here') }}{% endif %}" + PLAIN
+    ).capabilities
+    assert (answer["tools"].line, "no tools here" in answer["tools"].evidence) == (3, True)
+
+
+def test_a_call_is_found_in_whatever_shape_shows_it() -> None:
+    picky = changed(
+        ("message.tool_calls or []", "(message.tool_calls if message.content is none) or []"),
+        (EITHER_FORM, "{% set arguments = '' + call.function.arguments %}"),
+    )
+    report = inspect_template(picky)
+    assert report.rendering.shape == Shape(content="null", arguments="string")
+    assert (report.format.name, report.format.confidence) == ("json", "verified")
+    assert report.capabilities["tool_calls"].evidence.startswith("a call is rendered with content null, arguments as")
+
+
+def test_an_argument_form_that_appears_but_reads_as_another_call_is_no() -> None:
+    spliced = changed((EITHER_FORM, "{% set arguments = call.function.arguments | tojson | replace('\\\\', '') %}"))
+    report = inspect_template(spliced)
+    assert (answers(report)["arguments_string"], codes(report)) == ("no", ["TF016", "TF026"])
+    assert "does not read back" in report.capabilities["arguments_string"].evidence
+
+
+def test_shapes_begin_with_the_plain_one_and_never_repeat() -> None:
+    all_shapes = list(shapes())
+    assert all_shapes[0] == Shape()
+    assert len(all_shapes) == len(set(all_shapes))
+
+
+def test_messages_printed_as_they_are_render_no_call() -> None:
+    report = inspect_template("{{ messages }}{{ tools }}")
+    assert (answers(report)["tool_calls"], answers(report)["tools"]) == ("no", "yes")
+
+
+def test_a_region_is_cut_where_the_calls_are() -> None:
+    renders = Renders(ChatTemplate(TEMPLATE))
+    region = renders.calls(Shape(), SINGLE, TOOLS)
+    assert isinstance(region, Region)
+    assert region.text == formats.write("json", SINGLE) + "\n"
+    assert region.before + region.text + region.after == renders.text(conversation(Shape(), SINGLE), TOOLS)
+
+
+def test_a_region_is_not_cut_inside_a_marker() -> None:
+    source = changed(("{{ message.content or '' }}", "{{ '<text>' + message.content if message.content else '' }}"))
+    region = Renders(ChatTemplate(source)).calls(Shape(), SINGLE, TOOLS)
+    assert isinstance(region, Region)
+    assert region.text.startswith("<tool_call>")
+
+
+# --- the format
+
+
+def test_every_format_is_verified_on_what_its_own_writer_writes() -> None:
+    for format in formats.FORMATS:
+        assert own_markers(format), format.name
+
+
+def test_what_the_directory_declares_goes_first(tmp_path: Path) -> None:
+    report = directory(tmp_path, tokenizer_config={"tool_parser_type": "glm47"})
+    assert (report.format.name, report.format.confidence) == ("glm4", "declared")
+    assert [evidence.source for evidence in report.format.evidence] == ["declared", "verified", "signature"]
+    assert codes(report) == ["TF022"]
+
+
+def test_a_declaration_that_agrees_is_no_finding(tmp_path: Path) -> None:
+    report = directory(tmp_path, tokenizer_config={"tool_parser_type": "json_tools"})
+    assert (report.format.name, report.format.confidence, codes(report)) == ("json", "declared", [])
+
+
+def test_a_declared_parser_that_nobody_knows_is_a_finding_and_no_decision(tmp_path: Path) -> None:
+    report = directory(tmp_path, tokenizer_config={"tool_parser_type": "not_a_parser"})
+    assert (report.format.name, report.format.confidence, codes(report)) == ("json", "verified", ["TF023"])
+
+
+def test_a_declared_name_means_what_its_runtime_means() -> None:
+    declared = declarations({"tool_parser_type": "pythonic"}, {})
+    assert [format.name for format in declared[0].formats] == ["lfm2"]
+
+
+def test_a_response_template_declares_by_its_opener(tmp_path: Path) -> None:
+    fields = {"tool_calls": {"open": "<tool_call>", "close": "</tool_call>", "content": "json"}}
+    report = directory(tmp_path, tokenizer_config={"response_template": {"fields": fields}})
+    assert (report.format.name, report.format.confidence) == ("json", "declared")
+
+
+@pytest.mark.parametrize("value", [None, 3, [], {"fields": 1}, {"fields": {"tool_calls": []}}])
+def test_declarations_of_other_types_are_none(value: Any) -> None:
+    assert declarations({"tool_parser_type": value, "response_template": value}, {"tool_parser": value}) == ()
+
+
+def test_a_call_that_no_format_reads_is_none_whatever_else_says() -> None:
+    report = inspect_template(UNKNOWN_CALLS + "{# <arg_key> #}", model_type="qwen3")
+    assert (report.format.name, report.format.confidence, codes(report)) == (None, "none", ["TF025"])
+    assert report.runtimes == {}
+
+
+def test_without_calls_a_signature_decides_and_comments_do_not_count() -> None:
+    source = "{# <start_function_call> #}" + TOOLS_PART + "{% if tools %}Use <arg_key>.{% endif %}" + PLAIN
+    report = inspect_template(source, model_type="qwen3")
+    assert (report.format.name, report.format.confidence) == ("glm4", "signature")
+    assert codes(report) == ["TF013"]
+
+
+def test_without_a_signature_the_model_type_decides() -> None:
+    report = inspect_template(PLAIN, model_type="glm4_moe")
+    assert (report.format.name, report.format.confidence) == ("glm4", "model-type")
+
+
+def test_the_model_type_inside_a_multimodal_one_counts(tmp_path: Path) -> None:
+    report = directory(tmp_path, PLAIN, config={"model_type": "llava_like", "text_config": {"model_type": "glm4_moe"}})
+    assert (report.format.name, report.format.confidence) == ("glm4", "model-type")
+
+
+def test_where_nothing_tells_the_default_is_told_as_such() -> None:
+    report = inspect_template(PLAIN, model_type="nobody_knows")
+    assert (report.format.name, report.format.confidence) == (default_format().name, "default")
+    assert (report.strategy, codes(report)) == ("prose", ["TF012"])
+
+
+@pytest.mark.parametrize(
+    ("told", "name"),
+    [
+        ({}, None),
+        ({"model_type": "qwen3"}, "json"),
+        ({"model_type": "nobody_knows"}, None),
+        ({"tool_parser_type": "qwen3_xml"}, "xml_function"),
+        ({"tool_parser_type": "not_a_parser"}, None),
+        ({"template": TEMPLATE}, "json"),
+        ({"template": TEMPLATE, "model_type": "glm4_moe"}, "json"),
+        ({"template": TEMPLATE, "tool_parser_type": "glm47"}, "glm4"),
+        ({"template": UNKNOWN_CALLS, "model_type": "qwen3"}, None),
+        ({"template": PLAIN, "model_type": "qwen3"}, "json"),
+        ({"template": PLAIN}, None),
+        ({"template": "{% broken <arg_key>"}, "glm4"),
+        ({"template": "{{ messages }}", "model_type": "qwen3"}, "json"),
+    ],
+)
+def test_inference_from_parts_has_the_same_order_and_no_default(told: dict[str, str], name: str | None) -> None:
+    found = infer(**told)
+    assert (None if found is None else found.name) == name
+
+
+def test_an_ambiguous_model_type_neither_decides_nor_contradicts(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = tuple(
+        replace(format, model_types=("shared",)) if format.name in ("glm4", "gemma") else format
+        for format in formats.FORMATS
+    )
+    monkeypatch.setattr(deciding, "FORMATS", both)
+    assert inspect_template(PLAIN, model_type="shared").format.confidence == "default"
+    assert codes(inspect_template(TEMPLATE, model_type="shared")) == []
+
+
+def test_a_verified_format_that_only_needs_an_unescaped_quote_is_named_with_the_values() -> None:
+    unescaped = changed(
+        (EITHER_FORM, "{% set arguments = '{\"' + (call.function.arguments.keys() | first or 'none') + '\": \"' "
+         "+ (call.function.arguments.values() | first) | string + '\"}' %}"),
+    )  # fmt: skip
+    report = inspect_template(unescaped)
+    assert (report.format.name, report.format.confidence) == ("json", "signature")
+    message = next(finding.message for finding in report.findings if "nasty strings" in finding.message)
+    assert json.dumps(NASTY_STRINGS[0], ensure_ascii=False) in message
+
+
+# --- findings: each has a template that shows it
+
+
+BROKEN = "{% for message in messages %}"
+FINDINGS: dict[str, tuple[str, dict[str, Any]]] = {
+    "TF002": (BROKEN, {}),
+    "TF003": ("{{ raise_exception('never') }}", {}),
+    "TF004": ("{{ strftime_now('%d') }}" + TEMPLATE, {}),
+    "TF005": ("{{ bos_token + '' }}" + TEMPLATE, {"tokenizer_config": {"eos_token": "</s>"}}),
+    "TF010": (changed(("{% if tools %}", "{% if tools is not none %}")), {}),
+    "TF011": ("{% if tools and not messages %}{{ tools }}{% endif %}" + PLAIN, {}),
+    "TF012": (PLAIN, {}),
+    "TF013": (TOOLS_PART + PLAIN, {}),
+    "TF014": (changed((EITHER_FORM, "{% set arguments = call.function.arguments | tojson %}")), {}),
+    "TF015": (changed((EITHER_FORM, "{% set arguments = '' + call.function.arguments %}")), {}),
+    "TF016": (
+        changed((EITHER_FORM, "{% set arguments = dict(call.function.arguments.items()) | tojson %}")),
+        {},
+    ),
+    "TF017": (changed(("{{ message.content or '' }}", "{{ '' + message.content }}")), {}),
+    "TF018": (changed(("{{ message.content or '' }}", "{{ message.content }}")), {}),
+    "TF019": (changed(("message.tool_calls or []", "(message.tool_calls or [])[:1]")), {}),
+    "TF020": (
+        changed(("{% for message in messages %}", "{% for message in messages if message.role != 'tool' %}")),
+        {},
+    ),
+    "TF021": (TEMPLATE, {"tokenizer_config": {"chat_template": PLAIN}}),
+    "TF022": (TEMPLATE, {"tokenizer_config": {"tool_parser_type": "glm47"}}),
+    "TF023": (TEMPLATE, {"tokenizer_config": {"tool_parser_type": "not_a_parser"}}),
+    "TF024": (TEMPLATE, {"config": {"model_type": "glm4_moe"}}),
+    "TF025": (UNKNOWN_CALLS, {}),
+    "TF026": (
+        changed((EITHER_FORM, "{% set arguments = call.function.arguments | tojson | replace('null', 'nil') %}")),
+        {},
+    ),
+    "TF027": (
+        changed(("{% for message in messages %}", "{% for message in messages if message.role != 'system' %}")),
+        {},
+    ),
+    "TF028": (
+        changed(("message.tool_calls or []", "(message.tool_calls if message.content is none) or []")),
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("code", FINDINGS)
+def test_a_finding_is_found(code: str, tmp_path: Path) -> None:
+    template, files = FINDINGS[code]
+    report = directory(tmp_path, template, **files)
+    assert code in codes(report)
+    for finding in report.findings:
+        assert finding.message.endswith(".")
+        assert finding.fix.endswith(".")
+        assert "\n" not in finding.message
+
+
+def test_a_directory_without_a_template_is_a_finding(tmp_path: Path) -> None:
+    report = directory(tmp_path, None, config={"model_type": "qwen3"})
+    assert (codes(report), report.template, report.strategy) == (["TF001"], None, "prose")
+    assert (report.format.name, report.format.confidence) == ("json", "model-type")
+
+
+def test_named_templates_are_a_finding_and_the_one_for_tools_is_probed(tmp_path: Path) -> None:
+    named = [{"name": "default", "template": PLAIN}, {"name": "tool_use", "template": TEMPLATE}]
+    report = directory(tmp_path, None, tokenizer_config={"chat_template": named, "eos_token": "</s>"})
+    assert report.template is not None
+    assert (report.template.name, report.strategy, codes(report)) == ("tool_use", "template", ["TF021"])
+
+
+def test_every_finding_has_a_template_here_and_a_page() -> None:
+    assert [checks.code(check) for check in checks.CHECKS] == sorted({*FINDINGS, "TF001"})
+    for check in checks.CHECKS:
+        page = checks.explain(checks.code(check))
+        assert page == checks.explain(checks.name(check).upper())
+        assert page.startswith(f"# {checks.code(check)} {checks.name(check)}\n")
+        assert "What to do: " in page
+        assert "Example: " in page
+
+
+def test_an_unknown_code_names_the_nearest() -> None:
+    with pytest.raises(checks.UnknownCode, match=r"no finding is called 'TF112'; did you mean .*TF012"):
+        checks.explain("TF112")
+
+
+# --- nothing escapes, nothing is named
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "",
+        BROKEN,
+        "{{ 1 / 0 }}",
+        "{{ messages[7].content.x.y }}",
+        "{% macro f(n) %}{{ f(n + 1) }}{% endmacro %}{{ f(0) }}",
+        "{{ raise_exception('no') }}",
+        "{{ tools[0].function.name }}{{ messages | tojson }}",
+        "{{ messages }}",
+        "{{ [1] | tojson(indent=-1) }}" + TEMPLATE,
+        "x" * 1_000_001,
+        "{% raw %}" + "{{" * 20_000 + "{% endraw %}" + TEMPLATE,
+        "<tool_call>" * 2_000 + TEMPLATE,
+    ],
+)
+def test_no_template_raises(source: str) -> None:
+    report = inspect_template(source)
+    assert list(report.capabilities) == list(CAPABILITIES)
+    json.dumps(report.to_dict())
+
+
+def test_the_same_template_gives_the_same_report() -> None:
+    assert inspect_template(UNKNOWN_CALLS) == inspect_template(UNKNOWN_CALLS)
+
+
+def test_no_module_of_the_room_names_a_format() -> None:
+    room = Path(deciding.__file__).parent
+    assert not (room / "__init__.py").exists()
+    for path in sorted(room.rglob("*.py")):
+        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        constants = {node.value for node in nodes if isinstance(node, ast.Constant)}
+        assert constants & set(formats.names()) == set(), path.name

@@ -1,0 +1,115 @@
+"""The findings: one module each, whose name is its code and name and whose docstring is its page.
+
+A module `tf012_tools_dropped` has one function, `check(facts)`, which yields what it found. To add a finding, write the
+module and name it in `CHECKS`; nothing else knows the list. `findings` runs them all, `explain` hands out a page.
+"""
+
+from __future__ import annotations
+
+import difflib
+from types import ModuleType
+
+from toolfmt.errors import ToolfmtError
+from toolfmt.inspect.checks import (
+    tf001_no_template,
+    tf002_template_broken,
+    tf003_user_message_refused,
+    tf004_clock_used,
+    tf005_special_token_missing,
+    tf010_empty_tools_preamble,
+    tf011_tools_not_rendered,
+    tf012_tools_dropped,
+    tf013_calls_dropped,
+    tf014_arguments_double_encoded,
+    tf015_object_arguments_refused,
+    tf016_string_arguments_refused,
+    tf017_content_null_refused,
+    tf018_content_null_printed,
+    tf019_second_call_lost,
+    tf020_results_lost,
+    tf021_templates_in_conflict,
+    tf022_declared_parser_contradicts,
+    tf023_declared_parser_unknown,
+    tf024_model_type_contradicts,
+    tf025_unknown_format,
+    tf026_call_not_read_back,
+    tf027_system_message_lost,
+    tf028_content_empty_refused,
+)
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report import Finding
+
+CHECKS: tuple[ModuleType, ...] = (
+    tf001_no_template,
+    tf002_template_broken,
+    tf003_user_message_refused,
+    tf004_clock_used,
+    tf005_special_token_missing,
+    tf010_empty_tools_preamble,
+    tf011_tools_not_rendered,
+    tf012_tools_dropped,
+    tf013_calls_dropped,
+    tf014_arguments_double_encoded,
+    tf015_object_arguments_refused,
+    tf016_string_arguments_refused,
+    tf017_content_null_refused,
+    tf018_content_null_printed,
+    tf019_second_call_lost,
+    tf020_results_lost,
+    tf021_templates_in_conflict,
+    tf022_declared_parser_contradicts,
+    tf023_declared_parser_unknown,
+    tf024_model_type_contradicts,
+    tf025_unknown_format,
+    tf026_call_not_read_back,
+    tf027_system_message_lost,
+    tf028_content_empty_refused,
+)
+
+
+class UnknownCode(ToolfmtError, LookupError):
+    """No finding has this code or name."""
+
+
+def code(check: ModuleType) -> str:
+    """`TF012`, for the module `tf012_tools_dropped`."""
+    return _stem(check).partition("_")[0].upper()
+
+
+def name(check: ModuleType) -> str:
+    """`tools-dropped`, for the module `tf012_tools_dropped`."""
+    return _stem(check).partition("_")[2].replace("_", "-")
+
+
+def page(check: ModuleType) -> str:
+    """The page of a finding, in Markdown: what it is, why it matters, what to do, an example."""
+    return (check.__doc__ or "").strip() + "\n"
+
+
+def explain(wanted: str) -> str:
+    """The page of the finding with this code or name, in any case; raises `UnknownCode` with the nearest ones."""
+    pages = {key.lower(): check for check in CHECKS for key in (code(check), name(check))}
+    check = pages.get(wanted.lower())
+    if check is None:
+        near = difflib.get_close_matches(wanted.lower(), pages, n=3)
+        hint = f"did you mean {' or '.join(code(pages[key]) for key in near)}? " if near else ""
+        raise UnknownCode(f"no finding is called {wanted!r}; {hint}findings: {', '.join(map(code, CHECKS))}")
+    return f"# {code(check)} {name(check)}\n\n{page(check)}"
+
+
+def findings(facts: Facts) -> tuple[Finding, ...]:
+    """Everything that will go wrong, in order of code."""
+    return tuple(
+        Finding(code(check), name(check), _sentence(found.message), found.line, found.fix)
+        for check in CHECKS
+        for found in check.check(facts)
+    )
+
+
+def _sentence(text: str) -> str:
+    """The text with one full stop, also where it ends with a quotation that has its own."""
+    return text.rstrip(".") + ("" if text.endswith(("!", "?")) else ".")
+
+
+def _stem(check: ModuleType) -> str:
+    return check.__name__.rpartition(".")[2]

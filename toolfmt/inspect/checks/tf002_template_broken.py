@@ -1,0 +1,25 @@
+"""The chat template does not compile.
+
+A template that is no valid jinja2 fails on every request, in every runtime. It mostly comes from an edit by
+hand or from a conversion that mangled quotes.
+
+What to do: mend the line that is named, or take the template of the original model again.
+
+Example: `{% for message in messages %}` without an `{% endfor %}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.facts import Facts
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    if facts.broken is not None:
+        yield Found(
+            f"The template does not compile: {facts.broken}.",
+            "Mend the template or copy it again from the repository of the original model.",
+            facts.broken.line,
+        )

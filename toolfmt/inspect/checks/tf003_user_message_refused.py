@@ -1,0 +1,32 @@
+"""The template refuses a conversation of one plain user message.
+
+It needs something else: a system message, tools, another key in the message, an argument of its own. Every
+client that does not know that gets an error, and an inspection can tell little about such a template.
+
+What to do: read the message; give what the template asks for, or use a template for general chat.
+
+Example: a template that reads `message.from` where the message has a `role`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.errors import TemplateError
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.conversations import TOOLS, user
+from toolfmt.inspect.facts import Facts
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    if facts.renders is None:
+        return
+    named = facts.template != facts.without_tools  # then this template is never asked without tools
+    error = facts.renders.render(user(), TOOLS if named else None)
+    if isinstance(error, TemplateError):
+        works = isinstance(facts.renders.render(user(), TOOLS), str)
+        yield Found(
+            f"The template refuses a single user message{' unless tools are given' if works else ''}: {error}.",
+            "Give the template what its message asks for, or use another template for plain chat.",
+            error.line,
+        )

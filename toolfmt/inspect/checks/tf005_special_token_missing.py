@@ -1,0 +1,26 @@
+"""The template needs a special token that the directory does not name.
+
+Templates read `bos_token` and `eos_token` as variables. Where `tokenizer_config.json` does not name them, a
+template that joins them to text fails on every request. The answers of this report were found with stand-ins
+in their place.
+
+What to do: put the token into `tokenizer_config.json`, as the original model has it.
+
+Example: `{{ bos_token + messages[0].content }}` beside a `tokenizer_config.json` without `bos_token`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.facts import Facts
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    for token in facts.missing_tokens:
+        yield Found(
+            f"The template needs {token}, which the directory does not name, and fails without it.",
+            f"Add {token} to tokenizer_config.json as the original model has it.",
+            None if facts.renders is None else facts.renders.template.line_of(rf"\b{token}\b"),
+        )

@@ -1,0 +1,30 @@
+"""Arguments given as a JSON string are encoded a second time.
+
+OpenAI clients send `arguments` as a string that holds JSON. This template runs it through `tojson` again, and
+the history shows the model calls it would never write: `"arguments": "{\\"city\\": \\"Paris\\"}"`. Models
+copy what they see.
+
+What to do: pass arguments as objects; toolfmt's `render` parses strings to objects where the template needs
+that.
+
+Example: `{{ tool_call.function.arguments | tojson }}` with `"{\\"city\\": \\"Paris\\"}"`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.facts import Facts
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    for form, other in (("string", "objects"), ("object", "strings")):
+        answer = facts.capabilities[f"arguments_{form}"]
+        if answer.how == "double-encoded":
+            given = "a JSON string" if form == "string" else "an object"
+            yield Found(
+                f"Arguments given as {given} come out double-encoded.",
+                f"Pass arguments as {other}; toolfmt's render does it for you.",
+                answer.line,
+            )

@@ -1,0 +1,29 @@
+"""Arguments given as an object are refused, dropped, or printed as Python's repr.
+
+The template joins `arguments` to text as if it were a string. An object makes it throw, or appears as
+`{'city': 'Paris'}`, which is not JSON and not what the model was trained on.
+
+What to do: pass arguments as a JSON string; toolfmt's `render` writes objects as strings where the template
+needs that.
+
+Example: `{{ '```json\\n' + tool['function']['arguments'] + '\\n```' }}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.facts import Facts
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    answer = facts.capabilities["arguments_object"]
+    if not facts.renders_calls or answer.answer == "yes" or answer.how == "double-encoded":
+        return
+    how = {"threw": "are refused", "python": "are printed as Python's repr", "dropped": "are dropped"}
+    yield Found(
+        f"Arguments given as an object {how.get(answer.how, 'come out as another call')}: {answer.evidence}.",
+        "Pass arguments as a JSON string; toolfmt's render does it for you.",
+        answer.line,
+    )

@@ -1,0 +1,29 @@
+"""Arguments given as a JSON string are refused, dropped, or spliced in as they are.
+
+OpenAI clients send `arguments` as a string. This template goes through the arguments one by one, which a
+string does not allow: it throws, or prints something that is no call.
+
+What to do: pass arguments as objects; toolfmt's `render` parses strings to objects where the template needs
+that.
+
+Example: `{% for key, value in tool_call.arguments.items() %}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.facts import Facts
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    answer = facts.capabilities["arguments_string"]
+    if not facts.renders_calls or answer.answer == "yes" or answer.how == "double-encoded":
+        return
+    how = {"threw": "are refused", "python": "are printed as Python's repr", "dropped": "are dropped"}
+    yield Found(
+        f"Arguments given as a JSON string {how.get(answer.how, 'come out as another call')}: {answer.evidence}.",
+        "Pass arguments as objects; toolfmt's render does it for you.",
+        answer.line,
+    )

@@ -1,0 +1,27 @@
+"""A turn with a call and `content: null` is refused, or loses its call.
+
+OpenAI clients send `content: null` on turns that only call tools. This template joins the content to text
+without looking.
+
+What to do: send an empty string instead of null; toolfmt's `render` does so where the template needs it.
+
+Example: `{{ '<|im_start|>assistant' + message.content }}` with `content: null`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.facts import Facts
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    answer = facts.capabilities["content_null"]
+    if facts.renders_calls and answer.how in ("threw", "dropped") and facts.yes("content_empty"):
+        what = "is refused" if answer.how == "threw" else "loses its call"
+        yield Found(
+            f"A turn with a call and content null {what}: {answer.evidence}.",
+            "Send an empty string instead of null; toolfmt's render does it for you.",
+            answer.line,
+        )

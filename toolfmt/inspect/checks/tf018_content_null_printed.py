@@ -1,0 +1,26 @@
+"""`content: null` appears in the prompt as the word None.
+
+OpenAI clients send `content: null` on turns that only call tools. This template prints it, and the model sees
+itself say "None" before each call; sooner or later it does.
+
+What to do: send an empty string instead of null; toolfmt's `render` does so where the template needs it.
+
+Example: `{{ message.content }}` with `content: null`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.facts import Facts
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    answer = facts.capabilities["content_null"]
+    if facts.renders_calls and answer.how == "none-printed":
+        yield Found(
+            "The content null of a turn with a call is printed as the word None.",
+            "Send an empty string instead of null; toolfmt's render does it for you.",
+            answer.line,
+        )

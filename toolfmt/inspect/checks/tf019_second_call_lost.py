@@ -1,0 +1,28 @@
+"""Of two calls in one turn the second is dropped or refused.
+
+Many models make several calls at once. This template shows the model only one of them (or throws), and the
+results that follow answer calls that are not there.
+
+What to do: put each call into an assistant turn of its own, followed by its result; toolfmt's `render` does so.
+
+Example: `{{ message.tool_calls[0].function.name }}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.facts import Facts
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    answer = facts.capabilities["parallel_tool_calls"]
+    if not facts.renders_calls or answer.answer == "yes":
+        return
+    what = "is refused" if answer.answer == "error" else "goes wrong"
+    yield Found(
+        f"A turn with two calls {what}: {answer.evidence}.",
+        "Put each call into an assistant turn of its own, followed by its result; toolfmt's render does it for you.",
+        answer.line,
+    )

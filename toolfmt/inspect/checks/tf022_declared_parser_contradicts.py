@@ -1,0 +1,37 @@
+"""The directory declares a parser that does not read the calls its own template renders.
+
+The template teaches the model one way to write calls, the declaration makes the runtime expect another. Calls
+then arrive as raw markup in the answer.
+
+What to do: believe the template; change the declaration, or leave it out.
+
+Example: a `tool_parser_type` copied from the family's older model beside a template that renders
+`<tool_call>{"name": …}</tool_call>`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probes import quote
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    rendered = facts.decided.rendered
+    if not rendered:
+        return
+    best = facts.decided.read_back
+    for declared in facts.decided.declarations:
+        names = [known.name for known in declared.formats]
+        if not names or (best is not None and best.format.name in names):
+            continue
+        says = " or ".join(names)
+        reads = f"calls that {best.format.name} reads" if best is not None else "calls that no known format reads"
+        yield Found(
+            f"{declared.place} declares {declared.value!r} ({says}), but the template renders {reads}: "
+            f"{quote(rendered)}.",
+            f"Declare {best.format.name} instead." if best is not None else "Check which parser the model needs.",
+            facts.capabilities["tool_calls"].line,
+        )

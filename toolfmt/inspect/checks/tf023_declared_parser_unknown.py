@@ -1,0 +1,25 @@
+"""The directory declares a parser that no known format is called.
+
+It may be a misspelling, a plug-in of one runtime, or a format that toolfmt does not have yet. The declaration
+was left out of the decision.
+
+What to do: check the spelling against `toolfmt formats`.
+
+Example: `"tool_parser_type": "not_a_parser"`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.facts import Facts
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    for declared in facts.decided.declarations:
+        if not declared.formats:
+            yield Found(
+                f"{declared.place} declares {declared.value!r}, which no known format is called.",
+                "Check the spelling against the list of `toolfmt formats`.",
+            )

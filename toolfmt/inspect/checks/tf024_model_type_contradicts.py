@@ -1,0 +1,28 @@
+"""The model type stands for another format than the template renders.
+
+Runtimes that choose the parser by model type (or by the model's name) choose the wrong one, and calls arrive
+as raw markup in the answer. The template is right: it is what the model was trained on.
+
+What to do: set the parser by hand, to the one that this report names.
+
+Example: a coder model of type `qwen3_moe` whose template renders tags, where the others of that type write JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.facts import Facts
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    best, typed = facts.decided.read_back, facts.decided.by_model_type
+    if best is None or not best.verified or len(typed) != 1 or typed[0].name == best.format.name:
+        return
+    model_type = next(name for name in facts.model_types if name in typed[0].model_types)
+    yield Found(
+        f"The model type {model_type} stands for {typed[0].name}, but the template renders {best.format.name} calls.",
+        f"Set the runtime's parser by hand to the one for {best.format.name}.",
+        facts.capabilities["tool_calls"].line,
+    )

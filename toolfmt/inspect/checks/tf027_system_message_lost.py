@@ -1,0 +1,29 @@
+"""The system message is refused or dropped.
+
+Instructions never reach the model, and neither do tools that are described in a system message.
+
+What to do: put the instructions at the beginning of the first user message; toolfmt's `render` does so.
+
+Example: `{{ raise_exception('System role not supported') }}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.errors import TemplateError
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.conversations import user
+from toolfmt.inspect.facts import Facts
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    answer = facts.capabilities["system"]
+    if facts.renders is None or answer.answer == "yes" or isinstance(facts.renders.render(user()), TemplateError):
+        return
+    what = f"is refused: {answer.evidence}" if answer.answer == "error" else f"is lost: {answer.evidence}"
+    yield Found(
+        f"The system message {what}.",
+        "Put the instructions at the beginning of the first user message; toolfmt's render does it for you.",
+        answer.line,
+    )

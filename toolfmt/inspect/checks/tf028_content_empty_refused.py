@@ -1,0 +1,29 @@
+"""A turn with a call and empty content is refused, or loses its call.
+
+Some templates render calls only when the content is null, or reach into the content without looking whether
+it holds anything. Clients that send `content: ""` beside a call lose the call without an error.
+
+What to do: send null instead of the empty string; toolfmt's `render` does so where the template takes null.
+
+Example: `{% if message.content is none %}` around the part that renders the calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.facts import Facts
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    answer = facts.capabilities["content_empty"]
+    if facts.renders_calls and answer.answer != "yes":
+        what = "is refused" if answer.how == "threw" else "goes wrong"
+        instead = "null" if facts.yes("content_null") else "a word of text"
+        done = "; toolfmt's render does it for you" if facts.yes("content_null") else ""
+        yield Found(
+            f"A turn with a call and empty content {what}: {answer.evidence}.",
+            f"Send {instead} instead of an empty string{done}.",
+            answer.line,
+        )

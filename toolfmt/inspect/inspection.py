@@ -1,0 +1,207 @@
+"""Judging a model directory: the template in force is probed, its format decided, and what will go wrong is told.
+
+`inspect_files` takes what `toolfmt.templates.load_files` read, `inspect_template` a template's text alone; both return
+a `Report` and never raise on what a template is or does. The template's code runs in this process, without limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from toolfmt.errors import TemplateError
+from toolfmt.formats import FORMATS, ToolCallFormat
+from toolfmt.inspect import checks
+from toolfmt.inspect.conversations import SINGLE, STAND_INS, TOOLS, Shape, conversation, reply, user
+from toolfmt.inspect.deciding import Decided, Declaration, ReadBack, decide, declarations
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probes import Probed, probe, quote
+from toolfmt.inspect.reading_back import call_sets, read, render_calls, try_calls
+from toolfmt.inspect.renders import Renders
+from toolfmt.inspect.report import CAPABILITIES, Answer, Rendering, Report, TemplateInfo
+from toolfmt.inspect.surroundings import prefill, reasoning_markers, stop_strings
+from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource
+
+NO_PARSER = "no parser: import toolfmt's"
+
+
+def inspect_files(files: ModelFiles) -> Report:
+    """The report on a model directory."""
+    chosen = files.template(True) or files.template(False)
+    model_types = tuple(dict.fromkeys(name for name in (files.model_type, files.text_model_type) if name))
+    return _inspect(
+        path=str(files.directory),
+        model_type=files.model_type,
+        model_types=model_types,
+        template=chosen,
+        without_tools=files.template(False),
+        reason=files.reason(True),
+        conflicts=files.conflicts,
+        declared=declarations(files.tokenizer_config, files.config),
+        special_tokens=files.special_tokens,
+    )
+
+
+def inspect_template(source: str, *, model_type: str | None = None, name: str = "template") -> Report:
+    """The report on the text of one template; `name` is what messages call it."""
+    template = TemplateSource(source, name)
+    return _inspect(
+        path=name,
+        model_type=model_type,
+        model_types=(model_type,) if model_type else (),
+        template=template,
+        without_tools=template,
+        reason="the only template given",
+        conflicts=(),
+        declared=(),
+        special_tokens=None,
+    )
+
+
+def _inspect(
+    *,
+    path: str,
+    model_type: str | None,
+    model_types: tuple[str, ...],
+    template: TemplateSource | None,
+    without_tools: TemplateSource | None,
+    reason: str,
+    conflicts: tuple[tuple[TemplateSource, TemplateSource], ...],
+    declared: Sequence[Declaration],
+    special_tokens: Mapping[str, str] | None,
+) -> Report:
+    """The report; `special_tokens` is None where nobody can know them, which is then no finding."""
+    renders, broken, missing = _renders(template, special_tokens or {})
+    probed = None if renders is None else probe(renders)
+    decided = decide(None if template is None else template.text, renders, probed, model_types, declared)
+    capabilities = _capabilities(template, broken, renders, probed, decided)
+    facts = Facts(
+        template=template,
+        without_tools=without_tools,
+        reason=reason,
+        conflicts=conflicts,
+        broken=broken,
+        renders=renders,
+        probed=probed,
+        capabilities=capabilities,
+        decided=decided,
+        model_types=model_types,
+        missing_tokens=() if special_tokens is None else missing,
+    )
+    return Report(
+        path=path,
+        model_type=model_type,
+        template=None if template is None else _template_info(template, reason, renders),
+        capabilities=capabilities,
+        format=decided.decision,
+        strategy="template" if facts.shows_tools else "prose",
+        runtimes=runtimes(decided.format),
+        findings=checks.findings(facts),
+        rendering=_rendering(facts, special_tokens or {}),
+    )
+
+
+def runtimes(format: ToolCallFormat | None) -> dict[str, str]:
+    """What each runtime calls the parser of a format, for every runtime that any format is known to."""
+    if format is None:
+        return {}
+    known = sorted({runtime for other in FORMATS for runtime in other.elsewhere}, key=str.lower)
+    return {runtime: format.elsewhere.get(runtime, NO_PARSER) for runtime in known}
+
+
+def _renders(
+    template: TemplateSource | None, special_tokens: Mapping[str, str]
+) -> tuple[Renders | None, TemplateError | None, tuple[str, ...]]:
+    """The template made ready, or why it cannot be; and the special tokens it needs that are not there."""
+    if template is None:
+        return None, None, ()
+    try:
+        chat_template = ChatTemplate(template.text, special_tokens, origin=template.origin)
+        renders = Renders(chat_template)
+        renders.render(user())  # compiles, which parsing alone does not
+    except TemplateError as error:
+        return None, error, ()
+    read = [name for name in STAND_INS if name in chat_template.variables and name not in special_tokens]
+    helped = Renders(chat_template, {name: STAND_INS[name] for name in read})
+    return (helped, None, tuple(name for name in read if _fails_without(name, helped, chat_template)))
+
+
+def _fails_without(token: str, helped: Renders, template: ChatTemplate) -> bool:
+    """Whether the template throws for want of this special token."""
+    others = {name: text for name, text in STAND_INS.items() if name != token and name not in template.special_tokens}
+    without = Renders(template, others)
+    talks = [(user(), None), (user(system=True), TOOLS), (reply(), None), (conversation(Shape(), SINGLE), TOOLS)]
+    return any(
+        isinstance(helped.render(messages, tools), str) and isinstance(without.render(messages, tools), TemplateError)
+        for messages, tools in talks
+    )
+
+
+def _capabilities(
+    template: TemplateSource | None,
+    broken: TemplateError | None,
+    renders: Renders | None,
+    probed: Probed | None,
+    decided: Decided,
+) -> dict[str, Answer]:
+    if probed is None or renders is None:
+        none = Answer("no", "there is no template") if broken is None else Answer("error", str(broken), broken.line)
+        return dict.fromkeys(CAPABILITIES, none)
+    return probed.capabilities | _confirmed(renders, probed, decided)
+
+
+def _confirmed(renders: Renders, probed: Probed, decided: Decided) -> dict[str, Answer]:
+    """The forms of arguments whose value appears, but in calls that do not read back as those given."""
+    best = decided.read_back
+    if best is None:
+        return {}
+    corrected = {}
+    for name, shape in (
+        ("arguments_object", replace(best.shape, arguments="object")),
+        ("arguments_string", replace(best.shape, arguments="string")),
+    ):
+        answer = probed.capabilities[name]
+        wrong = None if answer.answer != "yes" or shape == best.shape else _first_wrong(renders, best, shape)
+        if wrong is not None:
+            corrected[name] = Answer("no", wrong, answer.line, "not-read-back")
+    return corrected
+
+
+def _first_wrong(renders: Renders, best: ReadBack, shape: Shape) -> str | None:
+    """What is wrong with the first call that reads back in the best shape and not in this one; None if none is."""
+    exact = {trial.kind for trial in best.trials if trial.exact}
+    for kind, calls in call_sets(parallel=False):
+        if kind in exact and not try_calls(renders, best.format, shape, kind, calls, signed=True).exact:
+            region, _ = render_calls(renders, shape, calls)
+            text = str(region) if isinstance(region, TemplateError) else quote(region.text)
+            return f"a call with {kind} does not read back as the one given: {text}"
+    return None
+
+
+def _template_info(template: TemplateSource, reason: str, renders: Renders | None) -> TemplateInfo:
+    variables = () if renders is None else renders.template.variables
+    return TemplateInfo(template.origin, template.name, template.sha256, variables, reason)
+
+
+def _rendering(facts: Facts, special_tokens: Mapping[str, str]) -> Rendering:
+    if facts.renders is None or facts.probed is None:
+        return Rendering(stop=tuple(filter(None, [special_tokens.get("eos_token", "")])))
+    best, shape = facts.decided.read_back, facts.probed.shape
+    shape = best.shape if best is not None else shape
+    return Rendering(
+        arguments_form=shape.arguments if shape else "object",
+        shape=shape,
+        parallel=facts.probed.parallel,
+        reasoning=reasoning_markers(facts.probed.reasoning_turn),
+        stop=stop_strings(facts.renders, shape, _after_calls(facts, shape), special_tokens),
+        prefill=prefill(facts.renders, tools=facts.shows_tools),
+    )
+
+
+def _after_calls(facts: Facts, shape: Shape | None) -> str:
+    """What the template writes behind the calls of a turn."""
+    best = facts.decided.read_back
+    if best is None or shape is None or facts.renders is None:
+        return ""
+    region = facts.renders.calls(shape, SINGLE, TOOLS)
+    return "" if isinstance(region, TemplateError) else read(best.format, region, TOOLS).trailing + region.after

@@ -1,0 +1,318 @@
+"""Capabilities by sentinel: a word no template holds goes in, and the prompt shows what became of it.
+
+`probe` asks one template for everything the report tells; every answer is `yes`, `no` or `error` (the template threw)
+with what showed it. Nothing here raises, knows formats, or reads meaning into a template's source; the source is only
+searched for the line to point at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from toolfmt.errors import TemplateError
+from toolfmt.inspect.conversations import (
+    DESCRIPTION,
+    PARALLEL,
+    PARAMETER,
+    REASONING,
+    REPLY,
+    RESULT,
+    SINGLE,
+    SYSTEM,
+    TOOL,
+    TOOLS,
+    USER,
+    VALUES,
+    Message,
+    Shape,
+    call_id,
+    conversation,
+    reply,
+    shapes,
+    user,
+)
+from toolfmt.inspect.renders import Region, Renders
+from toolfmt.inspect.report import Answer
+
+# Where a template handles something, as a pattern of its source; the first that matches gives the line.
+_STATEMENT = r"\{%[^%]{0,200}"
+_EXPRESSION = r"\{\{[^}]{0,200}"
+_TOOLS_AT = (r"\{%-?\s*for\s+\w+\s+in\s+tools\b", rf"{_EXPRESSION}\btools\b", rf"{_STATEMENT}\btools\b")
+_CALLS_AT = (
+    r"\{%-?\s*for\s+\w+\s+in\s+[^%]{0,200}tool_calls\b",
+    rf"{_EXPRESSION}\btool_calls\b",
+    rf"{_STATEMENT}\btool_calls\b",
+)
+_RESULTS_AT = (r"""==\s*['"]tool['"]""", r"""['"]tool['"]""")
+_SYSTEM_AT = (r"""==\s*['"]system['"]""", r"""['"]system['"]""")
+_REASONING_AT = (rf"{_EXPRESSION}\b(?:reasoning_content|thinking)\b", r"\b(?:reasoning_content|thinking)\b")
+_IDS_AT = (r"\btool_call_id\b", r"(?:\.id\b|\[['\"]id['\"]\])")
+# A message printed as it is: what it holds appears, but not as a call.
+_DUMPED = re.compile(r"""\btool_calls['"]\s*:""")
+
+
+@dataclass(frozen=True)
+class Probed:
+    """What the probes found. `shape` is a way of writing a call down that the template renders, None without one."""
+
+    capabilities: dict[str, Answer]
+    shape: Shape | None
+    parallel: bool
+    reasoning_turn: str = ""
+    """The turn with reasoning, from where it differs from one without; empty where reasoning does not appear."""
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """How a call of one string argument came out."""
+
+    how: str
+    """`right`, `python`, `double`, `absent` or `error`."""
+    detail: str = ""
+    line: int | None = None
+
+
+def probe(renders: Renders) -> Probed:
+    """Every capability of the template, and the shape in which it renders calls."""
+    shape, seen = find_shape(renders)
+    capabilities = {"tools": _tools(renders)}
+    capabilities["tool_calls"] = _tool_calls(renders, shape, seen)
+    capabilities["parallel_tool_calls"] = _parallel(renders, shape)
+    capabilities["tool_results"] = _results(renders, shape or Shape())
+    capabilities["tool_call_ids"] = _ids(renders, shape or Shape())
+    capabilities["system"] = _system(renders)
+    capabilities["content_null"] = _content(renders, shape, "null")
+    capabilities["content_empty"] = _content(renders, shape, "empty")
+    capabilities["arguments_object"] = _arguments(renders, shape, "object")
+    capabilities["arguments_string"] = _arguments(renders, shape, "string")
+    capabilities["reasoning"], turn = _reasoning(renders, shape)
+    return Probed(capabilities, shape, capabilities["parallel_tool_calls"].answer == "yes", turn)
+
+
+def find_shape(renders: Renders) -> tuple[Shape | None, _Seen]:
+    """The first shape in which a call comes out right; else the first in which its name and value appear at all."""
+    second: tuple[Shape, _Seen] | None = None
+    first: _Seen | None = None
+    for shape in shapes():
+        seen = _see(renders, shape)
+        if seen.how == "right":
+            return shape, seen
+        if seen.how == "python" and second is None:
+            second = shape, seen
+        if first is None or (first.how in ("absent", "error") and seen.how == "double"):
+            first = seen
+    return second or (None, first or _Seen("absent"))
+
+
+def _see(renders: Renders, shape: Shape) -> _Seen:
+    region = renders.calls(shape, SINGLE, TOOLS)
+    if isinstance(region, TemplateError):
+        return _Seen("error", str(region), region.line)
+    text, value = region.text, VALUES[0]
+    if value not in text or TOOL not in text or _DUMPED.search(text):
+        return _Seen("absent")
+    if f'\\"{value}' in text:
+        return _Seen("double", quote(text))
+    if f"'{PARAMETER}': '{value}'" in text:
+        return _Seen("python", quote(text))
+    return _Seen("right", quote(text))
+
+
+# --- one capability each
+
+
+def _tools(renders: Renders) -> Answer:
+    plain, with_tools, with_system = (
+        renders.render(user(), None),
+        renders.render(user(), TOOLS),
+        renders.render(user(system=True), TOOLS),
+    )
+    line = _line(renders, _TOOLS_AT)
+    for prompt, where in ((with_tools, ""), (with_system, " when there is a system message")):
+        if not isinstance(prompt, str):
+            continue
+        if DESCRIPTION in prompt:
+            return Answer("yes", f"name and description of a tool appear in the prompt{where}", line)
+        if TOOL in prompt:
+            return Answer("yes", f"the name of a tool appears in the prompt{where}, its description does not", line)
+    if isinstance(with_tools, TemplateError):
+        return _error(with_tools)
+    same = "the prompt is the same with and without tools" if plain == with_tools else "the tools are not in the prompt"
+    return Answer("no", same, None if plain == with_tools else line)
+
+
+def _tool_calls(renders: Renders, shape: Shape | None, seen: _Seen) -> Answer:
+    if shape is not None:
+        needed = shape.describe()
+        with_what = f" with {needed}" if needed else ""
+        return Answer("yes", f"a call is rendered{with_what}: {seen.detail}", _line(renders, _CALLS_AT))
+    if seen.how == "error":
+        return Answer("error", seen.detail, seen.line, "threw")
+    if seen.how == "double":
+        return Answer("no", f"the arguments appear only double-encoded: {seen.detail}", _line(renders, _CALLS_AT))
+    return Answer("no", "the call of an assistant turn is not in the prompt")
+
+
+def _parallel(renders: Renders, shape: Shape | None) -> Answer:
+    if shape is None:
+        return _no_calls()
+    region = renders.calls(shape, PARALLEL, TOOLS)
+    if isinstance(region, TemplateError):
+        return _error(region)
+    places = [region.text.find(value) for value in VALUES]
+    line = _line(renders, _CALLS_AT)
+    if -1 in places:
+        lost = " and ".join(name for name, place in zip(("first", "second"), places, strict=True) if place < 0)
+        return Answer("no", f"of two calls in one turn the {lost} is dropped", line, "dropped")
+    if places[0] > places[1]:
+        return Answer("no", "two calls in one turn appear in the wrong order", line)
+    return Answer("yes", "two calls in one turn appear in order", line)
+
+
+def _results(renders: Renders, shape: Shape) -> Answer:
+    """Whether a result appears, in the shape of the calls or near it."""
+    nearby = [replace(shape, follows=follows) for follows in ("result", "answer")]
+    nearby += [
+        replace(nearby[0], arguments="string"),
+        replace(nearby[0], content="null"),
+        replace(nearby[0], tools=False),
+    ]
+    errors: list[TemplateError] = []
+    for near in dict.fromkeys(nearby):
+        prompt = renders.render(conversation(near, SINGLE), TOOLS if near.tools else None)
+        if isinstance(prompt, TemplateError):
+            errors.append(prompt)
+        elif RESULT in prompt:
+            return Answer("yes", f"the result appears: {_around(prompt, RESULT)}", _line(renders, _RESULTS_AT))
+    if len(errors) == len(dict.fromkeys(nearby)):
+        return _error(errors[0])
+    return Answer("no", "the text of a result is not in the prompt", _line(renders, _RESULTS_AT))
+
+
+def _ids(renders: Renders, shape: Shape) -> Answer:
+    if shape.ids == "none":
+        return Answer("no", "calls are rendered only without ids")
+    identifier = call_id(shape, TOOL, 0) or ""
+    errors: list[TemplateError] = []
+    near = replace(shape, follows="result" if shape.follows == "nothing" else shape.follows)
+    for messages in (conversation(near, SINGLE), conversation(shape, SINGLE)):
+        prompt = renders.render(messages, TOOLS if shape.tools else None)
+        if isinstance(prompt, TemplateError):
+            errors.append(prompt)
+        elif identifier in prompt:
+            return Answer("yes", f"the id of a call appears: {_around(prompt, identifier)}", _line(renders, _IDS_AT))
+    return _error(errors[0]) if len(errors) == 2 else Answer("no", "the id of a call is not in the prompt")
+
+
+def _system(renders: Renders) -> Answer:
+    line = _line(renders, _SYSTEM_AT)
+    prompt = renders.render(user(system=True), None)
+    if isinstance(prompt, TemplateError):
+        prompt = renders.render(user(system=True), TOOLS)
+    if isinstance(prompt, TemplateError):
+        return _error(prompt)
+    if SYSTEM not in prompt:
+        return Answer("no", "the system message is not in the prompt", line)
+    with_tools = renders.render(user(system=True), TOOLS)
+    if isinstance(with_tools, str) and DESCRIPTION in with_tools and SYSTEM not in with_tools:
+        return Answer("no", "the system message is dropped when tools are given", line)
+    return Answer("yes", "the system message appears", line)
+
+
+def _content(renders: Renders, shape: Shape | None, content: Literal["null", "empty"]) -> Answer:
+    """Whether a turn with a call may have this content: it neither throws, nor loses the call, nor prints `None`."""
+    asked = replace(shape or Shape(), content=content)
+    region = renders.calls(asked, SINGLE, TOOLS)
+    if isinstance(region, TemplateError):
+        return _error(region)
+    line = _line(renders, _CALLS_AT)
+    if shape is not None and VALUES[0] not in region.text:
+        return Answer("no", f"the call is dropped when the content is {content}", line, "dropped")
+    if _words(region.text).count("None") > _words(_with_text(renders, asked)).count("None"):
+        return Answer("no", f"the word None is printed: {quote(region.text)}", line, "none-printed")
+    return Answer("yes", f"a turn with a call and {content} content is rendered")
+
+
+def _arguments(renders: Renders, shape: Shape | None, form: Literal["object", "string"]) -> Answer:
+    if shape is None:
+        return _no_calls()
+    seen = _see(renders, replace(shape, arguments=form))
+    line = _line(renders, _CALLS_AT)
+    if seen.how == "error":
+        return Answer("error", seen.detail, seen.line, "threw")
+    match seen.how:
+        case "right":
+            return Answer("yes", "the value appears as it went in", line)
+        case "double":
+            return Answer("no", f"the arguments are double-encoded: {seen.detail}", line, "double-encoded")
+        case "python":
+            return Answer("no", f"the arguments are printed as Python's repr: {seen.detail}", line, "python")
+        case _:
+            return Answer("no", "the value is not in the prompt", line, "dropped")
+
+
+def _reasoning(renders: Renders, shape: Shape | None) -> tuple[Answer, str]:
+    """Whether the last turn's reasoning appears: as a field, beside a call, or as a part of the content."""
+    field = {"role": "assistant", "reasoning_content": REASONING, "content": REPLY}
+    parts = [{"type": "thinking", "thinking": REASONING}, {"type": "text", "text": REPLY}]
+    turns: list[tuple[list[Message], str]] = [
+        ([*user(), field], ""),
+        ([*user(), field | {"reasoning": REASONING}], " under the name reasoning"),
+        (conversation(replace(shape or Shape(), reasoning=True), SINGLE), " beside a call"),
+        ([*user(), {"role": "assistant", "content": parts}], " as a part of type thinking"),
+    ]
+    first: TemplateError | None = None
+    failed = 0
+    for messages, how in turns:
+        prompt = renders.render(messages, TOOLS)
+        if isinstance(prompt, TemplateError):
+            first, failed = first or prompt, failed + 1
+        elif REASONING in prompt:
+            if "thinking':" in _around(prompt, REASONING, 20):
+                continue  # a list of parts printed as Python's repr is no reasoning block
+            turn = prompt[prompt.rfind(USER) + len(USER) :]
+            answer = Answer(
+                "yes", f"reasoning appears{how}: {_around(prompt, REASONING)}", _line(renders, _REASONING_AT)
+            )
+            return answer, turn
+    if first is not None and failed == len(turns):
+        return _error(first), ""
+    return Answer("no", "the reasoning of the last turn is not in the prompt"), ""
+
+
+# --- helpers
+
+
+def quote(text: str, longest: int = 160) -> str:
+    """A stretch of a prompt for a person: on one line, cut in the middle where it is long."""
+    text = text.strip().replace("\n", "\\n")
+    return text if len(text) <= longest else f"{text[: longest // 2]} … {text[-longest // 2 :]}"
+
+
+def _around(prompt: str, sentinel: str, width: int = 30) -> str:
+    begin = prompt.find(sentinel)
+    return quote(prompt[max(0, begin - width) : begin + len(sentinel) + width])
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text)
+
+
+def _with_text(renders: Renders, shape: Shape) -> str:
+    region = renders.calls(replace(shape, content="text"), SINGLE, TOOLS)
+    return region.text if isinstance(region, Region) else renders.text(reply(shape))
+
+
+def _line(renders: Renders, patterns: Iterable[str]) -> int | None:
+    return next((line for pattern in patterns if (line := renders.template.line_of(pattern)) is not None), None)
+
+
+def _error(error: TemplateError) -> Answer:
+    return Answer("error", str(error), error.line, "threw")
+
+
+def _no_calls() -> Answer:
+    return Answer("no", "no call is rendered")

@@ -1,0 +1,109 @@
+"""Renders of one template, each made once, and the stretch of a prompt that a turn's calls take up.
+
+The probes ask; a template that throws answers with its error instead of a text, so nothing here raises. What stretch
+belongs to the calls is read off the difference to the same conversation with an answer in words, never off markers.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from toolfmt.errors import TemplateError, ToolfmtError
+from toolfmt.inspect.conversations import REPLY, Call, Message, Shape, conversation, reply, user
+from toolfmt.templates import ChatTemplate
+
+_PARTIAL = re.compile(r"[<\[][^\s<>\[\]]*\Z|\w+\Z")
+
+
+@dataclass(frozen=True)
+class Region:
+    """A prompt cut in three: what comes before the calls, the calls, and what an answer in words ends with as well."""
+
+    before: str
+    text: str
+    after: str
+
+
+class Renders:
+    """What the template makes of conversations."""
+
+    def __init__(self, template: ChatTemplate, tokens: Mapping[str, str] | None = None) -> None:
+        """`tokens` are special tokens that the template is given beside its own."""
+        self.template = template
+        self._tokens = dict(tokens or {})
+        self._made: dict[str, str | TemplateError] = {}
+
+    def render(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Message] | None = None,
+        *,
+        generation: bool = False,
+        now: datetime | None = None,
+    ) -> str | TemplateError:
+        """The prompt, or the error the template threw."""
+        key = json.dumps([messages, tools, generation, str(now)], ensure_ascii=False)
+        made = self._made.get(key)
+        if made is None:
+            made = self._made[key] = self._render(messages, tools, generation, now)
+        return made
+
+    def text(self, messages: Sequence[Message], tools: Sequence[Message] | None = None) -> str:
+        """The prompt; empty where the template threw."""
+        made = self.render(messages, tools)
+        return made if isinstance(made, str) else ""
+
+    def calls(self, shape: Shape, calls: Sequence[Call], tools: Sequence[Message]) -> Region | TemplateError:
+        """The prompt with these calls in the last turn, cut where it differs from one with an answer in words."""
+        given = tools if shape.tools else None
+        prompt = self.render(conversation(shape, calls), given)
+        if isinstance(prompt, TemplateError):
+            return prompt
+        spoken = self.text(reply(shape), given)
+        head, found, tail = spoken.rpartition(REPLY)
+        if not found:
+            head, tail = self.text(user(system=shape.system), given), ""
+        begin = _common_prefix(prompt, head)
+        if begin < len(head):
+            begin = _token_begin(prompt, begin)
+        if shape.content in ("text", "parts") and prompt.startswith(REPLY, begin):
+            begin += len(REPLY)
+        end = len(prompt) - len(tail) if tail and prompt.endswith(tail) else len(prompt)
+        end = max(begin, end)
+        return Region(prompt[:begin], prompt[begin:end], prompt[end:])
+
+    def _render(
+        self, messages: Sequence[Message], tools: Sequence[Message] | None, generation: bool, now: datetime | None
+    ) -> str | TemplateError:
+        given: dict[str, Any] = {"tools": tools, "add_generation_prompt": generation, "now": now, **self._tokens}
+        try:
+            return self.template.render(messages, **given)
+        except TemplateError as error:
+            return error
+        except (ToolfmtError, RecursionError, MemoryError) as error:
+            return TemplateError(str(error))
+
+
+def _token_begin(prompt: str, cut: int) -> int:
+    """The cut, moved to the beginning of the control token or word that it goes through."""
+    partial = _PARTIAL.search(prompt, 0, cut)
+    if partial is None or (partial[0][0] not in "<[" and not re.match(r"\w", prompt[cut : cut + 1])):
+        return cut
+    return partial.start()
+
+
+def _common_prefix(one: str, other: str) -> int:
+    """How many characters the two begin with alike."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one.startswith(other[:middle]):
+            low = middle
+        else:
+            high = middle - 1
+    return low

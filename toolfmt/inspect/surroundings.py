@@ -1,0 +1,61 @@
+"""What stands around an answer: what ends it, what the generation prompt has already begun, what marks its reasoning.
+
+The renderer and the report's reader need them (stop strings, prefill); they are read off renders like everything else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from toolfmt.formats import FORMATS
+from toolfmt.inspect.conversations import REASONING, REPLY, STAND_INS, TOOLS, USER, Shape, reply, user
+from toolfmt.inspect.renders import Renders
+
+_MARKER = r"(?:<[^<>\s]{1,60}>|\[/?[A-Za-z_]{1,40}\])"
+_FIRST_MARKER = re.compile(rf"\s*({_MARKER})")
+_LAST_MARKER = re.compile(rf"({_MARKER})\s*\Z")
+
+
+def stop_strings(
+    renders: Renders, shape: Shape | None, after_calls: str, special_tokens: Mapping[str, str]
+) -> tuple[str, ...]:
+    """What ends an answer: what stands behind one in words, what behind a call, and the end-of-sequence token.
+
+    `special_tokens` are those that the model has; a stand-in for one that is missing ends nothing.
+    """
+    spoken = renders.text(reply(shape or Shape()), TOOLS)
+    found = [_first_marker(text) for text in (spoken.rpartition(REPLY)[2], after_calls)]
+    invented = set(STAND_INS.values()) - set(special_tokens.values())
+    stops = dict.fromkeys((*(stop for stop in found if stop not in invented), special_tokens.get("eos_token", "")))
+    return tuple(stop for stop in stops if stop)
+
+
+def prefill(renders: Renders, *, tools: bool) -> str:
+    """What of the answer stands in the generation prompt already: a reasoning block, opened or empty."""
+    prompt = renders.render(user(), TOOLS if tools else None, generation=True)
+    begun = prompt.rpartition(USER)[2] if isinstance(prompt, str) else ""
+    places = [begun.rfind(opener) for opener, _ in _reasoning_markers()]
+    place = max(places, default=-1)
+    return begun[place:] if place >= 0 else ""
+
+
+def reasoning_markers(turn: str) -> tuple[str, str] | None:
+    """What stands directly around the reasoning in a rendered turn; None where nothing does."""
+    before, found, after = turn.partition(REASONING)
+    if not found:
+        return None
+    for opener, closer in _reasoning_markers():
+        if before.rstrip().endswith(opener) and after.lstrip().startswith(closer):
+            return opener, closer
+    last, first = _LAST_MARKER.search(before), _first_marker(after)
+    return (last[1], first) if last and first else None
+
+
+def _first_marker(text: str) -> str:
+    found = _FIRST_MARKER.match(text)
+    return found[1] if found else ""
+
+
+def _reasoning_markers() -> Sequence[tuple[str, str]]:
+    return tuple(dict.fromkeys(pair for format in FORMATS for pair in format.reasoning))
