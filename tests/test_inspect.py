@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from toolfmt import formats
+from toolfmt.formats import default_format
 from toolfmt.inspect import checks, deciding
 from toolfmt.inspect.conversations import SINGLE, TOOLS, Shape, conversation, shapes
 from toolfmt.inspect.deciding import declarations, infer
