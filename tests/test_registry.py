@@ -66,6 +66,11 @@ def test_prose_lists_the_tools_and_shows_one_call(format: ToolCallFormat) -> Non
     assert prose(format, []) == ""
 
 
+def test_a_schema_that_is_not_quite_one_still_gives_prose() -> None:
+    parameters = {"properties": {"a": {"type": "string"}, "b": True}, "required": None}
+    assert '{"a": "text"}' in prose("json", [{"name": "f", "parameters": parameters}])
+
+
 def test_an_unknown_name_is_answered_with_the_nearest() -> None:
     with pytest.raises(UnknownFormat, match=r"no tool-call format is called 'glm_4'; did you mean glm4"):
         get("glm_4")

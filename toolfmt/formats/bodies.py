@@ -12,7 +12,7 @@ from collections.abc import Callable
 from json.encoder import encode_basestring
 from typing import Protocol
 
-from toolfmt.formats.scan import Stops
+from toolfmt.formats.scan import Stops, Suspect
 
 
 class Notes(Protocol):
@@ -108,12 +108,12 @@ class JsonString:
     """The inside of a JSON string after its opening quote, passed on as it is; what JSON forbids is escaped and
     noted."""
 
-    __slots__ = ("_notes",)
-    suspect = _JSON_SPECIAL.search
-    said = None
+    __slots__ = ("_notes", "said", "suspect")
 
     def __init__(self, notes: Notes) -> None:
         self._notes = notes
+        self.suspect: Suspect = _JSON_SPECIAL.search
+        self.said: Callable[[str], str] | None = None
 
     def read(self, text: str, at: int, closed: bool) -> tuple[str, int, bool]:
         said = ""
@@ -161,14 +161,14 @@ class CodeString:
     escape (the LFM2.5 template writes values between single quotes and escapes nothing) and is noted.
     """
 
-    __slots__ = ("_notes", "_quote", "_simple", "suspect")
-    said = None
+    __slots__ = ("_notes", "_quote", "_simple", "said", "suspect")
 
     def __init__(self, quote: str, notes: Notes) -> None:
         self._quote = quote
         self._simple = _CODE_SIMPLE[quote]
         self._notes = notes
-        self.suspect = _CODE_SPECIAL[quote].search
+        self.suspect: Suspect = _CODE_SPECIAL[quote].search
+        self.said: Callable[[str], str] | None = None
 
     def read(self, text: str, at: int, closed: bool) -> tuple[str, int, bool]:
         said = ""

@@ -36,9 +36,8 @@ def prose(format: str | ToolCallFormat, tools: object) -> str:
 def _example(function: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """A call of the tool with a value of the right type for each required parameter."""
     schema = function.get("parameters") or {}
-    wanted = [name for name in parameter_order(schema) if name in schema.get("required", [])] or parameter_order(
-        schema
-    )[:1]
+    names, required = parameter_order(schema), schema.get("required")
+    wanted = [name for name in names if isinstance(required, list) and name in required] or names[:1]
     return function["name"], {name: _sample(schema, name) for name in wanted}
 
 

@@ -1,0 +1,114 @@
+"""The façade: what `load` gives, that a report is made once, and the way from a directory to events."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from model_cases import MODELS, made
+
+import toolfmt
+from toolfmt.errors import BadModelDirectory, TemplateError, ToolfmtError
+from toolfmt.events import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallStart, merge
+from toolfmt.inspect import inspection
+from toolfmt.inspect.report import Report
+from toolfmt.templates import ModelFiles
+
+MESSAGES = [{"role": "user", "content": "Will it rain in Oslo?"}]
+TOOLS = [{"name": "get_weather", "parameters": {"type": "object", "properties": {"place": {"type": "string"}}}}]
+ANSWER = '<tool_call>{"name": "get_weather", "arguments": {"place": "Oslo"}}</tool_call>'
+
+
+def test_the_way_from_a_directory_to_events() -> None:
+    model = toolfmt.load(MODELS / "json-frames")
+    report = model.inspect()
+    prompt = model.render(MESSAGES, tools=TOOLS)
+    parser = prompt.parser()
+    events = [event for piece in ("It may. ", ANSWER[:30], ANSWER[30:]) for event in parser.feed(piece)]
+    events += parser.finish()
+    assert (report.format.name, report.format.confidence, report.strategy) == ("json", "verified", "template")
+    assert [
+        Content("It may. ", 0),
+        ToolCallStart(0, "get_weather"),
+        ToolCallArguments(0, '{"place": "Oslo"}'),
+        ToolCallEnd(0, (8, 8 + len(ANSWER))),
+    ] == merge(events)
+
+
+def test_an_answer_goes_back_into_the_next_prompt() -> None:
+    """The prompt of a turn is a prefix of the next one's, its answer included, where the template allows it."""
+    model = toolfmt.load(MODELS / "json-frames")
+    first = model.render(MESSAGES, tools=TOOLS)
+    answer = "<tool_call>\n" + ANSWER.removeprefix("<tool_call>").removesuffix("</tool_call>") + "\n</tool_call>"
+    message = toolfmt.parse(answer, first.format or "", tools=TOOLS, prefix=first.prefill).to_dict()
+    result = {"role": "tool", "tool_call_id": message["tool_calls"][0]["id"], "content": "yes"}
+    second = model.render([*MESSAGES, message, result], tools=TOOLS)
+    assert second.adaptations == ()
+    assert second.text.startswith(first.text + answer + first.stop[0])
+
+
+def test_a_report_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made_reports: list[Report] = []
+
+    def inspected(files: ModelFiles) -> Report:
+        made_reports.append(inspection.inspect_files(files))
+        return made_reports[-1]
+
+    monkeypatch.setattr("toolfmt.model.inspect_files", inspected)
+    model = toolfmt.load(MODELS / "json-frames")
+    assert made_reports == []
+    assert model.inspect() is model.inspect()
+    model.render(MESSAGES, TOOLS)
+    model.parser()
+    assert len(made_reports) == 1
+
+
+def test_a_parser_of_a_model_begins_where_its_prompts_end() -> None:
+    model = toolfmt.load(MODELS / "null-content-refused")
+    assert [Reasoning("Hm. ", 0)] == merge(model.parser().feed("Hm. "))
+    assert [Content("Hm. ", 0)] == merge(model.parser(prefix="").feed("Hm. "))
+
+
+def test_a_parser_of_a_model_takes_tools_and_strictness() -> None:
+    model = toolfmt.load(MODELS / "json-frames")
+    undeclared = model.parser(tools=[]).feed(ANSWER)
+    assert [event.to_dict().get("reason") for event in undeclared] == ["undeclared_tool"]
+    generous, strict = (model.parser(strict=strict).feed(ANSWER.replace("}}", ",}}")) for strict in (False, True))
+    assert (generous[-1].to_dict()["type"], strict[-1].to_dict()["type"]) == ("tool_call_end", "tool_call_rejected")
+
+
+def test_a_model_of_unknown_format_has_no_parser(tmp_path: Path) -> None:
+    odd = "{% for m in messages %}{{ m.content or '' }}{% for c in m.tool_calls or [] %}"
+    odd += "{{ '~~' + c.function.name + '~' + c.function.arguments | tojson }}{% endfor %}{% endfor %}"
+    with pytest.raises(ToolfmtError, match=r"the tool-call format of this model is not known .*toolfmt formats"):
+        made(tmp_path, odd).parser()
+
+
+def test_a_template_that_does_not_parse_is_told_by_file_and_line() -> None:
+    model = toolfmt.load(MODELS / "broken")
+    assert isinstance(model.broken, TemplateError)
+    assert str(model.broken).startswith(f"{MODELS / 'broken' / 'chat_template.jinja'}, line 5: does not parse: ")
+    assert model.broken.line == 5
+    assert "TF002" in {finding.code for finding in model.inspect().findings}
+    with pytest.raises(TemplateError, match="does not parse"):
+        model.render(MESSAGES)
+
+
+def test_a_directory_without_a_template_is_loaded_and_inspected(tmp_path: Path) -> None:
+    model = made(tmp_path, None, config={"model_type": "glm4_moe"})
+    assert model.broken is None
+    assert (model.inspect().format.name, model.inspect().format.confidence) == ("glm4", "model-type")
+    assert model.parser().format.name == "glm4"
+
+
+def test_what_is_no_directory_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadModelDirectory, match="no such directory"):
+        toolfmt.load(tmp_path / "nowhere")
+
+
+def test_every_lazy_name_is_there() -> None:
+    for name in toolfmt.__all__:
+        assert getattr(toolfmt, name) is not None
+    assert sorted(toolfmt.__all__) == dir(toolfmt)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = toolfmt.nothing

@@ -1,0 +1,491 @@
+"""Rendering: which way the tools go in, what is adapted and how it is called, what a prompt says about the answer."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from model_cases import made, shared_names, shared_template
+
+from toolfmt.errors import BadMessages, BadModelDirectory, BadTools, CannotWrite, TemplateError, ToolfmtError
+from toolfmt.events import Content, Reasoning, ToolCallEnd, ToolCallStart
+from toolfmt.formats import FORMATS, prose
+from toolfmt.model import Model
+from toolfmt.never_both import NeverBoth, check_prose, check_template, dropped
+from toolfmt.prompt import Prompt
+
+USER = {"role": "user", "content": "Will it rain?"}
+SYSTEM = {"role": "system", "content": "Be brief."}
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "get_weather",
+        "description": "Weather at a place.",
+        "parameters": {"type": "object", "properties": {"place": {"type": "string"}}, "required": ["place"]},
+    },
+}
+SECOND = {"name": "tell_time", "description": "The time of day."}
+ARGUMENTS = {"place": "Oslo"}
+
+TURN = "{%- for m in messages %}{{ '<|' + m.role + '|>' + CONTENT }}CALLS{{ '<|end|>' }}{%- endfor %}"
+GENERATION = "{{ '<|assistant|>' if add_generation_prompt }}"
+TOOLS = "{{ '<|tools|>' + tools | tojson + '<|end|>' if tools }}"
+CALLS = (
+    "{% for c in m.tool_calls or [] %}"
+    """{{ '<tool_call>{"name": "' + c.function.name + '", "arguments": ' + ARGUMENTS + '}</tool_call>' }}{% endfor %}"""
+)
+
+
+def template(
+    *, content: str = "(m.content or '')", arguments: str = "c.function.arguments | tojson", tools: str = TOOLS
+) -> str:
+    """A chat template that renders contents and arguments by these expressions."""
+    turn = TURN.replace("CALLS", CALLS.replace("ARGUMENTS", arguments)).replace("CONTENT", content)
+    return tools + turn + GENERATION
+
+
+DROPS_TOOLS = TURN.replace("CALLS", "").replace("CONTENT", "(m.content or '')") + GENERATION
+LISTS_TOOLS = TOOLS + DROPS_TOOLS
+
+
+def call(*, arguments: Any = ARGUMENTS, name: str = "get_weather", id: str = "callA0001") -> dict[str, Any]:
+    return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def conversation(*calls: dict[str, Any], content: Any = "") -> list[dict[str, Any]]:
+    results = [{"role": "tool", "tool_call_id": call["id"], "content": f"result {call['id']}"} for call in calls]
+    return [USER, {"role": "assistant", "content": content, "tool_calls": list(calls)}, *results]
+
+
+# The strategy
+
+
+def test_a_template_that_shows_tools_is_given_them(tmp_path: Path) -> None:
+    prompt = made(tmp_path, template()).render([USER], [TOOL])
+    assert (prompt.strategy, prompt.format, prompt.adaptations) == ("template", "json", ())
+    assert f"<|tools|>[{json.dumps(TOOL)}]<|end|><|user|>Will it rain?<|end|><|assistant|>" == prompt.text
+
+
+def test_a_template_that_drops_tools_gets_them_as_prose(tmp_path: Path) -> None:
+    prompt = made(tmp_path, DROPS_TOOLS).render([SYSTEM, USER], [TOOL])
+    told = prose("json", [TOOL])
+    assert (prompt.strategy, prompt.format, prompt.adaptations) == ("prose", "json", ("default-format",))
+    assert f"<|system|>Be brief.\n\n{told}<|end|><|user|>Will it rain?<|end|><|assistant|>" == prompt.text
+
+
+def test_prose_without_a_system_message_makes_one(tmp_path: Path) -> None:
+    prompt = made(tmp_path, DROPS_TOOLS).render([USER], [TOOL])
+    assert prompt.text.startswith(f"<|system|>{prose('json', [TOOL])}<|end|><|user|>")
+
+
+def test_prose_can_be_forced_and_the_template_is_then_given_no_tools(tmp_path: Path) -> None:
+    prompt = made(tmp_path, template()).render([USER], [TOOL], "prose")
+    assert prompt.strategy == "prose"
+    assert "<|tools|>" not in prompt.text
+    assert prompt.text.count("Weather at a place.") == 1
+
+
+def test_forcing_the_template_on_one_that_drops_tools_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ToolfmtError, match=r"drops the tools \(get_weather not in the prompt\); use the strategy auto"):
+        made(tmp_path, DROPS_TOOLS).render([USER], [TOOL], "template")
+
+
+def test_a_template_that_drops_tools_in_this_conversation_gets_them_as_prose(tmp_path: Path) -> None:
+    only_first_turn = "{% if messages | length == 1 %}" + TOOLS + "{% endif %}" + DROPS_TOOLS
+    model = made(tmp_path, only_first_turn)
+    assert model.render([USER], [TOOL]).strategy == "template"
+    later = model.render([USER, {"role": "assistant", "content": "Yes."}, USER], [TOOL])
+    assert later.strategy == "prose"
+    assert "template-dropped-tools" in later.adaptations
+
+
+def test_an_unknown_strategy_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ToolfmtError, match=r"no strategy is called 'both'; strategies: auto, template, prose"):
+        made(tmp_path, template()).render([USER], [TOOL], "both")  # type: ignore[arg-type]
+
+
+def test_an_empty_list_of_tools_is_rendered_like_none(tmp_path: Path) -> None:
+    model = made(tmp_path, "{% if tools is not none %}You have tools: {{ tools | tojson }}{% endif %}" + template())
+    assert "You have tools" in model.render([USER], [TOOL]).text
+    assert model.render([USER]).text == model.render([USER], []).text
+    rejecting = model.render([USER], []).parser()
+    assert [
+        event.to_dict()["reason"]
+        for event in rejecting.feed('<tool_call>{"name": "f", "arguments": {}}</tool_call>')
+        if not isinstance(event, Content)
+    ] == ["undeclared_tool"]
+
+
+def test_the_order_of_keys_in_a_tool_never_changes_the_prompt(tmp_path: Path) -> None:
+    inner = TOOL["function"]
+    assert isinstance(inner, dict)
+    parameters = dict(reversed(inner["parameters"].items()))
+    turned = {**dict(reversed(inner.items())), "parameters": parameters}
+    for text in (template(), DROPS_TOOLS):
+        model = made(tmp_path, text)
+        assert model.render([USER], [TOOL]) == model.render([USER], [turned])
+
+
+# Never both
+
+
+def test_a_caller_who_lists_the_tools_is_told_so(tmp_path: Path) -> None:
+    model = made(tmp_path, template())
+    listing = {"role": "system", "content": 'Tools: {"name": "get_weather", "parameters": {"place": "string"}}'}
+    assert model.render([listing, USER], [TOOL]).adaptations == ("caller-lists-tools",)
+    described = {"role": "system", "content": "get_weather: Weather at a place."}
+    assert "caller-lists-tools" in made(tmp_path, DROPS_TOOLS).render([described, USER], [TOOL]).adaptations
+    mentioned = {"role": "system", "content": "Use get_weather for any place they name."}
+    assert model.render([mentioned, USER], [TOOL]).adaptations == ()
+
+
+def test_prose_that_comes_out_twice_is_caught() -> None:
+    told = prose("json", [TOOL])
+    check_prose(f"[{told}]", "[-]", told, 1, [TOOL])
+    check_prose(f"[{told}][{told}]", "[-][-]", told, 2, [TOOL])
+    with pytest.raises(NeverBoth, match="stands 2 times in the prompt, not 1"):
+        check_prose(f"[{told}]{told}", "[-]", told, 1, [TOOL])
+    with pytest.raises(NeverBoth, match="get_weather is described in prose and a second time by the template"):
+        check_prose(f"get_weather: Weather at a place. [{told}]", "[-]", told, 1, [TOOL])
+
+
+def test_tools_that_the_callers_own_variable_puts_in_again_are_caught(tmp_path: Path) -> None:
+    text = "{% if extra is defined and '# Tools' in messages[0].content %}{{ extra }}{% endif %}" + DROPS_TOOLS
+    with pytest.raises(NeverBoth):
+        made(tmp_path, text).render([USER], [TOOL], extra="get_weather: Weather at a place.")
+
+
+def test_prose_beside_tools_in_the_template_is_caught() -> None:
+    check_template("do this", "do this", "do this")
+    with pytest.raises(NeverBoth, match="went through the template and stand in the prompt as prose too"):
+        check_template("do this, do this", "do this", "do this")
+
+
+def test_a_tool_counts_as_dropped_only_by_its_whole_name() -> None:
+    assert dropped("a search_all", "all", [{"function": {"name": "search_all"}}, {"function": {"name": "a"}}]) == []
+    assert dropped("search_all", "all", [{"function": {"name": "search"}}]) == ["search"]
+
+
+def test_a_template_that_loses_the_system_text_cannot_be_told_of_tools(tmp_path: Path) -> None:
+    mute = "{% for m in messages if m.content | length < 50 %}{{ m.content }}{% endfor %}"
+    with pytest.raises(TemplateError, match="the template does not pass on the message that describes the tools"):
+        made(tmp_path, mute).render([USER], [TOOL])
+
+
+def test_a_template_that_repeats_the_system_message_repeats_the_prose(tmp_path: Path) -> None:
+    prompt = made(tmp_path, "{{ messages[0].content }}" + DROPS_TOOLS).render([USER], [TOOL])
+    assert prompt.text.count(prose("json", [TOOL])) == 2
+
+
+# Adaptations: only where the report shows that they are needed
+
+
+def test_arguments_are_parsed_where_strings_come_out_double_encoded(tmp_path: Path) -> None:
+    model = made(tmp_path, template())
+    as_text = model.render(conversation(call(arguments=json.dumps(ARGUMENTS))), [TOOL])
+    assert as_text.adaptations == ("arguments-parsed",)
+    as_object = model.render(conversation(call()), [TOOL])
+    assert as_object.adaptations == ()
+    assert as_object.text == as_text.text
+    assert '<tool_call>{"name": "get_weather", "arguments": {"place": "Oslo"}}</tool_call>' in as_text.text
+
+
+def test_arguments_are_dumped_where_objects_are_refused(tmp_path: Path) -> None:
+    model = made(tmp_path, template(arguments="c.function.arguments"))
+    prompt = model.render(conversation(call(arguments={"place": "Ås"})), [TOOL])
+    assert prompt.adaptations == ("arguments-dumped",)
+    assert '"arguments": {"place": "Ås"}}' in prompt.text
+    assert model.render(conversation(call(arguments='{"place":"Ås"}')), [TOOL]).adaptations == ()
+
+
+def test_arguments_stay_as_they_are_where_both_forms_come_out(tmp_path: Path) -> None:
+    either = "(c.function.arguments if c.function.arguments is string else c.function.arguments | tojson)"
+    model = made(tmp_path, template(arguments=either))
+    for arguments, written in (({"place": "Oslo"}, '{"place": "Oslo"}'), ('{"place":"Oslo"}', '{"place":"Oslo"}')):
+        prompt = model.render(conversation(call(arguments=arguments)), [TOOL])
+        assert prompt.adaptations == ()
+        assert written in prompt.text
+
+
+def test_arguments_that_are_no_object_are_refused_where_one_is_needed(tmp_path: Path) -> None:
+    model = made(tmp_path, template())
+    for arguments, why in (("[1]", "a list"), ('{"a":', "not JSON"), ('{"a": NaN}', "NaN is no JSON")):
+        with pytest.raises(BadMessages, match=rf"^messages\[1\]\.tool_calls\[0\]: the arguments are.*{why}"):
+            model.render(conversation(call(arguments=arguments)), [TOOL])
+
+
+def test_a_call_without_arguments_gets_empty_ones(tmp_path: Path) -> None:
+    bare = {"id": "callA0001", "function": {"name": "get_weather"}}
+    prompt = made(tmp_path, template()).render(conversation(bare), [TOOL])
+    assert prompt.adaptations == ("arguments-added",)
+    assert '{"name": "get_weather", "arguments": {}}' in prompt.text
+
+
+@pytest.mark.parametrize("content", ["m.content + ''", "m.content | string"], ids=["refused", "printed as None"])
+def test_null_content_beside_a_call_becomes_empty(tmp_path: Path, content: str) -> None:
+    prompt = made(tmp_path, template(content=content)).render(conversation(call(), content=None), [TOOL])
+    assert prompt.adaptations == ("content-null-to-empty",)
+    assert "None" not in prompt.text
+
+
+def test_null_content_stays_where_the_template_takes_it(tmp_path: Path) -> None:
+    assert made(tmp_path, template()).render(conversation(call(), content=None), [TOOL]).adaptations == ()
+
+
+def test_several_calls_are_split_where_one_turn_takes_one(tmp_path: Path) -> None:
+    text = template().replace("m.tool_calls or []", "(m.tool_calls or [])[:1]")
+    prompt = made(tmp_path, text).render(
+        conversation(call(), call(id="callA0002", arguments={"place": "Rome"})), [TOOL]
+    )
+    assert prompt.adaptations == ("parallel-calls-split",)
+    order = ["Oslo", "result callA0001", "Rome", "result callA0002"]
+    assert order == sorted(order, key=prompt.text.index)
+
+
+def test_calls_and_results_become_words_where_the_template_renders_no_calls(tmp_path: Path) -> None:
+    model = made(tmp_path, LISTS_TOOLS, config={"model_type": "lfm2"})
+    prompt = model.render([*conversation(call(), content="Wait."), USER], [TOOL, SECOND])
+    assert (prompt.strategy, prompt.format) == ("template", "lfm2")
+    assert prompt.adaptations == ("calls-as-content", "results-as-user-messages")
+    written = "<|tool_call_start|>[get_weather(place='Oslo')]<|tool_call_end|>"
+    assert f"<|assistant|>Wait.\n{written}<|end|>" in prompt.text
+    assert "<|user|>Result of get_weather:\nresult callA0001\n\nWill it rain?<|end|><|assistant|>" in prompt.text
+
+
+@pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
+def test_replayed_calls_in_prose_are_in_the_format_that_new_ones_are_read_in(tmp_path: Path, format: Any) -> None:
+    model = made(tmp_path, DROPS_TOOLS, tokenizer={"tool_parser_type": format.name})
+    prompt = model.render(conversation(call(arguments='{"place": "Oslo"}')), [TOOL])
+    assert (format.name, ("calls-as-content", "results-as-user-messages")) == (prompt.format, prompt.adaptations)
+    turn = prompt.text.split("<|assistant|>")[1].split("<|end|>")[0]
+    events = prompt.parser().feed(turn)
+    assert [ToolCallStart(0, "get_weather"), ToolCallEnd(0, (0, len(turn)))] == [events[0], events[-1]]
+
+
+def test_a_tool_that_is_no_longer_offered_can_still_be_replayed(tmp_path: Path) -> None:
+    gone = call(name="gone", arguments={"n": "1"})
+    prompt = made(tmp_path, DROPS_TOOLS, tokenizer={"tool_parser_type": "glm4"}).render(conversation(gone), [TOOL])
+    assert "<tool_call>gone\n<arg_key>n</arg_key>" in prompt.text
+
+
+def test_what_the_format_cannot_carry_is_refused_by_position(tmp_path: Path) -> None:
+    model = made(tmp_path, DROPS_TOOLS, tokenizer={"tool_parser_type": "gemma"})
+    with pytest.raises(CannotWrite, match=r"^messages\[1\]\.tool_calls: gemma cannot carry the argument 'place'"):
+        model.render(conversation(call(arguments={"place": "<escape>}<end_function_call>"})), [TOOL])
+
+
+def test_the_system_message_moves_where_the_template_refuses_it(tmp_path: Path) -> None:
+    refusing = "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
+    shown = made(tmp_path, refusing + template()).render([SYSTEM, USER], [TOOL])
+    assert (shown.strategy, shown.adaptations) == ("template", ("system-in-first-user-message",))
+    assert "<|user|>Be brief.\n\nWill it rain?<|end|>" in shown.text
+    told = made(tmp_path, refusing + DROPS_TOOLS).render([SYSTEM, USER], [TOOL])
+    assert f"<|user|>Be brief.\n\n{prose('json', [TOOL])}\n\nWill it rain?<|end|>" in told.text
+    alone = made(tmp_path, refusing + DROPS_TOOLS).render([SYSTEM])
+    assert alone.text == "<|user|>Be brief.<|end|><|assistant|>"
+
+
+def test_content_in_parts_takes_the_prose_as_a_part(tmp_path: Path) -> None:
+    parts = "(m.content if m.content is string else m.content | map(attribute='text') | join)"
+    text = TURN.replace("CALLS", "").replace("CONTENT", parts) + GENERATION
+    messages = [{"role": "system", "content": [{"type": "text", "text": "Be brief."}]}, USER]
+    prompt = made(tmp_path, text).render(messages, [TOOL])
+    assert prompt.text.startswith(f"<|system|>Be brief.\n\n{prose('json', [TOOL])}<|end|>")
+
+
+def test_nothing_given_is_changed(tmp_path: Path) -> None:
+    messages = [SYSTEM, *conversation(call(arguments="{}"), call(id="b", arguments="{}"), content=None)]
+    before = json.dumps(messages)
+    for text in (template(), DROPS_TOOLS, LISTS_TOOLS):
+        made(tmp_path, text).render(messages, [TOOL])
+    assert before == json.dumps(messages)
+
+
+# Prefill, stop, parser
+
+
+@pytest.mark.parametrize(
+    ("generation", "expected"),
+    [
+        ("<|assistant|>", ""),
+        ("<|assistant|><think>\\n", "<think>\n"),
+        ("<|assistant|><think>\\n\\n</think>\\n\\n", "<think>\n\n</think>\n\n"),
+        ("<|assistant|>Sure: ", "Sure: "),
+        ("", ""),
+    ],
+)
+def test_prefill_is_what_the_generation_prompt_begins(tmp_path: Path, generation: str, expected: str) -> None:
+    text = template().replace(GENERATION, "{{ '" + generation + "' if add_generation_prompt }}")
+    prompt = made(tmp_path, text).render([USER], [TOOL])
+    assert expected == prompt.prefill
+    assert prompt.text.endswith(expected)
+
+
+def test_prefill_follows_the_variables_of_the_request(tmp_path: Path) -> None:
+    thinking = "{{ '<|assistant|>' + ('<think>' if think else '') if add_generation_prompt }}"
+    model = made(tmp_path, template().replace(GENERATION, thinking))
+    assert [model.render([USER], [TOOL], think=think).prefill for think in (True, False)] == ["<think>", ""]
+    assert model.render([USER], [TOOL], think=True, add_generation_prompt=False).prefill == ""
+
+
+def test_a_header_without_a_known_shape_is_no_prefill(tmp_path: Path) -> None:
+    text = "{% for m in messages %}{{ '### ' + m.role + ':\n' + m.content + '\n' }}{% endfor %}"
+    text += "{{ '### assistant:\n' if add_generation_prompt }}"
+    assert made(tmp_path, text).render([USER]).prefill == ""
+
+
+def test_stop_holds_what_ends_a_turn_and_every_end_token_once(tmp_path: Path) -> None:
+    added = {"7": {"content": "<|eot|>"}, "8": {"content": "<|eos|>"}, "9": "no token"}
+    model = made(
+        tmp_path,
+        template(),
+        tokenizer={"eos_token": "<|eos|>", "added_tokens_decoder": added},
+        generation={"eos_token_id": [7, 8, 9, 10]},
+    )
+    assert model.render([USER], [TOOL]).stop == ("<|end|>", "<|eos|>", "<|eot|>")
+
+
+def test_the_parser_of_a_prompt_knows_format_tools_and_prefill(tmp_path: Path) -> None:
+    text = template().replace(GENERATION, "{{ '<|assistant|><think>' if add_generation_prompt }}")
+    parser = made(tmp_path, text).render([USER], [TOOL]).parser()
+    events = parser.feed('Hm.</think><tool_call>{"name": "other", "arguments": {}}</tool_call>') + parser.finish()
+    assert Reasoning("Hm.", 0) == events[0]
+    assert events[-1].to_dict()["reason"] == "undeclared_tool"
+
+
+def test_a_prompt_without_a_known_format_has_no_parser_of_its_own() -> None:
+    prompt = Prompt("text", "template", None)
+    with pytest.raises(ToolfmtError, match="no format is known"):
+        prompt.parser()
+    assert prompt.parser(format="json").format.name == "json"
+
+
+def test_a_prompt_as_json(tmp_path: Path) -> None:
+    told = made(tmp_path, template()).render([USER], [TOOL]).to_dict()
+    assert list(told) == ["text", "strategy", "format", "prefill", "stop", "adaptations"]
+    assert told == json.loads(json.dumps(told))
+
+
+# Which template
+
+
+def test_with_named_templates_prose_goes_through_the_one_without_tools(tmp_path: Path) -> None:
+    named = [{"name": "default", "template": DROPS_TOOLS}, {"name": "tool_use", "template": template()}]
+    model = made(tmp_path, None, tokenizer={"chat_template": named})
+    assert "<|tools|>" in model.render([USER], [TOOL]).text
+    told = model.render([USER], [TOOL], "prose")
+    assert (told.strategy, told.adaptations) == ("prose", ())
+    assert told.text.startswith("<|system|># Tools")
+
+
+def test_adaptations_follow_the_template_that_renders(tmp_path: Path) -> None:
+    refusing = "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}" + DROPS_TOOLS
+    named = [{"name": "default", "template": refusing}, {"name": "tool_use", "template": template()}]
+    model = made(tmp_path, None, tokenizer={"chat_template": named})
+    assert model.render([SYSTEM, USER], [TOOL]).adaptations == ()
+    assert model.render([SYSTEM, USER]).adaptations == ("system-in-first-user-message",)
+
+
+def test_a_lone_template_for_tools_is_named_where_no_tools_are_given(tmp_path: Path) -> None:
+    model = made(tmp_path, None, tokenizer={"chat_template": [{"name": "tool_use", "template": template()}]})
+    assert model.render([USER]).adaptations == ("tool-use-template-without-tools",)
+
+
+def test_without_a_template_nothing_is_rendered(tmp_path: Path) -> None:
+    with pytest.raises(BadModelDirectory, match="no chat template to render with: neither"):
+        made(tmp_path, None).render([USER], [TOOL], "prose")
+
+
+def test_errors_of_a_template_name_its_file(tmp_path: Path) -> None:
+    model = made(tmp_path, "{% if messages | length > 2 %}{{ raise_exception('too long') }}{% endif %}" + template())
+    with pytest.raises(TemplateError, match=r"chat_template\.jinja, line 1: the template refuses: too long$") as caught:
+        model.render([USER] * 3)
+    assert str(caught.value).startswith(str(tmp_path))
+
+
+def test_the_clock_is_now_unless_it_is_named(tmp_path: Path) -> None:
+    model = made(tmp_path, "{{ strftime_now('%Y') }}" + DROPS_TOOLS)
+    assert model.render([USER], now=datetime(1999, 1, 1)).text.startswith("1999<|user|>")
+    assert model.render([USER]).text.startswith(str(datetime.now().year))
+
+
+# Messages
+
+
+@pytest.mark.parametrize(
+    ("messages", "expected"),
+    [
+        ({"role": "user"}, "messages must be a list of objects, not an object"),
+        ("hello", "messages must be a list of objects, not a string"),
+        ([], "messages is an empty list; give at least one message"),
+        ([USER, "hello"], "messages[1] must be an object, not a string"),
+        ([{"content": "hello"}], 'messages[0]: "role" must be a string, not null'),
+        (
+            [USER, {**USER, "content": 5}],
+            'messages[1]: "content" must be a string, a list of parts or null, not a number',
+        ),
+        ([{**USER, "tool_calls": {}}], 'messages[0]: "tool_calls" must be a list, not an object'),
+        ([{**USER, "tool_calls": [1]}], "messages[0].tool_calls[0] must be an object, not a number"),
+        (
+            [{**USER, "tool_calls": [{"function": {}}]}],
+            'messages[0].tool_calls[0]: the call has no "name"; a name is a string that is not empty',
+        ),
+        (
+            [{**USER, "tool_calls": [{"name": "f", "arguments": [1]}]}],
+            'messages[0].tool_calls[0]: "arguments" must be an object or a string of JSON, not a list',
+        ),
+    ],
+)
+def test_messages_that_are_none_are_refused_by_position(tmp_path: Path, messages: Any, expected: str) -> None:
+    with pytest.raises(BadMessages) as caught:
+        made(tmp_path, template()).render(messages)
+    assert expected == str(caught.value)
+
+
+def test_ids_and_names_of_any_type_do_no_harm(tmp_path: Path) -> None:
+    odd = [USER, {"role": "assistant", "tool_calls": [{**call(), "id": ["x"]}]}]
+    odd.append({"role": "tool", "tool_call_id": ["x"], "name": None, "content": None})
+    assert "Result of get_weather:<|end|>" in made(tmp_path, LISTS_TOOLS).render(odd, [TOOL]).text
+
+
+def test_tools_that_are_none_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadTools, match="tools must be a list of tool definitions, not an object"):
+        made(tmp_path, template()).render([USER], {"name": "f"})
+
+
+# Real templates
+
+
+def test_a_gemma_template_that_takes_neither_system_nor_tool_messages() -> None:
+    model = Model(shared_template("google-gemma-2-2b-it.jinja"))
+    prompt = model.render([SYSTEM, *conversation(call(), call(id="b"), content=None)], [TOOL])
+    names = ("calls-as-content", "results-as-user-messages", "system-in-first-user-message", "default-format")
+    assert names == prompt.adaptations
+    assert prompt.text.startswith("<s><start_of_turn>user\nBe brief.\n\n# Tools")
+
+
+def test_a_qwen3_template_begins_reasoning_only_when_told_not_to_think() -> None:
+    model = Model(shared_template("Qwen-Qwen3-0.6B.jinja"))
+    assert model.render([USER], [TOOL]).prefill == ""
+    assert model.render([USER], [TOOL], enable_thinking=False).prefill == "<think>\n\n</think>\n\n"
+
+
+def test_every_shared_template_renders_or_says_why_not() -> None:
+    """A sample of every eighth, with a history, both ways; the whole is a matter of minutes."""
+    history = [SYSTEM, *conversation(call(), content=None)]
+    for name in shared_names()[::8]:
+        model = Model(shared_template(name))
+        for strategy in ("auto", "prose"):
+            try:
+                prompt = model.render(history, [TOOL, SECOND], strategy)
+            except NeverBoth:
+                raise
+            except ToolfmtError as error:
+                assert "\n" not in str(error), name
+                continue
+            assert prompt == replace(prompt, text=model.render(history, [TOOL, SECOND], strategy).text)
+            assert prompt.text.endswith(prompt.prefill), name

@@ -1,0 +1,234 @@
+"""A conversation rewritten where the evidence of a report shows that the template needs it, and nowhere else.
+
+`toolfmt.prompt` calls `adapt`; what was done is told in stable names, which the prompt carries:
+
+    calls-as-content               calls written into the content by the format's own writer
+    results-as-user-messages       tool results told in user messages, neighbours joined into one
+    parallel-calls-split           a turn with several calls told as several turns, each followed by its result
+    arguments-parsed               arguments given as a string, handed to the template as an object
+    arguments-dumped               arguments given as an object, handed to the template as a string
+    arguments-added                empty arguments handed to the template for a call that has none
+    calls-unwrapped                name and arguments handed to the template without the `function` around them
+    content-null-to-empty          `content: null` or none beside a call, handed to the template as ""
+    content-null-dropped           `content: null` beside a call, left out
+    content-empty-to-null          `content: ""` beside a call, handed to the template as null
+    system-in-first-user-message   the system message at the beginning of the first user message
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from toolfmt.conversation import Message, arguments_of, calls_of, function_of, joined
+from toolfmt.errors import CannotWrite
+from toolfmt.formats import ToolCallFormat, write
+from toolfmt.inspect.conversations import Shape
+from toolfmt.inspect.report import Report
+
+CALLS_AS_CONTENT = "calls-as-content"
+
+
+def adapt(
+    messages: Sequence[Message],
+    report: Report,
+    *,
+    system_text: str = "",
+    calls_in: ToolCallFormat | None = None,
+    tools: Sequence[Message] | None = None,
+) -> tuple[list[Message], list[str]]:
+    """The messages as the template is to be given them, and the names of what was done.
+
+    Takes checked messages, the report on the template that renders them, a text to add to the system message, and the
+    format to write calls in where the template is to see none (with the tools, whose schemas type the values). Raises
+    `BadMessages` for arguments that are no JSON object and `CannotWrite` for a call that the format cannot carry.
+    """
+    done: dict[str, None] = {}
+    adapted = list(messages)
+    called = {str(call.get("id")): function_of(call)["name"] for turn in messages for call in calls_of(turn)}
+    if calls_in is not None:
+        adapted = _results_as_user(_calls_as_content(adapted, calls_in, tools, done), called, done)
+    else:
+        adapted = [_fitted(message, report, f"messages[{at}]", done) for at, message in enumerate(adapted)]
+        if report.capabilities["parallel_tool_calls"].answer != "yes":
+            adapted = list(_split(adapted, done))
+        if report.capabilities["tool_results"].answer != "yes":
+            adapted = _results_as_user(adapted, called, done)
+    adapted = _with_system_text(adapted, system_text)
+    if report.capabilities["system"].answer != "yes":
+        adapted = _system_in_user(adapted, done)
+    return adapted, list(done)
+
+
+def writes_calls(report: Report) -> bool:
+    """Whether the template renders calls in some form that a turn can be brought into."""
+    shape = report.rendering.shape
+    return shape is not None and shape.content not in ("text", "parts")
+
+
+# --- calls and results told in words
+
+
+def _calls_as_content(
+    messages: list[Message], format: ToolCallFormat, tools: Sequence[Message] | None, done: dict[str, None]
+) -> list[Message]:
+    adapted = []
+    for at, message in enumerate(messages):
+        calls = calls_of(message)
+        if calls:
+            done[CALLS_AS_CONTENT] = None
+            message = {key: value for key, value in message.items() if key != "tool_calls"}
+            written = _written(calls, format, tools, f"messages[{at}].tool_calls")
+            message["content"] = joined(message.get("content"), written, "\n")
+        adapted.append(message)
+    return adapted
+
+
+def _written(calls: list[Message], format: ToolCallFormat, tools: Sequence[Message] | None, where: str) -> str:
+    pairs = [
+        (function_of(call)["name"], arguments_of(call, f"{where}[{position}]")) for position, call in enumerate(calls)
+    ]
+    declared = None
+    if tools is not None:
+        # A tool that was called earlier and is no longer offered is still a call of the history.
+        known = {tool["function"]["name"] for tool in tools}
+        gone = dict.fromkeys(name for name, _ in pairs if name not in known)
+        declared = [*tools, *({"type": "function", "function": {"name": name}} for name in gone)]
+    try:
+        return write(format, pairs, declared)
+    except CannotWrite as error:
+        raise CannotWrite(f"{where}: {error}") from None
+
+
+def _results_as_user(messages: list[Message], called: Mapping[str, str], done: dict[str, None]) -> list[Message]:
+    """`called` are the names of the tools by the ids of their calls."""
+    adapted: list[Message] = []
+    after_result = False
+    for message in messages:
+        is_result = message["role"] == "tool"
+        if is_result:
+            done["results-as-user-messages"] = None
+            name = message.get("name") or called.get(str(message.get("tool_call_id")))
+            heading = f"Result of {name}:" if name else "Result:"
+            message = {"role": "user", "content": joined(heading, message.get("content"), "\n")}
+        if after_result and message["role"] == "user":
+            adapted[-1] = {**adapted[-1], "content": joined(adapted[-1]["content"], message.get("content"), "\n\n")}
+        else:
+            adapted.append(message)
+        after_result = is_result
+    return adapted
+
+
+# --- calls in the form the template renders
+
+
+def _split(messages: list[Message], done: dict[str, None]) -> Iterator[Message]:
+    """Turns with several calls as turns with one; text and reasoning stay with the first."""
+    at = 0
+    while at < len(messages):
+        message = messages[at]
+        calls = calls_of(message)
+        at += 1
+        if len(calls) < 2:
+            yield message
+            continue
+        done["parallel-calls-split"] = None
+        results = []
+        while at < len(messages) and messages[at]["role"] == "tool":
+            results.append(messages[at])
+            at += 1
+        for position, call in enumerate(calls):
+            yield {**message, "tool_calls": [call]} if position == 0 else _bare_turn(message, call)
+            result = next((result for result in results if result.get("tool_call_id") == call.get("id")), None)
+            if result is not None:
+                results.remove(result)
+                yield result
+        yield from results
+
+
+def _bare_turn(message: Message, call: Message) -> Message:
+    content = {"content": "" if message["content"] is not None else None} if "content" in message else {}
+    return {"role": message["role"], **content, "tool_calls": [call]}
+
+
+def _fitted(message: Message, report: Report, where: str, done: dict[str, None]) -> Message:
+    calls = calls_of(message)
+    shape = report.rendering.shape
+    if not calls or shape is None:
+        return message
+    fitted = {
+        **message,
+        "tool_calls": [
+            _fitted_call(call, report, shape, f"{where}.tool_calls[{at}]", done) for at, call in enumerate(calls)
+        ],
+    }
+    _fit_content(fitted, report, shape, done)
+    return fitted
+
+
+def _fitted_call(call: Message, report: Report, shape: Shape, where: str, done: dict[str, None]) -> Message:
+    function = dict(function_of(call))
+    given = function.get("arguments")
+    form = "object" if isinstance(given, Mapping) else "string"
+    if given is None:
+        done["arguments-added"] = None
+        function["arguments"] = {} if report.arguments_form == "object" else "{}"
+    elif report.capabilities[f"arguments_{form}"].answer != "yes" and form != report.arguments_form:
+        if form == "string":
+            done["arguments-parsed"] = None
+            function["arguments"] = arguments_of(call, where)
+        else:
+            done["arguments-dumped"] = None
+            function["arguments"] = json.dumps(given, ensure_ascii=False)
+    if shape.wrapped:
+        return {**call, "function": function} if "function" in call else _wrapped(function)
+    if "function" in call:
+        done["calls-unwrapped"] = None
+        return {key: value for key, value in call.items() if key != "function"} | function
+    return function
+
+
+def _wrapped(function: dict[str, Any]) -> Message:
+    outer: Message = {key: function.pop(key) for key in ("id", "type") if key in function}
+    return {**outer, "type": "function", "function": function}
+
+
+def _fit_content(turn: Message, report: Report, shape: Shape, done: dict[str, None]) -> None:
+    content = turn.get("content")
+    if content is None and report.capabilities["content_null"].answer != "yes":
+        if shape.content != "absent" and report.capabilities["content_empty"].answer == "yes":
+            done["content-null-to-empty"] = None
+            turn["content"] = ""
+        elif shape.content == "absent":
+            if "content" in turn:
+                done["content-null-dropped"] = None
+                del turn["content"]
+    elif content == "" and report.capabilities["content_empty"].answer != "yes":
+        if report.capabilities["content_null"].answer == "yes":
+            done["content-empty-to-null"] = None
+            turn["content"] = None
+
+
+# --- the system message
+
+
+def _with_system_text(messages: list[Message], text: str) -> list[Message]:
+    if not text:
+        return messages
+    if messages[0]["role"] == "system":
+        return [{**messages[0], "content": joined(messages[0].get("content"), text, "\n\n")}, *messages[1:]]
+    return [{"role": "system", "content": text}, *messages]
+
+
+def _system_in_user(messages: list[Message], done: dict[str, None]) -> list[Message]:
+    if messages[0]["role"] != "system":
+        return messages
+    done["system-in-first-user-message"] = None
+    text, rest = messages[0].get("content"), messages[1:]
+    for at, message in enumerate(rest):
+        if message["role"] == "user":
+            return [*rest[:at], {**message, "content": joined(text, message.get("content"), "\n\n")}, *rest[at + 1 :]]
+        if message["role"] == "assistant":
+            break
+    return [{"role": "user", "content": text}, *rest]

@@ -1,0 +1,129 @@
+"""The messages of a request: checked, and looked at. Nothing here knows templates or formats.
+
+`toolfmt.prompt` calls it. `checked_messages` raises `BadMessages`, one line that names the position; everything after
+it can rely on the shapes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from toolfmt.errors import BadMessages
+from toolfmt.tools import kind_of
+
+Message: TypeAlias = dict[str, Any]
+Content: TypeAlias = str | list[Any] | None
+
+
+def checked_messages(messages: object) -> list[Message]:
+    """New dictionaries for the messages, in the caller's key order.
+
+    Takes a list of objects, each with a string `role`; `content` is a string, a list of parts, null or absent; a call
+    stands under `tool_calls` as `{"function": {"name", "arguments"}}` or as the inner object alone, its arguments an
+    object or a string. Raises `BadMessages`.
+    """
+    if isinstance(messages, (str, bytes, Mapping)) or not isinstance(messages, Sequence):
+        raise BadMessages(f"messages must be a list of objects, not {kind_of(messages)}")
+    if not messages:
+        raise BadMessages("messages is an empty list; give at least one message")
+    return [_checked(message, f"messages[{position}]") for position, message in enumerate(messages)]
+
+
+def function_of(call: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What holds the name and the arguments of a call, wrapped or not."""
+    function = call.get("function")
+    return function if isinstance(function, Mapping) else call
+
+
+def calls_of(message: Message) -> list[Message]:
+    """The calls of a turn; empty where it makes none."""
+    return message.get("tool_calls") or []
+
+
+def arguments_of(call: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """The arguments of a call as an object; raises `BadMessages` where their text is not one."""
+    arguments = function_of(call).get("arguments")
+    if isinstance(arguments, Mapping):
+        return dict(arguments)
+    try:
+        parsed = json.loads(arguments or "{}", parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise BadMessages(f"{where}: the arguments are not JSON ({error}); give the text of one JSON object") from None
+    if not isinstance(parsed, dict):
+        raise BadMessages(f"{where}: the arguments are {kind_of(parsed)}; give one JSON object")
+    return parsed
+
+
+def text_of(content: Content) -> str:
+    """The text of a content; of a list of parts, that of its text parts."""
+    if isinstance(content, list):
+        parts = (part.get("text") if isinstance(part, Mapping) else part for part in content)
+        return "\n".join(part for part in parts if isinstance(part, str))
+    return content or ""
+
+
+def joined(one: Content, other: Content, between: str) -> Content:
+    """Two contents as one: strings with `between` between them, lists of parts with text parts where strings were."""
+    if not one or not other:
+        return one or other
+    if isinstance(one, str) and isinstance(other, str):
+        return one + between + other
+    first = [{"type": "text", "text": one + between}] if isinstance(one, str) else list(one)
+    second = [{"type": "text", "text": between + other}] if isinstance(other, str) else list(other)
+    return first + second
+
+
+def lists_tools(messages: Iterable[Message], tools: Iterable[Message]) -> bool:
+    """Whether a system message describes one of the tools: by its name and its description or all its parameters."""
+    told = "\n".join(text_of(message.get("content")) for message in messages if message["role"] in _INSTRUCTING)
+    return bool(told) and any(_describes(told, tool["function"]) for tool in tools)
+
+
+_INSTRUCTING = ("system", "developer")
+
+
+def _describes(text: str, function: Mapping[str, Any]) -> bool:
+    if function["name"] not in text:
+        return False
+    description = function.get("description")
+    if description and (description in text or json.dumps(description, ensure_ascii=False)[1:-1] in text):
+        return True
+    parameters = function.get("parameters") or {}
+    properties = parameters.get("properties")
+    names = [re.escape(name) for name in properties] if isinstance(properties, Mapping) else []
+    # Only as a key or a parameter is written: `"city"`, `city:`, `city=`, `(city`; the word alone may be anything.
+    return bool(names) and all(re.search(rf"[\"'`(,<]\s*{name}\b|\b{name}\s*[:=]", text) for name in names)
+
+
+def _checked(message: object, where: str) -> Message:
+    if not isinstance(message, Mapping):
+        raise BadMessages(f"{where} must be an object, not {kind_of(message)}")
+    if not isinstance(message.get("role"), str):
+        raise BadMessages(f'{where}: "role" must be a string, not {kind_of(message.get("role"))}')
+    content = message.get("content")
+    if content is not None and not isinstance(content, (str, list)):
+        raise BadMessages(f'{where}: "content" must be a string, a list of parts or null, not {kind_of(content)}')
+    calls = message.get("tool_calls")
+    if calls is not None and not isinstance(calls, list):
+        raise BadMessages(f'{where}: "tool_calls" must be a list, not {kind_of(calls)}')
+    for position, call in enumerate(calls or []):
+        _check_call(call, f"{where}.tool_calls[{position}]")
+    return dict(message)
+
+
+def _check_call(call: object, where: str) -> None:
+    if not isinstance(call, Mapping):
+        raise BadMessages(f"{where} must be an object, not {kind_of(call)}")
+    function = function_of(call)
+    if not isinstance(function.get("name"), str) or not function["name"]:
+        raise BadMessages(f'{where}: the call has no "name"; a name is a string that is not empty')
+    arguments = function.get("arguments")
+    if arguments is not None and not isinstance(arguments, (str, Mapping)):
+        raise BadMessages(f'{where}: "arguments" must be an object or a string of JSON, not {kind_of(arguments)}')
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")

@@ -1,0 +1,266 @@
+"""A request rendered: through the model's own template or with the tools in prose, never both.
+
+`Model.render` calls `render`. What decides is evidence: the report's probes choose the strategy and every adaptation,
+and a check on the finished prompt proves that the tools stand in it by one way. The same request gives the same bytes.
+Bad input raises a `ToolfmtError` of one line; no file is read and no clock is asked here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from os.path import commonprefix
+from typing import Any, Literal, get_args
+
+from toolfmt.adapting import CALLS_AS_CONTENT, adapt, writes_calls
+from toolfmt.conversation import Message, checked_messages, lists_tools
+from toolfmt.errors import BadModelDirectory, TemplateError, ToolfmtError
+from toolfmt.formats import Parser, ToolCallFormat, default_format, get, prose
+from toolfmt.formats.prefix import answer_begun
+from toolfmt.inspect.report import Report, Strategy
+from toolfmt.never_both import check_prose, check_template, dropped
+from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource
+from toolfmt.tools import canonical_tools
+
+Wanted = Literal["auto", "template", "prose"]
+
+CALLER_LISTS_TOOLS = "caller-lists-tools"
+"""The caller's system message describes the tools already: with this prompt they stand there twice."""
+DEFAULT_FORMAT = "default-format"
+"""Nothing tells the model's format; calls are taught and written in the most widely spoken one."""
+TOOL_USE_TEMPLATE = "tool-use-template-without-tools"
+"""No tools are given and only a template for requests with tools is there; that one was rendered without them."""
+TEMPLATE_DROPPED_TOOLS = "template-dropped-tools"
+"""The template takes tools, but did not put them into this conversation's prompt; they went in as prose."""
+
+_PLACEHOLDER = "Xq5placeholder"
+"""A word that no template holds, in the place of the prose."""
+_REPLY: Message = {"role": "assistant", "content": "Aq3reply"}
+"""An answer of a word that no template holds: where it comes out shows what stands around an answer."""
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A finished prompt.
+
+    `strategy` is how the tools went in, `format` what calls are written and read in (None where no format is known),
+    `prefill` what of the answer stands in the prompt already, `stop` the strings that end an answer, `adaptations` the
+    names of what was changed so that the template takes the conversation (`toolfmt.adapting` lists them), `tools` the
+    tools as rendered.
+    """
+
+    text: str
+    strategy: Strategy
+    format: str | None
+    prefill: str = ""
+    stop: tuple[str, ...] = ()
+    adaptations: tuple[str, ...] = ()
+    tools: list[dict[str, Any]] | None = None
+
+    def parser(self, *, format: str | ToolCallFormat | None = None, strict: bool = False) -> Parser:
+        """A parser for the answer to this prompt: it knows the format, the tools, and what the prompt began.
+
+        `format` is for a model whose format is not known. Raises `ToolfmtError` where none is known or given.
+        """
+        chosen = format or self.format
+        if chosen is None:
+            raise ToolfmtError("no format is known for this model; give one: parser(format=...)")
+        return Parser(chosen, tools=self.tools, prefix=self.prefill, strict=strict)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "text": self.text,
+            "strategy": self.strategy,
+            "format": self.format,
+            "prefill": self.prefill,
+            "stop": list(self.stop),
+            "adaptations": list(self.adaptations),
+        }
+
+
+def render(
+    files: ModelFiles,
+    report: Report,
+    messages: object,
+    tools: object = None,
+    strategy: Wanted = "auto",
+    *,
+    report_without_tools: Report | None = None,
+    now: datetime | None = None,
+    add_generation_prompt: bool = True,
+    **variables: Any,
+) -> Prompt:
+    """The prompt for these messages.
+
+    Takes the model's files and the report on them; `report_without_tools` is the report on the template in force where
+    no tools are given, where that is another one. `tools` are definitions in either shape, `now` the time that the
+    template's clock shows, other keywords variables of the template. An empty list of tools is rendered like none.
+    Raises `BadMessages`, `BadTools`, `BadModelDirectory` without a template, `TemplateError` where the template refuses
+    or fails, and `ToolfmtError` where the strategy `template` is forced on a template that drops the tools.
+    """
+    if strategy not in get_args(Wanted):
+        raise ToolfmtError(f"no strategy is called {strategy!r}; strategies: {', '.join(get_args(Wanted))}")
+    given = None if tools is None else canonical_tools(tools)
+    request = _Request(
+        files=files,
+        report=report,
+        report_without_tools=report_without_tools or report,
+        messages=checked_messages(messages),
+        tools=given or [],
+        variables={"add_generation_prompt": add_generation_prompt, "now": now, **variables},
+    )
+    way: Strategy = report.strategy if strategy == "auto" else strategy
+    made = request.through_template() if way == "template" else request.as_prose()
+    if made.dropped:
+        if strategy == "template":
+            raise ToolfmtError(
+                f"{made.template.origin}: the template drops the tools ({', '.join(made.dropped)} not in the prompt); "
+                "use the strategy auto or prose"
+            )
+        way, made = "prose", request.as_prose(TEMPLATE_DROPPED_TOOLS)
+    written = CALLS_AS_CONTENT in made.adaptations or (way == "prose" and bool(request.tools))
+    guessed = [DEFAULT_FORMAT] if written and report.format.confidence in ("default", "none") else []
+    listed = [CALLER_LISTS_TOOLS] if lists_tools(request.messages, request.tools) else []
+    return Prompt(
+        text=made.text,
+        strategy=way,
+        format=spoken_format(report).name if written or way == "prose" else report.format.name,
+        prefill=request.prefill(made),
+        stop=_stop(files, made.report),
+        adaptations=(*made.adaptations, *guessed, *listed),
+        tools=given,
+    )
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A rendered conversation: the text, what it was rendered from, and what the template made of the tools."""
+
+    text: str
+    template: ChatTemplate
+    report: Report
+    messages: list[Message]
+    tools: list[Message] | None
+    adaptations: tuple[str, ...]
+    dropped: Sequence[str] = ()
+    """The tools that the template was given and did not put into the prompt."""
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What is to be rendered; checked and canonical."""
+
+    files: ModelFiles
+    report: Report
+    report_without_tools: Report
+    messages: list[Message]
+    tools: list[Message]
+    variables: Mapping[str, Any]
+
+    def through_template(self) -> _Made:
+        """The template is given the tools; no prose is added."""
+        template, report, named = self._template(with_tools=bool(self.tools))
+        tools = self.tools or None
+        calls_in = None if writes_calls(report) else spoken_format(self.report)
+        messages, done = adapt(self.messages, report, calls_in=calls_in, tools=tools)
+        text = self._render(template, messages, tools)
+        missing: Sequence[str] = ()
+        if tools:
+            without = self._without_tools(template, messages)
+            check_template(text, without, spoken_format(self.report).instructions)
+            missing = dropped(text, without, tools)
+        return _Made(text, template, report, messages, tools, (*named, *done), missing)
+
+    def as_prose(self, *why: str) -> _Made:
+        """The tools stand in the system message, in words; the template is given none."""
+        template, report, named = self._template(with_tools=False)
+        format = spoken_format(self.report)
+        told = prose(format, self.tools)
+        tools = self.tools or None
+        messages, done = adapt(self.messages, report, system_text=told, calls_in=format, tools=tools)
+        text = self._render(template, messages)
+        if told:
+            untold, _ = adapt(self.messages, report, system_text=_PLACEHOLDER, calls_in=format, tools=tools)
+            without = self._without_tools(template, untold)
+            if told not in text:
+                raise TemplateError(
+                    f"{template.origin}: the template does not pass on the message that describes the tools, so this "
+                    "model cannot be told of them; use a template for chat"
+                )
+            check_prose(text, without, told, without.count(_PLACEHOLDER), self.tools)
+        return _Made(text, template, report, messages, None, (*why, *named, *done))
+
+    def prefill(self, made: _Made) -> str:
+        """What of the answer the generation prompt has begun already: mostly nothing, or an opened reasoning block."""
+        closed = self._attempt(made, made.messages)
+        if not closed or not made.text.startswith(closed):
+            return ""
+        generation = made.text[len(closed) :]
+        # Two ways to find the assistant's header: what also stands before an answer in words, and its shape.
+        before = self._attempt(made, [*made.messages, _REPLY]).partition(_REPLY["content"])[0]
+        shown = before[len(closed) :] if before.startswith(closed) else ""
+        seen = len(commonprefix([generation, shown]))  # noqa: RUF071 - character by character is what is wanted
+        header = max(seen, len(generation) - len(answer_begun(generation))) or len(generation)
+        openers = {opener for opener, _ in spoken_format(self.report).reasoning}
+        openers |= {made.report.rendering.reasoning[0]} if made.report.rendering.reasoning else set()
+        # A template may put an empty reasoning block before every answer: that is no header.
+        return generation[min([header, *(at for opener in openers if (at := generation.find(opener)) >= 0)]) :]
+
+    def _template(self, *, with_tools: bool) -> tuple[ChatTemplate, Report, Sequence[str]]:
+        """The template in force, the report on it, and the adaptation's name where only the one for tools is there."""
+        for_tools = self.files.template(True)
+        source = self.files.template(with_tools) or for_tools
+        if source is None:
+            raise BadModelDirectory(
+                f"{self.files.directory}: no chat template to render with: {self.files.reason(with_tools)}; "
+                "copy chat_template.jinja from the repository of the original model"
+            )
+        named = [] if self.files.template(with_tools) else [TOOL_USE_TEMPLATE]
+        return compiled(self.files, source), self.report if source == for_tools else self.report_without_tools, named
+
+    def _render(
+        self, template: ChatTemplate, messages: list[Message], tools: list[Message] | None = None, **changed: Any
+    ) -> str:
+        return template.render(messages, tools=tools, **{**self.variables, **changed})
+
+    def _attempt(self, made: _Made, messages: list[Message]) -> str:
+        """These messages without a generation prompt, for a comparison; empty where the template refuses them."""
+        try:
+            return self._render(made.template, messages, made.tools, add_generation_prompt=False)
+        except TemplateError:
+            return ""
+
+    def _without_tools(self, template: ChatTemplate, messages: list[Message]) -> str:
+        """The prompt that holds no tools, for a comparison; empty where the template refuses that."""
+        try:
+            return self._render(template, messages)
+        except TemplateError:
+            return ""
+
+
+def compiled(files: ModelFiles, source: TemplateSource) -> ChatTemplate:
+    """The template, ready to render; its errors name the file. Raises `TemplateError` where it does not parse."""
+    origin = str(files.directory / source.origin)
+    named = "" if source.name == "default" or source.origin.endswith(".jinja") else f" (template {source.name})"
+    try:
+        return ChatTemplate(source.text, files.special_tokens, origin=origin + named)
+    except TemplateError as error:
+        way_out = "mend the template or copy it again from the repository of the original model"
+        raise TemplateError(f"{error}; {way_out}", error.line) from None
+
+
+def spoken_format(report: Report) -> ToolCallFormat:
+    """The format that calls are taught and written in: the model's, or the most widely spoken one."""
+    return get(report.format.name) if report.format.name else default_format()
+
+
+def _stop(files: ModelFiles, report: Report) -> tuple[str, ...]:
+    """What ends an answer: what the template was seen to write behind one, and every end-of-sequence token."""
+    ids = files.generation_config.get("eos_token_id")
+    added = files.tokenizer_config.get("added_tokens_decoder")
+    tokens = added if isinstance(added, Mapping) else {}
+    found = [tokens.get(str(number)) for number in (ids if isinstance(ids, list) else [ids])]
+    texts: Iterable[Any] = (token.get("content") for token in found if isinstance(token, Mapping))
+    named = [files.special_tokens.get("eos_token"), *texts]
+    return tuple(dict.fromkeys(stop for stop in (*report.rendering.stop, *named) if isinstance(stop, str) and stop))
