@@ -1,0 +1,425 @@
+"""The command line: the contract's commands and statuses, one line for bad input, pipes, streaming, quick start."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from model_cases import MODELS, expected, made, request
+
+import toolfmt
+from toolfmt.cli import main
+from toolfmt.formats import FORMATS
+
+JSON_FRAMES = str(MODELS / "json-frames")
+CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"place": "Oslo"}}\n</tool_call>'
+TOOLS = [{"name": "get_weather", "parameters": {"type": "object", "properties": {"place": {"type": "string"}}}}]
+USER = [{"role": "user", "content": "Will it rain?"}]
+
+
+@pytest.fixture(autouse=True)
+def no_terminal_has_a_say_in_the_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+
+
+def run(*arguments: str, input: str | bytes = b"") -> Result:
+    return CliRunner().invoke(main, arguments, input=input, prog_name="toolfmt")
+
+
+def output(*arguments: str, input: str | bytes = b"", status: int = 0) -> str:
+    result = run(*arguments, input=input)
+    assert (status, "") == (result.exit_code, result.stderr)
+    return result.stdout_bytes.decode("utf-8")
+
+
+def complaint(*arguments: str, input: str | bytes = b"") -> str:
+    """The one line on standard error that bad input gets."""
+    result = run(*arguments, input=input)
+    assert (result.exit_code, result.stdout) == (2, "")
+    line = result.stderr.removeprefix("toolfmt: ")
+    assert line != result.stderr
+    assert line.count("\n") == 1
+    return line.strip()
+
+
+def file(directory: Path, value: Any, name: str = "given.json") -> str:
+    path = directory / name
+    path.write_text(value if isinstance(value, str) else json.dumps(value), "utf-8")
+    return str(path)
+
+
+def command(*arguments: str, **options: Any) -> subprocess.Popen[bytes]:
+    """The real thing, in a process of its own."""
+    started = [sys.executable, "-c", "from toolfmt.cli import main; main(prog_name='toolfmt')", *arguments]
+    pipe = subprocess.PIPE
+    home = str(Path(__file__).parent.parent)
+    return subprocess.Popen(started, **{"stdin": pipe, "stdout": pipe, "stderr": pipe, "cwd": home, **options})
+
+
+# inspect
+
+
+@pytest.mark.parametrize(("name", "status"), [("json-frames", 0), ("double-encoded", 1), ("no-tools-no-system", 1)])
+def test_inspect_says_by_its_status_whether_it_found_something(name: str, status: int) -> None:
+    directory = str(MODELS / name)
+    assert expected(MODELS / name)["report.json"] == output("inspect", directory, "--json", status=status)
+    assert output("inspect", directory, status=status) == output("inspect", directory, "--strict", status=status)
+
+
+def test_the_report_in_text_says_everything_at_a_glance() -> None:
+    text = output("inspect", str(MODELS / "null-content-refused"), status=1)
+    assert [
+        text.splitlines()[0],
+        *(line.split()[0] for line in text.splitlines()[1:] if line.startswith("  ") and line[2] != " "),
+    ] == [
+        "null-content-refused   qwen3   chat_template.jinja",
+        "definitions",
+        "calls",
+        "results",
+        "system",
+        "reasoning",
+        "format",
+        "strategy",
+        "TF014",
+        "TF017",
+        "TF019",
+        "next",
+    ]
+    for said in ("one a turn; arguments as objects; content empty", "verified: ", "vLLM --tool-call-parser hermes"):
+        assert said in text
+    assert "the prompt begins the answer with <think>\\n" in text
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_the_report_in_text_fits_its_width_and_is_plain_in_a_pipe(
+    columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    for directory in sorted(path.parent for path in MODELS.glob("*/report.json") if path.parent.name != "broken"):
+        text = run("inspect", str(directory)).stdout
+        assert text == run("inspect", str(directory)).stdout
+        assert max(map(len, text.splitlines())) <= columns
+        assert [line for line in text.splitlines() if line != line.rstrip()] == []
+        assert "\x1b" not in text
+
+
+def test_what_a_template_says_cannot_move_the_cursor(tmp_path: Path) -> None:
+    refusing = "{{ raise_exception('\x1b[2J[red]gone\u202e') }}"
+    made(tmp_path, refusing)
+    text = run("inspect", str(tmp_path / "model")).stdout
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert "\\x1b[2J[red]gone\\u202e" in text
+
+
+# render
+
+
+@pytest.mark.parametrize("name", ["json-frames", "no-tools-no-system", "lists-tools-only"])
+def test_render_prints_the_prompt_exactly(name: str, tmp_path: Path) -> None:
+    asked = request(MODELS / name)
+    given = ["render", str(MODELS / name), "--messages", file(tmp_path, asked["messages"], "m.json")]
+    given += ["--tools", file(tmp_path, asked["tools"], "t.json")]
+    assert expected(MODELS / name)["prompt.txt"] == output(*given)
+    told = json.loads(output(*given, "--json"))
+    assert expected(MODELS / name)["prompt.txt"] == told.pop("text")
+    assert json.loads(expected(MODELS / name)["prompt.json"]) == told
+
+
+def test_render_reads_messages_from_standard_input_and_takes_a_strategy(tmp_path: Path) -> None:
+    given = ["render", JSON_FRAMES, "--messages", "-", "--tools", file(tmp_path, TOOLS), "--json"]
+    strategies = [
+        json.loads(output(*given, *more, input=json.dumps(USER)))["strategy"] for more in ([], ["--strategy", "prose"])
+    ]
+    assert strategies == ["template", "prose"]
+
+
+def test_half_a_surrogate_pair_in_a_prompt_is_printed_as_an_escape(tmp_path: Path) -> None:
+    messages = file(tmp_path, '[{"role": "user", "content": "a\\ud800b"}]')
+    assert "a\\ud800b<|im_end|>" in output("render", JSON_FRAMES, "--messages", messages)
+    told = json.loads(output("render", JSON_FRAMES, "--messages", messages, "--json"))
+    assert "a\ud800b<|im_end|>" in told["text"]
+
+
+# parse
+
+
+def test_parse_prints_events_as_lines(tmp_path: Path) -> None:
+    lines = output("parse", "--format", "json", input="Well. " + CALL).splitlines()
+    assert [
+        {"type": "content", "text": "Well. "},
+        {"type": "tool_call_start", "index": 0, "name": "get_weather", "id": None},
+        {"type": "tool_call_arguments", "index": 0, "delta": '{"place": "Oslo"}'},
+        {"type": "tool_call_end", "index": 0, "span": [6, 6 + len(CALL)], "tolerated": []},
+    ] == [json.loads(line) for line in lines]
+    assert lines == output("parse", file(tmp_path, "Well. " + CALL), "--format", "hermes").splitlines()
+
+
+def test_parse_prints_a_message_with_what_was_rejected() -> None:
+    answer = f"<think>Hm.</think>{CALL}<tool_call>"
+    told = json.loads(output("parse", "--format", "json", "--output", "message", input=answer + '{"name": "get_w'))
+    expected = toolfmt.parse(answer + '{"name": "get_w', "json").to_dict()
+    assert expected == told
+    assert (
+        told["reasoning_content"],
+        len(told["tool_calls"]),
+        [rejected["reason"] for rejected in told["rejected"]],
+    ) == ("Hm.", 1, ["incomplete_output"])
+
+
+def test_parse_prints_a_stream_that_openai_clients_read() -> None:
+    pieces = output("parse", "--format", "json", "--output", "openai", input="Well. " + CALL).split("\n\n")
+    assert pieces[-2:] == ["data: [DONE]", ""]
+    chunks = [json.loads(piece.removeprefix("data: ")) for piece in pieces[:-2]]
+    assert {"chat.completion.chunk"} == {chunk["object"] for chunk in chunks}
+    assert chunks[0]["choices"][0]["delta"] == {"role": "assistant", "content": "Well. "}
+    assert chunks[-1]["choices"][0]["finish_reason"] == "tool_calls"
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 1000])
+def test_chunks_of_any_size_mean_the_same(size: int) -> None:
+    whole = output("parse", "--format", "json", "--output", "message", input="Well. " + CALL)
+    given = ("parse", "--format", "json", "--chunk", str(size))
+    assert whole == output(*given, "--output", "message", input="Well. " + CALL)
+    told = [json.loads(line) for line in output(*given, input="Well. ").splitlines()]
+    assert "".join(event["text"] for event in told) == "Well. "
+    assert all(len(event["text"]) <= size + len("Well. ") for event in told)
+
+
+def test_parse_takes_tools_prefix_strictness_and_a_model(tmp_path: Path) -> None:
+    tools = file(tmp_path, TOOLS)
+    given = ("parse", "--model", str(MODELS / "glm4-key-value"), "--tools", tools)
+    glm = "<tool_call>get_weather\n<arg_key>place</arg_key>\n<arg_value>0150</arg_value>\n</tool_call>"
+    told = json.loads(output(*given, "--output", "message", input=glm))
+    assert told["tool_calls"][0]["function"]["arguments"].replace('":"', '": "') == '{"place": "0150"}'
+    thinking = ("parse", "--model", str(MODELS / "null-content-refused"))
+    assert json.loads(output(*thinking, input="Hm."))["type"] == "reasoning"
+    assert json.loads(output(*thinking, "--prefix", "", input="Hm."))["type"] == "content"
+    assert json.loads(output("parse", "--format", "json", "--prefix", "<think>", input="Hm."))["type"] == "reasoning"
+    trailing = CALL.replace("}}", ",}}")
+    assert '"tolerated": ["' in output("parse", "--format", "json", input=trailing)
+    assert "malformed_syntax" in output("parse", "--format", "json", "--strict", input=trailing)
+
+
+def test_bytes_that_are_no_text_are_parsed_all_the_same() -> None:
+    told = output("parse", "--format", "json", input=b"a\xff" + "é".encode() + b"\xc3")
+    assert "".join(json.loads(line)["text"] for line in told.splitlines()) == "a\ufffdé\ufffd"
+
+
+def test_an_empty_answer_is_no_events() -> None:
+    assert output("parse", "--format", "json", input="") == ""
+
+
+# formats, explain, help
+
+
+def test_formats_lists_all_and_shows_one() -> None:
+    text, told = output("formats"), json.loads(output("formats", "--json"))
+    assert [format.name for format in FORMATS] == [format["name"] for format in told]
+    for format in FORMATS:
+        assert format.name in text
+        page = output("formats", format.aliases[0])
+        assert page.startswith(format.name + "\n")
+        one = json.loads(output("formats", format.name, "--json"))
+        assert (list(format.aliases), dict(format.elsewhere)) == (one["aliases"], one["elsewhere"])
+        assert one["example"] in page.replace("\n    ", "\n")
+        assert one in told
+
+
+def test_explain_prints_a_page_by_code_and_by_name() -> None:
+    page = output("explain", "TF012")
+    assert page.startswith("# TF012 tools-dropped\n")
+    assert page == output("explain", "tools-dropped")
+
+
+def test_help_names_every_command_and_is_quick() -> None:
+    begin = time.perf_counter()
+    done = command("--help").communicate()
+    took = time.perf_counter() - begin
+    text = done[0].decode()
+    assert done[1] == b""
+    assert [name for name in ("inspect", "render", "parse", "formats", "explain") if name not in text] == []
+    assert took < 1.5  # measured: 0.10 s; the limit is for a busy machine
+    assert f"toolfmt {toolfmt.__version__}\n" == output("--version")
+
+
+# Bad input
+
+
+def test_bad_use_is_one_line() -> None:
+    assert complaint() == "Missing command; see toolfmt --help"
+    assert complaint("check") == "No such command 'check'; see toolfmt --help"
+    assert complaint("parse") == "give either --format or --model; see toolfmt parse --help"
+    assert "give either --format or --model" in complaint("parse", "--format", "json", "--model", JSON_FRAMES)
+    assert "Missing option '--messages'" in complaint("render", JSON_FRAMES)
+    assert "only one of --messages and --tools" in complaint("render", "d", "--messages", "-", "--tools", "-")
+    assert "cannot both be standard input" in complaint("parse", "--format", "json", "--tools", "-")
+    assert "--chunk" in complaint("parse", "--format", "json", "--chunk", "0")
+
+
+def test_unknown_names_are_one_line() -> None:
+    for given in (("formats", "jsn"), ("parse", "--format", "jsn")):
+        assert complaint(*given).startswith("no tool-call format is called 'jsn'; did you mean json? ")
+    assert complaint("explain", "TF999").startswith("no finding is called 'TF999'; ")
+
+
+@pytest.mark.parametrize(
+    ("made_of", "expected"),
+    [
+        (None, ": no such directory; give a model directory"),
+        ({}, ": empty; give a model directory"),
+        ({"config.json": "{]"}, "config.json, line 1, column 2: not JSON"),
+        ({"tokenizer_config.json": "[]"}, "tokenizer_config.json: a list, where a JSON object is expected"),
+        ({"generation_config.json": "{"}, "generation_config.json, line 1, column 2: not JSON"),
+        ({"special_tokens_map.json": "nul"}, "special_tokens_map.json, line 1, column 1: not JSON"),
+        ({"chat_template.json": "{"}, "chat_template.json, line 1, column 2: not JSON"),
+        ({"chat_template.jinja": "{% if %}"}, "chat_template.jinja, line 1: does not parse: "),
+        ({"chat_template.jinja": "x" * 5_000_000}, "chat_template.jinja: the source has 5,000,000 characters"),
+        (
+            {"tokenizer_config.json": '{"chat_template": "{% for %}"}'},
+            "tokenizer_config.json, line 1: does not parse: ",
+        ),
+    ],
+)
+def test_a_bad_directory_is_one_line_for_every_command(
+    made_of: dict[str, str] | None, expected: str, tmp_path: Path
+) -> None:
+    directory = tmp_path / "model"
+    if made_of is not None:
+        directory.mkdir()
+        for name, text in made_of.items():
+            (directory / name).write_text(text, "utf-8")
+    messages = file(tmp_path, USER)
+    for given in (("inspect", "DIR"), ("inspect", "DIR", "--json"), ("render", "DIR", "--messages", messages)):
+        told = complaint(*(str(directory) if part == "DIR" else part for part in given))
+        assert told.startswith(str(directory))
+        assert expected in told
+
+
+def test_a_file_in_place_of_a_directory_is_one_line(tmp_path: Path) -> None:
+    assert "a file, not a directory; give a model directory" in complaint("inspect", file(tmp_path, "{}"))
+    assert "a file, not a directory" in complaint("parse", "--model", file(tmp_path, "{}"))
+
+
+def test_a_directory_without_a_template_is_inspected_but_not_rendered(tmp_path: Path) -> None:
+    made(tmp_path, None)
+    directory = str(tmp_path / "model")
+    assert "TF001" in output("inspect", directory, status=1)
+    assert "no chat template to render with" in complaint("render", directory, "--messages", file(tmp_path, USER))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "empty; give a JSON list"),
+        ("{]", "not JSON (Expecting property name enclosed in double quotes"),
+        ("[" * 100_000, "JSON that cannot be read"),
+        ('"hello"', "must be a list of"),
+        ("{}", "must be a list of"),
+        ("null", "must be a list of"),
+        ("[1]", "object, not a number"),
+    ],
+)
+def test_bad_messages_and_tools_are_one_line_that_names_the_file(text: str, expected: str, tmp_path: Path) -> None:
+    bad, good = file(tmp_path, text, "bad.json"), file(tmp_path, USER, "good.json")
+    told = complaint("render", JSON_FRAMES, "--messages", bad)
+    assert told.startswith(f"{bad}: ")
+    assert expected in told
+    for given in (("render", JSON_FRAMES, "--messages", good), ("parse", good, "--format", "json")):
+        told = complaint(*given, "--tools", bad)
+        assert told.startswith(f"{bad}: ")
+        assert expected in told
+    assert complaint("render", JSON_FRAMES, "--messages", "-", input=text).startswith("standard input: ")
+
+
+def test_files_that_cannot_be_read_are_one_line(tmp_path: Path) -> None:
+    (tmp_path / "bytes").write_bytes(b"[\xff]")
+    assert "not UTF-8 text (offset 1)" in complaint("render", JSON_FRAMES, "--messages", str(tmp_path / "bytes"))
+    for name in ("nowhere", "."):
+        assert "cannot be read" in complaint("parse", str(tmp_path / name), "--format", "json")
+        assert "cannot be read" in complaint("render", JSON_FRAMES, "--messages", str(tmp_path / name))
+
+
+def test_forcing_a_template_that_drops_tools_is_one_line(tmp_path: Path) -> None:
+    given = ["render", str(MODELS / "asks-the-clock"), "--messages", file(tmp_path, USER, "m.json")]
+    told = complaint(*given, "--tools", file(tmp_path, TOOLS), "--strategy", "template")
+    assert "the template drops the tools (get_weather not in the prompt)" in told
+
+
+# Pipes
+
+
+def read_line(process: subprocess.Popen[bytes], seconds: float = 20) -> dict[str, Any]:
+    assert process.stdout is not None
+    ready, _, _ = select.select([process.stdout], [], [], seconds)
+    assert ready, "nothing was printed"
+    told: dict[str, Any] = json.loads(process.stdout.readline())
+    return told
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="select waits for sockets only")
+def test_input_is_read_as_it_arrives_and_events_are_flushed_as_they_happen() -> None:
+    process = command("parse", "--format", "json", bufsize=0)
+    assert process.stdin is not None
+    process.stdin.write("Wéll. ".encode()[:2])
+    assert read_line(process) == {"type": "content", "text": "W"}
+    process.stdin.write("Wéll. ".encode()[2:] + b'<tool_call>{"name": "f", "arguments": {"code": "a')
+    assert read_line(process) == {"type": "content", "text": "éll. "}
+    assert read_line(process) == {"type": "tool_call_start", "index": 0, "name": "f", "id": None}
+    assert read_line(process) == {"type": "tool_call_arguments", "index": 0, "delta": '{"code": "a'}
+    process.stdin.write(b'b"}}</tool_call>')
+    assert read_line(process) == {"type": "tool_call_arguments", "index": 0, "delta": 'b"}'}
+    assert read_line(process)["type"] == "tool_call_end"
+    rest, errors = process.communicate()
+    assert (process.returncode, rest, errors) == (0, b"", b"")
+
+
+def test_a_reader_that_goes_away_ends_the_command_quietly(tmp_path: Path) -> None:
+    answer = file(tmp_path, "word " * 400_000, "answer.txt")
+    for given in (("parse", answer, "--format", "json", "--chunk", "5"), ("formats",), ("inspect", JSON_FRAMES)):
+        process = command(*given, stdin=subprocess.DEVNULL)
+        assert process.stdout is not None
+        assert process.stderr is not None
+        if given[0] == "parse":
+            process.stdout.readline()
+        process.stdout.close()
+        assert (process.stderr.read(), process.wait(60)) == (b"", 0)
+        process.stderr.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell closes the files")
+def test_closed_standard_files_give_no_traceback(tmp_path: Path) -> None:
+    code = "from toolfmt.cli import main; main(prog_name='toolfmt')"
+    answer = file(tmp_path, "Hello.", "answer.txt")
+
+    def shell(rest: str) -> tuple[int, str]:
+        line = f'exec "{sys.executable}" -c "{code}" {rest}'
+        home = str(Path(__file__).parent.parent)
+        done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, cwd=home, check=False)
+        return done.returncode, done.stderr
+
+    closed = "toolfmt: standard input is closed; give the name of a file instead of -\n"
+    assert (2, closed) == shell("parse --format json <&-")
+    assert (2, closed) == shell(f"render '{JSON_FRAMES}' --messages - <&-")
+    assert shell(f"parse --format json '{answer}' <&-") == (0, "")
+    assert shell(f"parse --format json '{answer}' >&-") == (0, "")
+    assert shell("parse --format json </dev/null") == (0, "")
+    if os.path.exists("/dev/full"):
+        full = "toolfmt: standard output cannot be written (No space left on device); look at where it goes\n"
+        assert (2, full) == shell("formats >/dev/full")
+
+
+def test_output_is_utf_8_whatever_the_locale_says() -> None:
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    process = command("parse", "--format", "json", env=environment)
+    told, errors = process.communicate("é東".encode())
+    assert errors == b""
+    assert json.loads(told.decode("utf-8")) == {"type": "content", "text": "é東"}

@@ -1,0 +1,95 @@
+"""The direction of every import, told by the syntax trees; and what importing a part of toolfmt pulls in."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "toolfmt"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+# What each room may import besides the standard library; a name stands for everything below it.
+_EVENTS_AND_TOOLS = {"toolfmt.errors", "toolfmt.events", "toolfmt.tools"}
+ALLOWED = {
+    "toolfmt/formats": {*_EVENTS_AND_TOOLS, "toolfmt.formats"},
+    "toolfmt/templates": {"jinja2", "toolfmt.errors", "toolfmt.tools", "toolfmt.templates"},
+    "toolfmt/inspect": {"jinja2", *_EVENTS_AND_TOOLS, "toolfmt.formats", "toolfmt.templates", "toolfmt.inspect"},
+    "toolfmt/errors.py": set[str](),
+    "toolfmt/events.py": set[str](),
+    "toolfmt/tools.py": {"toolfmt.errors"},
+    "toolfmt/message.py": {"toolfmt.events"},
+}
+
+
+def imported(module: Path) -> Iterator[str]:
+    """The full names that a module imports, those for type checking included."""
+    for node in ast.walk(ast.parse(module.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module.name}: a relative import, line {node.lineno}"
+            assert node.module is not None
+            # `from toolfmt import formats` imports toolfmt.formats.
+            yield from (
+                f"{node.module}.{alias.name}" if node.module == "toolfmt" else node.module for alias in node.names
+            )
+
+
+def is_below(name: str, parents: set[str]) -> bool:
+    return any(name == parent or name.startswith(parent + ".") for parent in parents)
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: str(module.relative_to(PACKAGE)))
+def test_a_module_imports_only_what_its_room_may(module: Path) -> None:
+    where = str(module.relative_to(PACKAGE.parent))
+    for room, allowed in ALLOWED.items():
+        if where.startswith(room):
+            outside = {name for name in imported(module) if name.partition(".")[0] not in sys.stdlib_module_names}
+            assert set() == {name for name in outside if not is_below(name, allowed)}
+
+
+def test_only_the_printer_imports_rich_and_only_the_command_line_click() -> None:
+    for library, home in (("rich", "printing.py"), ("click", "cli.py")):
+        assert [home] == [module.name for module in MODULES if any(is_below(n, {library}) for n in imported(module))]
+
+
+def test_nothing_imports_the_command_line() -> None:
+    assert [module.name for module in MODULES if "toolfmt.cli" in imported(module)] == []
+
+
+def test_no_module_is_named_like_a_standard_one() -> None:
+    inside = [
+        path for path in PACKAGE.rglob("*") if path.suffix == ".py" or (path.is_dir() and list(path.glob("*.py")))
+    ]
+    named = {str(path.relative_to(PACKAGE)) for path in inside if path.stem in sys.stdlib_module_names}
+    # The owner's name for the room; without an `__init__.py` it never wins over the standard library's module.
+    assert {"inspect"} == named
+    assert not (PACKAGE / "inspect" / "__init__.py").exists()
+
+
+def run(code: str, directory: Path = PACKAGE.parent) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=directory, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("name", "unwanted"),
+    [
+        ("toolfmt", ["toolfmt.formats", "toolfmt.templates", "jinja2", "tokenizers", "click", "rich"]),
+        ("toolfmt.formats", ["toolfmt.templates", "jinja2", "tokenizers", "click", "rich", "toolfmt.model"]),
+        ("toolfmt.model", ["tokenizers", "transformers", "click", "rich"]),
+        ("toolfmt.cli", ["toolfmt.formats", "toolfmt.model", "jinja2", "tokenizers", "rich"]),
+    ],
+)
+def test_importing_a_part_pulls_in_no_more_than_it_needs(name: str, unwanted: list[str]) -> None:
+    assert run(f"import sys, {name}; print([name for name in {unwanted!r} if name in sys.modules])") == "[]"
+
+
+def test_the_standard_inspect_is_found_even_inside_the_package() -> None:
+    assert run("import inspect; print(hasattr(inspect, 'signature'))", PACKAGE) == "True"

@@ -1,0 +1,383 @@
+"""The command line: arguments in, printed report out; no decisions.
+
+Exit status 0: done, nothing found. 1: `inspect` found something. 2: bad input, told in one line on standard error. What
+a command needs is imported when it runs, so that `toolfmt --help` is quick. Output is UTF-8 whatever the locale says;
+what UTF-8 has no bytes for (half a surrogate pair) is written as an escape.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
+
+import click
+
+from toolfmt import __version__
+from toolfmt.errors import ToolfmtError
+
+if TYPE_CHECKING:
+    from toolfmt.events import Event
+    from toolfmt.formats import Parser
+
+_READ_AT_MOST = 1 << 16
+_PIPE_WIDTH = 100
+"""Columns of a text report that no terminal shows."""
+_NARROWEST, _WIDEST = 60, 140
+
+
+class _Commands(click.Group):
+    """The command group, whose every failure is one line and a status."""
+
+    def main(self, *args: Any, **kwargs: Any) -> NoReturn:
+        kwargs["standalone_mode"] = False
+        sys.exit(_status(lambda: super(_Commands, self).main(*args, **kwargs)))
+
+
+def _status(run: Callable[[], Any]) -> int:
+    try:
+        status = run()
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return status if isinstance(status, int) else 0
+    except ToolfmtError as error:
+        return _complain(str(error))
+    except click.UsageError as error:
+        command = error.ctx.command_path if error.ctx else "toolfmt"
+        return _complain(f"{error.format_message().rstrip('.')}; see {command} --help")
+    except click.ClickException as error:
+        return _complain(error.format_message())
+    except (click.Abort, KeyboardInterrupt):
+        return 130
+    except (BrokenPipeError, SystemExit):  # click makes a broken pipe an exit
+        # Whoever read the output has enough of it. The interpreter flushes once more at its end, into nothing.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        return _complain(f"standard output cannot be written ({error.strerror or error}); look at where it goes")
+
+
+def _complain(message: str) -> int:
+    click.echo("toolfmt: " + " ".join(message.split()), err=True)
+    return 2
+
+
+_as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.group(
+    cls=_Commands,
+    no_args_is_help=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, message="%(prog)s %(version)s")
+def main() -> None:
+    """Inspect a model directory, render tools for it, parse what it answers."""
+
+
+@main.command()
+@click.argument("directory", metavar="DIR")
+@_as_json
+@click.option("--strict", is_flag=True, help="Exit with 1 on findings that only inform, too (none does yet).")
+def inspect(directory: str, as_json: bool, strict: bool) -> int:
+    """Tell what the model in DIR can do, which format it speaks, and what will go wrong.
+
+    Exit status: 0 nothing found, 1 findings, 2 could not look.
+    """
+    from toolfmt.model import load
+
+    model = load(directory)
+    if model.broken is not None:
+        raise model.broken
+    report = model.inspect()
+    if as_json:
+        _print_json(report.to_dict())
+    else:
+        from toolfmt.printing import report_text
+
+        _print(report_text(report, *_terminal()))
+    return int(bool(report.findings))
+
+
+@main.command()
+@click.argument("directory", metavar="DIR")
+@click.option("--messages", "messages_file", metavar="FILE", required=True, help="A JSON list of chat messages.")
+@click.option("--tools", "tools_file", metavar="FILE", help="A JSON list of tool definitions.")
+@click.option("--strategy", type=click.Choice(["auto", "template", "prose"]), default="auto", show_default=True)
+@_as_json
+def render(directory: str, messages_file: str, tools_file: str | None, strategy: Any, as_json: bool) -> None:
+    """Print the prompt for the messages, exactly, with no newline added.
+
+    The tools go in through the template of the model in DIR or as prose, never both. FILE may be - for standard input.
+    """
+    from toolfmt.errors import BadMessages, BadTools
+    from toolfmt.model import load
+
+    if messages_file == tools_file == "-":
+        raise click.UsageError("only one of --messages and --tools can be standard input")
+    model = load(directory)
+    messages = _read_json(messages_file)
+    tools = _read_json(tools_file) if tools_file is not None else None
+    if tools_file is not None and tools is None:
+        raise BadTools(f"{_shown(tools_file)}: tools must be a list of tool definitions, not null")
+    with _naming(messages_file, BadMessages), _naming(tools_file or "", BadTools):
+        prompt = model.render(messages, tools, strategy)
+    if as_json:
+        _print_json(prompt.to_dict())
+    else:
+        _print(prompt.text)
+
+
+@main.command()
+@click.argument("file", metavar="[FILE]", default="-")
+@click.option("--format", "format_name", metavar="NAME", help="The format to read; see toolfmt formats.")
+@click.option("--model", "directory", metavar="DIR", help="Read the format of the model in this directory.")
+@click.option("--tools", "tools_file", metavar="FILE", help="A JSON list of tool definitions.")
+@click.option(
+    "--prefix", metavar="TEXT", help="The tail of the prompt. With --model: by default what its template begins."
+)
+@click.option("--chunk", type=click.IntRange(min=1), metavar="N", help="Feed the parser N characters at a time.")
+@click.option("--strict", is_flag=True, help="Reject what is usually read generously.")
+@click.option("--output", type=click.Choice(["events", "message", "openai"]), default="events", show_default=True)
+def parse(
+    file: str,
+    format_name: str | None,
+    directory: str | None,
+    tools_file: str | None,
+    prefix: str | None,
+    chunk: int | None,
+    strict: bool,
+    output: str,
+) -> None:
+    """Parse what a model answered, from FILE or standard input.
+
+    Input is read as it arrives, events are printed as they happen. The exit status is 0 for every answer: rejected
+    calls are part of the output.
+    """
+    if (format_name is None) == (directory is None):
+        raise click.UsageError("give either --format or --model")
+    if file == tools_file == "-":
+        raise click.UsageError("the answer and --tools cannot both be standard input")
+    from toolfmt.errors import BadTools
+
+    tools = _read_json(tools_file) if tools_file is not None else None
+    with _naming(tools_file or "", BadTools):
+        if tools_file is not None:
+            from toolfmt.tools import canonical_tools
+
+            canonical_tools(tools)
+        parser = _parser(format_name, directory, tools, prefix, strict)
+    name = format_name or Path(directory or "").resolve().name
+    printers = {"events": _EventLines, "message": _OneMessage, "openai": _OpenAIStream}
+    printer = printers[output](parser, name)
+    for text in _recut(_pieces(file), chunk):
+        printer.print(parser.feed(text))
+    printer.print(parser.finish())
+    printer.finish()
+
+
+@main.command()
+@click.argument("name", metavar="[NAME]", required=False)
+@_as_json
+def formats(name: str | None, as_json: bool) -> None:
+    """List the formats, or show the page of one."""
+    from toolfmt import formats as registry
+
+    chosen = registry.formats() if name is None else (registry.get(name),)
+    if as_json:
+        from toolfmt.describing import described
+
+        _print_json([described(format) for format in chosen] if name is None else described(chosen[0]))
+        return
+    from toolfmt.printing import format_text, formats_text
+
+    _print(formats_text(chosen, *_terminal()) if name is None else format_text(chosen[0], *_terminal()))
+
+
+@main.command()
+@click.argument("code", metavar="CODE")
+def explain(code: str) -> None:
+    """Print the page of a finding, by its code (TF012) or its name (tools-dropped)."""
+    from toolfmt.inspect.checks import explain as page
+
+    _print(page(code))
+
+
+# --- what parse prints
+
+
+class _EventLines:
+    """Every event as a line of JSON, when it happens."""
+
+    def __init__(self, parser: Parser, model: str) -> None:
+        """`model` is what a chunk calls the model that answered."""
+
+    def print(self, events: Iterable[Event]) -> None:
+        _print("".join(_compact(event.to_dict()) + "\n" for event in events))
+
+    def finish(self) -> None:
+        """Print what comes after the last event."""
+
+
+class _OneMessage(_EventLines):
+    """The whole answer as one message, at its end."""
+
+    def __init__(self, parser: Parser, model: str) -> None:
+        self._events: list[Event] = list(parser.continued)
+
+    def print(self, events: Iterable[Event]) -> None:
+        self._events.extend(events)
+
+    def finish(self) -> None:
+        from toolfmt.message import Message
+
+        _print_json(Message.from_events(self._events).to_dict())
+
+
+class _OpenAIStream(_EventLines):
+    """The answer as a chat completion stream, chunk by chunk."""
+
+    def __init__(self, parser: Parser, model: str) -> None:
+        from toolfmt.message import ChunkStream
+
+        created = int(time.time())
+        self._stream = ChunkStream(f"chatcmpl-{created}", model, created)
+
+    def print(self, events: Iterable[Event]) -> None:
+        self._data(self._stream.chunks(events))
+
+    def finish(self) -> None:
+        self._data(self._stream.finish())
+        _print("data: [DONE]\n\n")
+
+    def _data(self, chunks: Iterable[dict[str, Any]]) -> None:
+        _print("".join(f"data: {_compact(chunk)}\n\n" for chunk in chunks))
+
+
+def _parser(format_name: str | None, directory: str | None, tools: Any, prefix: str | None, strict: bool) -> Parser:
+    if directory is not None:
+        from toolfmt.model import load
+
+        return load(directory).parser(tools=tools, prefix=prefix, strict=strict)
+    from toolfmt.formats import Parser
+
+    return Parser(format_name or "", tools=tools, prefix=prefix or "", strict=strict)
+
+
+# --- input
+
+
+def _pieces(file: str) -> Iterator[str]:
+    """The text of a file as it arrives; bytes that are no UTF-8 become U+FFFD, as model output is never refused."""
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+    with _opened(file) as source:
+        while data := _next_bytes(source, file):
+            if text := decoder.decode(data):
+                yield text
+    if text := decoder.decode(b"", final=True):
+        yield text
+
+
+def _recut(pieces: Iterable[str], size: int | None) -> Iterator[str]:
+    """The same text in pieces of `size` characters; as it comes without one."""
+    if size is None:
+        yield from pieces
+        return
+    waiting = ""
+    for piece in pieces:
+        waiting += piece
+        whole = len(waiting) - len(waiting) % size
+        for begin in range(0, whole, size):
+            yield waiting[begin : begin + size]
+        waiting = waiting[whole:]
+    if waiting:
+        yield waiting
+
+
+def _read_json(file: str) -> Any:
+    shown = _shown(file)
+    with _opened(file) as source:
+        data = b"".join(iter(lambda: _next_bytes(source, file), b""))
+    try:
+        return json.loads(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise ToolfmtError(f"{shown}: not UTF-8 text (offset {error.start}); save it as UTF-8") from None
+    except json.JSONDecodeError as error:
+        what = "empty" if not data.strip() else f"not JSON ({error.msg}, line {error.lineno}, column {error.colno})"
+        raise ToolfmtError(f"{shown}: {what}; give a JSON list") from None
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, brackets nested by the thousand
+        raise ToolfmtError(f"{shown}: JSON that cannot be read ({error}); give a JSON list") from None
+
+
+@contextmanager
+def _opened(file: str) -> Iterator[BinaryIO]:
+    if file == "-":
+        if sys.stdin is None:
+            raise ToolfmtError("standard input is closed; give the name of a file instead of -")
+        yield sys.stdin.buffer
+        return
+    try:
+        source = open(file, "rb")  # noqa: SIM115 - closed below; only opening is to be answered here
+    except OSError as error:
+        raise ToolfmtError(f"{file}: cannot be read ({error.strerror}); give a file, or - for standard input") from None
+    with source:
+        yield source
+
+
+def _next_bytes(source: BinaryIO, file: str) -> bytes:
+    """What has arrived by now, at least a byte; empty at the end."""
+    try:
+        return source.read1(_READ_AT_MOST)  # type: ignore[attr-defined, no-any-return]
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise ToolfmtError(f"{_shown(file)}: cannot be read ({why}); give a file, or - for standard input") from None
+
+
+def _shown(file: str) -> str:
+    return "standard input" if file == "-" else file
+
+
+@contextmanager
+def _naming(file: str, kind: type[ToolfmtError]) -> Iterator[None]:
+    """Errors about the content of a file name it."""
+    try:
+        yield
+    except kind as error:
+        raise kind(f"{_shown(file)}: {error}") from None
+
+
+# --- output
+
+
+def _print_json(value: Any) -> None:
+    _print(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _print(text: str) -> None:
+    """The text as UTF-8, at once. Half a surrogate pair becomes `\\ud800`, which is also what JSON writes for it."""
+    if text and sys.stdout is not None:
+        sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
+        sys.stdout.buffer.flush()
+
+
+def _terminal() -> tuple[int, bool]:
+    """Width of a text report, and whether it may be coloured."""
+    is_terminal = sys.stdout is not None and sys.stdout.isatty()
+    width = shutil.get_terminal_size((_PIPE_WIDTH, 24)).columns
+    colour = is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return min(max(width, _NARROWEST), _WIDEST), colour
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,32 @@
+"""A format as data: what `toolfmt formats` prints, as JSON here and as text in `toolfmt.printing`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toolfmt.formats import ToolCallFormat, write
+
+_SHORT: dict[str, Any] = {"city": "Paris"}
+_LONG: dict[str, Any] = {"city": "Paris", "days": 3}
+
+
+def example(format: ToolCallFormat, *, short: bool = False) -> str:
+    """One call as the format's own writer writes it."""
+    return write(format, [("get_weather", _SHORT if short else _LONG)])
+
+
+def described(format: ToolCallFormat) -> dict[str, Any]:
+    """The format's record as JSON."""
+    return {
+        "name": format.name,
+        "aliases": list(format.aliases),
+        "families": list(format.families),
+        "model_types": list(format.model_types),
+        "openers": list(format.openers),
+        "closers": list(format.closers),
+        "reasoning": [list(pair) for pair in format.reasoning],
+        "example": example(format),
+        "elsewhere": dict(format.elsewhere),
+        "source": list(format.source),
+        "page": format.page.strip(),
+    }
