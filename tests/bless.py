@@ -1,0 +1,47 @@
+"""Writes what comes out of the model directories of `corpus/models` as what is expected of them.
+
+    python tests/bless.py            shows what would change, and writes nothing
+    python tests/bless.py NAME …     writes the expectations of these directories
+
+Read what is shown before you name a directory. An outcome that breaks a law is never written.
+"""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from model_cases import EXPECTED, broken_laws, directories, expected, outcome
+
+
+def main(wanted: list[str]) -> int:
+    unknown = set(wanted) - {directory.name for directory in directories()}
+    if unknown:
+        print(f"no such directory with a request.json: {', '.join(sorted(unknown))}")
+        return 2
+    status = 0
+    for directory in directories():
+        if wanted and directory.name not in wanted:
+            continue
+        was, now = expected(directory), outcome(directory)
+        for name in EXPECTED:
+            before, after = (text.get(name, "").splitlines(keepends=True) for text in (was, now))
+            sys.stdout.writelines(difflib.unified_diff(before, after, f"{directory.name}/{name}", "now"))
+        broken = broken_laws(directory)
+        for law in broken:
+            print(f"{directory.name}: REFUSED, {law}")
+        if was != now:
+            status = 1
+        if wanted and not broken:
+            for name in EXPECTED:
+                (directory / name).unlink(missing_ok=True)
+            for name, text in now.items():
+                (directory / name).write_bytes(text.encode("utf-8"))
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,25 @@
+"""Every model directory of the corpus: its report and its prompt are what was read and blessed, and keep the laws."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from model_cases import broken_laws, directories, expected, outcome
+
+every_directory = pytest.mark.parametrize("directory", directories(), ids=lambda directory: directory.name)
+
+
+@every_directory
+def test_a_model_directory_comes_out_as_blessed(directory: Path) -> None:
+    """Where this fails rightly: read what `python tests/bless.py` shows, then bless the directory by name."""
+    assert expected(directory) == outcome(directory)
+
+
+@every_directory
+def test_a_model_directory_keeps_the_laws(directory: Path) -> None:
+    assert broken_laws(directory) == []
+
+
+def test_there_are_enough_directories() -> None:
+    assert len(directories()) >= 10
