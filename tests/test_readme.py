@@ -1,0 +1,96 @@
+"""The README shows what commands print and lists what there is; `python tests/test_readme.py --update` rewrites it.
+
+Every block behind an `<!-- output of: … -->` comment is compared with a real run; the tables are generated from the
+registry and the findings. The two set-up commands are run by `.ci/run` as they stand.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from toolfmt.formats import FORMATS
+from toolfmt.inspect import checks
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+_SHOWN = re.compile(r"(<!-- output of: (.*?) -->\n```(text|console)\n)(.*?)(```\n)", re.DOTALL)
+_PYTHON = re.compile(r"```python\n(.*?)```\n.*?(<!-- output of the Python above -->\n```text\n)(.*?)(```\n)", re.DOTALL)
+
+
+def run(command: str) -> str:
+    """What a command of the README prints; both streams, as a terminal would show them."""
+    program, *arguments = shlex.split(command)
+    assert program == "toolfmt"
+    environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"}
+    done = subprocess.run(
+        [sys.executable, "-m", "toolfmt.cli", *arguments],
+        cwd=ROOT, capture_output=True, encoding="utf-8", env=environment, check=False,
+    )  # fmt: skip
+    return done.stdout + done.stderr
+
+
+def run_python(code: str) -> str:
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.chdir(ROOT):
+        exec(compile(code, "README.md", "exec"), {})
+    return printed.getvalue()
+
+
+def formats_table() -> str:
+    rows = [
+        f"| `{format.name}` | {', '.join(format.families)} | "
+        f"{', '.join(f'{runtime} `{name}`' for runtime, name in sorted(format.elsewhere.items()))} |"
+        for format in FORMATS
+    ]
+    return "\n".join(["| format | families | elsewhere |", "|---|---|---|", *rows])
+
+
+def findings_table() -> str:
+    rows = [
+        f"| {checks.code(check)} | {checks.name(check)} | {(check.__doc__ or '').splitlines()[0]} |"
+        for check in checks.CHECKS
+    ]
+    return "\n".join(["| code | name | what it says |", "|---|---|---|", *rows])
+
+
+def updated(text: str) -> str:
+    """The README with every output and table as it is now."""
+
+    def output(found: re.Match[str]) -> str:
+        shown = run(found[2])
+        prompt = f"$ {found[2]}\n" if found[3] == "console" else ""
+        return found[1] + prompt + shown + ("" if shown.endswith("\n") else "\n") + found[5]
+
+    def python(found: re.Match[str]) -> str:
+        return found[0][: found.start(3) - found.start(0)] + run_python(found[1]) + found[4]
+
+    text = _PYTHON.sub(python, _SHOWN.sub(output, text))
+    for heading, table in (("Formats", formats_table()), ("Findings", findings_table())):
+        begin = text.index("-->\n", text.index(f"\n## {heading}\n")) + len("-->\n")
+        text = text[:begin] + table + "\n" + text[text.index("\n## ", begin) :]
+    return text
+
+
+def test_the_readme_shows_what_is() -> None:
+    text = README.read_text(encoding="utf-8")
+    assert updated(text) == text, "the README is stale: read what `python tests/test_readme.py --update` makes of it"
+
+
+def test_the_readme_has_two_commands_that_set_up() -> None:
+    commands = re.findall(r"^\$ (.*)$", README.read_text(encoding="utf-8"), re.MULTILINE)
+    assert [command.split()[0] for command in commands] == ["python3", "python3", "toolfmt", "toolfmt"]
+    inspected = re.search(r"toolfmt (inspect \S+)", commands[0])
+    assert inspected is not None and f"output of: toolfmt {inspected[1]} -->" in README.read_text(encoding="utf-8")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] != ["--update"]:
+        raise SystemExit("usage: python tests/test_readme.py --update")
+    README.write_text(updated(README.read_text(encoding="utf-8")), encoding="utf-8")
