@@ -37,11 +37,13 @@ def adapt(
     system_text: str = "",
     calls_in: ToolCallFormat | None = None,
     tools: Sequence[Message] | None = None,
+    system_lost: bool = False,
 ) -> tuple[list[Message], list[str]]:
     """The messages as the template is to be given them, and the names of what was done.
 
     Takes checked messages, the report on the template that renders them, a text to add to the system message, and the
-    format to write calls in where the template is to see none (with the tools, whose schemas type the values). Raises
+    format to write calls in where the template is to see none (with the tools, whose schemas type the values);
+    `system_lost` says that the template has been seen to lose the system message of this conversation. Raises
     `BadMessages` for arguments that are no JSON object and `CannotWrite` for a call that the format cannot carry.
     """
     done: dict[str, None] = {}
@@ -56,7 +58,7 @@ def adapt(
         if report.capabilities["tool_results"].answer != "yes":
             adapted = _results_as_user(adapted, called, done)
     adapted = _with_system_text(adapted, system_text)
-    if report.capabilities["system"].answer != "yes":
+    if system_lost or report.capabilities["system"].answer != "yes":
         adapted = _system_in_user(adapted, done)
     return adapted, list(done)
 

@@ -165,6 +165,11 @@ class _Request:
         calls_in = None if writes_calls(report) else spoken_format(self.report)
         messages, done = adapt(self.messages, report, calls_in=calls_in, tools=tools)
         text = self._render(template, messages, tools)
+        if _system_lost(messages, text):
+            kept, moved = adapt(self.messages, report, calls_in=calls_in, tools=tools, system_lost=True)
+            kept_text = self._render(template, kept, tools)
+            if not _system_lost(messages, kept_text):
+                messages, done, text = kept, moved, kept_text
         missing: Sequence[str] = ()
         if tools:
             without = self._without_tools(template, messages)
@@ -237,6 +242,12 @@ class _Request:
             return self._render(template, messages)
         except TemplateError:
             return ""
+
+
+def _system_lost(messages: list[Message], prompt: str) -> bool:
+    """Whether the conversation begins with a system message that is not in the prompt."""
+    text = messages[0].get("content") if messages[0]["role"] == "system" else None
+    return isinstance(text, str) and text.strip() not in prompt
 
 
 def compiled(files: ModelFiles, source: TemplateSource) -> ChatTemplate:

@@ -233,7 +233,19 @@ def _content(renders: Renders, shape: Shape | None, content: Literal["null", "em
         return Answer("no", f"the call is dropped when the content is {content}", line, "dropped")
     if _words(region.text).count("None") > _words(_with_text(renders, asked)).count("None"):
         return Answer("no", f"the word None is printed: {quote(region.text)}", line, "none-printed")
+    refused = _refused_later(renders, asked)
+    if refused is not None:
+        return Answer("error", f"once a result follows: {refused}", refused.line, "threw")
     return Answer("yes", f"a turn with a call and {content} content is rendered")
+
+
+def _refused_later(renders: Renders, shape: Shape) -> TemplateError | None:
+    """Why this content is refused when the turn is no longer the last, where text in its place is not."""
+    prompts = [
+        renders.render(conversation(replace(shape, content=content, follows="result"), SINGLE), TOOLS)
+        for content in (shape.content, "text")
+    ]
+    return prompts[0] if isinstance(prompts[0], TemplateError) and isinstance(prompts[1], str) else None
 
 
 def _arguments(renders: Renders, shape: Shape | None, form: Literal["object", "string"]) -> Answer:
