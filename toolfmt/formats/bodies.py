@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from json.encoder import encode_basestring
+from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Protocol
 
 from toolfmt.formats.scan import Stops, Suspect
@@ -26,9 +26,17 @@ class Notes(Protocol):
         """Something was read that strict reading refuses."""
 
 
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
 def escaped(text: str) -> str:
     """The text as it stands inside a JSON string."""
     return encode_basestring(text)[1:-1]
+
+
+def quoted(text: str) -> str:
+    """The text as a JSON string; half a surrogate pair, which UTF-8 has no bytes for, as its escape."""
+    return encode_basestring_ascii(text) if LONE_SURROGATE.search(text) else encode_basestring(text)
 
 
 class Plain:
@@ -67,12 +75,14 @@ class Raw(Plain):
         return escaped(text[at:end]), end + len(self.stop), bool(self.stop)
 
 
-_AFTER_STRING = re.compile(r"[ \t\r\n]{0,64}(?:[,)\]}:]|\Z)")
+_AFTER_STRING = re.compile(r"[ \t\r\n]{0,4096}(?:[,)\]}:]|\Z)")
 
 
 def _may_end(text: str, at: int, closed: bool) -> bool | None:
     """Whether a string may end before `at`, by what follows there; None where that has not arrived yet."""
     after = _AFTER_STRING.match(text, at)
+    if after is None and len(text) - at > 4096 and text[at : at + 4096].isspace():
+        return True
     if after is not None and after.end() == len(text) and not after.group().strip() and not closed:
         return None
     return after is not None
@@ -146,6 +156,10 @@ _CODE_SPECIAL = {quote: re.compile(r'["\\\x00-\x1f' + quote + "]") for quote in 
 _CODE_REWRITE = re.compile(r"\\.|\"")
 _CODE_ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-7]{1,3}|\r\n|[^xuU0-7])", re.DOTALL)
 _CODE_PARTIAL = re.compile(r"\\(?:x[0-9a-fA-F]?|u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7}|[0-7]{1,2}|\r)?\Z")
+_CODE_AHEAD = 128
+_CODE_GOES_ON = re.compile(
+    r"[ \t\r\n]{0,64}(?:,[ \t\r\n]{0,16}[^\W\d][\w.-]{0,40}[ \t\r\n]{0,4}=(?!=)|\)[ \t\r\n]{0,64}(?:\]|<|\Z)|[\]}])"
+)
 _CODE_NAMED = {"a": "\a", "v": "\v", "\n": "", "\r": "", "\r\n": ""}
 
 
@@ -158,16 +172,19 @@ class CodeString:
     """The inside of a string in the notation of Python source, after its opening quote, rewritten to JSON.
 
     A quote ends the string only where what follows can follow a string; any other is a quote the writer forgot to
-    escape (the LFM2.5 template writes values between single quotes and escapes nothing) and is noted.
+    escape (the LFM2.5 template writes values between single quotes and escapes nothing) and is noted. After one such,
+    a quote ends the string only where the next argument or the end of the calls follows: code that was not escaped must
+    not become a call.
     """
 
-    __slots__ = ("_notes", "_quote", "_simple", "said", "suspect")
+    __slots__ = ("_notes", "_quote", "_simple", "_unescaped", "said", "suspect")
 
     def __init__(self, quote: str, notes: Notes) -> None:
         self._quote = quote
-        self._simple = _CODE_SIMPLE[quote]
+        self._simple = _CODE_SIMPLE[quote[0]]
         self._notes = notes
-        self.suspect: Suspect = _CODE_SPECIAL[quote].search
+        self._unescaped = False
+        self.suspect: Suspect = _CODE_SPECIAL[quote[0]].search
         self.said: Callable[[str], str] | None = None
 
     def read(self, text: str, at: int, closed: bool) -> tuple[str, int, bool]:
@@ -175,47 +192,64 @@ class CodeString:
         while True:
             found = self._simple.match(text, at)
             assert found is not None
-            said += self._rewritten(found.group())
+            said += _rewritten(found.group())
             at = found.end()
             if at == len(text) or (text[at] == "\\" and not closed and _CODE_PARTIAL.match(text, at)):
                 return said, at, False
             if text[at] == "\\":
                 escape = _CODE_ESCAPE.match(text, at)
-                said += "\\\\" if escape is None else self._unescaped(escape.group()[1:])
+                said += "\\\\" if escape is None else _unescaped(escape.group()[1:])
                 at = at + 1 if escape is None else escape.end()
-            elif text[at] == self._quote:
-                may_end = _may_end(text, at + 1, closed)
-                if may_end is None:
+            elif text[at] == self._quote[0]:
+                ends = self._ends(text, at, closed)
+                if ends is None:
                     return said, at, False
-                if may_end:
-                    return said, at + 1, True
+                if ends:
+                    return said, at + len(self._quote), True
+                if len(self._quote) == 1:
+                    if said and self._notes.strict:
+                        return said, at, False
+                    self._notes.tolerate("unescaped_quote")
+                    self._unescaped = True
+                said += escaped(text[at])
+                at += 1
+            elif len(self._quote) == 1:
                 if said and self._notes.strict:
                     return said, at, False
-                self._notes.tolerate("unescaped_quote")
-                said += escaped(self._quote)
-                at += 1
-            elif said and self._notes.strict:
-                return said, at, False
-            else:
                 self._notes.tolerate("raw_newline")
                 said += escaped(text[at])
                 at += 1
+            else:
+                said += escaped(text[at])
+                at += 1
 
-    @staticmethod
-    def _rewritten(text: str) -> str:
-        if "\\" not in text:
-            return text.replace('"', '\\"')
-        if "\\\\" not in text and '"' not in text:
-            return text.replace("\\'", "'")
-        return _CODE_REWRITE.sub(_code_simple, text)
+    def _ends(self, text: str, at: int, closed: bool) -> bool | None:
+        """Whether the quote here ends the string; None where that is not clear yet."""
+        if not text.startswith(self._quote, at):
+            return None if not closed and self._quote.startswith(text[at:]) else False
+        after = at + len(self._quote)
+        if not self._unescaped:
+            return _may_end(text, after, closed)
+        if _CODE_GOES_ON.match(text, after):
+            return True
+        return None if not closed and len(text) - after < _CODE_AHEAD else False
 
-    @staticmethod
-    def _unescaped(escape: str) -> str:
-        if escape[0] in "xU":
-            code = int(escape[1:], 16)
-            return escaped(chr(code)) if code < 0x110000 else escaped("\\" + escape)
-        if escape[0] == "u":
-            return "\\" + escape
-        if escape[0] in "01234567":
-            return escaped(chr(int(escape, 8)))
-        return escaped(_CODE_NAMED.get(escape, "\\" + escape))
+
+def _rewritten(text: str) -> str:
+    """A stretch of a string without its quote and without rare escapes, as the inside of a JSON string."""
+    if "\\" not in text:
+        return text.replace('"', '\\"')
+    if "\\\\" not in text and '"' not in text:
+        return text.replace("\\'", "'")
+    return _CODE_REWRITE.sub(_code_simple, text)
+
+
+def _unescaped(escape: str) -> str:
+    if escape[0] in "xU":
+        code = int(escape[1:], 16)
+        return quoted(chr(code))[1:-1] if code < 0x110000 else escaped("\\" + escape)
+    if escape[0] == "u":
+        return "\\" + escape
+    if escape[0] in "01234567":
+        return escaped(chr(int(escape, 8)))
+    return escaped(_CODE_NAMED.get(escape, "\\" + escape))

@@ -6,24 +6,18 @@ word or number as its text, and a quoted value of another type is read: the tool
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toolfmt.formats.bodies import escaped
+from toolfmt.formats.bodies import escaped, quoted
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.format import Call, TypesOf
-from toolfmt.formats.frames import close_frame, follows
+from toolfmt.formats.frames import close_frame, follows, read_name
 from toolfmt.formats.json_object import read_calls
 from toolfmt.formats.scan import Malformed, Reading, Scan, stops
 from toolfmt.formats.typed import STRING, Types, typed
 from toolfmt.formats.values import Gathered, Notation, read_string, read_value
-
-_NAME = re.compile(r"[^\s()\[\]{}<>'\"=,:]*")
-_NAME_BEGINS = re.compile(r"[^\s()\[\]{}<>'\"=,:]")
-_BARE_TEXT = re.compile(r"[^()\[\]{}<>'\"=,\n]*")
 
 
 @dataclass(frozen=True)
@@ -96,21 +90,34 @@ class CallExpression:
             if not self.enclosing:
                 return
             here = scan.position
-            if not (yield from follows(scan, ",", ";")) and not (yield from self._another(scan)):
+            comma = yield from follows(scan, ",", ";")
+            if not comma and (enclosed or not (yield from self._another(scan))):
                 break
             yield from scan.skip_spaces()
-            if not _NAME_BEGINS.match((yield from scan.peek())):
-                scan.rewind(here)
+            if not (yield from self._begins(scan)):
+                if enclosed and (yield from scan.peek()) == self.enclosing[1]:
+                    calls.tolerate("trailing_comma")
+                else:
+                    scan.rewind(here)
                 break
             calls.begin()
         if enclosed and not (yield from follows(scan, self.enclosing[1])):
+            if calls.noted("unescaped_quote"):
+                raise Malformed  # where the string ended was a guess, and it was wrong
             calls.tolerate("missing_closer")
+
+    def _begins(self, scan: Scan) -> Reading[bool]:
+        """Whether a name stands here, unread."""
+        here = scan.position
+        name = yield from read_name(scan)
+        scan.rewind(here)
+        return bool(name)
 
     def _another(self, scan: Scan) -> Reading[bool]:
         """Whether another call stands on the next line, without a comma."""
         here = scan.position
         spaces = yield from scan.spaces()
-        name = (yield from scan.take_while(_NAME)) if "\n" in spaces else ""
+        name = (yield from read_name(scan)) if "\n" in spaces else ""
         found = bool(name) and (yield from scan.peek()) == self.brackets[0]
         scan.rewind(here)
         return found
@@ -118,14 +125,14 @@ class CallExpression:
     def _read_call(self, scan: Scan, calls: Calls) -> Reading[None]:
         if self.lead:
             yield from scan.expect(self.lead)
-        name = yield from scan.take_while(_NAME)
+        name = yield from read_name(scan)
         if not name:
             yield from scan.need()
             raise Malformed
         yield from scan.expect(self.brackets[0])
         calls.start(name)
         calls.arguments("{")
-        position = 0
+        position, keys = 0, set[str]()
         while True:
             yield from scan.skip_spaces()
             if (yield from scan.literal(stops(self.brackets[1]))):
@@ -137,7 +144,10 @@ class CallExpression:
                     calls.tolerate("trailing_comma")
                     break
             key = yield from self._key(scan, calls, position)
-            calls.arguments(f"{', ' if position else ''}{json.dumps(key, ensure_ascii=False)}: ")
+            if key in keys:
+                calls.tolerate("duplicate_key")
+            keys.add(key)
+            calls.arguments(f"{', ' if position else ''}{quoted(key)}: ")
             yield from self._value(scan, calls, calls.types(key))
             position += 1
         calls.arguments("}")
@@ -147,7 +157,7 @@ class CallExpression:
         here = scan.position
         if (yield from scan.need()) not in "{[":
             word = yield from scan.take_while(self.notation.word)
-            key = word.strip() or (yield from self._quoted(scan))
+            key = word.strip() or (yield from self._quoted(scan, calls))
             yield from scan.skip_spaces()
             if (yield from scan.literal(stops(self.assign))):
                 return key
@@ -159,8 +169,8 @@ class CallExpression:
         calls.tolerate("positional_arguments")
         return name
 
-    def _quoted(self, scan: Scan) -> Reading[str]:
-        return read_string(scan, Gathered(scan), self.notation)
+    def _quoted(self, scan: Scan, calls: Calls) -> Reading[str]:
+        return read_string(scan, Gathered(scan, calls), self.notation)
 
     def _value(self, scan: Scan, calls: Calls, types: Types) -> Reading[None]:
         yield from scan.skip_spaces()
@@ -170,7 +180,7 @@ class CallExpression:
             text = yield from read_string(scan, calls, self.notation)
             calls.arguments(typed(text, types) or f'"{escaped(text)}"')
         elif not quoted and types is not None and types & STRING and first not in "{[":
-            text = (yield from scan.take_while(_BARE_TEXT)).rstrip()
+            text = (yield from scan.take_while(self.notation.text)).rstrip()
             yield from scan.need()
             if not text:
                 raise Malformed

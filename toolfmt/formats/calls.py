@@ -16,10 +16,6 @@ from toolfmt.formats.typed import Types, parameter_types
 from toolfmt.tools import parameter_order
 
 
-class Committed(Exception):
-    """A rehearsal has seen enough: what stands here is a call."""
-
-
 class Calls:
     """The calls of one answer, in the order in which they appear."""
 
@@ -38,6 +34,8 @@ class Calls:
         self._reason: RejectionReason | None = None
         self._tolerated: dict[str, None] = {}
         self._fragments: list[str] = []
+        self._types: dict[tuple[str, str], Types] = {}
+        self._orders: dict[str, list[str]] = {}
 
     # --- for engines
 
@@ -76,6 +74,10 @@ class Calls:
             self.refuse("malformed_syntax")
         self._tolerated[name] = None
 
+    def noted(self, name: str) -> bool:
+        """Whether this call has been read generously in this way."""
+        return name in self._tolerated
+
     def refuse(self, reason: RejectionReason) -> None:
         """The call will be rejected, for the first reason given, but goes on to where it ends."""
         if self._reason is None:
@@ -89,11 +91,19 @@ class Calls:
 
     def types(self, parameter: str) -> Types:
         """The JSON Schema types the tool declares for a parameter; None where it declares none."""
-        return None if self._schemas is None else parameter_types(self._schemas.get(self._name, {}), parameter)
+        if self._schemas is None:
+            return None
+        key = (self._name, parameter)
+        if key not in self._types:
+            self._types[key] = parameter_types(self._schemas.get(self._name, {}), parameter)
+        return self._types[key]
 
     def positional(self, position: int) -> str:
         """The name of the parameter at a position, in the canonical order of the tool's parameters."""
-        names = [] if self._schemas is None else parameter_order(self._schemas.get(self._name, {}))
+        names = self._orders.get(self._name)
+        if names is None:
+            schema = {} if self._schemas is None else self._schemas.get(self._name, {})
+            names = self._orders[self._name] = parameter_order(schema)
         if position >= len(names):
             raise Malformed("invalid_arguments")
         return names[position]
@@ -102,6 +112,7 @@ class Calls:
 
     def begin_at(self, position: int) -> None:
         self._finish(position)
+        self._scan.forget_before(position)
         self._index += 1
         self._begin = position
         self._open = True
@@ -129,10 +140,23 @@ class Calls:
         self.refuse(reason)
         self.close()
 
+    def left_open(self, events: list[Event]) -> list[Event]:
+        """Of the events of a prefix those of the call that it leaves open, which is the first of the answer."""
+        self._index = 0 if self._open else -1
+        begun = [event for event in events if isinstance(event, (ToolCallStart, ToolCallArguments))]
+        starts = [at for at, event in enumerate(begun) if isinstance(event, ToolCallStart)]
+        if not (self._open and self._announced):
+            return []
+        for event in begun[starts[-1] :]:
+            event.index = self._index
+        return list(begun[starts[-1] :])
+
     def flush(self) -> None:
         """Say the arguments gathered since the last event as one."""
         if self._fragments:
-            self.events.append(ToolCallArguments(self._index, "".join(self._fragments)))
+            said = "".join(self._fragments)
+            if said:
+                self.events.append(ToolCallArguments(self._index, said))
             self._fragments = []
 
     def _finish(self, position: int) -> None:
@@ -149,7 +173,7 @@ class Calls:
 
     def _take(self, body: Body) -> Take:
         """The fast path of a stretch of arguments: this runs once a delta, and is all that runs for most of them."""
-        scan, passed, index, strict = self._scan, self._scan.passed(), self._index, self.strict
+        scan, passed, strict = self._scan, self._scan.passed(), self.strict
         suspect, meant, read = body.suspect, body.said, body.read
         silent = not self._announced or self._reason is not None
 
@@ -165,17 +189,24 @@ class Calls:
                     return None
                 passed(text[:at])
                 scan.text = text[at:]
-                if not said:
-                    return []
-            if silent or (strict and self._reason is not None):
+            if not said or silent or (strict and self._reason is not None):
                 return []
-            return [ToolCallArguments(index, said)]
+            return [ToolCallArguments(self._index, said)]
 
         return take
 
 
 class Rehearsal(Calls):
-    """A reading that only asks whether a call stands here: it says nothing and stops where a call would commit."""
+    """A reading that says nothing: it only asks whether calls stand here."""
 
-    def commit(self) -> None:
-        raise Committed
+    def start(self, name: str, id: str | None = None) -> None:
+        self._name = name
+
+    def arguments(self, fragment: str) -> None:
+        """Not said."""
+
+    def refuse(self, reason: RejectionReason) -> None:
+        """Not said; what would be rejected as it stands is no less a call."""
+
+    def begin_at(self, position: int) -> None:
+        """Nothing is told, and nothing is forgotten: the driver goes back to the opener."""

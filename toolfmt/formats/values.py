@@ -14,13 +14,14 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from toolfmt.events import Event
-from toolfmt.formats.bodies import CodeString, JsonString, Marked, Notes, escaped
+from toolfmt.formats.bodies import CodeString, JsonString, Marked, Notes, escaped, quoted
 from toolfmt.formats.scan import Body, Incomplete, Malformed, Reading, Scan, Stops, stops
 
 DEEPEST = 256
 """Values nested deeper than this are refused: Python's own JSON reader gives up at about a thousand."""
 
 _WORD = re.compile(r"""[^\s,()\[\]{}:'"=<>]*""")
+_TEXT = re.compile(r"""[^()\[\]{}<>'"=,\n]*""")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _CODE_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _NAME = re.compile(r"[^\W\d][\w.-]*")
@@ -101,6 +102,8 @@ class Notation:
     """Words that are strings without quotes (noted as `unquoted_string`)."""
     word: re.Pattern[str] = _WORD
     """What a key, word or number without quotes is made of."""
+    text: re.Pattern[str] = _TEXT
+    """What a string without quotes is made of where the schema wants a string."""
 
     def stands_alone(self, word: str) -> bool:
         """Whether a word without quotes is a value by itself: a number or a literal, not a name."""
@@ -116,7 +119,9 @@ JSON = Notation(
     _JSON | _PYTHON,
     {"'": "single_quotes"} | dict.fromkeys(_PYTHON, "python_literal"),
 )
-CODE = Notation({'"': _code_string('"'), "'": _code_string("'")}, _JSON | _PYTHON)
+LITERAL = Notation({'"': JsonString, "'": _code_string("'")}, _JSON | _PYTHON)
+"""JSON, else Python source: what stands between tags where the schema wants no string."""
+CODE = Notation({quote: _code_string(quote) for quote in ('"', "'", '"""', "'''")}, _JSON | _PYTHON)
 CODE_CALL = Notation(CODE.strings, CODE.words, bare_strings=re.compile(r"[^\W\d][^\n]*"))
 
 
@@ -164,7 +169,7 @@ def _separated(scan: Scan, sink: Sink, notation: Notation, stack: list[str]) -> 
 
 def _key(scan: Scan, sink: Sink, notation: Notation, closer: str) -> Reading[None]:
     if closer == "}":
-        sink.arguments(json.dumps((yield from read_key(scan, sink, notation)), ensure_ascii=False))
+        sink.arguments(quoted((yield from read_key(scan, sink, notation))))
         spaces = yield from scan.spaces()
         yield from scan.expect(":")
         sink.arguments(spaces + ":")

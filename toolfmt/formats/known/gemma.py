@@ -20,7 +20,8 @@ _NOTATION = Notation(
     generous={'"': "plain_quotes"},
     bare_keys="",
     bare_strings=re.compile(r"(?s).*\S.*"),
-    word=re.compile(r"[^,:{}\[\]<>\n]*"),
+    word=re.compile(r'[^,:{}\[\]<>"\n]*'),
+    text=re.compile(r"[^,{}\n]*"),
 )
 
 
