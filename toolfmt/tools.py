@@ -7,7 +7,7 @@ the same prompt however they were written; the parser and the writer read names 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from toolfmt.errors import BadTools
@@ -32,9 +32,7 @@ def canonical_tools(tools: object) -> list[dict[str, Any]]:
     canonical: list[dict[str, Any]] = []
     for position, tool in enumerate(_listed(tools)):
         function = _function(tool, position)
-        name = function["name"]
-        if any(name == other["function"]["name"] for other in canonical):
-            raise BadTools(f"tools[{position}]: a second tool is called {name!r}; tool names must differ")
+        _check_new(function["name"], {other["function"]["name"] for other in canonical}, position)
         ordered = _ordered(function, _FUNCTION_KEYS)
         if "parameters" in ordered:
             ordered["parameters"] = _canonical_schema(ordered["parameters"], position, 0)
@@ -45,8 +43,12 @@ def canonical_tools(tools: object) -> list[dict[str, Any]]:
 
 def tool_schemas(tools: object) -> dict[str, dict[str, Any]]:
     """The schema of the parameters of each tool, by tool name, `{}` where a tool declares none; raises `BadTools`."""
-    functions = [_function(tool, position) for position, tool in enumerate(_listed(tools))]
-    return {function["name"]: function.get("parameters") or {} for function in functions}
+    schemas: dict[str, dict[str, Any]] = {}
+    for position, tool in enumerate(_listed(tools)):
+        function = _function(tool, position)
+        _check_new(function["name"], schemas, position)
+        schemas[function["name"]] = function.get("parameters") or {}
+    return schemas
 
 
 def parameter_order(schema: Mapping[str, Any]) -> list[str]:
@@ -54,6 +56,11 @@ def parameter_order(schema: Mapping[str, Any]) -> list[str]:
     properties, required = schema.get("properties"), schema.get("required")
     first = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
     return list(_ordered(properties, first)) if isinstance(properties, Mapping) else []
+
+
+def _check_new(name: str, others: Container[str], position: int) -> None:
+    if name in others:
+        raise BadTools(f"tools[{position}]: a second tool is called {name!r}; tool names must differ")
 
 
 def _listed(tools: object) -> Iterable[Any]:
@@ -91,6 +98,8 @@ def _canonical_schema(schema: Any, position: int, depth: int) -> Any:
     ordered = _ordered(schema, _SCHEMA_KEYS)
     for key, value in ordered.items():
         if key in _SCHEMA_MAPS and isinstance(value, Mapping):
+            if not all(isinstance(name, str) for name in value):
+                raise BadTools(f'tools[{position}]: the names in "{key}" must be strings')
             names = parameter_order(schema) if key == "properties" else sorted(value)
             ordered[key] = {name: _canonical_schema(value[name], position, depth + 1) for name in names}
         elif key in _SCHEMA_LISTS and isinstance(value, list):

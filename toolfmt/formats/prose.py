@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from toolfmt.errors import CannotWrite
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.registry import get
 from toolfmt.formats.typed import STRING, parameter_types
@@ -26,14 +27,23 @@ def prose(format: str | ToolCallFormat, tools: object) -> str:
     if not listed:
         return ""
     definitions = "\n".join(json.dumps(tool["function"], ensure_ascii=False) for tool in listed)
-    example = write(known, [_example(listed[0]["function"])], listed)
     return (
         f"{HEADING}\n\nYou may call these tools, described as JSON, one a line:\n\n{definitions}\n\n"
-        f"{known.instructions}\nFor example:\n\n{example}"
+        f"{known.instructions}{_example(known, listed)}"
     )
 
 
-def _example(function: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+def _example(format: ToolCallFormat, tools: list[dict[str, Any]]) -> str:
+    """A call of the first tool whose name and parameters the format can carry, by its own writer."""
+    for tool in tools:
+        try:
+            return f"\nFor example:\n\n{write(format, [_call(tool['function'])], tools)}"
+        except CannotWrite:
+            continue
+    return ""
+
+
+def _call(function: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """A call of the tool with a value of the right type for each required parameter."""
     schema = function.get("parameters") or {}
     names, required = parameter_order(schema), schema.get("required")
@@ -47,5 +57,13 @@ def _sample(schema: dict[str, Any], name: str) -> Any:
     if isinstance(choices, list) and choices:
         return choices[0]
     types = parameter_types(schema, name) or STRING
-    samples: dict[str, Any] = {"string": "text", "number": 1, "boolean": True, "array": [], "object": {}, "null": None}
+    samples: dict[str, Any] = {
+        "string": "text",
+        "integer": 1,
+        "number": 1,
+        "boolean": True,
+        "array": [],
+        "object": {},
+        "null": None,
+    }
     return next(value for kind, value in samples.items() if kind in types)

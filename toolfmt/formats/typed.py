@@ -10,21 +10,22 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn, TypeAlias
+from urllib.parse import unquote
 
 from toolfmt.formats.scan import Incomplete, Malformed, Scan
 
 Types: TypeAlias = frozenset[str] | None
-"""JSON Schema type names, `integer` told as `number`; None where nothing is known."""
+"""JSON Schema type names; None where nothing is known."""
 
 STRING = frozenset({"string"})
-_DEEPEST_SCHEMA = 16
+_MOST_PARTS = 500
 # What people write who think in Python (the vLLM and SGLang parsers know the same list).
 _ALIASES = {
-    "integer": "number", "int": "number", "float": "number", "double": "number", "long": "number",
+    "int": "integer", "long": "integer", "float": "number", "double": "number",
     "str": "string", "text": "string", "enum": "string", "bool": "boolean", "list": "array", "tuple": "array",
     "dict": "object", "map": "object", "none": "null",
 }  # fmt: skip
-_KNOWN = frozenset({"string", "number", "boolean", "object", "array", "null"})
+_KNOWN = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})
 
 
 def parameter_types(schema: Mapping[str, Any], parameter: str) -> Types:
@@ -32,36 +33,60 @@ def parameter_types(schema: Mapping[str, Any], parameter: str) -> Types:
     properties = schema.get("properties")
     if not isinstance(properties, Mapping) or parameter not in properties:
         return None
-    return _types(properties[parameter], schema, 0)
+    return _Reading(schema).types(properties[parameter])
 
 
-def _types(schema: Any, root: Mapping[str, Any], depth: int) -> Types:
-    if not isinstance(schema, Mapping) or depth > _DEEPEST_SCHEMA:
-        return None
-    types = _own_types(schema, root, depth)
-    return types | {"null"} if types is not None and schema.get("nullable") is True else types
+class _Reading:
+    """The types in one schema. Schemas are not trusted: a reference is followed once, and so many parts are looked
+    at."""
 
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root = root
+        self._left = _MOST_PARTS
+        self._following: set[str] = set()
 
-def _own_types(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> Types:
-    declared = schema.get("type")
-    if declared is not None:
-        names = [declared] if isinstance(declared, str) else declared if isinstance(declared, list) else []
-        found = frozenset(_ALIASES.get(str(name).lower(), str(name).lower()) for name in names)
-        return found if found and found <= _KNOWN else None
-    if "const" in schema:
-        return frozenset({type_of(schema["const"])})
-    if isinstance(schema.get("enum"), list) and schema["enum"]:
-        return frozenset(map(type_of, schema["enum"]))
-    for key in ("anyOf", "oneOf"):
-        if isinstance(schema.get(key), list) and schema[key]:
-            return _union(_types(part, root, depth + 1) for part in schema[key])
-    if isinstance(schema.get("allOf"), list):
-        each = [_types(part, root, depth + 1) for part in schema["allOf"]]
-        known = [types for types in each if types is not None]
-        return frozenset.intersection(*known) or None if known else None
-    if isinstance(schema.get("$ref"), str):
-        return _types(_resolved(schema["$ref"], root), root, depth + 1)
-    return frozenset({"object"}) if "properties" in schema else frozenset({"array"}) if "items" in schema else None
+    def types(self, schema: Any) -> Types:
+        self._left -= 1
+        if not isinstance(schema, Mapping) or self._left < 0:
+            return None
+        types = self._own(schema)
+        return types | {"null"} if types is not None and schema.get("nullable") is True else types
+
+    def _own(self, schema: Mapping[str, Any]) -> Types:
+        declared = schema.get("type")
+        if declared is not None:
+            names = [declared] if isinstance(declared, str) else declared if isinstance(declared, list) else []
+            found = frozenset(_ALIASES.get(str(name).lower(), str(name).lower()) for name in names)
+            return found if found and found <= _KNOWN else None
+        if "const" in schema:
+            return frozenset({type_of(schema["const"])})
+        if isinstance(schema.get("enum"), list) and schema["enum"]:
+            return frozenset(map(type_of, schema["enum"]))
+        for key in ("anyOf", "oneOf"):
+            if isinstance(schema.get(key), list) and schema[key]:
+                return _union(self.types(part) for part in schema[key])
+        if isinstance(schema.get("allOf"), list):
+            known = [types for part in schema["allOf"] if (types := self.types(part)) is not None]
+            return frozenset[str].intersection(*known) or None if known else None
+        if isinstance(schema.get("$ref"), str):
+            return self._referred(schema["$ref"])
+        return frozenset({"object"}) if "properties" in schema else frozenset({"array"}) if "items" in schema else None
+
+    def _referred(self, reference: str) -> Types:
+        """The types of what a reference within the schema points to; one that leads outside is not followed."""
+        if reference in self._following:
+            return None
+        self._following.add(reference)
+        found: Any = self._root if reference == "#" or reference.startswith("#/") else None
+        for part in unquote(reference).split("/")[1:]:
+            key = part.replace("~1", "/").replace("~0", "~")
+            if isinstance(found, list) and key.isdecimal() and int(key) < len(found):
+                found = found[int(key)]
+            else:
+                found = found.get(key) if isinstance(found, Mapping) else None
+        types = self.types(found)
+        self._following.discard(reference)
+        return types
 
 
 def _union(parts: Iterable[Types]) -> Types:
@@ -71,14 +96,6 @@ def _union(parts: Iterable[Types]) -> Types:
             return None
         union.update(types)
     return frozenset(union)
-
-
-def _resolved(reference: str, root: Mapping[str, Any]) -> Any:
-    """What a reference within the schema points to; one that leads outside is not followed."""
-    found: Any = root if reference.startswith("#") else None
-    for part in reference.lstrip("#").split("/")[1:]:
-        found = found.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
-    return found
 
 
 def type_of(value: Any) -> str:
@@ -101,7 +118,8 @@ def may_be_literal(types: Types, first: str) -> bool:
     """Whether a raw text with this first character can be something other than a string under these types."""
     if types is None:
         return first in _FIRST or first == "-" or (first.isascii() and first.isdigit())
-    kinds = {"object": "{", "array": "[", "number": "-0123456789", "boolean": "tTfF", "null": "nN"}
+    digits = "-0123456789"
+    kinds = {"object": "{", "array": "[", "number": digits, "integer": digits, "boolean": "tTfF", "null": "nN"}
     return any(kind in types and first in characters for kind, characters in kinds.items())
 
 
@@ -112,7 +130,13 @@ def typed(text: str, types: Types) -> str | None:
     if types == STRING:
         return None
     found = code_literal(text.strip() if "string" not in types else text)
-    return None if found is None or ("string" in types and json_type(found) not in types - STRING) else found
+    return None if found is None or ("string" in types and not _allowed(found, types - STRING)) else found
+
+
+def _allowed(text: str, types: frozenset[str]) -> bool:
+    """Whether a JSON text is of one of the types."""
+    kind = json_type(text)
+    return kind in types or (kind == "number" and "integer" in types and not set(text) & set(".eE"))
 
 
 def code_literal(text: str) -> str | None:

@@ -12,11 +12,11 @@ from typing import Any
 
 from toolfmt.errors import CannotWrite
 from toolfmt.events import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
-from toolfmt.formats.format import Call, ToolCallFormat
+from toolfmt.formats.format import Call, ToolCallFormat, TypesOf
 from toolfmt.formats.parser import Parser
 from toolfmt.formats.registry import get
 from toolfmt.formats.typed import Types, parameter_types
-from toolfmt.tools import tool_schemas
+from toolfmt.tools import kind_of, tool_schemas
 
 
 def write(format: str | ToolCallFormat, calls: Sequence[Call], tools: object = None) -> str:
@@ -27,10 +27,17 @@ def write(format: str | ToolCallFormat, calls: Sequence[Call], tools: object = N
     call that the format's own reader would not give back, `UnknownFormat` and `BadTools`.
     """
     known = get(format) if isinstance(format, str) else format
+    if not isinstance(calls, (list, tuple)):
+        raise CannotWrite(f"calls must be a list of pairs of name and arguments, not {kind_of(calls)}")
     checked = [_checked(call, position) for position, call in enumerate(calls)]
     if not checked:
         return ""
     schemas = None if tools is None else tool_schemas(tools)
+    for position, (name, _) in enumerate(checked):
+        if schemas is not None and name not in schemas:
+            raise CannotWrite(
+                f"{known.name}: calls[{position}]: no tool called {name!r} is declared; declare it, or give no tools"
+            )
 
     def types(name: str, parameter: str) -> Types:
         return None if schemas is None else parameter_types(schemas.get(name, {}), parameter)
@@ -77,18 +84,21 @@ def _canonical(name: str, arguments: Any) -> tuple[str, str]:
     return name, json.dumps(arguments, sort_keys=True)
 
 
-def _blame(format: ToolCallFormat, calls: Sequence[Call], types: Any, tools: object) -> str:
+def _blame(format: ToolCallFormat, calls: Sequence[Call], types: TypesOf, tools: object) -> str:
     """The sentence that names what the format cannot carry, as narrowly as can be found out."""
+
+    def comes_back(name: str, arguments: dict[str, Any], types: TypesOf, tools: object) -> bool:
+        text = format.engine.write([(name, arguments)], types)
+        return read_back(format, text, tools) == [_canonical(name, arguments)]
+
     for position, (name, arguments) in enumerate(calls):
-        if read_back(format, format.engine.write([(name, {})], types), tools) != [_canonical(name, {})]:
-            return (
-                f"{format.name} cannot carry the call of {name!r} (calls[{position}]): the name would not be read back"
-            )
+        where = f"{format.name} cannot carry calls[{position}]"
+        if not comes_back(name, {}, types, tools):
+            return f"{where}: the name {name!r} would not be read back"
         for key, value in arguments.items():
-            one = {key: value}
-            if read_back(format, format.engine.write([(name, one)], types), tools) != [_canonical(name, one)]:
-                return (
-                    f"{format.name} cannot carry the argument {key!r} of {name!r} (calls[{position}]): "
-                    f"{json.dumps(value, ensure_ascii=False)[:80]} would not be read back as it is"
-                )
+            if not comes_back(name, {key: 0}, lambda name, key: None, None):
+                return f"{where}: the key {key!r} would not be read back"
+            if not comes_back(name, {key: value}, types, tools):
+                shown = json.dumps(value, ensure_ascii=False)[:80]
+                return f"{where}: the argument {key!r} of {name!r}, {shown}, would not be read back as it is"
     return f"{format.name} cannot carry these calls together: they would not be read back as they are"
