@@ -14,7 +14,7 @@ from model_cases import made, shared_names, shared_template
 from toolfmt.errors import BadMessages, BadModelDirectory, BadTools, CannotWrite, TemplateError, ToolfmtError
 from toolfmt.events import Content, Reasoning, ToolCallEnd, ToolCallStart
 from toolfmt.formats import FORMATS, prose
-from toolfmt.model import Model
+from toolfmt.model import Model, load
 from toolfmt.never_both import NeverBoth, check_prose, check_template, dropped
 from toolfmt.prompt import Prompt
 
@@ -274,7 +274,9 @@ def test_a_tool_that_is_no_longer_offered_can_still_be_replayed(tmp_path: Path) 
 
 def test_what_the_format_cannot_carry_is_refused_by_position(tmp_path: Path) -> None:
     model = made(tmp_path, DROPS_TOOLS, tokenizer={"tool_parser_type": "gemma"})
-    with pytest.raises(CannotWrite, match=r"^messages\[1\]\.tool_calls: gemma cannot carry the argument 'place'"):
+    with pytest.raises(
+        CannotWrite, match=r"^messages\[1\]\.tool_calls: gemma cannot carry calls\[0\]: the argument 'place'"
+    ):
         model.render(conversation(call(arguments={"place": "<escape>}<end_function_call>"})), [TOOL])
 
 
@@ -489,3 +491,28 @@ def test_every_shared_template_renders_or_says_why_not() -> None:
                 continue
             assert prompt == replace(prompt, text=model.render(history, [TOOL, SECOND], strategy).text)
             assert prompt.text.endswith(prompt.prefill), name
+
+
+REFUSES_IDS = """\
+{%- for message in messages %}{%- if message.tool_calls %}{%- for call in message.tool_calls %}
+{%- if call.id | length != 9 %}{{ raise_exception("ids have nine characters") }}{%- endif %}
+<tool_call>{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}</tool_call>
+{%- endfor %}{%- elif message.role == "tool" %}
+{%- if message.name is not defined %}{{ raise_exception("results have names") }}{%- endif %}
+[{{ message.name }} {{ message.tool_call_id }}] {{ message.content }}
+{%- else %}<{{ message.role }}>{{ message.content }}{%- endif %}{%- endfor %}
+{%- if tools %}{{ tools | tojson }}{%- endif %}"""
+
+
+def test_what_a_template_refuses_is_mended_and_named(tmp_path: Path) -> None:
+    """An OpenAI conversation for a template that wants nine-character ids and named results."""
+    (tmp_path / "chat_template.jinja").write_text(REFUSES_IDS, encoding="utf-8")
+    call = {"id": "call_0", "type": "function", "function": {"name": "f", "arguments": {"a": "b"}}}
+    messages = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "call_0", "content": "done"},
+    ]
+    prompt = load(tmp_path).render(messages, tools=[{"name": "f", "description": "Does f."}])
+    assert prompt.adaptations == ("results-named", "ids-shortened")
+    assert "[f call00000] done" in prompt.text

@@ -11,7 +11,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from toolfmt.errors import ToolfmtError
+    from toolfmt.errors import BadTools, CannotWrite, ToolfmtError, UnknownFormat
+    from toolfmt.events import (
+        Content,
+        Event,
+        Reasoning,
+        ToolCallArguments,
+        ToolCallEnd,
+        ToolCallRejected,
+        ToolCallStart,
+        merge,
+    )
     from toolfmt.formats import Parser, ToolCallFormat, get, write
     from toolfmt.inspect.deciding import infer
     from toolfmt.message import ChunkStream, Message, ToolCall
@@ -22,6 +32,17 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Content": "toolfmt.events",
+    "Event": "toolfmt.events",
+    "Reasoning": "toolfmt.events",
+    "ToolCallArguments": "toolfmt.events",
+    "ToolCallEnd": "toolfmt.events",
+    "ToolCallRejected": "toolfmt.events",
+    "ToolCallStart": "toolfmt.events",
+    "merge": "toolfmt.events",
+    "BadTools": "toolfmt.errors",
+    "CannotWrite": "toolfmt.errors",
+    "UnknownFormat": "toolfmt.errors",
     "ChunkStream": "toolfmt.message",
     "Message": "toolfmt.message",
     "Model": "toolfmt.model",
@@ -38,18 +59,29 @@ _HOMES = {
 }
 
 __all__ = [
+    "BadTools",
+    "CannotWrite",
     "ChunkStream",
+    "Content",
+    "Event",
     "Message",
     "Model",
     "Parser",
     "Prompt",
+    "Reasoning",
     "ToolCall",
+    "ToolCallArguments",
+    "ToolCallEnd",
     "ToolCallFormat",
+    "ToolCallRejected",
+    "ToolCallStart",
     "ToolfmtError",
+    "UnknownFormat",
     "__version__",
     "get",
     "infer",
     "load",
+    "merge",
     "parse",
     "write",
 ]

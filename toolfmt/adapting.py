@@ -13,6 +13,8 @@
     content-null-dropped           `content: null` beside a call, left out
     content-empty-to-null          `content: ""` beside a call, handed to the template as null
     system-in-first-user-message   the system message at the beginning of the first user message
+    results-named                  the name of the tool put on its result, for a template that refuses one without
+    ids-shortened                  call ids of nine letters and digits, for a template that refuses any other
 """
 
 from __future__ import annotations
@@ -67,6 +69,42 @@ def writes_calls(report: Report) -> bool:
     """Whether the template renders calls in some form that a turn can be brought into."""
     shape = report.rendering.shape
     return shape is not None and shape.content not in ("text", "parts")
+
+
+def remedies(messages: Sequence[Message]) -> Iterator[tuple[list[str], list[Message]]]:
+    """What a template that has refused the conversation may accept, by name, the smallest change first."""
+    named, shortened = _results_named(messages), _ids_shortened(messages)
+    if named != messages:
+        yield ["results-named"], named
+    if shortened != messages:
+        yield ["ids-shortened"], shortened
+    if named != messages and shortened != messages:
+        yield ["results-named", "ids-shortened"], _ids_shortened(named)
+
+
+def _results_named(messages: Sequence[Message]) -> list[Message]:
+    called = {call["id"]: function_of(call)["name"] for turn in messages for call in calls_of(turn) if "id" in call}
+    return [
+        {**message, "name": called[message["tool_call_id"]]}
+        if message["role"] == "tool" and "name" not in message and message.get("tool_call_id") in called
+        else message
+        for message in messages
+    ]
+
+
+def _ids_shortened(messages: Sequence[Message]) -> list[Message]:
+    """The ids counted through; Mistral's templates want nine letters and digits."""
+    old = dict.fromkeys(call["id"] for turn in messages for call in calls_of(turn) if "id" in call)
+    ids = {id: f"call{number:05}" for number, id in enumerate(old)}
+    shortened = []
+    for message in messages:
+        if calls_of(message):
+            calls = [{**call, "id": ids[call["id"]]} if "id" in call else call for call in calls_of(message)]
+            message = {**message, "tool_calls": calls}
+        elif message.get("tool_call_id") in ids:
+            message = {**message, "tool_call_id": ids[message["tool_call_id"]]}
+        shortened.append(message)
+    return shortened
 
 
 # --- calls and results told in words

@@ -115,7 +115,10 @@ def _abilities(report: Report) -> Table:
             Text("" if answer.line is None else f"line {answer.line}", "dim"),
         )
     format = report.format
-    detail = format.evidence[0].detail if format.evidence else "nothing tells it"
+    # What a format itself cannot carry stands in the JSON; at a glance it would read as a contradiction.
+    proof = next((evidence.detail for evidence in format.evidence if evidence.source == format.confidence), None)
+    shown = proof or (format.evidence[0].detail if format.evidence else "nothing tells it")
+    detail = shown.partition(f"; {format.name} itself cannot carry")[0]
     sure = Text(format.confidence, _CONFIDENCE_STYLES.get(format.confidence, "red"))
     table.add_row(Text("  format"), Text(format.name or "none", "bold"), sure.append(f": {visible(detail)}", "default"))
     table.add_row(Text("  strategy"), Text(report.strategy, "bold"), Text(_strategy(report)))

@@ -7,13 +7,13 @@ Bad input raises a `ToolfmtError` of one line; no file is read and no clock is a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from os.path import commonprefix
 from typing import Any, Literal, get_args
 
-from toolfmt.adapting import CALLS_AS_CONTENT, adapt, writes_calls
+from toolfmt.adapting import CALLS_AS_CONTENT, adapt, remedies, writes_calls
 from toolfmt.conversation import Message, checked_messages, lists_tools
 from toolfmt.errors import BadModelDirectory, TemplateError, ToolfmtError
 from toolfmt.formats import Parser, ToolCallFormat, default_format, get, prose
@@ -127,7 +127,7 @@ def render(
         strategy=way,
         format=spoken_format(report).name if written or way == "prose" else report.format.name,
         prefill=request.prefill(made),
-        stop=_stop(files, made.report),
+        stop=made.report.rendering.stop,
         adaptations=(*made.adaptations, *guessed, *listed),
         tools=given,
     )
@@ -164,7 +164,7 @@ class _Request:
         tools = self.tools or None
         calls_in = None if writes_calls(report) else spoken_format(self.report)
         messages, done = adapt(self.messages, report, calls_in=calls_in, tools=tools)
-        text = self._render(template, messages, tools)
+        messages, done, text = self._accepted(template, messages, done, tools)
         if _system_lost(messages, text):
             kept, moved = adapt(self.messages, report, calls_in=calls_in, tools=tools, system_lost=True)
             kept_text = self._render(template, kept, tools)
@@ -229,6 +229,20 @@ class _Request:
     ) -> str:
         return template.render(messages, tools=tools, **{**self.variables, **changed})
 
+    def _accepted(
+        self, template: ChatTemplate, messages: list[Message], done: list[str], tools: list[Message] | None
+    ) -> tuple[list[Message], list[str], str]:
+        """The conversation as the template takes it: as it is, else with one of the remedies for what it refuses."""
+        try:
+            return messages, done, self._render(template, messages, tools)
+        except TemplateError as refused:
+            for names, mended in remedies(messages):
+                try:
+                    return mended, [*done, *names], self._render(template, mended, tools)
+                except TemplateError:
+                    continue
+            raise refused from None
+
     def _attempt(self, made: _Made, messages: list[Message]) -> str:
         """These messages without a generation prompt, for a comparison; empty where the template refuses them."""
         try:
@@ -264,14 +278,3 @@ def compiled(files: ModelFiles, source: TemplateSource) -> ChatTemplate:
 def spoken_format(report: Report) -> ToolCallFormat:
     """The format that calls are taught and written in: the model's, or the most widely spoken one."""
     return get(report.format.name) if report.format.name else default_format()
-
-
-def _stop(files: ModelFiles, report: Report) -> tuple[str, ...]:
-    """What ends an answer: what the template was seen to write behind one, and every end-of-sequence token."""
-    ids = files.generation_config.get("eos_token_id")
-    added = files.tokenizer_config.get("added_tokens_decoder")
-    tokens = added if isinstance(added, Mapping) else {}
-    found = [tokens.get(str(number)) for number in (ids if isinstance(ids, list) else [ids])]
-    texts: Iterable[Any] = (token.get("content") for token in found if isinstance(token, Mapping))
-    named = [files.special_tokens.get("eos_token"), *texts]
-    return tuple(dict.fromkeys(stop for stop in (*report.rendering.stop, *named) if isinstance(stop, str) and stop))

@@ -39,7 +39,18 @@ def inspect_files(files: ModelFiles) -> Report:
         conflicts=files.conflicts,
         declared=declarations(files.tokenizer_config, files.config),
         special_tokens=files.special_tokens,
+        eos_tokens=eos_tokens(files),
     )
+
+
+def eos_tokens(files: ModelFiles) -> tuple[str, ...]:
+    """The texts of the end-of-sequence ids in generation_config.json, as far as tokenizer_config.json names them."""
+    ids = files.generation_config.get("eos_token_id")
+    added = files.tokenizer_config.get("added_tokens_decoder")
+    tokens = added if isinstance(added, Mapping) else {}
+    found = [tokens.get(str(number)) for number in (ids if isinstance(ids, list) else [ids])]
+    texts = [token.get("content") for token in found if isinstance(token, Mapping)]
+    return tuple(text for text in texts if isinstance(text, str) and text)
 
 
 def inspect_template(source: str, *, model_type: str | None = None, name: str = "template") -> Report:
@@ -69,6 +80,7 @@ def _inspect(
     conflicts: tuple[tuple[TemplateSource, TemplateSource], ...],
     declared: Sequence[Declaration],
     special_tokens: Mapping[str, str] | None,
+    eos_tokens: tuple[str, ...] = (),
 ) -> Report:
     """The report; `special_tokens` is None where nobody can know them, which is then no finding."""
     renders, broken, missing = _renders(template, special_tokens or {})
@@ -95,18 +107,22 @@ def _inspect(
         capabilities=capabilities,
         format=decided.decision,
         strategy="template" if facts.shows_tools else "prose",
-        runtimes=runtimes(decided.format),
+        runtimes=runtimes(decided.format, by_template=facts.shows_tools),
         findings=checks.findings(facts),
-        rendering=_rendering(facts, special_tokens or {}),
+        rendering=_rendering(facts, special_tokens or {}, eos_tokens),
     )
 
 
-def runtimes(format: ToolCallFormat | None) -> dict[str, str]:
-    """What each runtime calls the parser of a format, for every runtime that any format is known to."""
+def runtimes(format: ToolCallFormat | None, *, by_template: bool = True) -> dict[str, str]:
+    """What each runtime calls the parser of a format, for every runtime that any format is known to.
+
+    A runtime that finds the parser itself does so by what the template shows, so not where that shows no tools.
+    """
     if format is None:
         return {}
     known = sorted({runtime for other in FORMATS for runtime in other.elsewhere}, key=str.lower)
-    return {runtime: format.elsewhere.get(runtime, NO_PARSER) for runtime in known}
+    named = {runtime: format.elsewhere.get(runtime, NO_PARSER) for runtime in known}
+    return {runtime: name for runtime, name in named.items() if by_template or name != "auto"}
 
 
 def _renders(
@@ -154,7 +170,7 @@ def _confirmed(renders: Renders, probed: Probed, decided: Decided) -> dict[str, 
     """The forms of arguments whose value appears, but in calls that do not read back as those given."""
     best = decided.read_back
     if best is None:
-        return {}
+        return _compared(renders, probed)
     corrected = {}
     for name, shape in (
         ("arguments_object", replace(best.shape, arguments="object")),
@@ -165,6 +181,19 @@ def _confirmed(renders: Renders, probed: Probed, decided: Decided) -> dict[str, 
         if wrong is not None:
             corrected[name] = Answer("no", wrong, answer.line, "not-read-back")
     return corrected
+
+
+def _compared(renders: Renders, probed: Probed) -> dict[str, Answer]:
+    """Where no format reads the calls: whether arguments given as a string come out as they do given as an object."""
+    answer, shape = probed.capabilities["arguments_string"], probed.shape
+    if answer.answer != "yes" or shape is None or shape.arguments != "object":
+        return {}
+    regions = [renders.calls(replace(shape, arguments=form), SINGLE, TOOLS) for form in ("object", "string")]
+    texts = [region.text for region in regions if not isinstance(region, TemplateError)]
+    if len(texts) < 2 or "".join(texts[0].split()) == "".join(texts[1].split()):
+        return {}
+    wrong = f"a string comes out otherwise than the same arguments as an object: {quote(texts[1])}"
+    return {"arguments_string": Answer("no", wrong, answer.line, "not-read-back")}
 
 
 def _first_wrong(renders: Renders, best: ReadBack, shape: Shape) -> str | None:
@@ -183,9 +212,9 @@ def _template_info(template: TemplateSource, reason: str, renders: Renders | Non
     return TemplateInfo(template.origin, template.name, template.sha256, variables, reason)
 
 
-def _rendering(facts: Facts, special_tokens: Mapping[str, str]) -> Rendering:
+def _rendering(facts: Facts, special_tokens: Mapping[str, str], eos_tokens: tuple[str, ...]) -> Rendering:
     if facts.renders is None or facts.probed is None:
-        return Rendering(stop=tuple(filter(None, [special_tokens.get("eos_token", "")])))
+        return Rendering(stop=tuple(filter(None, dict.fromkeys([special_tokens.get("eos_token", ""), *eos_tokens]))))
     best, shape = facts.decided.read_back, facts.probed.shape
     shape = best.shape if best is not None else shape
     return Rendering(
@@ -193,7 +222,11 @@ def _rendering(facts: Facts, special_tokens: Mapping[str, str]) -> Rendering:
         shape=shape,
         parallel=facts.probed.parallel,
         reasoning=reasoning_markers(facts.probed.reasoning_turn),
-        stop=stop_strings(facts.renders, shape, _after_calls(facts, shape), special_tokens),
+        stop=tuple(
+            dict.fromkeys(
+                (*stop_strings(facts.renders, shape, _after_calls(facts, shape), special_tokens), *eos_tokens)
+            )
+        ),
         prefill=prefill(facts.renders, tools=facts.shows_tools),
     )
 

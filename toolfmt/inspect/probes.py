@@ -283,8 +283,8 @@ def _reasoning(renders: Renders, shape: Shape | None) -> tuple[Answer, str]:
         if isinstance(prompt, TemplateError):
             first, failed = first or prompt, failed + 1
         elif REASONING in prompt:
-            if "thinking':" in _around(prompt, REASONING, 20):
-                continue  # a list of parts printed as Python's repr is no reasoning block
+            if re.search(r"thinking['\"]:", _around(prompt, REASONING, 20)):
+                continue  # a list of parts printed as Python's repr or as JSON is no reasoning block
             turn = prompt[prompt.rfind(USER) + len(USER) :]
             answer = Answer(
                 "yes", f"reasoning appears{how}: {_around(prompt, REASONING)}", _line(renders, _REASONING_AT)

@@ -57,7 +57,7 @@ FORMAT = ToolCallFormat(
     source=("chat template of unsloth/functiongemma-270m-it", "Google AI for Developers, FunctionGemma formatting"),
     aliases=("function_gemma", "functiongemma"),
     families=("FunctionGemma",),
-    model_types=("gemma", "functiongemma"),
+    model_types=("functiongemma",),
     signatures=(r"<start_function_call>",),
     elsewhere={"vLLM": "functiongemma", "mlx-lm": "function_gemma", "mlx-swift-lm": "gemma"},
 )

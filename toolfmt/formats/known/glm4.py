@@ -36,5 +36,8 @@ FORMAT = ToolCallFormat(
         "laguna", "spark2_5",
     ),
     signatures=(r"<arg_key>",),
-    elsewhere={"vLLM": "glm45", "SGLang": "glm45", "mlx-lm": "glm47", "mlx-swift-lm": "glm4", "llama.cpp": "auto"},
+    elsewhere={
+        "vLLM": "glm45", "SGLang": "glm45 (GLM-4.7 and later: glm47)", "mlx-lm": "glm47", "mlx-swift-lm": "glm4",
+        "llama.cpp": "auto",
+    },
 )  # fmt: skip

@@ -34,6 +34,6 @@ def check(facts: Facts) -> Iterator[Found]:
     how = "prints the date, so the same request gives another prompt on another day" if changes else "can ask the clock"
     yield Found(
         f"The template {how}.",
-        "Render at a fixed time (toolfmt's render takes one as now) or pass the date as a variable of the template.",
+        "Render at a fixed time (in Python, Model.render takes one as now) or pass the date as a template variable.",
         renders.template.line_of(r"strftime_now\s*\("),
     )

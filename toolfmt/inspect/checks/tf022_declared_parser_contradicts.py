@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from toolfmt.formats import ToolCallFormat
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probes import quote
@@ -32,6 +33,12 @@ def check(facts: Facts) -> Iterator[Found]:
         yield Found(
             f"{declared.place} declares {declared.value!r} ({says}), but the template renders {reads}: "
             f"{quote(rendered)}.",
-            f"Declare {best.format.name} instead." if best is not None else "Check which parser the model needs.",
+            _instead(best.format) if best is not None else "Check which parser the model needs.",
             facts.capabilities["tool_calls"].line,
         )
+
+
+def _instead(format: ToolCallFormat) -> str:
+    """What to declare: the key is read by mlx-lm, which has names of its own."""
+    name = format.elsewhere.get("mlx-lm")
+    return f"Declare {name}, which is mlx-lm's name for {format.name}." if name else "Declare no parser."
