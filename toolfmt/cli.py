@@ -12,7 +12,6 @@ import json
 import os
 import shutil
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,9 +21,9 @@ import click
 
 from toolfmt import __version__
 from toolfmt.errors import ToolfmtError
+from toolfmt.output import EventLines, OneMessage, OpenAIStream, print_json, print_text
 
 if TYPE_CHECKING:
-    from toolfmt.events import Event
     from toolfmt.formats import Parser
 
 _READ_AT_MOST = 1 << 16
@@ -98,11 +97,11 @@ def inspect(directory: str, as_json: bool, strict: bool) -> int:
         raise model.broken
     report = model.inspect()
     if as_json:
-        _print_json(report.to_dict())
+        print_json(report.to_dict())
     else:
         from toolfmt.printing import report_text
 
-        _print(report_text(report, *_terminal()))
+        print_text(report_text(report, *_terminal()))
     return int(bool(report.findings))
 
 
@@ -130,9 +129,9 @@ def render(directory: str, messages_file: str, tools_file: str | None, strategy:
     with _naming(messages_file, BadMessages), _naming(tools_file or "", BadTools):
         prompt = model.render(messages, tools, strategy)
     if as_json:
-        _print_json(prompt.to_dict())
+        print_json(prompt.to_dict())
     else:
-        _print(prompt.text)
+        print_text(prompt.text)
 
 
 @main.command()
@@ -175,7 +174,7 @@ def parse(
             canonical_tools(tools)
         parser = _parser(format_name, directory, tools, prefix, strict)
     name = format_name or Path(directory or "").resolve().name
-    printers = {"events": _EventLines, "message": _OneMessage, "openai": _OpenAIStream}
+    printers = {"events": EventLines, "message": OneMessage, "openai": OpenAIStream}
     printer = printers[output](parser, name)
     for text in _recut(_pieces(file), chunk):
         printer.print(parser.feed(text))
@@ -194,11 +193,11 @@ def formats(name: str | None, as_json: bool) -> None:
     if as_json:
         from toolfmt.describing import described
 
-        _print_json([described(format) for format in chosen] if name is None else described(chosen[0]))
+        print_json([described(format) for format in chosen] if name is None else described(chosen[0]))
         return
     from toolfmt.printing import format_text, formats_text
 
-    _print(formats_text(chosen, *_terminal()) if name is None else format_text(chosen[0], *_terminal()))
+    print_text(formats_text(chosen, *_terminal()) if name is None else format_text(chosen[0], *_terminal()))
 
 
 @main.command()
@@ -207,58 +206,7 @@ def explain(code: str) -> None:
     """Print the page of a finding, by its code (TF012) or its name (tools-dropped)."""
     from toolfmt.inspect.checks import explain as page
 
-    _print(page(code))
-
-
-# --- what parse prints
-
-
-class _EventLines:
-    """Every event as a line of JSON, when it happens."""
-
-    def __init__(self, parser: Parser, model: str) -> None:
-        """`model` is what a chunk calls the model that answered."""
-
-    def print(self, events: Iterable[Event]) -> None:
-        _print("".join(_compact(event.to_dict()) + "\n" for event in events))
-
-    def finish(self) -> None:
-        """Print what comes after the last event."""
-
-
-class _OneMessage(_EventLines):
-    """The whole answer as one message, at its end."""
-
-    def __init__(self, parser: Parser, model: str) -> None:
-        self._events: list[Event] = list(parser.continued)
-
-    def print(self, events: Iterable[Event]) -> None:
-        self._events.extend(events)
-
-    def finish(self) -> None:
-        from toolfmt.message import Message
-
-        _print_json(Message.from_events(self._events).to_dict())
-
-
-class _OpenAIStream(_EventLines):
-    """The answer as a chat completion stream, chunk by chunk."""
-
-    def __init__(self, parser: Parser, model: str) -> None:
-        from toolfmt.message import ChunkStream
-
-        created = int(time.time())
-        self._stream = ChunkStream(f"chatcmpl-{created}", model, created)
-
-    def print(self, events: Iterable[Event]) -> None:
-        self._data(self._stream.chunks(events))
-
-    def finish(self) -> None:
-        self._data(self._stream.finish())
-        _print("data: [DONE]\n\n")
-
-    def _data(self, chunks: Iterable[dict[str, Any]]) -> None:
-        _print("".join(f"data: {_compact(chunk)}\n\n" for chunk in chunks))
+    print_text(page(code))
 
 
 def _parser(format_name: str | None, directory: str | None, tools: Any, prefix: str | None, strict: bool) -> Parser:
@@ -351,24 +299,6 @@ def _naming(file: str, kind: type[ToolfmtError]) -> Iterator[None]:
         yield
     except kind as error:
         raise kind(f"{_shown(file)}: {error}") from None
-
-
-# --- output
-
-
-def _print_json(value: Any) -> None:
-    _print(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
-
-
-def _compact(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _print(text: str) -> None:
-    """The text as UTF-8, at once. Half a surrogate pair becomes `\\ud800`, which is also what JSON writes for it."""
-    if text and sys.stdout is not None:
-        sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
-        sys.stdout.buffer.flush()
 
 
 def _terminal() -> tuple[int, bool]:

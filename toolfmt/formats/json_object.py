@@ -16,8 +16,8 @@ from toolfmt.formats.bodies import LONE_SURROGATE
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.format import Call, TypesOf
 from toolfmt.formats.frames import close_frame, follows
-from toolfmt.formats.scan import Incomplete, Malformed, Reading, Scan, stops
-from toolfmt.formats.values import JSON, Gathered, read_key, read_string, read_value
+from toolfmt.formats.scan import Malformed, Reading, Scan, stops
+from toolfmt.formats.values import JSON, Gathered, read_key, read_string, read_value, whole_value
 
 _ARGUMENTS = ("arguments", "parameters")
 _KEY_BEGINS = re.compile(r"[\"'}\w]")
@@ -229,14 +229,8 @@ def _read_arguments(scan: Scan, calls: Calls, call: _Call) -> Reading[None]:
 def _read_string_of_arguments(scan: Scan, calls: Calls) -> Reading[str]:
     """Arguments written as a JSON string that holds a JSON object."""
     text = yield from read_string(scan, calls, JSON)
-    inner = Scan(text, closed=True)
-    gathered = Gathered(inner)
-    try:
-        for _ in read_value(inner, gathered, JSON):
-            raise AssertionError("a closed scan waits for nothing")
-    except (Malformed, Incomplete):
-        gathered.fragments.clear()
-    if not gathered.text.lstrip().startswith("{") or text[inner.at :].strip():
+    value = whole_value(text.strip(), JSON)
+    if value is None or not value.startswith("{"):
         calls.refuse("invalid_arguments")
         return "{}"
-    return gathered.text
+    return value

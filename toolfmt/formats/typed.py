@@ -12,8 +12,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn, TypeAlias
 from urllib.parse import unquote
 
-from toolfmt.formats.scan import Incomplete, Malformed, Scan
-
 Types: TypeAlias = frozenset[str] | None
 """JSON Schema type names; None where nothing is known."""
 
@@ -129,7 +127,9 @@ def typed(text: str, types: Types) -> str | None:
         return _json_literal(text)
     if types == STRING:
         return None
-    found = code_literal(text.strip() if "string" not in types else text)
+    from toolfmt.formats.values import LITERAL, whole_value  # which types what it reads, through `calls`
+
+    found = whole_value(text.strip() if "string" not in types else text, LITERAL)
     return None if found is None or ("string" in types and not _allowed(found, types - STRING)) else found
 
 
@@ -137,20 +137,6 @@ def _allowed(text: str, types: frozenset[str]) -> bool:
     """Whether a JSON text is of one of the types."""
     kind = json_type(text)
     return kind in types or (kind == "number" and "integer" in types and not set(text) & set(".eE"))
-
-
-def code_literal(text: str) -> str | None:
-    """The JSON text of a value in JSON or in the notation of Python source; None where the text is no such value."""
-    from toolfmt.formats.values import LITERAL, Gathered, read_value
-
-    scan = Scan(text, closed=True)
-    sink = Gathered(scan)
-    try:
-        for _ in read_value(scan, sink, LITERAL):
-            raise AssertionError("a closed scan waits for nothing")
-    except (Malformed, Incomplete):
-        return None
-    return sink.text if scan.at == len(text) else None
 
 
 def _json_literal(text: str) -> str | None:

@@ -147,6 +147,18 @@ def read_value(scan: Scan, sink: Sink, notation: Notation) -> Reading[None]:
             return
 
 
+def whole_value(text: str, notation: Notation) -> str | None:
+    """The JSON text of a value that is the whole of a text; None where the text is no such value."""
+    scan = Scan(text, closed=True)
+    sink = Gathered(scan)
+    try:
+        for _ in read_value(scan, sink, notation):
+            raise AssertionError("a closed scan waits for nothing")
+    except (Malformed, Incomplete):
+        return None
+    return sink.text if scan.at == len(text) else None
+
+
 def _separated(scan: Scan, sink: Sink, notation: Notation, stack: list[str]) -> Reading[bool]:
     """After a value: closes what closes here; True where another value follows."""
     while stack:
