@@ -152,7 +152,7 @@ class JsonString:
 _CODE_SIMPLE = {
     quote: re.compile(rf"[^{quote}\\\x00-\x1f]*+(?:\\[\\'\"nrtbf][^{quote}\\\x00-\x1f]*+)*+") for quote in "'\""
 }
-_CODE_SPECIAL = {quote: re.compile(r'["\\\x00-\x1f' + quote + "]") for quote in "'\""}
+_CODE_SPECIAL = {quote: re.compile(r"[\\\x00-\x1f" + quote + "]") for quote in "'\""}
 _CODE_REWRITE = re.compile(r"\\.|\"")
 _CODE_ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-7]{1,3}|\r\n|[^xuU0-7])", re.DOTALL)
 _CODE_PARTIAL = re.compile(r"\\(?:x[0-9a-fA-F]?|u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7}|[0-7]{1,2}|\r)?\Z")
@@ -185,15 +185,9 @@ class CodeString:
         self._notes = notes
         self._unescaped = False
         self.suspect: Suspect = _CODE_SPECIAL[quote[0]].search
-        self.said: Callable[[str], str] | None = None
+        self.said: Callable[[str], str] | None = None if quote[0] == '"' else _double_quotes_escaped
 
     def read(self, text: str, at: int, closed: bool) -> tuple[str, int, bool]:
-        said, at, unescaped, ended = self._read(text, at, closed)
-        if not ended:
-            self._unescaped = unescaped  # a reading that ends the string may be done over; this keeps it the same
-        return said, at, ended
-
-    def _read(self, text: str, at: int, closed: bool) -> tuple[str, int, bool, bool]:
         said, unescaped = "", self._unescaped
         while True:
             found = self._simple.match(text, at)
@@ -201,7 +195,7 @@ class CodeString:
             said += _rewritten(found.group())
             at = found.end()
             if at == len(text) or (text[at] == "\\" and not closed and _CODE_PARTIAL.match(text, at)):
-                return said, at, unescaped, False
+                break
             if text[at] == "\\":
                 escape = _CODE_ESCAPE.match(text, at)
                 said += "\\\\" if escape is None else _unescaped(escape.group()[1:])
@@ -209,25 +203,28 @@ class CodeString:
             elif text[at] == self._quote[0]:
                 ends = self._ends(text, at, closed, unescaped)
                 if ends is None:
-                    return said, at, unescaped, False
+                    break
                 if ends:
-                    return said, at + len(self._quote), unescaped, True
+                    return said, at + len(self._quote), True
                 if len(self._quote) == 1:
                     if said and self._notes.strict:
-                        return said, at, unescaped, False
+                        break
                     self._notes.tolerate("unescaped_quote")
                     unescaped = True
                 said += escaped(text[at])
                 at += 1
             elif len(self._quote) == 1:
                 if said and self._notes.strict:
-                    return said, at, unescaped, False
+                    break
                 self._notes.tolerate("raw_newline")
                 said += escaped(text[at])
                 at += 1
             else:
                 said += escaped(text[at])
                 at += 1
+        if unescaped:
+            self._unescaped = True  # only here: a reading that ends the string may be done over, and is the same then
+        return said, at, False
 
     def _ends(self, text: str, at: int, closed: bool, unescaped: bool) -> bool | None:
         """Whether the quote here ends the string; None where that is not clear yet."""
@@ -239,6 +236,10 @@ class CodeString:
         if _CODE_GOES_ON.match(text, after):
             return True
         return None if not closed and len(text) - after < _CODE_AHEAD else False
+
+
+def _double_quotes_escaped(text: str) -> str:
+    return text.replace('"', '\\"')
 
 
 def _rewritten(text: str) -> str:
