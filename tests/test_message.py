@@ -134,3 +134,21 @@ def test_the_openai_client_reads_the_stream(size: int) -> None:
     calls = [(call.id, call.function.name, call.function.arguments) for call in choice.message.tool_calls or []]
     assert calls == [(call.id, call.name, call.arguments) for call in expected.tool_calls]
     assert [event.name for event in done] == ["weather", "now"]
+
+
+@pytest.mark.parametrize(
+    ("format", "prefix", "fed"),
+    [
+        ("json", '{"name":"f","arguments":{}}', " Done."),
+        ("json", '<tool_call>\n{"name":"f","arguments":{}}', "\nDone."),
+        ("json", '<think>draft <tool_call>{"name":"f","arguments":{}}</tool_call>', " so."),
+        ("lfm2", "<|tool_call_start|>[f()]", "\nDone"),
+        ("xml_function", "<tool_call><function=f></function>", "\nDone"),
+        ("json", '<tool_call>{"name": ]', "abc"),
+    ],
+)
+def test_a_call_that_ended_in_the_prompt_is_not_told_again(format: str, prefix: str, fed: str) -> None:
+    parser = Parser(format, prefix=prefix)
+    events = [*parser.feed(fed), *parser.finish()]
+    assert {type(event).__name__ for event in events} <= {"Content", "Reasoning"}
+    assert "".join(event.to_dict()["text"] for event in events).strip() == fed.strip()

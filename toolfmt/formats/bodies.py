@@ -26,6 +26,8 @@ class Notes(Protocol):
         """Something was read that strict reading refuses."""
 
 
+UNESCAPED = "unescaped_quote"
+"""The tolerance that makes the end of a string a guess."""
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -81,7 +83,7 @@ _AFTER_STRING = re.compile(r"[ \t\r\n]{0,4096}(?:[,)\]}:]|\Z)")
 def _may_end(text: str, at: int, closed: bool) -> bool | None:
     """Whether a string may end before `at`, by what follows there; None where that has not arrived yet."""
     after = _AFTER_STRING.match(text, at)
-    if after is None and len(text) - at > 4096 and text[at : at + 4096].isspace():
+    if after is None and len(text) - at > 4096 and not text[at : at + 4096].strip(" \t\r\n"):
         return True
     if after is not None and after.end() == len(text) and not after.group().strip() and not closed:
         return None
@@ -158,7 +160,7 @@ _CODE_ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}
 _CODE_PARTIAL = re.compile(r"\\(?:x[0-9a-fA-F]?|u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7}|[0-7]{1,2}|\r)?\Z")
 _CODE_AHEAD = 128
 _CODE_GOES_ON = re.compile(
-    r"[ \t\r\n]{0,64}(?:,[ \t\r\n]{0,16}[^\W\d][\w.-]{0,40}[ \t\r\n]{0,4}=(?!=)|\)[ \t\r\n]{0,64}(?:\]|<)|[\]}])"
+    r"[ \t\r\n]{0,64}(?:,[ \t\r\n]{0,16}[^\W\d][\w.-]{0,40}[ \t\r\n]{0,4}=(?=[^=])|\)[ \t\r\n]{0,64}(?:\]|<)|[\]}])"
 )
 _CODE_NAMED = {"a": "\a", "v": "\v", "\n": "", "\r": "", "\r\n": ""}
 
@@ -172,9 +174,7 @@ class CodeString:
     """The inside of a string in the notation of Python source, after its opening quote, rewritten to JSON.
 
     A quote ends the string only where what follows can follow a string; any other is a quote the writer forgot to
-    escape (the LFM2.5 template writes values between single quotes and escapes nothing) and is noted. After one such,
-    a quote ends the string only where the next argument or the end of the calls follows: code that was not escaped must
-    not become a call.
+    escape (the LFM2.5 template writes values between single quotes and escapes nothing) and is noted.
     """
 
     __slots__ = ("_notes", "_quote", "_simple", "_unescaped", "said", "suspect")
@@ -209,7 +209,7 @@ class CodeString:
                 if len(self._quote) == 1:
                     if said and self._notes.strict:
                         break
-                    self._notes.tolerate("unescaped_quote")
+                    self._notes.tolerate(UNESCAPED)
                     unescaped = True
                 said += escaped(text[at])
                 at += 1
@@ -230,12 +230,27 @@ class CodeString:
         """Whether the quote here ends the string; None where that is not clear yet."""
         if not text.startswith(self._quote, at):
             return None if not closed and self._quote.startswith(text[at:]) else False
-        after = at + len(self._quote)
+        return self._may_end(text, at + len(self._quote), closed, unescaped)
+
+    def _may_end(self, text: str, at: int, closed: bool, unescaped: bool) -> bool | None:
+        return _may_end(text, at, closed)
+
+
+class ArgumentString(CodeString):
+    """The string of an argument, written as code.
+
+    After a quote that was not escaped, a quote ends the string only where the next argument or the end of the calls
+    follows: code that was not escaped must not become a call.
+    """
+
+    __slots__ = ()
+
+    def _may_end(self, text: str, at: int, closed: bool, unescaped: bool) -> bool | None:
         if not unescaped:
-            return _may_end(text, after, closed)
-        if _CODE_GOES_ON.match(text, after):
+            return _may_end(text, at, closed)
+        if _CODE_GOES_ON.match(text, at):
             return True
-        return None if not closed and len(text) - after < _CODE_AHEAD else False
+        return None if not closed and len(text) - at < _CODE_AHEAD else False
 
 
 def _double_quotes_escaped(text: str) -> str:

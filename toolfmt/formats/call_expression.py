@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toolfmt.formats.bodies import escaped, quoted
+from toolfmt.formats.bodies import UNESCAPED, escaped, quoted
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.format import Call, TypesOf
 from toolfmt.formats.frames import close_frame, follows, read_name
@@ -81,7 +81,8 @@ class CallExpression:
                 yield from close_frame(scan, calls, opener, self.closer)
                 return
         yield from self._calls(scan, calls, enclosed)
-        yield from close_frame(scan, calls, opener, self.closer)
+        if not (yield from close_frame(scan, calls, opener, self.closer)) and calls.noted(UNESCAPED):
+            raise Malformed
 
     def _calls(self, scan: Scan, calls: Calls, enclosed: bool) -> Reading[None]:
         while True:
@@ -100,9 +101,11 @@ class CallExpression:
                 else:
                     scan.rewind(here)
                 break
+            if calls.noted(UNESCAPED):
+                raise Malformed  # where its string ended was a guess; what follows may be part of it
             calls.begin()
         if enclosed and not (yield from follows(scan, self.enclosing[1])):
-            if calls.noted("unescaped_quote"):
+            if calls.noted(UNESCAPED):
                 raise Malformed  # where the string ended was a guess, and it was wrong
             calls.tolerate("missing_closer")
 

@@ -16,6 +16,10 @@ from toolfmt.formats.typed import Types, parameter_types
 from toolfmt.tools import parameter_order
 
 
+class Committed(Exception):
+    """A glimpse has seen enough: what stands here is a call."""
+
+
 class Calls:
     """The calls of one answer, in the order in which they appear."""
 
@@ -142,6 +146,8 @@ class Calls:
 
     def left_open(self, events: list[Event]) -> list[Event]:
         """Of the events of a prefix those of the call that it leaves open, which is the first of the answer."""
+        if self._complete:
+            self._open = False  # only its frame is still to come: it is the prompt's
         self._index = 0 if self._open else -1
         begun = [event for event in events if isinstance(event, (ToolCallStart, ToolCallArguments))]
         starts = [at for at, event in enumerate(begun) if isinstance(event, ToolCallStart)]
@@ -164,6 +170,11 @@ class Calls:
             return
         self.flush()
         self._open = False
+        if position <= 0:  # it ended within the prefix, however late that became clear
+            of_this = (ToolCallStart, ToolCallArguments)
+            self.events[:] = [e for e in self.events if not (isinstance(e, of_this) and e.index == self._index)]
+            self._index -= 1
+            return
         span = (max(self._begin, 0), max(position, 0))
         if self._reason is None:
             self.events.append(ToolCallEnd(self._index, span, tuple(self._tolerated)))
@@ -210,3 +221,13 @@ class Rehearsal(Calls):
 
     def begin_at(self, position: int) -> None:
         """Nothing is told, and nothing is forgotten: the driver goes back to the opener."""
+
+
+class Glimpse(Rehearsal):
+    """A rehearsal that stops where a call would commit."""
+
+    def commit(self) -> None:
+        raise Committed
+
+    def start(self, name: str, id: str | None = None) -> None:
+        raise Committed

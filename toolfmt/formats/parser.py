@@ -12,12 +12,15 @@ from collections.abc import Iterator
 
 from toolfmt.events import Content, Event, Reasoning
 from toolfmt.formats.bodies import Plain
-from toolfmt.formats.calls import Calls, Rehearsal
+from toolfmt.formats.calls import Calls, Committed, Glimpse, Rehearsal
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.prefix import answer_begun
 from toolfmt.formats.registry import get
 from toolfmt.formats.scan import Incomplete, Malformed, Reading, Scan, stops
 from toolfmt.tools import tool_schemas
+
+_MOST_DRAFTS = 16
+"""Calls in a reasoning block that is never closed are looked at so often; each costs as much as the block is long."""
 
 
 class Parser:
@@ -170,57 +173,75 @@ class Parser:
 
     def _reason(self, closer: str) -> Reading[None]:
         """A reasoning block up to its closer; or, if it is never closed, up to the call that ended it."""
-        wanted = stops(closer, *self.format.openers)
+        scan, wanted = self._scan, stops(closer, *self.format.openers)
+        drafts = 0
         while True:
             found = yield from self._run(Reasoning, Plain(wanted))
             if not found or found == closer:
                 return
-            here = self._scan.position - len(found)
-            self._scan.keep(here)
-            draft, closed = yield from self._held(found, closer)
-            if not closed and draft:
-                self._scan.rewind(here + len(draft))
-            elif not closed:
-                self._scan.rewind(here)
-            self._scan.release()
+            here = scan.position - len(found)
+            scan.keep(here)
+            draft, closed = found, False
+            if (yield from self._call_begins(found)):
+                draft, closed = yield from self._draft(here, found, closer)
+                if not closed and drafts < _MOST_DRAFTS:
+                    drafts += 1
+                    scan.rewind(here + len(found))
+                    stands = yield from self._call_stands(scan, found)
+                    draft = found if stands is False else ""
+            scan.rewind(here + len(draft) + (len(closer) if closed else 0))
+            scan.release()
             self._say(Reasoning, draft, here)
             if closed or not draft:
                 return
 
-    def _held(self, opener: str, closer: str) -> Reading[tuple[str, bool]]:
-        """What an opener in a reasoning block turns out to be: a draft, with the text up to the block's closer; only a
-        mention, with its own text; or, with no text, a call, because the block is never closed.
+    def _draft(self, here: int, opener: str, closer: str) -> Reading[tuple[str, bool]]:
+        """The text from an opener to the closer of the block, and whether there is one.
 
-        Calls are read through, so that a closer inside a value is not the block's.
+        A closer inside a value is the value's: the call goes on behind it and ends, without another opener on the way.
         """
         scan = self._scan
-        here = scan.position - len(opener)
-        wanted = stops(closer, *self.format.openers)
-        while True:
-            begin = scan.position
-            stands = yield from self._call_stands(opener)
-            if stands is False:
-                scan.rewind(begin)
-                if begin == here + len(opener):
-                    return opener, False
-            if stands is None:  # cut by the end of the answer: a closer in it can only be the block's
-                scan.rewind(begin)
-            if scan.closed and begin >= self._never_closed:
-                return "", False
-            _, found = yield from scan.until(wanted)
-            if found == closer:
-                return scan.kept_between(here, scan.position - len(closer)), True
+        scan.rewind(here + len(opener))
+        begin = scan.position
+        while not (scan.closed and begin >= self._never_closed):
+            _, found = yield from scan.until(stops(closer))
             if not found:
                 self._never_closed = min(self._never_closed, here)
-                return "", False
-            opener = found
+                break
+            after = scan.position
+            before = scan.kept_between(begin, after - len(closer))
+            if (
+                begin == here + len(opener)
+                and (yield from self._call_stands(Scan(before, closed=True), opener)) is None
+            ):
+                scan.rewind(begin)
+                stands = yield from self._call_stands(scan, opener)
+                if stands and scan.position > after:
+                    rest = scan.kept_between(after, scan.position)
+                    if not any(other in rest for other in self.format.openers):
+                        begin = scan.position
+                        continue
+                scan.rewind(after)
+            return scan.kept_between(here, after - len(closer)), True
+        return opener, False
 
-    def _call_stands(self, opener: str) -> Reading[bool | None]:
-        """Whether a whole frame of calls stands here, read to its end; None where the answer ends within it."""
-        rehearsal = Rehearsal(self._scan, self._schemas, self._strict)
-        rehearsal.begin()
+    def _call_begins(self, opener: str) -> Reading[bool]:
+        """Whether a call stands here, read no further than to know it."""
+        begin = self._scan.position
         try:
-            yield from self.format.engine.read(self._scan, rehearsal, opener)
+            yield from self.format.engine.read(self._scan, Glimpse(self._scan, self._schemas, self._strict), opener)
+        except Committed:
+            return True
+        except Incomplete:
+            return bool(self._scan.kept_between(begin, self._scan.position).strip())
+        except Malformed:
+            return False
+        return True
+
+    def _call_stands(self, scan: Scan, opener: str) -> Reading[bool | None]:
+        """Whether a whole frame of calls stands in a text, read to its end; None where the text ends within it."""
+        try:
+            yield from self.format.engine.read(scan, Rehearsal(scan, self._schemas, self._strict), opener)
         except Incomplete:
             return None
         except Malformed:

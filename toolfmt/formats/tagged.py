@@ -17,7 +17,7 @@ from toolfmt.formats.bodies import Raw, escaped, quoted
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.format import Call, TypesOf
 from toolfmt.formats.frames import close_frame, follows, read_name
-from toolfmt.formats.scan import Incomplete, Malformed, Reading, Scan, stops
+from toolfmt.formats.scan import Incomplete, Malformed, Reading, Scan, Stops, stops
 from toolfmt.formats.typed import STRING, Types, may_be_literal, typed
 from toolfmt.formats.values import LITERAL, read_value
 
@@ -131,6 +131,8 @@ class Tagged:
             if not closed:
                 raise Incomplete
             key = key.strip()
+            if "\n" in key or "<" in key:
+                raise Malformed  # the closer of the key's tag is missing
             if key in keys:
                 calls.tolerate("duplicate_key")
             keys.add(key)
@@ -148,7 +150,7 @@ class Tagged:
         line = (yield from scan.literal(stops("\n", "\r\n"))) if self.line else ""
         closers = (line + self.value_closer, self.value_closer) if line else _with_line(self.line, self.value_closer)
         following = (self.key_opener, *self._ends)
-        value = _Value(scan, calls, tuple(dict.fromkeys(closers)), following, (self.opener, self.closer))
+        value = _Value(scan, calls, tuple(dict.fromkeys(closers)), following, (self.opener, *self.bare), self.closer)
         first = yield from scan.need()
         if types is not None and not types & STRING and first in "{[" and types & {"object", "array"}:
             return (yield from self._read(scan, calls))
@@ -181,15 +183,16 @@ class _Value:
     """A raw value being read: where it ends, and what may follow.
 
     The closer of a value can be missing; the value would then go on into the next call. A frame's closer with another
-    opener right behind it, or with no end of the value up to the end of the answer, shows that: the call is malformed,
-    and reading goes on at that closer.
+    opener behind it, or with no end of the value up to the end of the answer, shows that: the call is malformed, and
+    reading goes on at that closer.
     """
 
     scan: Scan
     calls: Calls
     closers: tuple[str, ...]
     following: tuple[str, ...]
-    frame: tuple[str, str]
+    openers: tuple[str, ...]
+    frame_closer: str
     unclosed: int | None = None
     """Where the first frame closer stands in the value."""
 
@@ -198,7 +201,7 @@ class _Value:
         self.calls.arguments('"' + escaped(begun))
         self._look_ahead()
         while True:
-            body = Raw(stops(*self.closers, self.frame[1]))
+            body = Raw(self._stops())
             try:
                 yield from self.calls.stream(body)
             except Incomplete:
@@ -214,7 +217,7 @@ class _Value:
         parts: list[str] = []
         self._look_ahead()
         while True:
-            text, closer = yield from self.scan.until(stops(*self.closers, self.frame[1]))
+            text, closer = yield from self.scan.until(self._stops())
             if not closer:
                 self._never_ended()
             token = yield from self._after(closer)
@@ -241,21 +244,24 @@ class _Value:
 
     def _after(self, closer: str) -> Reading[str]:
         """The token that may follow a closer, read; or nothing, and then the closer was part of the value."""
-        if closer != self.frame[1]:
-            return (yield from follows(self.scan, *self.following))
-        here = self.scan.position - len(closer)
-        if self.unclosed is None:
-            self.unclosed = here
-        if (yield from follows(self.scan, self.frame[0])):
-            self.scan.rewind(here)
-            raise Malformed
-        return ""
+        if closer == self.frame_closer:
+            if self.unclosed is None:
+                self.unclosed = self.scan.position - len(closer)
+            return ""
+        if closer in self.openers:
+            if self.unclosed is not None:
+                self._never_ended()
+            return ""
+        return (yield from follows(self.scan, *self.following))
+
+    def _stops(self) -> Stops:
+        return stops(*self.closers, self.frame_closer, *self.openers)
 
     def _look_ahead(self) -> None:
         """Once the answer has ended it is quick to see that no closer comes: many such values cost no more than one."""
         scan = self.scan
         if scan.closed and scan.text.find(self.closers[-1], scan.at) < 0:
-            found = scan.text.find(self.frame[1], scan.at)
+            found = scan.text.find(self.frame_closer, scan.at)
             self.unclosed = None if found < 0 else scan.offset + found
             self._never_ended()
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias
 
 from toolfmt.events import Event
-from toolfmt.formats.bodies import CodeString, JsonString, Marked, Notes, escaped, quoted
+from toolfmt.formats.bodies import ArgumentString, CodeString, JsonString, Marked, Notes, escaped, quoted
 from toolfmt.formats.scan import Body, Incomplete, Malformed, Reading, Scan, Stops, stops
 
 DEEPEST = 256
@@ -81,6 +81,10 @@ def _code_string(quote: str) -> Opening:
     return lambda notes: CodeString(quote, notes)
 
 
+def _argument_string(quote: str) -> Opening:
+    return lambda notes: ArgumentString(quote, notes)
+
+
 def marked_string(closer: str) -> Opening:
     """Strings that run verbatim up to a marker."""
     return lambda notes: Marked(stops(closer))
@@ -102,6 +106,8 @@ class Notation:
     """Words that are strings without quotes (noted as `unquoted_string`)."""
     word: re.Pattern[str] = _WORD
     """What a key, word or number without quotes is made of."""
+    inner: Notation | None = None
+    """The notation inside lists and objects, where that is another."""
     text: re.Pattern[str] = _TEXT
     """What a string without quotes is made of where the schema wants a string."""
 
@@ -122,7 +128,11 @@ JSON = Notation(
 LITERAL = Notation({'"': JsonString, "'": _code_string("'")}, _JSON | _PYTHON)
 """JSON, else Python source: what stands between tags where the schema wants no string."""
 CODE = Notation({quote: _code_string(quote) for quote in ('"', "'", '"""', "'''")}, _JSON | _PYTHON)
-CODE_CALL = Notation(CODE.strings, CODE.words, bare_strings=re.compile(r"[^\W\d][^\n]*"))
+_ARGUMENT_STRINGS: dict[str, Opening] = {quote: _argument_string(quote) for quote in CODE.strings}
+_BARE_NAMES = re.compile(r"[^\W\d][^\n]*")
+CODE_CALL = Notation(
+    _ARGUMENT_STRINGS, CODE.words, bare_strings=_BARE_NAMES, inner=replace(CODE, bare_strings=_BARE_NAMES)
+)
 
 
 def read_value(scan: Scan, sink: Sink, notation: Notation) -> Reading[None]:
@@ -142,7 +152,7 @@ def read_value(scan: Scan, sink: Sink, notation: Notation) -> Reading[None]:
                 yield from _key(scan, sink, notation, stack[-1])
                 continue
         else:
-            yield from _scalar(scan, sink, notation)
+            yield from _scalar(scan, sink, notation.inner if stack and notation.inner else notation)
         if not (yield from _separated(scan, sink, notation, stack)):
             return
 
