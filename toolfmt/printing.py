@@ -160,6 +160,8 @@ _ROWS: tuple[tuple[str, str, Callable[[Report], str]], ...] = (
 def _strategy(report: Report) -> str:
     if report.strategy == "template":
         return "toolfmt render gives the tools to the template"
+    if report.template is None:
+        return "there is no template to render with: the tools could only be described in words"
     return "toolfmt render describes the tools in words, because the template does not"
 
 

@@ -214,9 +214,10 @@ def _system(renders: Renders) -> Answer:
         prompt = renders.render(user(system=True), TOOLS)
     if isinstance(prompt, TemplateError):
         return _error(prompt)
-    if SYSTEM not in prompt:
-        return Answer("no", "the system message is not in the prompt", line)
     with_tools = renders.render(user(system=True), TOOLS)
+    if SYSTEM not in prompt:
+        when = " unless tools are given" if isinstance(with_tools, str) and SYSTEM in with_tools else ""
+        return Answer("no", f"the system message is not in the prompt{when}", line)
     if isinstance(with_tools, str) and DESCRIPTION in with_tools and SYSTEM not in with_tools:
         return Answer("no", "the system message is dropped when tools are given", line)
     return Answer("yes", "the system message appears", line)
