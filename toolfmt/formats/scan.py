@@ -217,10 +217,11 @@ class Scan:
 
     def need(self) -> Reading[str]:
         """The next character, unread; the end of the answer makes the call incomplete."""
-        return (yield from self.peek()) or self.incomplete()
-
-    def incomplete(self) -> str:
-        raise Incomplete
+        while self.at >= len(self.text):
+            if self.closed:
+                raise Incomplete
+            yield
+        return self.text[self.at]
 
     def skip(self, count: int = 1) -> None:
         """Read characters that `peek` or `literal` has shown to be there."""
