@@ -70,11 +70,8 @@ class Raw(Plain):
         self.said = escaped
 
     def read(self, text: str, at: int, closed: bool) -> tuple[str, int, bool]:
-        found = self.stops.search(text, at, closed)
-        if found is None:
-            return escaped(text[at:]), len(text), False
-        end, self.stop = found
-        return escaped(text[at:end]), end + len(self.stop), bool(self.stop)
+        said, at, ended = super().read(text, at, closed)
+        return escaped(said), at, ended
 
 
 _AFTER_STRING = re.compile(r"[ \t\r\n]{0,4096}(?:[,)\]}:]|\Z)")
@@ -117,8 +114,7 @@ _JSON_PARTIAL = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 
 
 class JsonString:
-    """The inside of a JSON string after its opening quote, passed on as it is; what JSON forbids is escaped and
-    noted."""
+    """The inside of a JSON string after its opening quote, as it is; what JSON forbids is escaped and noted."""
 
     __slots__ = ("_notes", "said", "suspect")
 
@@ -260,7 +256,7 @@ def _double_quotes_escaped(text: str) -> str:
 def _rewritten(text: str) -> str:
     """A stretch of a string without its quote and without rare escapes, as the inside of a JSON string."""
     if "\\" not in text:
-        return text.replace('"', '\\"')
+        return _double_quotes_escaped(text)
     if "\\\\" not in text and '"' not in text:
         return text.replace("\\'", "'")
     return _CODE_REWRITE.sub(_code_simple, text)

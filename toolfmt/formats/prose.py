@@ -20,7 +20,7 @@ def prose(format: str | ToolCallFormat, tools: object) -> str:
 
     Takes a format or its name and tool definitions in either shape. Returns the text, the same for the same tools
     however their keys are ordered; empty without tools. The example is written by the format's own writer, for the
-    first tool. Raises `UnknownFormat` and `BadTools`.
+    first tool that the format can carry. Raises `UnknownFormat` and `BadTools`.
     """
     known = get(format) if isinstance(format, str) else format
     listed = canonical_tools(tools)

@@ -2,7 +2,8 @@
 
 Engines call its verbs with `yield from`. A verb answers only when more input cannot change the answer; until then it
 yields, and the driver resumes it with more text. No verb tells where a chunk ended, so no engine can depend on it.
-What has been read is dropped, unless `keep` asked for it; the text still held is never longer than a marker.
+What has been read is dropped, unless `keep` asked for it; the text still held is what is not yet decided, at most a
+marker or the blanks behind a string.
 """
 
 from __future__ import annotations
@@ -274,8 +275,7 @@ class Scan:
         return found
 
     def until(self, wanted: Stops) -> Reading[tuple[str, str]]:
-        """The text before the first of the literals, and that literal; both read. At the end of the answer: no
-        literal."""
+        """The text before the first of the literals, and that literal, both read; no literal at the answer's end."""
         parts: list[str] = []
         while True:
             found = wanted.search(self.text, self.at, self.closed)

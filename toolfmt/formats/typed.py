@@ -35,8 +35,7 @@ def parameter_types(schema: Mapping[str, Any], parameter: str) -> Types:
 
 
 class _Reading:
-    """The types in one schema. Schemas are not trusted: a reference is followed once, and so many parts are looked
-    at."""
+    """The types in one schema, which is not trusted: no reference is followed in a circle, no part without end."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root

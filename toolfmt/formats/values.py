@@ -125,7 +125,7 @@ JSON = Notation(
     _JSON | _PYTHON,
     {"'": "single_quotes"} | dict.fromkeys(_PYTHON, "python_literal"),
 )
-LITERAL = Notation({'"': JsonString, "'": _code_string("'")}, _JSON | _PYTHON)
+LITERAL = replace(JSON, generous={})
 """JSON, else Python source: what stands between tags where the schema wants no string."""
 CODE = Notation({quote: _code_string(quote) for quote in ('"', "'", '"""', "'''")}, _JSON | _PYTHON)
 _ARGUMENT_STRINGS: dict[str, Opening] = {quote: _argument_string(quote) for quote in CODE.strings}

@@ -13,17 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from toolfmt.inspect.checks.argument_forms import refused
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
 
 
 def check(facts: Facts) -> Iterator[Found]:
-    answer = facts.capabilities["arguments_object"]
-    if not facts.renders_calls or answer.answer == "yes" or answer.how == "double-encoded":
-        return
-    how = {"threw": "are refused", "python": "are printed as Python's repr", "dropped": "are dropped"}
-    yield Found(
-        f"Arguments given as an object {how.get(answer.how, 'come out as another call')}: {answer.evidence}.",
-        "Pass arguments as a JSON string; toolfmt's render does it for you.",
-        answer.line,
-    )
+    return refused(facts, "arguments_object", "an object", "a JSON string")

@@ -1,0 +1,21 @@
+"""What TF015 and TF016 say of the one form of arguments and of the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.facts import Facts
+
+_HOW = {"threw": "are refused", "python": "are printed as Python's repr", "dropped": "are dropped"}
+
+
+def refused(facts: Facts, capability: str, given: str, instead: str) -> Iterator[Found]:
+    """That arguments given in this form do not come out; double-encoding is a finding of its own."""
+    answer = facts.capabilities[capability]
+    if facts.renders_calls and answer.answer != "yes" and answer.how != "double-encoded":
+        yield Found(
+            f"Arguments given as {given} {_HOW.get(answer.how, 'come out as another call')}: {answer.evidence}.",
+            f"Pass arguments as {instead}; toolfmt's render does it for you.",
+            answer.line,
+        )
