@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn, TypeAlias
-from urllib.parse import unquote
 
 Types: TypeAlias = frozenset[str] | None
 """JSON Schema type names; None where nothing is known."""
@@ -71,6 +70,8 @@ class _Reading:
 
     def _referred(self, reference: str) -> Types:
         """The types of what a reference within the schema points to; one that leads outside is not followed."""
+        from urllib.parse import unquote  # only here: it brings in modules that cost as much as an engine
+
         if reference in self._following:
             return None
         self._following.add(reference)
