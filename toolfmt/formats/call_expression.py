@@ -13,52 +13,39 @@ from typing import Any
 from toolfmt.formats.bodies import UNESCAPED, escaped, quoted
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.format import Call, TypesOf
-from toolfmt.formats.frames import close_frame, follows, read_name
-from toolfmt.formats.json_object import read_calls
+from toolfmt.formats.frames import Frame, close_frame, follows, read_name
+from toolfmt.formats.json_object import Keys, read_calls
 from toolfmt.formats.scan import Malformed, Reading, Scan, stops
 from toolfmt.formats.typed import STRING, Types, typed
 from toolfmt.formats.values import Gathered, Notation, read_string, read_value
 
 
-@dataclass(frozen=True)
-class CallExpression:
+@dataclass(frozen=True, kw_only=True)
+class CallExpression(Frame):
     """How a family writes a call as code.
 
-    `opener` and `closer` frame the calls, `lead` stands before a name, `brackets` around the arguments, `assign`
-    between key and value. `separator` stands between calls of one frame and `enclosing` around them; where `enclosing`
-    is empty, each call has its own frame. `written` says a value in the notation, the text of one argument.
+    `lead` stands before a name, `brackets` around the arguments, `separator` between two of them, `assign` between key
+    and value. `enclosing` stands around the calls of one frame and `between` between two of them; where `enclosing` is
+    empty, each call has its own frame. `written` says a value in the notation, the text of one argument.
     """
 
-    opener: str
-    closer: str
     notation: Notation
     written: Callable[[Any], str]
     lead: str = ""
     brackets: tuple[str, str] = ("(", ")")
     assign: str = "="
     separator: str = ", "
+    between: str = ", "
     enclosing: tuple[str, str] | tuple[()] = ()
     sorted_keys: Callable[[str], str] | None = None
     """Where the family's templates sort the arguments: by what."""
-
-    @property
-    def openers(self) -> tuple[str, ...]:
-        return (self.opener,)
-
-    @property
-    def bare(self) -> tuple[str, ...]:
-        return ()
-
-    @property
-    def closers(self) -> tuple[str, ...]:
-        return (self.closer,)
 
     # --- writing
 
     def write(self, calls: Sequence[Call], types: TypesOf) -> str:
         written = [self._call(name, arguments) for name, arguments in calls]
         if self.enclosing:
-            return self.opener + self.enclosing[0] + self.separator.join(written) + self.enclosing[1] + self.closer
+            return self.opener + self.enclosing[0] + self.between.join(written) + self.enclosing[1] + self.closer
         return "".join(self.opener + call + self.closer for call in written)
 
     def _call(self, name: str, arguments: Mapping[str, Any]) -> str:
@@ -69,22 +56,42 @@ class CallExpression:
     # --- reading
 
     def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
+        if not opener:
+            yield from self._rehearse(scan, calls)
+            if self.opener:
+                calls.tolerate("missing_opener")
         yield from scan.skip_spaces()
-        enclosed = False
-        if self.enclosing:
-            here = scan.position
-            enclosed = bool((yield from scan.literal(stops(self.enclosing[0]))))
-            yield from scan.skip_spaces()
-            if (yield from scan.need()) == "{":
-                scan.rewind(here)
-                yield from read_calls(scan, calls, "arguments")
-                yield from close_frame(scan, calls, opener, self.closer)
-                return
-        yield from self._calls(scan, calls, enclosed)
-        if not (yield from close_frame(scan, calls, opener, self.closer)) and calls.noted(UNESCAPED):
+        begin, end = (mark.strip() for mark in self.enclosing or ("", ""))
+        here = scan.position
+        enclosed = bool(begin) and bool((yield from scan.literal(stops(begin))))
+        yield from scan.skip_spaces()
+        if self.enclosing and (yield from scan.need()) == "{":
+            scan.rewind(here)
+            yield from read_calls(scan, calls, Keys(separator=", "))
+        else:
+            yield from self._calls(scan, calls, end if enclosed else "")
+        if not (yield from close_frame(scan, calls, opener, *self.closers)) and calls.noted(UNESCAPED):
             raise Malformed
 
-    def _calls(self, scan: Scan, calls: Calls, enclosed: bool) -> Reading[None]:
+    def _rehearse(self, scan: Scan, calls: Calls) -> Reading[None]:
+        """Calls without a frame are such only if a name, its bracket and a key or no argument stand there."""
+        begin = scan.position
+        yield from scan.expect(*self.bare)
+        yield from scan.skip_spaces()
+        if not (yield from read_name(scan)):
+            yield from scan.need()
+            raise Malformed
+        yield from scan.expect(self.brackets[0])
+        yield from scan.skip_spaces()
+        if not (yield from scan.literal(stops(self.brackets[1]))):
+            yield from scan.take_while(self.notation.word)
+            yield from scan.skip_spaces()
+            yield from scan.expect(self.assign)
+        calls.commit()
+        scan.rewind(begin)
+
+    def _calls(self, scan: Scan, calls: Calls, end: str) -> Reading[None]:
+        """The calls of one frame, and what encloses them at the end, where it has been opened."""
         while True:
             yield from self._read_call(scan, calls)
             calls.end()
@@ -92,11 +99,11 @@ class CallExpression:
                 return
             here = scan.position
             comma = yield from follows(scan, ",", ";")
-            if not comma and (enclosed or not (yield from self._another(scan))):
+            if not comma and not ((yield from self._another(scan)) if "\n" in self.between or not end else False):
                 break
             yield from scan.skip_spaces()
             if not (yield from self._begins(scan)):
-                if enclosed and (yield from scan.peek()) == self.enclosing[1]:
+                if end and (yield from scan.peek()) == end:
                     calls.tolerate("trailing_comma")
                 else:
                     scan.rewind(here)
@@ -104,7 +111,7 @@ class CallExpression:
             if calls.noted(UNESCAPED):
                 raise Malformed  # where its string ended was a guess; what follows may be part of it
             calls.begin()
-        if enclosed and not (yield from follows(scan, self.enclosing[1])):
+        if end and not (yield from follows(scan, end)):
             if calls.noted(UNESCAPED):
                 raise Malformed  # where the string ended was a guess, and it was wrong
             calls.tolerate("missing_closer")

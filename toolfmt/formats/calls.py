@@ -38,7 +38,7 @@ class Calls:
         self._reason: RejectionReason | None = None
         self._tolerated: dict[str, None] = {}
         self._fragments: list[str] = []
-        self._types: dict[tuple[str, str], Types] = {}
+        self._types: dict[tuple[str, ...], Types] = {}
         self._orders: dict[str, list[str]] = {}
 
     # --- for engines
@@ -93,13 +93,14 @@ class Calls:
         if not (yield from self._scan.stream(body, self.arguments, self._take(body))):
             raise Incomplete
 
-    def types(self, parameter: str) -> Types:
-        """The JSON Schema types the tool declares for a parameter; None where it declares none."""
+    def types(self, *path: str) -> Types:
+        """The JSON Schema types the tool declares for a parameter, or for a part of it: the keys that lead there, an
+        empty one for the items of a list. None where it declares none."""
         if self._schemas is None:
             return None
-        key = (self._name, parameter)
+        key = (self._name, *path)
         if key not in self._types:
-            self._types[key] = parameter_types(self._schemas.get(self._name, {}), parameter)
+            self._types[key] = parameter_types(self._schemas.get(self._name, {}), *path)
         return self._types[key]
 
     def positional(self, position: int) -> str:

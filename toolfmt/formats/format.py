@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.scan import Reading, Scan
@@ -16,8 +16,11 @@ from toolfmt.formats.typed import Types
 
 Call: TypeAlias = tuple[str, Mapping[str, Any]]
 """A call to write: the tool's name and its arguments."""
-TypesOf: TypeAlias = Callable[[str, str], Types]
-"""The types the tools' schemas allow, by tool name and parameter name."""
+TypesOf: TypeAlias = Callable[..., Types]
+"""The types the tools' schemas allow, by tool name, parameter name and the keys that lead to a part of it."""
+
+NamedFirst: TypeAlias = Literal["never", "noted", "usual"]
+"""Whether an answer may begin with a call's name, and whether that is a tolerance: the prompt often wrote the opener."""
 
 THINK = ("<think>", "</think>")
 
@@ -36,6 +39,10 @@ class Engine(Protocol):
     @property
     def closers(self) -> tuple[str, ...]:
         """What ends a frame: a call that went wrong is rejected up to there."""
+
+    @property
+    def named_first(self) -> NamedFirst:
+        """Whether an answer may begin with a call's name, without anything before it."""
 
     def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
         """The calls of one frame, from after its opener to after its closer. `opener` is empty for a call without a
@@ -67,6 +74,8 @@ class ToolCallFormat:
     """What other runtimes call the parser for it."""
     reasoning: tuple[tuple[str, str], ...] = (THINK,)
     """Opener and closer of the reasoning blocks that occur in the same answers."""
+    silent: tuple[str, ...] = ()
+    """Control tokens that frame the answer and say nothing: not content, wherever they stand outside of calls."""
 
     @property
     def openers(self) -> tuple[str, ...]:
@@ -79,3 +88,7 @@ class ToolCallFormat:
     @property
     def closers(self) -> tuple[str, ...]:
         return self.engine.closers
+
+    @property
+    def named_first(self) -> NamedFirst:
+        return self.engine.named_first

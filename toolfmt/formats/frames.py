@@ -1,16 +1,43 @@
-"""What the engines share about frames: the closer that should follow and may be missing, and names without quotes."""
+"""What the engines share about frames: their markers, the closer that may be missing, and names without quotes."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from toolfmt.formats.calls import Calls
+from toolfmt.formats.format import NamedFirst
 from toolfmt.formats.scan import Reading, Scan, stops
 
 _NAME_BEGINS = re.compile(r"[\w$@]")
 _NAME = re.compile(r"[\w.:/$@+-]*")
 # Longer than what the OpenAI interface allows (letters, digits, _ and -), for the names that runtimes accept; no
 # punctuation or quotes, so that a marker mentioned in prose is not followed by a name.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Frame:
+    """The markers around calls.
+
+    The writer uses `opener` and `closer`, either of which may be empty; `also` and `also_closers` are other spellings
+    that are read. `bare` is what calls without a frame begin with, at the start of the answer or of a line;
+    `named_first` tells whether the answer may begin with a call's name.
+    """
+
+    opener: str = ""
+    closer: str = ""
+    also: tuple[str, ...] = ()
+    also_closers: tuple[str, ...] = ()
+    bare: tuple[str, ...] = ()
+    named_first: NamedFirst = "never"
+
+    @property
+    def openers(self) -> tuple[str, ...]:
+        return (self.opener, *self.also) if self.opener else self.also
+
+    @property
+    def closers(self) -> tuple[str, ...]:
+        return (self.closer, *self.also_closers) if self.closer else self.also_closers
 
 
 def read_name(scan: Scan) -> Reading[str]:
@@ -22,6 +49,8 @@ def read_name(scan: Scan) -> Reading[str]:
 
 def close_frame(scan: Scan, calls: Calls, opener: str, *closers: str) -> Reading[bool]:
     """The closer, blanks before it included. Where it is missing nothing is read, and an opened frame is noted."""
+    if not closers:
+        return True
     here = scan.position
     yield from scan.skip_spaces()
     if (yield from scan.literal(stops(*closers))):

@@ -1,28 +1,47 @@
 """The JSON object engine: a JSON object, or a list of them, carries name and arguments.
 
 The keys are the format's; the frame may be missing (`bare`). What is read generously: arguments before the name,
-another runtime's key for them, arguments as a JSON string, the OpenAI wrapping, a markdown fence, a list where one
-object is usual.
+another runtime's key for name or arguments, arguments as a JSON string, the OpenAI wrapping, a markdown fence, a list
+where one object is usual.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from toolfmt.formats.bodies import LONE_SURROGATE
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.format import Call, TypesOf
-from toolfmt.formats.frames import close_frame, follows
-from toolfmt.formats.scan import Malformed, Reading, Scan, stops
+from toolfmt.formats.frames import Frame, close_frame, follows
+from toolfmt.formats.scan import Incomplete, Malformed, Reading, Scan, stops
 from toolfmt.formats.values import JSON, Gathered, read_key, read_string, read_value, whole_value
 
+Written: TypeAlias = Callable[[str, Mapping[str, Any], int], str]
+"""A call's object as a family's templates write it: from name, arguments and the call's number in the answer."""
+
+_NAMES = ("name", "tool_name")
 _ARGUMENTS = ("arguments", "parameters")
+_IDS = ("id", "tool_call_id")
+_WRAPPER = "function"
+_REHEARSED = tuple(key + '"' for key in (*_NAMES, *_ARGUMENTS, *_IDS, _WRAPPER, "type"))
 _KEY_BEGINS = re.compile(r"[\"'}\w]")
 _NAME = re.compile(r'[^\s"\\]*')
 _FENCES = stops("```json", "```")
+
+
+@dataclass(frozen=True)
+class Keys:
+    """What a format calls the members of a call, and what stands between two calls; anything else is noted."""
+
+    name: str = "name"
+    arguments: str = "arguments"
+    wrapper: str = ""
+    separator: str | None = None
+    """What stands between two calls of one frame; None where a frame holds one."""
 
 
 @dataclass
@@ -36,87 +55,148 @@ class _Call:
     started: bool = False
 
 
-@dataclass(frozen=True)
-class JsonObject:
+@dataclass(frozen=True, kw_only=True)
+class JsonObject(Frame):
     """A frame, and in it `{"name": …, "arguments": {…}}`.
 
-    `opener` and `closer` are the frame; `between` is what the writer puts between opener and object and before the
-    closer, `separator` between two frames; `bare` is `("{",)` where a call may stand without a frame.
+    `enclosing` stands around all calls of one frame, and `separator` between them; where it is empty, each call has a
+    frame of its own, `between` stands inside it and `separator` between two frames. `wrapper` is the key under which
+    name and arguments stand together (OpenAI's `function`). `written` makes the object where it is not just name and
+    arguments.
     """
 
-    opener: str
-    closer: str
-    between: str = "\n"
+    enclosing: tuple[str, str] | tuple[()] = ()
+    between: str = ""
     separator: str = "\n"
+    name_key: str = "name"
     arguments_key: str = "arguments"
-    bare: tuple[str, ...] = ()
+    wrapper: str = ""
+    written: Written | None = None
 
     @property
-    def openers(self) -> tuple[str, ...]:
-        return (self.opener,)
+    def keys(self) -> Keys:
+        separator = self.separator if self.enclosing or not self.opener else None
+        return Keys(self.name_key, self.arguments_key, self.wrapper, separator)
 
-    @property
-    def closers(self) -> tuple[str, ...]:
-        return (self.closer,)
+    # --- writing
 
     def write(self, calls: Sequence[Call], types: TypesOf) -> str:
-        return self.separator.join(
-            self.opener
-            + self.between
-            + json.dumps({"name": name, self.arguments_key: dict(arguments)}, ensure_ascii=False)
-            + self.between
-            + self.closer
-            for name, arguments in calls
-        )
+        objects = [(self.written or self._object)(name, arguments, at) for at, (name, arguments) in enumerate(calls)]
+        if self.enclosing:
+            return self.opener + self.enclosing[0] + self.separator.join(objects) + self.enclosing[1] + self.closer
+        framed = (self.opener + self.between + written + self.between + self.closer for written in objects)
+        return self.separator.join(framed)
+
+    def _object(self, name: str, arguments: Mapping[str, Any], at: int) -> str:
+        return json.dumps({self.name_key: name, self.arguments_key: dict(arguments)}, ensure_ascii=False)
+
+    # --- reading
 
     def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
-        if not opener:
-            yield from self._rehearse(scan, calls)
-            calls.tolerate("missing_opener")
-            scan.skip()
-            yield from _read_call(scan, calls, self.arguments_key)
-            calls.end()
-            yield from close_frame(scan, calls, opener, self.closer)
-            return
-        yield from scan.skip_spaces()
-        fence = yield from scan.literal(_FENCES)
-        yield from scan.skip_spaces()
-        yield from read_calls(scan, calls, self.arguments_key)
+        keys = self.keys
+        fence = yield from read_fence(scan)
+        if opener:
+            yield from self._calls(scan, calls, keys)
+        else:
+            yield from _rehearse(scan, calls)
+            if self.opener:
+                calls.tolerate("missing_opener")
+            yield from self._unframed(scan, calls, keys)
         if fence:
             calls.tolerate("markdown_fence")
             yield from follows(scan, "```")
-        yield from close_frame(scan, calls, opener, self.closer)
+        yield from close_frame(scan, calls, opener, *self.closers)
 
-    def _rehearse(self, scan: Scan, calls: Calls) -> Reading[None]:
-        """A call without a frame is one only if it begins with its name and goes on with an object of arguments.
+    def _calls(self, scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:
+        yield from read_calls(scan, calls, keys)
 
-        It is read as plain JSON up to there and given up at the first character that does not fit: the answer may be
-        JSON or code that the user waits for.
-        """
-        begin, named = scan.position, False
-        scan.skip()
+    def _unframed(self, scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:
+        """A list of calls; or one, and others behind it where the family separates them by a sign."""
+        if (yield from scan.peek()) == "[":
+            yield from read_calls(scan, calls, keys)
+            return
         while True:
+            scan.skip()
+            yield from read_members(scan, calls, keys)
+            calls.end()
+            here = scan.position
+            separated = yield from follows(scan, ";", ",")
             yield from scan.skip_spaces()
-            yield from scan.expect('"')
-            key = yield from scan.expect(*(key + '"' for key in (*_ARGUMENTS, "name", "type", "id")))
-            yield from scan.skip_spaces()
-            yield from scan.expect(":")
-            yield from scan.skip_spaces()
-            if key[:-1] in _ARGUMENTS and named:
-                break
-            yield from scan.expect('"')
-            named = named or key == 'name"'
-            yield from scan.take_while(_NAME)
-            yield from scan.expect('"')
-            yield from scan.skip_spaces()
-            yield from scan.expect(",")
-        if (yield from scan.peek()) not in ("{", ""):
-            raise Malformed
-        calls.commit()
-        scan.rewind(begin)
+            begin = scan.position
+            if not separated or not (yield from _stands(scan, calls)):
+                scan.rewind(here)
+                return
+            calls.begin_at(begin)
+            if keys.separator is None or separated not in keys.separator:
+                calls.tolerate("list_of_calls")
 
 
-def read_calls(scan: Scan, calls: Calls, arguments_key: str) -> Reading[None]:
+@dataclass(frozen=True, kw_only=True)
+class KeyedObject(JsonObject):
+    """As `JsonObject`, but the tool's name is the key of its arguments: `{"NAME": {…}}`."""
+
+    def _object(self, name: str, arguments: Mapping[str, Any], at: int) -> str:
+        return json.dumps({name: dict(arguments)}, ensure_ascii=False)
+
+    def _calls(self, scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:
+        yield from read_calls(scan, calls, keys, _read_keyed)
+
+
+ReadCall: TypeAlias = Callable[[Scan, Calls, Keys], Reading[None]]
+
+
+def read_fence(scan: Scan) -> Reading[str]:
+    """The opening of a markdown fence, if one stands here, with the blanks around it."""
+    yield from scan.skip_spaces()
+    fence = yield from scan.literal(_FENCES)
+    yield from scan.skip_spaces()
+    return fence
+
+
+def _stands(scan: Scan, calls: Calls) -> Reading[bool]:
+    """Whether another call without a frame stands here, unread."""
+    try:
+        yield from _rehearse(scan, calls)
+    except (Malformed, Incomplete):
+        return False
+    return True
+
+
+def _rehearse(scan: Scan, calls: Calls) -> Reading[None]:
+    """A call without a frame is one only if it begins with its name and goes on with an object of arguments.
+
+    It is read as plain JSON up to there and given up at the first character that does not fit: the answer may be JSON
+    or code that the user waits for. Where it is a call it is unread again.
+    """
+    begin, named = scan.position, False
+    if (yield from scan.literal(stops("["))):
+        yield from scan.skip_spaces()
+    yield from scan.expect("{")
+    while True:
+        yield from scan.skip_spaces()
+        yield from scan.expect('"')
+        key = (yield from scan.expect(*_REHEARSED))[:-1]
+        yield from scan.skip_spaces()
+        yield from scan.expect(":")
+        yield from scan.skip_spaces()
+        if key in _ARGUMENTS and named:
+            break
+        if key == _WRAPPER and (yield from scan.peek()) == "{":
+            scan.skip()
+            continue
+        yield from scan.expect('"')
+        named = named or key in _NAMES
+        yield from scan.take_while(_NAME)
+        yield from scan.expect('"')
+        yield from scan.skip_spaces()
+        yield from scan.expect(",")
+    if (yield from scan.peek()) not in ("{", ""):
+        raise Malformed
+    calls.commit()
+    scan.rewind(begin)
+
+
+def read_calls(scan: Scan, calls: Calls, keys: Keys, read_call: ReadCall | None = None) -> Reading[None]:
     """One object, a list of them, or one after the other."""
     listed = yield from scan.literal(stops("["))
     yield from scan.skip_spaces()
@@ -126,9 +206,9 @@ def read_calls(scan: Scan, calls: Calls, arguments_key: str) -> Reading[None]:
         if not _KEY_BEGINS.match((yield from scan.need())):
             raise Malformed
         calls.commit()
-        if listed:
+        if listed and keys.separator is None:
             calls.tolerate("list_of_calls")
-        yield from _read_call(scan, calls, arguments_key)
+        yield from (read_call or read_members)(scan, calls, keys)
         calls.end()
         here = scan.position
         comma = yield from follows(scan, ",", ";")
@@ -136,8 +216,11 @@ def read_calls(scan: Scan, calls: Calls, arguments_key: str) -> Reading[None]:
         if (yield from scan.peek()) != "{":
             break
         calls.begin()
-        if not (listed and comma):
-            calls.tolerate("list_of_calls")
+        if keys.separator is None:
+            if not (listed and comma):
+                calls.tolerate("list_of_calls")
+        elif comma != keys.separator.strip():
+            calls.tolerate("other_separator")
     if listed:
         if comma:
             calls.tolerate("trailing_comma")
@@ -148,10 +231,28 @@ def read_calls(scan: Scan, calls: Calls, arguments_key: str) -> Reading[None]:
         scan.rewind(here)
 
 
-def _read_call(scan: Scan, calls: Calls, arguments_key: str) -> Reading[None]:
+def _read_keyed(scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:
+    """Calls whose names are the keys of an object, after its brace, and the closing brace."""
+    first = True
+    while True:
+        here = scan.position
+        name = yield from _next_key(scan, calls, first)
+        if name is None:
+            if first:
+                calls.refuse("missing_tool_name")
+            return
+        if not first:
+            calls.end()
+            calls.begin_at(here)
+            calls.tolerate("list_of_calls")
+        first = False
+        yield from read_arguments(scan, calls, name)
+
+
+def read_members(scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:
     """The members of one call, after its brace, and the closing brace."""
     call = _Call()
-    yield from _read_members(scan, calls, call, arguments_key, wrapped=False)
+    yield from _read_members(scan, calls, call, keys, wrapped="")
     if call.started:
         return
     if call.early is None:
@@ -160,27 +261,32 @@ def _read_call(scan: Scan, calls: Calls, arguments_key: str) -> Reading[None]:
     calls.arguments(call.early or "{}")
 
 
-def _read_members(scan: Scan, calls: Calls, call: _Call, arguments_key: str, wrapped: bool) -> Reading[None]:
+def _read_members(scan: Scan, calls: Calls, call: _Call, keys: Keys, wrapped: str) -> Reading[None]:
     first = True
     while True:
         key = yield from _next_key(scan, calls, first)
         first = False
         if key is None:
             return
-        if key == "name" and call.name is None:
+        if key in _NAMES and call.name is None:
+            if key != keys.name:
+                calls.tolerate(f"{key}_key")
+            if keys.wrapper and not wrapped:
+                calls.tolerate("missing_wrapper")
             call.name = yield from read_string(scan, calls, JSON)
             if not call.name or LONE_SURROGATE.search(call.name):
                 raise Malformed("malformed_syntax" if call.name else "missing_tool_name")
         elif key in _ARGUMENTS and not call.started and call.early is None:
-            if key != arguments_key:
+            if key != keys.arguments:
                 calls.tolerate(f"{key}_key")
             yield from _read_arguments(scan, calls, call)
-        elif key in ("id", "tool_call_id") and call.id is None and (yield from scan.need()) in "\"'":
+        elif key in _IDS and call.id is None and (yield from scan.need()) in "\"'":
             call.id = yield from read_string(scan, calls, JSON)
-        elif key == "function" and not wrapped and (yield from scan.need()) == "{":
-            calls.tolerate("function_wrapper")
+        elif key == _WRAPPER and not wrapped and (yield from scan.need()) == "{":
+            if not keys.wrapper:
+                calls.tolerate("function_wrapper")
             scan.skip()
-            yield from _read_members(scan, calls, call, arguments_key, wrapped=True)
+            yield from _read_members(scan, calls, call, keys, wrapped=key)
         else:
             if key != "type":
                 calls.tolerate("extra_key")
@@ -203,6 +309,15 @@ def _next_key(scan: Scan, calls: Calls, first: bool) -> Reading[str | None]:
     yield from scan.expect(":")
     yield from scan.skip_spaces()
     return key
+
+
+def read_arguments(scan: Scan, calls: Calls, name: str, id: str | None = None) -> Reading[None]:
+    """The arguments of a call whose name is known: an object, said while it arrives."""
+    call = _Call(name, id)
+    yield from _read_arguments(scan, calls, call)
+    if not call.started:
+        calls.start(name, id)
+        calls.arguments(call.early or "{}")
 
 
 def _read_arguments(scan: Scan, calls: Calls, call: _Call) -> Reading[None]:

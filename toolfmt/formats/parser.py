@@ -43,10 +43,13 @@ class Parser:
         self._strict = strict
         self._calls = Calls(self._scan, self._schemas, strict)
         self._events = self._calls.events
-        self._reasoning = dict(self.format.reasoning)
-        self._openers = (*self.format.openers, *("\n" + opener for opener in self.format.bare))
-        self._content_stops = stops(*self._openers)
-        self._start_stops = stops(*self.format.openers, *self.format.bare, *self._reasoning)
+        self._reasoning: dict[str, tuple[str, ...]] = {}
+        for opener, closer in self.format.reasoning:
+            self._reasoning[opener] = (*self._reasoning.get(opener, ()), closer)
+        self._silent = frozenset(self.format.silent)
+        marks = (*self.format.openers, *self.format.silent)
+        self._content_stops = stops(*marks, *("\n" + opener for opener in self.format.bare))
+        self._start_stops = stops(*marks, *self.format.bare, *self._reasoning)
         self._resume_stops = stops(*self.format.closers, *self.format.openers)
         self._fed = False
         self._never_closed = sys.maxsize
@@ -94,7 +97,7 @@ class Parser:
 
     def _answer(self) -> Reading[None]:
         """The whole answer, a stretch at a time: reasoning, a call, or content up to the next call."""
-        scan, beside_call = self._scan, False
+        scan, beside_call, named_first = self._scan, False, self.format.named_first != "never"
         yield
         while True:
             begin = scan.position
@@ -106,8 +109,10 @@ class Parser:
                     self._say(Content, spaces, begin)
                 yield from self._reason(self._reasoning[opener])
                 beside_call = False
-            elif opener and (yield from self._call(opener, here)):
+            elif opener in self._silent or (opener and (yield from self._call(opener, here))):
                 beside_call = True
+            elif not opener and named_first and (yield from self._call("", here)):
+                beside_call, named_first = True, False
             elif not opener and scan.closed and not scan.text[scan.at :]:
                 if not beside_call:
                     self._say(Content, spaces, begin)
@@ -117,14 +122,16 @@ class Parser:
                 self._say(Content, opener, here)
                 if not (yield from self._content()):
                     return
-                beside_call = True
+                beside_call, named_first = True, False
 
     def _content(self) -> Reading[bool]:
-        """Content up to the next call, and the call. False at the end of the answer."""
+        """Content up to the next call, and the call, or to a silent marker. False at the end of the answer."""
         while True:
             found = yield from self._run(Content, Plain(self._content_stops))
             if not found:
                 return False
+            if found in self._silent:
+                return True
             line, opener = ("\n", found[1:]) if found[0] == "\n" else ("", found)
             here = self._scan.position - len(opener)
             self._say(Content, line, here - len(line))
@@ -171,32 +178,32 @@ class Parser:
 
     # --- reasoning
 
-    def _reason(self, closer: str) -> Reading[None]:
+    def _reason(self, closers: tuple[str, ...]) -> Reading[None]:
         """A reasoning block up to its closer; or, if it is never closed, up to the call that ended it."""
-        scan, wanted = self._scan, stops(closer, *self.format.openers)
+        scan, wanted = self._scan, stops(*closers, *self.format.openers)
         drafts = 0
         while True:
             found = yield from self._run(Reasoning, Plain(wanted))
-            if not found or found == closer:
+            if not found or found in closers:
                 return
             here = scan.position - len(found)
             scan.keep(here)
-            draft, closed = found, False
+            draft, closed = found, ""
             if (yield from self._call_begins(found)):
-                draft, closed = yield from self._draft(here, found, closer)
+                draft, closed = yield from self._draft(here, found, closers)
                 if not closed and drafts < _MOST_DRAFTS:
                     drafts += 1
                     scan.rewind(here + len(found))
                     stands = yield from self._call_stands(scan, found)
                     draft = found if stands is False else ""
-            scan.rewind(here + len(draft) + (len(closer) if closed else 0))
+            scan.rewind(here + len(draft) + len(closed))
             scan.release()
             self._say(Reasoning, draft, here)
             if closed or not draft:
                 return
 
-    def _draft(self, here: int, opener: str, closer: str) -> Reading[tuple[str, bool]]:
-        """The text from an opener to the closer of the block, and whether there is one.
+    def _draft(self, here: int, opener: str, closers: tuple[str, ...]) -> Reading[tuple[str, str]]:
+        """The text from an opener to the closer of the block, and that closer; empty where there is none.
 
         A closer inside a value is the value's: the call goes on behind it and ends, without another opener on the way.
         """
@@ -204,12 +211,12 @@ class Parser:
         scan.rewind(here + len(opener))
         begin = scan.position
         while not (scan.closed and begin >= self._never_closed):
-            _, found = yield from scan.until(stops(closer))
+            _, found = yield from scan.until(stops(*closers))
             if not found:
                 self._never_closed = min(self._never_closed, here)
                 break
             after = scan.position
-            before = scan.kept_between(begin, after - len(closer))
+            before = scan.kept_between(begin, after - len(found))
             if (
                 begin == here + len(opener)
                 and (yield from self._call_stands(Scan(before, closed=True), opener)) is None
@@ -222,8 +229,8 @@ class Parser:
                         begin = scan.position
                         continue
                 scan.rewind(after)
-            return scan.kept_between(here, after - len(closer)), True
-        return opener, False
+            return scan.kept_between(here, after - len(found)), found
+        return opener, ""
 
     def _call_begins(self, opener: str) -> Reading[bool]:
         """Whether a call stands here, read no further than to know it."""
@@ -304,7 +311,7 @@ class Parser:
         said = self._go_on()
         self._events.extend(self._calls.left_open(said))
         self._scan.take = None  # so that the first feed tells these events
-        closers = tuple(self._reasoning.values())
+        closers = {closer for _, closer in self.format.reasoning}
         self.continued = [
             event
             for event in said

@@ -9,111 +9,198 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 from toolfmt.formats.bodies import Raw, escaped, quoted
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.format import Call, TypesOf
-from toolfmt.formats.frames import close_frame, follows, read_name
+from toolfmt.formats.frames import Frame, close_frame, follows, read_name
 from toolfmt.formats.scan import Incomplete, Malformed, Reading, Scan, Stops, stops
-from toolfmt.formats.typed import STRING, Types, may_be_literal, typed
+from toolfmt.formats.typed import STRING, Types, may_be_literal, type_of, typed
 from toolfmt.formats.values import LITERAL, read_value
 
-_TAGGED_NAME = re.compile(r"[^\s<>]*")
+_HEADER = re.compile(r"[^<>\n]*")
+_SPACE = re.compile(r"\s")
 _LITERAL_WORD = re.compile(r"[\w.+-]*")
+NOT_STRING = frozenset({"number", "integer", "boolean", "object", "array", "null"})
+
+
+class Header(Protocol):
+    """What stands in the tag of a name or a key."""
+
+    def read(self, text: str) -> tuple[str, Types]:
+        """The name or key in the tag's text, and the types that the tag allows for the value, if it tells."""
+
+    def write(self, text: str, value: Any, at: int) -> str:
+        """The tag's text: from a key and its value and place, or from a name and the call's number."""
+
+
+class _Plain:
+    """The tag's text is the name."""
+
+    def read(self, text: str) -> tuple[str, Types]:
+        return text, None
+
+    def write(self, text: str, value: Any, at: int) -> str:
+        return text
 
 
 @dataclass(frozen=True)
-class Tagged:
-    """The tags of a family, and the blanks with which its templates write them.
+class Attributes:
+    """The name in quotes, the first of which belongs to the tag's opener, then perhaps further attributes.
 
-    `opener` and `closer` frame the calls; `name_opener` and `name_closer` stand around the name and `call_closer` ends
-    the call (each may be empty: the name then runs to the next tag, and the frame holds one call). `line` is what
-    stands between value and tags and belongs to neither (one newline, or nothing).
+    The attribute `kind` tells whether the value's text is the string that it is (`string`) or JSON (any other word).
+    `written` makes what the writer puts behind the name, from the value and its place.
     """
 
-    opener: str
-    closer: str
+    kind: str = ""
+    string: str = "true"
+    written: Callable[[Any, int], str] = lambda value, at: ""
+
+    def read(self, text: str) -> tuple[str, Types]:
+        name, _, rest = text.partition('"')
+        found = re.search(rf'\b{self.kind}="([^"]*)"', rest) if self.kind else None
+        return name, None if found is None else STRING if found[1] == self.string else NOT_STRING
+
+    def write(self, text: str, value: Any, at: int) -> str:
+        return f'{text}"{self.written(value, at)}'
+
+
+PLAIN = _Plain()
+QUOTED = Attributes()
+
+
+def json_kind(value: Any) -> str:
+    """The JSON Schema type of a value, `number` for every number: what an attribute tells in some families."""
+    return type_of(value)
+
+
+def raw_text(value: Any, types: Types) -> str:
+    """A value as it stands between tags."""
+    if not isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False) if types is None and typed(value, None) is not None else value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tagged(Frame):
+    """The tags of a family, and the blanks with which its templates write them.
+
+    `name_opener` and `name_closer` stand around the name and `call_closer` ends the call (each may be empty: the name
+    then runs to the next tag, and the frame holds one call); without `opener` a call has no frame but these. `line` is
+    what stands between value and tags and belongs to neither (one newline, or nothing). The headers tell how name and
+    key are written in their tags. `cdata` are the marks of a value in which nothing is a tag. `skipped` may stand
+    around a call and says nothing.
+
+    The writer puts `between` between tags, `apart` between calls, `enclosing` inside a frame that holds all calls
+    (where it is empty each call has a frame of its own), `before_name` and `after_call` around a call; `text` writes a
+    value.
+    """
+
     key_opener: str
     key_closer: str
-    value_opener: str
     value_closer: str
+    value_opener: str = ""
     name_opener: str = ""
     name_closer: str = ""
     call_closer: str = ""
+    name_header: Header = PLAIN
+    key_header: Header = PLAIN
     line: str = ""
+    cdata: tuple[str, str] | tuple[()] = ()
+    skipped: tuple[str, ...] = ()
     between: str = "\n"
+    apart: str = "\n"
+    enclosing: tuple[str, str] | tuple[()] = ()
+    before_name: str = ""
+    after_call: str = ""
+    text: Callable[[Any, Types], str] = raw_text
 
     @property
     def openers(self) -> tuple[str, ...]:
-        return (self.opener,)
-
-    @property
-    def bare(self) -> tuple[str, ...]:
-        return (self.name_opener,) if self.name_opener else ()
+        return super().openers if self.opener else (self.name_opener, *self.also)
 
     @property
     def closers(self) -> tuple[str, ...]:
-        return (self.closer,)
+        return super().closers if self.closer else (self.call_closer, *self.also_closers)
 
     @property
     def _ends(self) -> tuple[str, ...]:
         """What may end a call: its own closer where it has one, and the frame's."""
-        return (self.call_closer, self.closer) if self.call_closer else (self.closer,)
+        return (self.call_closer, *super().closers) if self.call_closer else super().closers
 
     # --- writing
 
     def write(self, calls: Sequence[Call], types: TypesOf) -> str:
-        return self.between.join(self._written(name, arguments, types) for name, arguments in calls)
+        written = [self._written(name, arguments, types, at) for at, (name, arguments) in enumerate(calls)]
+        if self.enclosing:
+            return self.opener + self.enclosing[0] + self.apart.join(written) + self.enclosing[1] + self.closer
+        lead = self.between if self.name_opener and self.opener else ""
+        return self.apart.join(self.opener + lead + call + self._last(call) + self.closer for call in written)
 
-    def _written(self, name: str, arguments: Mapping[str, Any], types: TypesOf) -> str:
-        lead = self.between if self.name_opener else ""
-        lines = [self.opener + lead + self.name_opener + name + self.name_closer]
-        for key, value in arguments.items():
-            text = self.line + raw_text(value, types(name, key)) + self.line
-            pair = self.key_opener + key + self.key_closer + self.value_opener + text + self.value_closer
-            lines.append(self._apart(pair))
+    def _last(self, call: str) -> str:
+        """What stands between a call and the closer of its own frame."""
+        return self.between if self.closer and (self.call_closer or self.value_closer in call) else ""
+
+    def _written(self, name: str, arguments: Mapping[str, Any], types: TypesOf, at: int) -> str:
+        header = self.name_header.write(name, None, at)
+        lines = [self.before_name + self.name_opener + header + self.name_closer]
+        for place, (key, value) in enumerate(arguments.items()):
+            text = self.line + self.text(value, types(name, key)) + self.line
+            opener = self.key_opener + self.key_header.write(key, value, place) + self.key_closer
+            if self.value_opener:
+                opener += self.between
+            lines.append(opener + self.value_opener + text + self.value_closer)
         if self.call_closer:
             lines.append(self.call_closer)
-        elif not arguments:
-            return lines[0] + self.closer
-        return self.between.join([*lines, self.closer])
-
-    def _apart(self, pair: str) -> str:
-        if self.value_opener and self.between:
-            return pair.replace(
-                self.key_closer + self.value_opener, self.key_closer + self.between + self.value_opener, 1
-            )
-        return pair
+        return self.between.join(lines) + self.after_call
 
     # --- reading
 
     def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
-        if not opener:
+        framed = bool(opener) and opener != self.name_opener
+        if self.opener and not framed:
             calls.tolerate("missing_opener")
-        yield from scan.skip_spaces()
-        if self.name_opener:
+        yield from self._skip(scan)
+        if self.name_opener and opener != self.name_opener:
             yield from scan.expect(self.name_opener)
         while True:
-            end = yield from self._call(scan, calls, framed=bool(opener))
+            end = yield from self._call(scan, calls, framed)
             calls.end()
-            if end == self.closer:
+            if end in super().closers:
                 if self.call_closer:
                     calls.tolerate("missing_closer")
                 return
             here = scan.position
-            if not self.name_opener or not (yield from follows(scan, self.name_opener)):
+            last = yield from self._skip(scan)
+            if not self.opener or not self.name_opener or not (yield from scan.literal(stops(self.name_opener))):
+                scan.rewind(last)
                 break
             calls.begin_at(here)
-        yield from close_frame(scan, calls, opener, self.closer)
+        if self.opener:
+            yield from close_frame(scan, calls, opener if framed else "", *super().closers)
+
+    def _skip(self, scan: Scan) -> Reading[int]:
+        """Reads what may stand around a call and says nothing, and blanks; returns where those last blanks begin."""
+        last = scan.position
+        yield from scan.skip_spaces()
+        while self.skipped and (yield from scan.literal(stops(*self.skipped))):
+            last = scan.position
+            yield from scan.skip_spaces()
+        return last
 
     def _call(self, scan: Scan, calls: Calls, framed: bool) -> Reading[str]:
         """One call, from its name on; returns the closer that ended it, read."""
-        name = yield from scan.take_while(_TAGGED_NAME) if self.name_closer else read_name(scan)
         if self.name_closer:
+            header = yield from scan.take_while(_HEADER)
             yield from scan.expect(self.name_closer)
+            name = self.name_header.read(header)[0]
+            if _SPACE.search(name):
+                raise Malformed
+        else:
+            name = yield from read_name(scan)
         certain = framed and bool(self.name_closer)
         if certain:
             calls.start(name)
@@ -127,10 +214,10 @@ class Tagged:
         calls.arguments("{")
         separator, keys = "", set[str]()
         while token == self.key_opener:
-            key, closed = yield from scan.until(stops(self.key_closer))
+            header, closed = yield from scan.until(stops(self.key_closer))
             if not closed:
                 raise Incomplete
-            key = key.strip()
+            key, told = self.key_header.read(header.strip())
             if "\n" in key or "<" in key:
                 raise Malformed  # the closer of the key's tag is missing
             if key in keys:
@@ -141,7 +228,7 @@ class Tagged:
             if self.value_opener:
                 yield from scan.skip_spaces()
                 yield from scan.expect(self.value_opener)
-            token = yield from self._value(scan, calls, calls.types(key))
+            token = yield from self._value(scan, calls, _agreed(calls.types(key), told))
         calls.arguments("}")
         return token
 
@@ -149,8 +236,11 @@ class Tagged:
         """A raw value and its closer; returns the token that follows, read."""
         line = (yield from scan.literal(stops("\n", "\r\n"))) if self.line else ""
         closers = (line + self.value_closer, self.value_closer) if line else _with_line(self.line, self.value_closer)
+        if self.cdata and (yield from scan.literal(stops(self.cdata[0]))):
+            closers, types = (self.cdata[1] + self.value_closer,), types or STRING
         following = (self.key_opener, *self._ends)
-        value = _Value(scan, calls, tuple(dict.fromkeys(closers)), following, (self.opener, *self.bare), self.closer)
+        opening = (*self.openers, *self.bare)
+        value = RawValue(scan, calls, tuple(dict.fromkeys(closers)), following, opening, self.closers[0])
         first = yield from scan.need()
         if types is not None and not types & STRING and first in "{[" and types & {"object", "array"}:
             return (yield from self._read(scan, calls))
@@ -167,6 +257,8 @@ class Tagged:
         try:
             yield from read_value(scan, calls, LITERAL)
             yield from scan.skip_spaces()
+            if self.cdata:
+                yield from scan.literal(stops(self.cdata[1]))
             yield from scan.expect(self.value_closer)
         except Malformed:
             raise Malformed("invalid_arguments") from None
@@ -174,12 +266,19 @@ class Tagged:
         return (yield from scan.expect(self.key_opener, *self._ends))
 
 
+def _agreed(declared: Types, told: Types) -> Types:
+    """The types that the schema allows and the tag names; the schema's alone where they contradict each other."""
+    if declared is None or told is None:
+        return told if declared is None else declared
+    return declared & told or declared
+
+
 def _with_line(line: str, closer: str) -> tuple[str, ...]:
     return (line + closer, closer) if line else (closer,)
 
 
 @dataclass
-class _Value:
+class RawValue:
     """A raw value being read: where it ends, and what may follow.
 
     The closer of a value can be missing; the value would then go on into the next call. A frame's closer with another
@@ -270,10 +369,3 @@ class _Value:
             raise Incomplete
         self.scan.rewind(self.unclosed)
         raise Malformed
-
-
-def raw_text(value: Any, types: Types) -> str:
-    """A value as it stands between tags."""
-    if not isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
-    return json.dumps(value, ensure_ascii=False) if types is None and typed(value, None) is not None else value

@@ -8,7 +8,7 @@ schema, not judged by it. Without a schema a text is a JSON literal if it is one
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn, TypeAlias
 
 Types: TypeAlias = frozenset[str] | None
@@ -25,12 +25,19 @@ _ALIASES = {
 _KNOWN = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})
 
 
-def parameter_types(schema: Mapping[str, Any], parameter: str) -> Types:
-    """The types that the schema of a tool's parameters allows for one of them."""
+def parameter_types(schema: Mapping[str, Any], parameter: str, *path: str) -> Types:
+    """The types that the schema of a tool's parameters allows for one of them, or for a part of it.
+
+    `path` are the keys that lead to the part, an empty one for the items of a list.
+    """
     properties = schema.get("properties")
     if not isinstance(properties, Mapping) or parameter not in properties:
         return None
-    return _Reading(schema).types(properties[parameter])
+    reading = _Reading(schema)
+    found: Any = properties[parameter]
+    for key in path:
+        found = reading.member(found, key)
+    return reading.types(found)
 
 
 class _Reading:
@@ -47,6 +54,22 @@ class _Reading:
             return None
         types = self._own(schema)
         return types | {"null"} if types is not None and schema.get("nullable") is True else types
+
+    def member(self, schema: Any, key: str) -> Any:
+        """The schema of a part: of the member with this key, or of the items of a list; None where there is none."""
+        self._left -= 1
+        if not isinstance(schema, Mapping) or self._left < 0:
+            return None
+        properties = schema.get("properties")
+        if key and isinstance(properties, Mapping) and key in properties:
+            return properties[key]
+        rest = schema.get("additionalProperties" if key else "items")
+        if isinstance(rest, Mapping):
+            return rest
+        if isinstance(schema.get("$ref"), str):
+            return self._following_once(schema["$ref"], lambda found: self.member(found, key))
+        parts = [part for union in ("anyOf", "oneOf", "allOf") for part in _list(schema.get(union))]
+        return next((found for part in parts if (found := self.member(part, key)) is not None), None)
 
     def _own(self, schema: Mapping[str, Any]) -> Types:
         declared = schema.get("type")
@@ -70,6 +93,11 @@ class _Reading:
 
     def _referred(self, reference: str) -> Types:
         """The types of what a reference within the schema points to; one that leads outside is not followed."""
+        types: Types = self._following_once(reference, self.types)
+        return types
+
+    def _following_once(self, reference: str, look: Callable[[Any], Any]) -> Any:
+        """What `look` finds where a reference points to; None where that is outside, or being looked at already."""
         from urllib.parse import unquote  # only here: it brings in modules that cost as much as an engine
 
         if reference in self._following:
@@ -82,9 +110,13 @@ class _Reading:
                 found = found[int(key)]
             else:
                 found = found.get(key) if isinstance(found, Mapping) else None
-        types = self.types(found)
+        seen = look(found)
         self._following.discard(reference)
-        return types
+        return seen
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _union(parts: Iterable[Types]) -> Types:

@@ -39,8 +39,8 @@ def write(format: str | ToolCallFormat, calls: Sequence[Call], tools: object = N
                 f"{known.name}: calls[{position}]: no tool called {name!r} is declared; declare it, or give no tools"
             )
 
-    def types(name: str, parameter: str) -> Types:
-        return None if schemas is None else parameter_types(schemas.get(name, {}), parameter)
+    def types(name: str, *path: str) -> Types:
+        return None if schemas is None else parameter_types(schemas.get(name, {}), *path)
 
     text = known.engine.write(checked, types)
     if read_back(known, text, tools) != [_canonical(name, arguments) for name, arguments in checked]:
@@ -96,7 +96,7 @@ def _blame(format: ToolCallFormat, calls: Sequence[Call], types: TypesOf, tools:
         if not comes_back(name, {}, types, tools):
             return f"{where}: the name {name!r} would not be read back"
         for key, value in arguments.items():
-            if not comes_back(name, {key: 0}, lambda name, key: None, None):
+            if not comes_back(name, {key: 0}, lambda name, *path: None, None):
                 return f"{where}: the key {key!r} would not be read back"
             if not comes_back(name, {key: value}, types, tools):
                 shown = json.dumps(value, ensure_ascii=False)[:80]

@@ -13,7 +13,7 @@ from toolfmt.formats.json_object import JsonObject
 
 FORMAT = ToolCallFormat(
     name="json",
-    engine=JsonObject(opener="<tool_call>", closer="</tool_call>", bare=("{",)),
+    engine=JsonObject(opener="<tool_call>", closer="</tool_call>", bare=("{",), between="\n"),
     page=__doc__ or "",
     instructions=(
         "To call a tool, answer with a JSON object that holds the tool's name and its arguments, between <tool_call> "

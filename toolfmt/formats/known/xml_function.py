@@ -26,7 +26,7 @@ FORMAT = ToolCallFormat(
         call_closer="</function>",
         key_opener="<parameter=",
         key_closer=">",
-        value_opener="",
+        bare=("<function=",),
         value_closer="</parameter>",
         line="\n",
     ),

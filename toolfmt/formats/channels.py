@@ -1,0 +1,101 @@
+"""The channels engine: the answer is a row of messages, each with a header that tells whom it is for.
+
+A message whose recipient is a tool is a call; its body holds the arguments as a JSON object, or calls in the notation
+of another engine. Messages for the user and for the model itself are content and reasoning: their headers are among
+the format's silent literals and its reasoning markers. The recipient stands before the channel or in it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from toolfmt.formats.calls import Calls
+from toolfmt.formats.format import Call, Engine, TypesOf
+from toolfmt.formats.frames import Frame, follows, read_name
+from toolfmt.formats.json_object import read_arguments, read_fence
+from toolfmt.formats.scan import Malformed, Reading, Scan, stops
+
+_WORD = re.compile(r"[a-z_]*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Channels(Frame):
+    """How a family addresses a message to a tool.
+
+    `opener` stands before the recipient, whose name may begin with `namespace`; `message` ends the header, in which
+    `marks` and plain words may stand. `others` are recipients that are no tools. `channel` is what the writer puts
+    between recipient and `message`, and `between` between two messages. With `body`, the calls stand in the notation of
+    that engine, else the body is the JSON object of the arguments.
+    """
+
+    message: str
+    namespace: str = ""
+    marks: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    channel: str = ""
+    between: str = ""
+    body: Engine | None = None
+
+    # --- writing
+
+    def write(self, calls: Sequence[Call], types: TypesOf) -> str:
+        return self.between.join(self._message(call, types) + self.closer for call in calls)
+
+    def _message(self, call: Call, types: TypesOf) -> str:
+        name, arguments = call
+        text = self.body.write([call], types) if self.body else json.dumps(dict(arguments), ensure_ascii=False)
+        return f"{self.opener}{self.namespace}{name}{self.channel}{self.message}{text}"
+
+    # --- reading
+
+    def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
+        name = (yield from self._header(scan)) if opener else ""
+        if self.body is not None:
+            yield from scan.skip_spaces()
+            begun = yield from scan.literal(stops(*self.body.openers))
+            if not begun:
+                yield from scan.need()
+                raise Malformed
+            if not opener:
+                calls.tolerate("missing_header")
+            yield from self.body.read(scan, calls, begun)
+        elif opener:
+            yield from self._arguments(scan, calls, name)
+        else:
+            raise Malformed
+        yield from follows(scan, *self.closers)
+
+    def _header(self, scan: Scan) -> Reading[str]:
+        """The recipient's name, and what stands behind it up to the body."""
+        yield from scan.skip_spaces()
+        recipient = yield from read_name(scan)
+        if not recipient:
+            yield from scan.need()
+            raise Malformed
+        while True:
+            yield from scan.skip_spaces()
+            mark = yield from scan.literal(stops(self.message, *self.marks))
+            if mark == self.message:
+                break
+            if not mark and not (yield from scan.take_while(_WORD)):
+                yield from scan.need()
+                raise Malformed
+        if recipient in self.others:
+            raise Malformed
+        return recipient.removeprefix(self.namespace)
+
+    def _arguments(self, scan: Scan, calls: Calls, name: str) -> Reading[None]:
+        calls.commit()
+        if not name:
+            calls.refuse("missing_tool_name")
+        if (yield from read_fence(scan)):
+            calls.tolerate("markdown_fence")
+        try:
+            yield from read_arguments(scan, calls, name)
+        except Malformed:
+            raise Malformed("invalid_arguments") from None
+        calls.end()
+        yield from follows(scan, "```")

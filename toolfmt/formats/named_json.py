@@ -1,0 +1,203 @@
+"""The named JSON engine: a name, a separator, a JSON object of arguments.
+
+What stands around the name differs: a frame around all calls, an opener of each call, an id before the name, behind it
+or made of it. The arguments are read as the JSON object engine reads them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from toolfmt.formats.calls import Calls
+from toolfmt.formats.format import Call, TypesOf
+from toolfmt.formats.frames import Frame, close_frame, follows, read_name
+from toolfmt.formats.json_object import read_arguments, read_fence
+from toolfmt.formats.scan import Malformed, Reading, Scan, stops
+
+_CONTROL = 4
+"""A separator at least so long is a control token, which prose does not hold."""
+_INDEXED = re.compile(r"(?:functions\.)?(.*?)(?::([0-9]+))?")
+
+
+@dataclass(frozen=True)
+class Identity:
+    """How name and id of a call make the words of its header, and the other way round.
+
+    `marker` stands between the two words; empty where there is one word. `read` makes name and id of the words (the
+    second is empty where the marker does not stand); `write` makes the header of name and number.
+    """
+
+    read: Callable[[str, str], tuple[str, str | None]]
+    write: Callable[[str, int], str]
+    marker: str = ""
+
+
+NAME_ONLY = Identity(lambda name, _: (name, None), lambda name, _: name)
+
+
+def name_then_id(marker: str) -> Identity:
+    """The id behind the name and a marker, where it stands; the writer, which knows no ids, leaves it out."""
+    return Identity(lambda name, id: (name, id or None), lambda name, _: name, marker)
+
+
+def id_then_name(marker: str, written: Callable[[int], str]) -> Identity:
+    """The id, a marker, the name. `written` makes the id of a call's number."""
+    return Identity(
+        lambda first, second: (second, first) if second else (first, None),
+        lambda name, at: written(at) + marker + name,
+        marker,
+    )
+
+
+def _indexed(header: str, _: str) -> tuple[str, str | None]:
+    found = _INDEXED.fullmatch(header)
+    assert found is not None
+    if found[2] is None and found[1].isdecimal():
+        return "", header
+    return found[1], header if found[2] is not None else None
+
+
+INDEXED = Identity(_indexed, lambda name, at: f"functions.{name}:{at}")
+"""`functions.NAME:3` is the id as a whole; the number counts the calls of the conversation."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedJson(Frame):
+    """How a family writes name and arguments.
+
+    `call_opener` and `call_closer` stand around each call, `lead` before its header, `separator` behind that, `fence`
+    around the arguments; `also_lead` and `also_separators` are other spellings that are read. `opener` and `closer`
+    frame all calls, where the family does that; `inside` is what the writer puts next to them, `between` what it puts
+    between two calls.
+    """
+
+    call_opener: str = ""
+    separator: str
+    also_separators: tuple[str, ...] = ()
+    call_closer: str = ""
+    lead: str = ""
+    also_lead: str = ""
+    fence: tuple[str, str] = ("", "")
+    identity: Identity = NAME_ONLY
+    inside: tuple[str, str] = ("", "")
+    between: str = ""
+
+    @property
+    def openers(self) -> tuple[str, ...]:
+        own = (self.call_opener,) if self.call_opener else ()
+        return (*super().openers, *own)
+
+    @property
+    def closers(self) -> tuple[str, ...]:
+        own = (self.call_closer.strip(),) if self.call_closer.strip() else ()
+        return super().closers or own
+
+    # --- writing
+
+    def write(self, calls: Sequence[Call], types: TypesOf) -> str:
+        written = self.between.join(self._call(name, arguments, at) for at, (name, arguments) in enumerate(calls))
+        return self.opener + self.inside[0] + written + self.inside[1] + self.closer
+
+    def _call(self, name: str, arguments: Mapping[str, Any], at: int) -> str:
+        text = json.dumps(dict(arguments), ensure_ascii=False)
+        header = self.lead + self.identity.write(name, at) + self.separator
+        return self.call_opener + header + self.fence[0] + text + self.fence[1] + self.call_closer
+
+    # --- reading
+
+    def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
+        framed = bool(opener) and opener in (self.opener, *self.also)
+        if not framed and (self.opener if opener else self.named_first == "noted"):
+            calls.tolerate("missing_opener")
+        opened = not framed
+        while True:
+            if not opened:
+                yield from scan.skip_spaces()
+                if not (yield from scan.literal(stops(self.call_opener))):
+                    calls.tolerate("missing_opener")
+            yield from self._read_call(scan, calls)
+            calls.end()
+            here = scan.position
+            if not self.call_opener or not (framed or self.call_closer):
+                break
+            if not (yield from follows(scan, self.call_opener)):
+                break
+            opened = True
+            calls.begin_at(here)
+        if framed or self.opener:
+            yield from close_frame(scan, calls, opener if framed else "", *super().closers)
+
+    def _read_call(self, scan: Scan, calls: Calls) -> Reading[None]:
+        """One call, from after its opener to after its closer."""
+        name, id = yield from self._header(scan)
+        yield from self._separated(scan, calls)
+        fence = yield from read_fence(scan)
+        if (yield from scan.need()) != "{" and not calls.committed:
+            raise Malformed
+        if not name:
+            calls.refuse("missing_tool_name")
+        try:
+            yield from read_arguments(scan, calls, name, id)
+        except Malformed:
+            raise Malformed("invalid_arguments") from None
+        if fence:
+            if not self.fence[0]:
+                calls.tolerate("markdown_fence")
+            if not (yield from follows(scan, "```")):
+                calls.tolerate("missing_closer")
+        elif self.fence[0]:
+            calls.tolerate("missing_fence")
+        if self.call_closer.strip():
+            yield from close_frame(scan, calls, "opened", self.call_closer.strip())
+
+    def _separated(self, scan: Scan, calls: Calls) -> Reading[None]:
+        """What stands behind the header; a control token there makes a call of it."""
+        separators = (self.separator, *self.also_separators)
+        signs = [separator for separator in separators if separator.strip()]
+        spaces = yield from scan.spaces()
+        if signs:
+            sign = yield from scan.literal(stops(*signs))
+            if sign:
+                if len(sign) >= _CONTROL:
+                    calls.commit()
+                return
+        if len(signs) == len(separators):
+            yield from scan.expect(*signs)
+        elif "\n" not in spaces:
+            yield from scan.need()
+            raise Malformed
+
+    def _header(self, scan: Scan) -> Reading[tuple[str, str | None]]:
+        """Name and id, up to the separator."""
+        yield from scan.skip_spaces()
+        leads = [lead.strip() for lead in (self.lead, self.also_lead) if lead]
+        if leads:
+            here = scan.position
+            led = yield from scan.literal(stops(*leads))
+            yield from scan.skip_spaces()
+            if led and not (yield from self._word_follows(scan)):
+                scan.rewind(here)  # a tool that is called like the lead
+        first = yield from read_name(scan)
+        if not first:
+            yield from scan.need()
+            raise Malformed
+        second = ""
+        if self.identity.marker:
+            here = scan.position
+            if (yield from follows(scan, self.identity.marker)):
+                yield from scan.skip_spaces()
+                second = yield from read_name(scan)
+            else:
+                scan.rewind(here)
+        return self.identity.read(first, second)
+
+    def _word_follows(self, scan: Scan) -> Reading[bool]:
+        here = scan.position
+        word = yield from read_name(scan)
+        scan.rewind(here)
+        return bool(word)
+

@@ -1,0 +1,180 @@
+"""The nested tags engine: the parameter's name is the tag, objects are tags in tags, and lists are tags of items.
+
+A sign that no text holds stands before every tag, so a value may hold any tag of another language. What a text means
+is told by the tool's schema, at every depth; without one a text is a JSON literal if it is one, else a string.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from toolfmt.formats.bodies import quoted
+from toolfmt.formats.calls import Calls
+from toolfmt.formats.format import Call, TypesOf
+from toolfmt.formats.frames import Frame, close_frame, follows
+from toolfmt.formats.scan import Malformed, Reading, Scan, stops
+from toolfmt.formats.tagged import RawValue, raw_text
+from toolfmt.formats.typed import STRING, Types, may_be_literal, type_of
+from toolfmt.formats.values import DEEPEST, LITERAL, read_value
+
+_TAG = re.compile(r"[^<>\s/]*")
+_NAME = re.compile(r'[^<>"\n]*')
+_CALL = "invoke"
+_EMPTY = {"string": '""', "object": "{}", "array": "[]", "null": "null"}
+
+
+@dataclass
+class _Open:
+    """An element that has been opened: its tag, and what its members are told as."""
+
+    tag: str
+    closer: str
+    path: tuple[str, ...]
+    members: int = 0
+
+
+class _Leaf(RawValue):
+    """A text up to the closer of its tag, which ends it whatever follows."""
+
+    def _after(self, closer: str) -> Reading[str]:
+        if closer in self.closers:
+            return closer
+        return (yield from super()._after(closer))
+
+
+@dataclass(frozen=True, kw_only=True)
+class NestedTags(Frame):
+    """The sign before every tag, and the tag of a list's items. `opener` and `closer` hold the sign too."""
+
+    sign: str
+    item: str = "item"
+
+    # --- writing
+
+    def write(self, calls: Sequence[Call], types: TypesOf) -> str:
+        written = "".join(self._call(name, arguments, types) for name, arguments in calls)
+        return f"{self.opener}\n{written}{self.closer}"
+
+    def _call(self, name: str, arguments: Mapping[str, Any], types: TypesOf) -> str:
+        members = "".join(self._element(key, value, types, (name, key)) for key, value in arguments.items())
+        return f'{self.sign}<{_CALL} name="{name}">{members}{self.sign}</{_CALL}>\n'
+
+    def _element(self, tag: str, value: Any, types: TypesOf, path: tuple[str, ...]) -> str:
+        return f"{self.sign}<{tag}>{self._value(value, types, path)}{self.sign}</{tag}>"
+
+    def _value(self, value: Any, types: TypesOf, path: tuple[str, ...]) -> str:
+        declared = types(*path)
+        if isinstance(value, dict) and value and self._plain(value) and _may_be("object", declared):
+            return "".join(self._element(key, inner, types, (*path, key)) for key, inner in value.items())
+        if isinstance(value, list) and value and _may_be("array", declared):
+            return "".join(self._element(self.item, inner, types, (*path, "")) for inner in value)
+        if isinstance(value, (dict, list)) and not value and declared == frozenset({type_of(value)}):
+            return ""
+        return raw_text(value, declared)
+
+    def _plain(self, value: Mapping[str, Any]) -> bool:
+        """Whether every key can be a tag, and none is taken for the item of a list."""
+        return all(key and key != self.item and _TAG.fullmatch(key) for key in value)
+
+    # --- reading
+
+    def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
+        if not opener:
+            calls.tolerate("missing_opener")
+        name_opener = f'{self.sign}<{_CALL} name="'
+        yield from scan.skip_spaces()
+        yield from scan.expect(name_opener)
+        while True:
+            name = yield from scan.take_while(_NAME)
+            yield from scan.expect('">')
+            calls.start(name)
+            yield from self._members(scan, calls)
+            calls.end()
+            here = scan.position
+            if not (yield from follows(scan, name_opener)):
+                break
+            calls.begin_at(here)
+        yield from close_frame(scan, calls, opener, *self.closers)
+
+    def _members(self, scan: Scan, calls: Calls) -> Reading[None]:
+        """The arguments, up to the closing tag of the call; what is open is kept on a list."""
+        begins, ends = self.sign + "<", self.sign + "</"
+        calls.arguments("{")
+        stack = [_Open(_CALL, "}", ())]
+        keys = set[str]()
+        while stack:
+            top = stack[-1]
+            yield from scan.skip_spaces()
+            token = yield from scan.expect(begins, ends)
+            tag = yield from scan.take_while(_TAG)
+            yield from scan.expect(">")
+            if token == ends:
+                if tag != top.tag:
+                    raise Malformed
+                calls.arguments(stack.pop().closer)
+                continue
+            calls.arguments(", " if top.members else "")
+            top.members += 1
+            path = (*top.path, tag if top.closer == "}" else "")
+            if top.closer == "}":
+                if len(stack) == 1:
+                    if tag in keys:
+                        calls.tolerate("duplicate_key")
+                    keys.add(tag)
+                calls.arguments(quoted(tag) + ": ")
+            elif tag != self.item:
+                raise Malformed("invalid_arguments")
+            types = calls.types(*path)
+            inside = yield from self._inside(scan, types)
+            if inside:
+                if len(stack) > DEEPEST:
+                    raise Malformed("invalid_arguments")
+                calls.arguments(inside)
+                stack.append(_Open(tag, "]" if inside == "[" else "}", path))
+            else:
+                yield from self._leaf(scan, calls, tag, types)
+
+    def _inside(self, scan: Scan, types: Types) -> Reading[str]:
+        """The bracket of the list or object whose tags stand here, unread; empty where a text does."""
+        if types is not None and not types & {"object", "array"}:
+            return ""
+        here = scan.position
+        yield from scan.skip_spaces()
+        if (yield from scan.literal(stops(self.sign + "<", self.sign + "</"))) != self.sign + "<":
+            scan.rewind(here)
+            return ""
+        tag = yield from scan.take_while(_TAG)
+        scan.rewind(here)
+        listed = tag == self.item and _may_be("array", types)
+        return "[" if listed or not _may_be("object", types) else "{"
+
+    def _leaf(self, scan: Scan, calls: Calls, tag: str, types: Types) -> Reading[None]:
+        closer = f"{self.sign}</{tag}>"
+        if types is not None and (yield from scan.literal(stops(closer))):
+            calls.arguments(next((text for kind, text in _EMPTY.items() if kind in types), '""'))
+            return
+        value = _Leaf(scan, calls, (closer,), (), self.openers, self.closer)
+        first = yield from scan.need()
+        if types is not None and not types & STRING and first in "{[":
+            try:
+                yield from read_value(scan, calls, LITERAL)
+                yield from scan.skip_spaces()
+                yield from scan.expect(closer)
+            except Malformed:
+                raise Malformed("invalid_arguments") from None
+        elif types is not None and not types & STRING:
+            yield from value.held(types)
+        elif types == STRING or not may_be_literal(types, first):
+            yield from value.streamed()
+        elif first in '{["':
+            yield from value.held(types)
+        else:
+            yield from value.word(types)
+
+
+def _may_be(kind: str, types: Types) -> bool:
+    return types is None or kind in types
+
