@@ -31,7 +31,7 @@ from toolfmt.inspect.probes import Probed, probe, quote
 from toolfmt.inspect.reading_back import (
     NASTY,
     NASTY_STRINGS,
-    _open_reasoning,
+    opened,
     call_sets,
     can_carry,
     own_markers,
@@ -217,7 +217,7 @@ def as_toolfmt_reads(decided: Decided, renders: Renders, shape: Shape) -> tuple[
 
     def events(region: Region, tools: Sequence[Message], size: int) -> list[Event]:
         assert format is not None
-        parser = Parser(format, tools=tools, prefix=_open_reasoning(format, region.before))
+        parser = Parser(format, tools=tools, prefix=opened(format, region.before))
         told = [event for piece in pieces(region.text, size) for event in parser.feed(piece)]
         return merge([*told, *parser.finish()])
 

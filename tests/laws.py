@@ -16,7 +16,7 @@ from toolfmt.events import (
     ToolCallStart,
     merge,
 )
-from toolfmt.formats import Parser
+from toolfmt.formats import Parser, ToolCallFormat
 
 Options = dict[str, Any]
 
@@ -98,3 +98,8 @@ def check_arguments(events: list[Event]) -> None:
 
 def _forbidden(name: str) -> None:
     raise AssertionError(f"{name} is not JSON")
+
+
+def frame(format: ToolCallFormat) -> list[str]:
+    """What is neither content nor a call: markers of reasoning and silent ones."""
+    return [*format.silent, *format.silent_first, *(marker for pair in format.reasoning for marker in pair)]

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from corpus_cases import CORPUS, TOPICS, BadCase, Case, ExpectedCall, Said, cases, formats, read
-from laws import check_arguments, check_shape, check_tiling, cut, events_of
+from laws import check_arguments, check_shape, check_tiling, cut, events_of, frame
 
 import toolfmt
 from toolfmt.events import Content, Event, Reasoning, ToolCallArguments, ToolCallRejected, ToolCallStart
@@ -38,7 +38,7 @@ def test_a_case_keeps_the_laws_of_shape_and_place(case: Case) -> None:
     check_shape(came)
     check_arguments(came)
     if not case.prefix:
-        check_tiling(case.text, came, [marker for pair in get(case.format).reasoning for marker in pair])
+        check_tiling(case.text, came, frame(get(case.format)))
 
 
 @every_case
@@ -52,7 +52,7 @@ def test_a_case_means_the_same_however_it_is_cut(case: Case) -> None:
 @every_case
 def test_a_case_as_a_message(case: Case) -> None:
     came = events(case, [case.text])
-    message = Message.from_events(came)
+    message = Message.from_events(came, call_id=get(case.format).call_id)
     ended = [call for call in case.calls if call.reason is None]
     assert said(case, "content") == message.content
     assert said(case, "reasoning") == message.reasoning

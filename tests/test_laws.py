@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from laws import check_arguments, check_shape, check_tiling, cut, events_of
+from laws import check_arguments, check_shape, check_tiling, cut, events_of, frame
 
 import toolfmt
 from toolfmt.errors import CannotWrite
@@ -55,10 +55,15 @@ OPTIONS = st.fixed_dictionaries(
 
 
 def markers(format: ToolCallFormat) -> list[str]:
-    """Every literal that stands in a written call, and the reasoning markers."""
+    """Every literal that stands in a written call, and what else frames answers in the format."""
     text = write(format, [("f", {"s": "x", "n": 1}), ("f", {})])
-    found = re.findall(r"<[^<>\n]*>|[\w:]+[({]|[)}\]]+|\w+=", text)
-    return sorted({*found, *format.openers, *format.closers, *(m for pair in format.reasoning for m in pair)})
+    found = re.findall(r"<[^<>\n]*>|\[/?[A-Z_]+\]|[\w:]+[({]|[)}\]]+|\w+=", text)
+    return sorted({*found, *format.openers, *format.closers, *format.bare, *frame(format)})
+
+
+def first_mark(format: ToolCallFormat) -> str:
+    """What a call begins with, where the format has a mark for that."""
+    return next(iter((*format.openers, *format.bare)), "f\n{")
 
 
 SOUP = {
@@ -113,7 +118,7 @@ def test_laws_of_any_text(format: str, data: st.DataObject, options: dict[str, A
     assert events_of(format, cut(text, places), **options) == whole
     check_shape(whole)
     check_arguments(whole)
-    check_tiling(text, whole, [marker for pair in get(format).reasoning for marker in pair])
+    check_tiling(text, whole, frame(get(format)))
     message = toolfmt.parse(text, format, **options)
     assert len(message.tool_calls) == sum(isinstance(event, ToolCallEnd) for event in whole)
 
@@ -146,15 +151,17 @@ def test_plain_values_are_never_refused(format: str, value: Any) -> None:
 @pytest.mark.parametrize("format", NAMES)
 @given(calls=CALLS, before=st.text("abc .,!\n", max_size=20), after=st.text("abc .,!\n", max_size=20))
 def test_calls_in_prose(format: str, calls: list[Any], before: str, after: str) -> None:
-    """Calls between prose are read, and the prose stays as it is."""
+    """Calls between prose are read, and the prose stays as it is; without a frame they begin a line or the answer."""
     try:
         text = write(format, calls)
     except CannotWrite:
         return
+    if not text.lstrip().startswith(get(format).openers or "\0"):
+        before = "" if get(format).named_first == "usual" else before and before + "\n"
     events = events_of(format, [before, text, after])
     assert calls_of(events) == canonical(calls)
-    content = [event.text for event in events if isinstance(event, Content)]
-    assert content == [part for part in (before, after) if part.strip(" \n")]
+    content = [event.text.rstrip("\n") for event in events if isinstance(event, Content)]
+    assert content == [part.rstrip("\n") for part in (before, after) if part.strip(" \n")]
 
 
 @pytest.mark.parametrize("format", NAMES)
@@ -174,7 +181,8 @@ def test_strings_stream(format: str, text: str) -> None:
 @given(data=st.data())
 def test_content_is_prompt(format: str, data: st.DataObject) -> None:
     """Law 6: text waits only while it can still become a marker; a letter behind it frees it."""
-    text = data.draw(st.text("abc .,", min_size=1).map(lambda prose: "x" + prose))
+    begin = "x" if get(format).named_first == "never" else "x, "
+    text = data.draw(st.text("abc .,", min_size=1).map(lambda prose: begin + prose))
     parser = Parser(format)
     assert merge(parser.feed(text)) == [Content(text, 0)]
 
@@ -186,8 +194,8 @@ def test_cost_is_linear(format: str) -> None:
     most = 4 + max(map(len, markers(get(format))))
     code = "for i in range(10):\n    print(\"{i}\", [1, 2], '<a>')\n"
     value = write(format, [("f", {"s": code * 100})], TOOLS)
-    cases = [value, "some prose. " * 400, get(format).openers[0] + "x" * 5000, value[: len(value) // 2] + " <" * 2000]
-    cases += ["<think>" + get(format).openers[0] * 500, get(format).openers[0] * 1000, "{" * 3000, "\n{" * 2000]
+    cases = [value, "some prose. " * 400, first_mark(get(format)) + "x" * 5000, value[: len(value) // 2] + " <" * 2000]
+    cases += ["<think>" + first_mark(get(format)) * 500, first_mark(get(format)) * 1000, "{" * 3000, "\n{" * 2000]
     closers = [marker for marker in markers(get(format)) if marker.startswith(("</", "<esc"))]
     cases += [value[:-40] + (closer + " \n x") * 400 for closer in closers]
     cases += [value + " " * 4000, "<think>" + value * 3, '{"name": "' * 500]
@@ -205,14 +213,15 @@ def test_cost_is_linear(format: str) -> None:
 def test_absurd_lengths_end_in_events(format: str, opening: str) -> None:
     """Law 2: depth, signs and endless names end in events."""
     written = write(format, [("f", {"s": "x"})])
-    for text in (written.replace("x", opening * 30_000), get(format).openers[0] + opening * 30_000, opening * 30_000):
+    for text in (written.replace("x", opening * 30_000), first_mark(get(format)) + opening * 30_000, opening * 30_000):
         check_shape(events_of(format, [text], tools=TOOLS))
 
 
 @pytest.mark.parametrize("format", NAMES)
 def test_mentioning_a_marker_is_prose(format: str) -> None:
     """Law 10: a marker in prose neither makes a call nor swallows the rest."""
-    for marker in [*get(format).openers, *get(format).closers]:
+    known = get(format)
+    for marker in {*known.openers, *known.closers} - set(known.silent):
         for text in (
             f"The marker {marker} opens a call.",
             f"Use `{marker}` for it; then go on.",

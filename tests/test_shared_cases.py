@@ -20,7 +20,16 @@ from toolfmt.formats import names
 
 CASES = Path(__file__).parents[2] / "shared" / "cases"
 pytestmark = pytest.mark.skipif(not CASES.is_dir(), reason="../shared is not here: someone who only has the repository")
-WIRE_NAMES = {"hermes-json": "json", "glm-argkv": "glm4", "qwen3-coder-xml": "xml_function", "pythonic": "lfm2"}
+WIRE_NAMES = {
+    "hermes-json": "json", "glm-argkv": "glm4", "qwen3-coder-xml": "xml_function", "pythonic": "lfm2",
+    "command-r": "command_a", "command-r-plus": "command_r", "deepseek-dsml": "deepseek_dsml",
+    "deepseek-r1": "deepseek_v3", "deepseek-v3.1": "deepseek_v31", "firefunction": "phi4",
+    "functionary-v3.1": "functionary_v31", "functionary-v3.2": "functionary_v32", "harmony": "gpt_oss",
+    "kimi-k2": "kimi_k2", "kimi-k3-xtml": "kimi_k3", "llama3-json": "llama3", "minicpm5-xml": "minicpm5",
+    "minimax-m2": "minimax_m2", "minimax-m3": "minimax_m3", "mistral-args": "mistral",
+    "mistral-args-callid": "mistral", "mistral-json": "mistral_list", "muse-atem": "atem", "seed-oss": "seed_oss",
+    "none": "json",
+}  # fmt: skip
 
 
 def cases(file: str) -> list[Any]:

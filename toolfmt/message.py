@@ -1,7 +1,7 @@
 """Events folded into one assistant message, and told as chunks in the OpenAI streaming shape.
 
-Everything here only reads events. Ids are made where the format writes none: `call_0`, `call_1` … counted on from the
-ids that are taken, so that they stay unique over a conversation without a clock or chance.
+Everything here only reads events. Ids are made where the model wrote none, in the form of its family, and counted on
+from the ids that are taken, so that they stay unique over a conversation without a clock or chance.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ from toolfmt.events import (
     ToolCallRejected,
     ToolCallStart,
 )
+
+CALL_ID = "call_{number}"
+"""The form of ids for families that have none of their own."""
 
 
 @dataclass(slots=True)
@@ -70,14 +73,15 @@ class Message:
     rejected: list[Rejected] = field(default_factory=list)
 
     @classmethod
-    def from_events(cls, events: Iterable[Event], taken_ids: Collection[str] = ()) -> Message:
+    def from_events(cls, events: Iterable[Event], taken_ids: Collection[str] = (), call_id: str = CALL_ID) -> Message:
         """The message that the events of one answer tell.
 
-        `taken_ids` are the call ids the conversation already holds. A call that neither ended nor was rejected (the
-        parser was not finished) is left out.
+        `taken_ids` are the call ids the conversation already holds; `call_id` is the form of the ids that are made
+        (`ToolCallFormat.call_id` of the model's format). A call that neither ended nor was rejected (the parser was not
+        finished) is left out.
         """
         message = cls()
-        ids = Ids(taken_ids)
+        ids = Ids(taken_ids, call_id)
         begun: dict[int, ToolCall] = {}
         for event in events:
             if isinstance(event, Content):
@@ -110,17 +114,21 @@ def _rejected(event: ToolCallRejected, begun: ToolCall | None) -> Rejected:
 
 
 class Ids:
-    """Ids for calls: the format's own where it writes one that is not taken, else the next free `call_N`."""
+    """Ids for calls: the model's own where it wrote one that is not taken, else one in the form that its family uses.
 
-    def __init__(self, taken: Collection[str] = ()) -> None:
+    The number in a made id goes on from the calls that the conversation already holds.
+    """
+
+    def __init__(self, taken: Collection[str] = (), form: str = CALL_ID) -> None:
         self._taken = set(taken)
-        self._next = 0
+        self._next = len(self._taken)
+        self._form = form
 
     def of(self, event: ToolCallStart) -> str:
         """The id of the call that starts here; each is given once."""
         id = event.id
         while not id or id in self._taken:
-            id = f"call_{self._next}"
+            id = self._form.format(name=event.name, number=self._next)
             self._next += 1
         self._taken.add(id)
         return id
@@ -129,15 +137,18 @@ class Ids:
 class ChunkStream:
     """Events as `chat.completion.chunk` objects that every OpenAI client accepts.
 
-    `id`, `model` and `created` (seconds since 1970) go into every chunk. Rejected calls are told in an extra key,
+    `id`, `model` and `created` (seconds since 1970) go into every chunk; `taken_ids` and `call_id` are those of
+    `Message.from_events`. Rejected calls are told in an extra key,
     `toolfmt_rejected`, beside `choices`. A call whose arguments were already on their way when it went wrong cannot be
     taken back: the stream then finishes with `length` where the answer was cut, and with an error chunk where it was
     not.
     """
 
-    def __init__(self, id: str, model: str, created: int, taken_ids: Collection[str] = ()) -> None:
+    def __init__(
+        self, id: str, model: str, created: int, taken_ids: Collection[str] = (), call_id: str = CALL_ID
+    ) -> None:
         self._head = {"id": id, "object": "chat.completion.chunk", "created": created, "model": model}
-        self._ids = Ids(taken_ids)
+        self._ids = Ids(taken_ids, call_id)
         self._begun = False
         self._indexes: dict[int, int] = {}
         self._cut = False

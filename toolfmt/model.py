@@ -6,6 +6,7 @@ out changes afterwards. Everything raised for bad input is a `ToolfmtError` of o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
@@ -13,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from toolfmt.errors import TemplateError, ToolfmtError
-from toolfmt.formats import Parser
+from toolfmt.formats import Call, Parser, write
 from toolfmt.inspect.inspection import inspect_files
 from toolfmt.inspect.report import Report
-from toolfmt.prompt import Prompt, Wanted, compiled, render
+from toolfmt.prompt import Prompt, Wanted, compiled, render, spoken_format
 from toolfmt.templates import ModelFiles, load_files
 
 
@@ -73,6 +74,15 @@ class Model:
             **variables,
         )
 
+    def write(self, calls: Sequence[Call], tools: object = None) -> str:
+        """The text in which this model would make these calls, spelt as its template spells them.
+
+        Takes what `toolfmt.write` takes behind the format; raises `CannotWrite`, `BadTools`, and `ToolfmtError` where
+        the model's format is not known.
+        """
+        self._known()
+        return write(spoken_format(self._report), calls, tools)
+
     def parser(self, *, tools: object = None, prefix: str | None = None, strict: bool = False) -> Parser:
         """A parser for an answer of this model.
 
@@ -80,15 +90,19 @@ class Model:
         is given. Raises `ToolfmtError` where the model's format is not known. A parser for one prompt in particular is
         `Prompt.parser()`.
         """
-        report = self._report
-        if report.format.name is None:
-            why = next((evidence.detail for evidence in report.format.evidence), "nothing tells it")
+        begun = self._report.rendering.prefill if prefix is None else prefix
+        return Parser(self._known(), tools=tools, prefix=begun, strict=strict)
+
+    def _known(self) -> str:
+        """The name of the model's format; raises where it is not known."""
+        decision = self._report.format
+        if decision.name is None:
+            why = next((evidence.detail for evidence in decision.evidence), "nothing tells it")
             raise ToolfmtError(
                 f"{self.files.directory}: the tool-call format of this model is not known ({why}); "
                 "name one of `toolfmt formats` instead"
             )
-        begun = report.rendering.prefill if prefix is None else prefix
-        return Parser(report.format.name, tools=tools, prefix=begun, strict=strict)
+        return decision.name
 
     @cached_property
     def _report(self) -> Report:

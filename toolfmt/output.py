@@ -50,6 +50,7 @@ class OneMessage(EventLines):
 
     def __init__(self, parser: Parser, model: str) -> None:
         self._events: list[Event] = list(parser.continued)
+        self._call_id = parser.format.call_id
 
     def print(self, events: Iterable[Event]) -> None:
         self._events.extend(events)
@@ -57,7 +58,7 @@ class OneMessage(EventLines):
     def finish(self) -> None:
         from toolfmt.message import Message
 
-        print_json(Message.from_events(self._events).to_dict())
+        print_json(Message.from_events(self._events, call_id=self._call_id).to_dict())
 
 
 class OpenAIStream(EventLines):
@@ -67,7 +68,7 @@ class OpenAIStream(EventLines):
         from toolfmt.message import ChunkStream
 
         created = int(time.time())
-        self._stream = ChunkStream(f"chatcmpl-{created}", model, created)
+        self._stream = ChunkStream(f"chatcmpl-{created}", model, created, call_id=parser.format.call_id)
 
     def print(self, events: Iterable[Event]) -> None:
         self._data(self._stream.chunks(events))

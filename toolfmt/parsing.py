@@ -25,4 +25,6 @@ def parse(
     text.
     """
     parser = Parser(format, tools=tools, prefix=prefix, strict=strict)
-    return Message.from_events([*parser.continued, *parser.feed(text), *parser.finish()], taken_ids)
+    return Message.from_events(
+        [*parser.continued, *parser.feed(text), *parser.finish()], taken_ids, parser.format.call_id
+    )

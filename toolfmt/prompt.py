@@ -276,5 +276,7 @@ def compiled(files: ModelFiles, source: TemplateSource) -> ChatTemplate:
 
 
 def spoken_format(report: Report) -> ToolCallFormat:
-    """The format that calls are taught and written in: the model's, or the most widely spoken one."""
-    return get(report.format.name) if report.format.name else default_format()
+    """The format that calls are taught and written in: the model's as its template spells it, or the most widely
+    spoken one."""
+    name, variant = report.format.name, report.format.variant
+    return get(name).spelt(variant) if name else default_format()

@@ -20,6 +20,9 @@ from toolfmt.formats.typed import STRING, Types, typed
 from toolfmt.formats.values import Gathered, Notation, read_string, read_value
 
 
+_FENCE = "```"
+
+
 @dataclass(frozen=True, kw_only=True)
 class CallExpression(Frame):
     """How a family writes a call as code.
@@ -63,7 +66,8 @@ class CallExpression(Frame):
         yield from scan.skip_spaces()
         begin, end = (mark.strip() for mark in self.enclosing or ("", ""))
         here = scan.position
-        enclosed = bool(begin) and bool((yield from scan.literal(stops(begin))))
+        fences = (_FENCE,) if begin.startswith(_FENCE) else ()
+        enclosed = bool(begin) and bool((yield from scan.literal(stops(begin, *fences))))
         yield from scan.skip_spaces()
         if self.enclosing and (yield from scan.need()) == "{":
             scan.rewind(here)
@@ -99,7 +103,8 @@ class CallExpression(Frame):
                 return
             here = scan.position
             comma = yield from follows(scan, ",", ";")
-            if not comma and not ((yield from self._another(scan)) if "\n" in self.between or not end else False):
+            in_lines = "\n" in self.between or not end
+            if not comma and not (in_lines and (yield from self._another(scan))):
                 break
             yield from scan.skip_spaces()
             if not (yield from self._begins(scan)):

@@ -25,13 +25,15 @@ _WORD = re.compile(r"[a-z_]*")
 class Channels(Frame):
     """How a family addresses a message to a tool.
 
-    `opener` stands before the recipient, whose name may begin with `namespace`; `message` ends the header, in which
-    `marks` and plain words may stand. `others` are recipients that are no tools. `channel` is what the writer puts
-    between recipient and `message`, and `between` between two messages. With `body`, the calls stand in the notation of
-    that engine, else the body is the JSON object of the arguments.
+    The openers stand before the recipient, whose name may begin with `namespace`; `message` ends the header, in which
+    `marks` and the `words` for channels and types may stand. `others` are recipients that are no tools. The writer puts
+    `header` before the recipient, `channel` behind it, and `between` between two messages. With `body`, the calls stand
+    in the notation of that engine, else the body is the JSON object of the arguments.
     """
 
+    header: str
     message: str
+    words: tuple[str, ...] = ("analysis", "commentary", "final", "json", "code")
     namespace: str = ""
     marks: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
@@ -47,7 +49,7 @@ class Channels(Frame):
     def _message(self, call: Call, types: TypesOf) -> str:
         name, arguments = call
         text = self.body.write([call], types) if self.body else json.dumps(dict(arguments), ensure_ascii=False)
-        return f"{self.opener}{self.namespace}{name}{self.channel}{self.message}{text}"
+        return f"{self.header}{self.namespace}{name}{self.channel}{self.message}{text}"
 
     # --- reading
 
@@ -80,22 +82,26 @@ class Channels(Frame):
             mark = yield from scan.literal(stops(self.message, *self.marks))
             if mark == self.message:
                 break
-            if not mark and not (yield from scan.take_while(_WORD)):
-                yield from scan.need()
+            if not mark and (yield from scan.take_while(_WORD)) not in self.words:
+                yield from scan.expect(self.message, *self.marks)
                 raise Malformed
         if recipient in self.others:
             raise Malformed
         return recipient.removeprefix(self.namespace)
 
     def _arguments(self, scan: Scan, calls: Calls, name: str) -> Reading[None]:
-        calls.commit()
-        if not name:
-            calls.refuse("missing_tool_name")
+        calls.start(name)
         if (yield from read_fence(scan)):
             calls.tolerate("markdown_fence")
-        try:
-            yield from read_arguments(scan, calls, name)
-        except Malformed:
-            raise Malformed("invalid_arguments") from None
+        here = scan.position
+        if (yield from scan.literal(stops(*self.closers))):
+            scan.rewind(here)
+            calls.tolerate("missing_arguments")
+            calls.arguments("{}")
+        else:
+            try:
+                yield from read_arguments(scan, calls)
+            except Malformed:
+                raise Malformed("invalid_arguments") from None
         calls.end()
         yield from follows(scan, "```")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from toolfmt.formats.calls import Calls
-from toolfmt.formats.format import Call, Engine, NamedFirst, TypesOf
+from toolfmt.formats.format import Call, Engine, Inner, NamedFirst, TypesOf
 from toolfmt.formats.json_object import JsonObject
 from toolfmt.formats.scan import Reading, Scan, stops
 
@@ -21,6 +21,11 @@ class Choice:
         self._engines = engines
         self.openers = tuple(dict.fromkeys(opener for engine in engines for opener in engine.openers))
         self.bare = tuple(dict.fromkeys(opener for engine in engines for opener in engine.bare))
+        self.leading = tuple(dict.fromkeys(opener for engine in engines for opener in engine.leading))
+        self.inner = Inner(
+            tuple(dict.fromkeys(opener for engine in engines for opener in engine.inner.openers)),
+            tuple(dict.fromkeys(closer for engine in engines for closer in engine.inner.closers)),
+        )
         self.closers = tuple(dict.fromkeys(closer for engine in engines for closer in engine.closers))
         self.named_first: NamedFirst = next((e.named_first for e in engines if e.named_first != "never"), "never")
 
@@ -35,7 +40,9 @@ class Choice:
             begins = yield from scan.literal(stops(*self.bare))
             scan.rewind(here)
             engines = [
-                engine for engine in self._engines if (begins in engine.bare if begins else engine.named_first != "never")
+                engine
+                for engine in self._engines
+                if (begins in engine.bare if begins else engine.named_first != "never")
             ]
         engine = engines[0]
         if len(engines) > 1:

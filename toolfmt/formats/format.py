@@ -7,8 +7,8 @@ names a format. How calls are read and written is the engine's; a format only gi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.scan import Reading, Scan
@@ -25,6 +25,13 @@ NamedFirst: TypeAlias = Literal["never", "noted", "usual"]
 THINK = ("<think>", "</think>")
 
 
+class Inner(NamedTuple):
+    """What opens and closes one call inside a frame that may hold several."""
+
+    openers: tuple[str, ...] = ()
+    closers: tuple[str, ...] = ()
+
+
 class Engine(Protocol):
     """A way of writing calls; its markers are parameters, its behaviour is not."""
 
@@ -37,8 +44,16 @@ class Engine(Protocol):
         """What a call without its frame begins with, at the start of the answer or of a line."""
 
     @property
+    def leading(self) -> tuple[str, ...]:
+        """What opens a frame only where the answer begins, or goes on behind a marker that says nothing."""
+
+    @property
     def closers(self) -> tuple[str, ...]:
         """What ends a frame: a call that went wrong is rejected up to there."""
+
+    @property
+    def inner(self) -> Inner:
+        """What opens and closes a call inside a frame: where one has gone wrong, the next one still stands."""
 
     @property
     def named_first(self) -> NamedFirst:
@@ -74,8 +89,25 @@ class ToolCallFormat:
     """What other runtimes call the parser for it."""
     reasoning: tuple[tuple[str, str], ...] = (THINK,)
     """Opener and closer of the reasoning blocks that occur in the same answers."""
+    variants: Mapping[str, Engine] = field(default_factory=dict)
+    """Other spellings that templates of the families render, by name: they only write; `engine` reads them all."""
+    spelling: Engine | None = None
+    """The variant that calls are written in; None for the engine's own spelling."""
+    call_id: str = "call_{number}"
+    """The form of a call's id where the model wrote none: `name` and `number` stand for the tool's and the call's."""
     silent: tuple[str, ...] = ()
     """Control tokens that frame the answer and say nothing: not content, wherever they stand outside of calls."""
+    silent_first: tuple[str, ...] = ()
+    """What says nothing where the answer begins with it, and is text anywhere else."""
+
+    @property
+    def writer(self) -> Engine:
+        """The engine that calls are written with."""
+        return self.spelling or self.engine
+
+    def spelt(self, variant: str) -> ToolCallFormat:
+        """The format with calls written in this variant; an empty name is the engine's own spelling."""
+        return replace(self, spelling=self.variants[variant] if variant else None)
 
     @property
     def openers(self) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from toolfmt.formats.calls import Calls
-from toolfmt.formats.format import NamedFirst
+from toolfmt.formats.format import Inner, NamedFirst
 from toolfmt.formats.scan import Reading, Scan, stops
 
 _NAME_BEGINS = re.compile(r"[\w$@]")
@@ -21,6 +21,7 @@ class Frame:
 
     The writer uses `opener` and `closer`, either of which may be empty; `also` and `also_closers` are other spellings
     that are read. `bare` is what calls without a frame begin with, at the start of the answer or of a line;
+    `leading` are openers that are such only where the answer begins or a message of it;
     `named_first` tells whether the answer may begin with a call's name.
     """
 
@@ -29,6 +30,7 @@ class Frame:
     also: tuple[str, ...] = ()
     also_closers: tuple[str, ...] = ()
     bare: tuple[str, ...] = ()
+    leading: tuple[str, ...] = ()
     named_first: NamedFirst = "never"
 
     @property
@@ -38,6 +40,10 @@ class Frame:
     @property
     def closers(self) -> tuple[str, ...]:
         return (self.closer, *self.also_closers) if self.closer else self.also_closers
+
+    @property
+    def inner(self) -> Inner:
+        return Inner()
 
 
 def read_name(scan: Scan) -> Reading[str]:

@@ -18,7 +18,7 @@ from toolfmt.formats.calls import Calls
 from toolfmt.formats.format import Call, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows
 from toolfmt.formats.scan import Incomplete, Malformed, Reading, Scan, stops
-from toolfmt.formats.values import JSON, Gathered, read_key, read_string, read_value, whole_value
+from toolfmt.formats.values import JSON, Gathered, Notation, read_key, read_string, read_value, whole_value
 
 Written: TypeAlias = Callable[[str, Mapping[str, Any], int], str]
 """A call's object as a family's templates write it: from name, arguments and the call's number in the answer."""
@@ -42,6 +42,7 @@ class Keys:
     wrapper: str = ""
     separator: str | None = None
     """What stands between two calls of one frame; None where a frame holds one."""
+    notation: Notation = JSON
 
 
 @dataclass
@@ -53,13 +54,14 @@ class _Call:
     early: str | None = None
     """Arguments that are known whole: they came before the name, or in a string."""
     started: bool = False
+    announced: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class JsonObject(Frame):
     """A frame, and in it `{"name": …, "arguments": {…}}`.
 
-    `enclosing` stands around all calls of one frame, and `separator` between them; where it is empty, each call has a
+    `notation` is that of keys and values. `enclosing` stands around all calls of one frame, and `separator` between them; where it is empty, each call has a
     frame of its own, `between` stands inside it and `separator` between two frames. `wrapper` is the key under which
     name and arguments stand together (OpenAI's `function`). `written` makes the object where it is not just name and
     arguments.
@@ -71,12 +73,13 @@ class JsonObject(Frame):
     name_key: str = "name"
     arguments_key: str = "arguments"
     wrapper: str = ""
+    notation: Notation = JSON
     written: Written | None = None
 
     @property
     def keys(self) -> Keys:
         separator = self.separator if self.enclosing or not self.opener else None
-        return Keys(self.name_key, self.arguments_key, self.wrapper, separator)
+        return Keys(self.name_key, self.arguments_key, self.wrapper, separator, self.notation)
 
     # --- writing
 
@@ -105,7 +108,7 @@ class JsonObject(Frame):
         if fence:
             calls.tolerate("markdown_fence")
             yield from follows(scan, "```")
-        yield from close_frame(scan, calls, opener, *self.closers)
+        yield from close_frame(scan, calls, opener if self.closer else "", *self.closers)
 
     def _calls(self, scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:
         yield from read_calls(scan, calls, keys)
@@ -236,7 +239,7 @@ def _read_keyed(scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:
     first = True
     while True:
         here = scan.position
-        name = yield from _next_key(scan, calls, first)
+        name = yield from _next_key(scan, calls, first, keys.notation)
         if name is None:
             if first:
                 calls.refuse("missing_tool_name")
@@ -264,24 +267,24 @@ def read_members(scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:
 def _read_members(scan: Scan, calls: Calls, call: _Call, keys: Keys, wrapped: str) -> Reading[None]:
     first = True
     while True:
-        key = yield from _next_key(scan, calls, first)
+        key = yield from _next_key(scan, calls, first, keys.notation)
         first = False
         if key is None:
             return
         if key in _NAMES and call.name is None:
             if key != keys.name:
                 calls.tolerate(f"{key}_key")
-            if keys.wrapper and not wrapped:
-                calls.tolerate("missing_wrapper")
-            call.name = yield from read_string(scan, calls, JSON)
-            if not call.name or LONE_SURROGATE.search(call.name):
-                raise Malformed("malformed_syntax" if call.name else "missing_tool_name")
+            call.name = yield from read_string(scan, calls, keys.notation)
+            if LONE_SURROGATE.search(call.name):
+                raise Malformed
+            if not call.name:
+                calls.refuse("missing_tool_name")
         elif key in _ARGUMENTS and not call.started and call.early is None:
             if key != keys.arguments:
                 calls.tolerate(f"{key}_key")
-            yield from _read_arguments(scan, calls, call)
+            yield from _read_arguments(scan, calls, call, keys.notation)
         elif key in _IDS and call.id is None and (yield from scan.need()) in "\"'":
-            call.id = yield from read_string(scan, calls, JSON)
+            call.id = yield from read_string(scan, calls, keys.notation)
         elif key == _WRAPPER and not wrapped and (yield from scan.need()) == "{":
             if not keys.wrapper:
                 calls.tolerate("function_wrapper")
@@ -290,10 +293,10 @@ def _read_members(scan: Scan, calls: Calls, call: _Call, keys: Keys, wrapped: st
         else:
             if key != "type":
                 calls.tolerate("extra_key")
-            yield from read_value(scan, Gathered(scan, calls), JSON)
+            yield from read_value(scan, Gathered(scan, calls), keys.notation)
 
 
-def _next_key(scan: Scan, calls: Calls, first: bool) -> Reading[str | None]:
+def _next_key(scan: Scan, calls: Calls, first: bool, notation: Notation) -> Reading[str | None]:
     """The next key and its colon, read; None at the closing brace."""
     comma = "" if first else (yield from follows(scan, ","))
     yield from scan.skip_spaces()
@@ -304,32 +307,35 @@ def _next_key(scan: Scan, calls: Calls, first: bool) -> Reading[str | None]:
         return None
     if not first and not comma:
         raise Malformed
-    key = yield from read_key(scan, calls, JSON)
+    key = yield from read_key(scan, calls, notation)
     yield from scan.skip_spaces()
     yield from scan.expect(":")
     yield from scan.skip_spaces()
     return key
 
 
-def read_arguments(scan: Scan, calls: Calls, name: str, id: str | None = None) -> Reading[None]:
-    """The arguments of a call whose name is known: an object, said while it arrives."""
-    call = _Call(name, id)
-    yield from _read_arguments(scan, calls, call)
+def read_arguments(scan: Scan, calls: Calls, name: str = "", id: str | None = None) -> Reading[None]:
+    """The arguments of a call whose name is known: an object, said while it arrives. Without a name the call has been
+    started."""
+    call = _Call(name, id, announced=not name)
+    yield from _read_arguments(scan, calls, call, JSON)
     if not call.started:
-        calls.start(name, id)
+        if name:
+            calls.start(name, id)
         calls.arguments(call.early or "{}")
 
 
-def _read_arguments(scan: Scan, calls: Calls, call: _Call) -> Reading[None]:
+def _read_arguments(scan: Scan, calls: Calls, call: _Call, notation: Notation) -> Reading[None]:
     opening = yield from scan.need()
     if opening == "{" and call.name is not None:
-        calls.start(call.name, call.id)
+        if not call.announced:
+            calls.start(call.name, call.id)
         call.started = True
-        yield from read_value(scan, calls, JSON)
+        yield from read_value(scan, calls, notation)
     elif opening == "{":
         calls.tolerate("arguments_before_name")
         gathered = Gathered(scan, calls)
-        yield from read_value(scan, gathered, JSON)
+        yield from read_value(scan, gathered, notation)
         call.early = gathered.text
     elif opening in "\"'":
         calls.tolerate("arguments_as_string")

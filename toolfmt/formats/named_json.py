@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolfmt.formats.calls import Calls
-from toolfmt.formats.format import Call, TypesOf
+from toolfmt.formats.format import Call, Inner, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows, read_name
 from toolfmt.formats.json_object import read_arguments, read_fence
 from toolfmt.formats.scan import Malformed, Reading, Scan, stops
 
 _CONTROL = 4
-"""A separator at least so long is a control token, which prose does not hold."""
+"""A literal at least so long is a control token, which prose does not hold."""
+_PUNCTUATION = tuple(":./+-")
 _INDEXED = re.compile(r"(?:functions\.)?(.*?)(?::([0-9]+))?")
 
 
@@ -96,6 +97,11 @@ class NamedJson(Frame):
         own = (self.call_closer.strip(),) if self.call_closer.strip() else ()
         return super().closers or own
 
+    @property
+    def inner(self) -> Inner:
+        closer = self.call_closer.strip()
+        return Inner((self.call_opener,), (closer,) if closer else ()) if self.opener else Inner()
+
     # --- writing
 
     def write(self, calls: Sequence[Call], types: TypesOf) -> str:
@@ -119,7 +125,7 @@ class NamedJson(Frame):
                 yield from scan.skip_spaces()
                 if not (yield from scan.literal(stops(self.call_opener))):
                     calls.tolerate("missing_opener")
-            yield from self._read_call(scan, calls)
+            yield from self._read_call(scan, calls, opener)
             calls.end()
             here = scan.position
             if not self.call_opener or not (framed or self.call_closer):
@@ -131,15 +137,19 @@ class NamedJson(Frame):
         if framed or self.opener:
             yield from close_frame(scan, calls, opener if framed else "", *super().closers)
 
-    def _read_call(self, scan: Scan, calls: Calls) -> Reading[None]:
+    def _read_call(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
         """One call, from after its opener to after its closer."""
         name, id = yield from self._header(scan)
-        yield from self._separated(scan, calls)
-        fence = yield from read_fence(scan)
-        if (yield from scan.need()) != "{" and not calls.committed:
+        if not opener and name[-1:] in _PUNCTUATION:
             raise Malformed
+        yield from self._separated(scan, calls, opener)
+        fence = yield from read_fence(scan)
+        if not calls.committed:
+            here = scan.position
+            yield from scan.expect("{", '"{', *(() if fence else ("```json", "```")))
+            scan.rewind(here)
         if not name:
-            calls.refuse("missing_tool_name")
+            calls.start(name)
         try:
             yield from read_arguments(scan, calls, name, id)
         except Malformed:
@@ -154,26 +164,31 @@ class NamedJson(Frame):
         if self.call_closer.strip():
             yield from close_frame(scan, calls, "opened", self.call_closer.strip())
 
-    def _separated(self, scan: Scan, calls: Calls) -> Reading[None]:
-        """What stands behind the header; a control token there makes a call of it."""
+    def _separated(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
+        """What stands behind the header; a control token there makes a call of it. Detokenizers may have dropped it."""
         separators = (self.separator, *self.also_separators)
         signs = [separator for separator in separators if separator.strip()]
         spaces = yield from scan.spaces()
         if signs:
             sign = yield from scan.literal(stops(*signs))
             if sign:
-                if len(sign) >= _CONTROL:
+                if opener and len(sign) >= _CONTROL:
                     calls.commit()
                 return
         if len(signs) == len(separators):
-            yield from scan.expect(*signs)
+            if opener and len(signs[0]) >= _CONTROL and (yield from scan.peek()) == "{":
+                calls.tolerate("missing_separator")
+                return
+            yield from scan.expect(*signs, *((self.identity.marker,) if self.identity.marker else ()))
+            raise Malformed
         elif "\n" not in spaces:
             yield from scan.need()
             raise Malformed
 
     def _header(self, scan: Scan) -> Reading[tuple[str, str | None]]:
         """Name and id, up to the separator."""
-        yield from scan.skip_spaces()
+        if len(self.call_opener) >= _CONTROL:
+            yield from scan.skip_spaces()
         leads = [lead.strip() for lead in (self.lead, self.also_lead) if lead]
         if leads:
             here = scan.position
@@ -200,4 +215,3 @@ class NamedJson(Frame):
         word = yield from read_name(scan)
         scan.rewind(here)
         return bool(word)
-

@@ -13,7 +13,7 @@ from typing import Any
 
 from toolfmt.formats.bodies import quoted
 from toolfmt.formats.calls import Calls
-from toolfmt.formats.format import Call, TypesOf
+from toolfmt.formats.format import Call, Inner, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows
 from toolfmt.formats.scan import Malformed, Reading, Scan, stops
 from toolfmt.formats.tagged import RawValue, raw_text
@@ -51,6 +51,10 @@ class NestedTags(Frame):
 
     sign: str
     item: str = "item"
+
+    @property
+    def inner(self) -> Inner:
+        return Inner((f'{self.sign}<{_CALL} name="',), (f"{self.sign}</{_CALL}>",))
 
     # --- writing
 
@@ -177,4 +181,3 @@ class NestedTags(Frame):
 
 def _may_be(kind: str, types: Types) -> bool:
     return types is None or kind in types
-

@@ -35,7 +35,7 @@ class Parser:
         self, format: str | ToolCallFormat, *, tools: object = None, prefix: str = "", strict: bool = False
     ) -> None:
         self.format = get(format) if isinstance(format, str) else format
-        begun = answer_begun(prefix)
+        begun = self._without_closer(answer_begun(prefix, self._marks_of_answers()))
         self.continued: list[Event] = []
         """What the prefix already holds of this answer: content and reasoning that the model did not write just now."""
         self._scan = Scan(offset=-len(begun))
@@ -48,9 +48,19 @@ class Parser:
             self._reasoning[opener] = (*self._reasoning.get(opener, ()), closer)
         self._silent = frozenset(self.format.silent)
         marks = (*self.format.openers, *self.format.silent)
-        self._content_stops = stops(*marks, *("\n" + opener for opener in self.format.bare))
-        self._start_stops = stops(*marks, *self.format.bare, *self._reasoning)
-        self._resume_stops = stops(*self.format.closers, *self.format.openers)
+        in_line = (*self.format.bare, *(mark for mark in marks if mark.startswith(self.format.bare or "\0")))
+        self._content_stops = stops(*marks, *("\n" + mark for mark in in_line))
+        self._silent_first = frozenset((*(closer for _, closer in self.format.reasoning), *self.format.silent_first))
+        self._leading = self.format.engine.leading
+        self._framing = frozenset((*self.format.openers, *self._leading))
+        self._marks = self._framing | frozenset(self.format.bare)
+        self._start_stops = stops(*marks, *self._marks, *self._reasoning, *self._silent_first)
+        # A bracket closes a frame, but shows nothing in a call that went wrong.
+        self._frame_closers = tuple(closer for closer in self.format.closers if len(closer) > 1)
+        self._inner = self.format.engine.inner
+        messages = self.format.silent if self._leading else ()
+        resuming = (*self._frame_closers, *self.format.openers, *self._inner.openers, *self._inner.closers, *messages)
+        self._resume_stops = stops(*resuming)
         self._fed = False
         self._never_closed = sys.maxsize
         """From here on no reasoning block is closed, as the end of the answer has shown."""
@@ -93,6 +103,18 @@ class Parser:
         self._scan.settle()
         return self._scan.looked + self._scan.position
 
+    def _marks_of_answers(self) -> set[str]:
+        known = self.format
+        return {mark.strip() for mark in (*known.openers, *known.silent, *(pair[0] for pair in known.reasoning))}
+
+    def _without_closer(self, begun: str) -> str:
+        """What a prompt has begun of the answer, behind a reasoning block that it has only closed."""
+        for opener, closer in self.format.reasoning:
+            before, closed, behind = begun.partition(closer)
+            if closed and opener not in before and not before.strip():
+                return behind
+        return begun
+
     # --- the answer
 
     def _answer(self) -> Reading[None]:
@@ -105,11 +127,13 @@ class Parser:
             here = scan.position
             opener = yield from scan.literal(self._start_stops)
             if opener in self._reasoning:
-                if not beside_call:
+                if not beside_call and not self._leading:  # a message begins with its header, whatever stands before
                     self._say(Content, spaces, begin)
                 yield from self._reason(self._reasoning[opener])
                 beside_call = False
-            elif opener in self._silent or (opener and (yield from self._call(opener, here))):
+            elif opener in self._silent or (opener in self._silent_first and begin == 0):
+                beside_call = True
+            elif opener in self._marks and (yield from self._call(opener, here)):
                 beside_call = True
             elif not opener and named_first and (yield from self._call("", here)):
                 beside_call, named_first = True, False
@@ -130,51 +154,78 @@ class Parser:
             found = yield from self._run(Content, Plain(self._content_stops))
             if not found:
                 return False
-            if found in self._silent:
-                return True
             line, opener = ("\n", found[1:]) if found[0] == "\n" else ("", found)
             here = self._scan.position - len(opener)
             self._say(Content, line, here - len(line))
-            if (yield from self._call(opener, here)):
+            if opener in self._silent or (yield from self._call(opener, here)):
                 return True
             self._say(Content, opener, here)
 
     def _call(self, opener: str, begin: int) -> Reading[bool]:
         """A frame of calls. False where none stands after all: everything behind the opener is unread again."""
         scan, calls = self._scan, self._calls
-        framed = opener in self.format.openers
+        framed = opener in self._framing
         scan.keep(begin)
         calls.begin_at(begin)
         if not framed:
             scan.rewind(begin)
-        stands = True
-        try:
-            yield from self.format.engine.read(scan, calls, opener if framed else "")
-            calls.close()
-        except Malformed as wrong:
-            stands = calls.committed
-            if stands:
-                if framed:
-                    yield from self._resume()
-                calls.reject(wrong.reason)
-        except Incomplete:
-            scan.at = len(scan.text)
-            stands = calls.committed or (framed and bool(scan.kept_between(begin + len(opener), scan.position).strip()))
-            if stands:
-                calls.reject("incomplete_output")
-        if not stands:
+        reads, again, back = True, False, begin + len(opener)
+        while True:
+            try:
+                yield from self.format.engine.read(scan, calls, opener if framed else "")
+                calls.close()
+            except Malformed as wrong:
+                reads, again = calls.committed, False
+                if reads:
+                    again = framed and (yield from self._resume())
+                    calls.reject(wrong.reason)
+            except Incomplete:
+                scan.at = len(scan.text)
+                reads = calls.committed or (framed and bool(scan.kept_between(back, scan.position).strip()))
+                again = False
+                if reads:
+                    calls.reject("incomplete_output")
+            else:
+                again = False
+            if not again:
+                break
+            back = scan.position
+            calls.begin_at(back)
+        if not reads:
             calls.forget()
-            scan.rewind(begin + len(opener))
+            scan.rewind(back)
         scan.release()
-        return stands
+        return reads or back > begin + len(opener)
 
-    def _resume(self) -> Reading[None]:
-        """Where reading goes on after a call that went wrong: behind its closer, if that comes before another call."""
-        scan = self._scan
+    def _resume(self) -> Reading[bool]:
+        """Where reading goes on after a call that went wrong: behind its closer, if that comes before another frame.
+
+        True where another call of the same frame stands there.
+        """
+        scan, inner = self._scan, self._inner
         wrong = scan.position
         _, found = yield from scan.until(self._resume_stops)
-        if found not in self.format.closers:
+        if found in self._frame_closers:
+            return False
+        if found in inner.closers:
+            here = scan.position
+            yield from scan.skip_spaces()
+            if (yield from scan.literal(stops(*self._frame_closers, *inner.openers))) in self._frame_closers:
+                return False
+            scan.rewind(here)
+            yield from scan.skip_spaces()
+            begin = scan.position
+            found = yield from scan.literal(stops(*inner.openers))
+            scan.rewind(begin if found else here)
+            return bool(found)
+        if found in inner.openers:
+            scan.rewind(scan.position - len(found))
+            return True
+        if found in self._silent and self._leading:
+            scan.rewind(scan.position - len(found))  # the message ends here
+        elif found or not self._leading:
             scan.rewind(wrong)
+        return False
 
     # --- reasoning
 

@@ -8,6 +8,7 @@ prefix is taken as the beginning of the answer.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 _ROLE = r"(?:assistant|model|ai|bot|chatbot_token|assistant_start)"
 _TOKEN = r"<[|｜][^<>\s]{1,24}>"
@@ -16,12 +17,16 @@ _BEGINS = r"(?=\s*(?:\Z|</?think>))"
 _HEADER = re.compile(
     "|".join(
         (
-            rf"<[|｜](?:hy_)?{_ROLE}[|｜]>\n{{0,2}}",  # <|assistant|>  <｜Assistant｜>  <|CHATBOT_TOKEN|>
-            rf"[>\]]{_ROLE}(?:{_TOKEN}\n{{0,2}}|\n{{1,2}}|\Z)",  # <|im_start|>assistant\n  ]~b]ai\n
+            rf"<[|｜](?:hy_|begin_)?{_ROLE}(?::\w{{1,12}})?[|｜]>\n{{0,2}}",  # <|assistant|>  <｜Assistant｜>  <|CHATBOT_TOKEN|>
+            rf"(?<=[>\]])\n{{0,2}}{_ROLE}(?:/\w+| name=[^\n<]{{1,24}})?(?:(?P<behind>{_TOKEN}\n{{0,2}})|\n{{1,2}}|\Z)",  # <|im_start|>assistant\n  ]~b]ai\n
             rf"^{_ROLE}(?:{_TOKEN}\n{{0,2}}|\n)",
             rf"<role>{_ROLE}</role>",
             rf"(?:^|\n)(?:### |>>> )?{_ROLE}: ?{_BEGINS}",  # Assistant:
             r"\[/INST\]",
+            rf"<[a-z]{{2,12}}_{_ROLE}>",
+            rf" {_ROLE}:{_BEGINS}",
+            r"<\|message_sep\|>(?=\n\nreasoning<)",  # GigaChat
+            r"<\|extra_0\|>",  # Hunyuan
         )
     ),
     re.IGNORECASE,
@@ -30,9 +35,14 @@ _HEADER = re.compile(
 # is found in 675 of these, 90 open the answer in other words (`### Response:`, `<|answer|>`).
 
 
-def answer_begun(prefix: str) -> str:
-    """The part of the prefix that the answer begins with; most often empty or an opened reasoning block."""
+def answer_begun(prefix: str, marks: Collection[str] = ()) -> str:
+    """The part of the prefix that the answer begins with; most often empty or an opened reasoning block.
+
+    `marks` are markers of the format: one right behind the role belongs to the answer, not to the header.
+    """
     begin = 0
     for header in _HEADER.finditer(prefix):
-        begin = header.end()
+        behind = header["behind"] or ""
+        of_answer = behind and any(mark.startswith(behind.strip()) for mark in marks)
+        begin = header.end() - (len(behind) if of_answer else 0)
     return prefix[begin:]

@@ -11,24 +11,28 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn, Protocol
+from typing import Any, ClassVar, NoReturn, Protocol
 
 from toolfmt.formats.bodies import Raw, escaped, quoted
 from toolfmt.formats.calls import Calls
-from toolfmt.formats.format import Call, TypesOf
+from toolfmt.formats.format import Call, Inner, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows, read_name
 from toolfmt.formats.scan import Incomplete, Malformed, Reading, Scan, Stops, stops
 from toolfmt.formats.typed import STRING, Types, may_be_literal, type_of, typed
 from toolfmt.formats.values import LITERAL, read_value
 
 _HEADER = re.compile(r"[^<>\n]*")
-_SPACE = re.compile(r"\s")
+_WORDS = {"": re.compile(r"[^\s<>]*"), '"': re.compile(r'[^\s<>"]*')}
 _LITERAL_WORD = re.compile(r"[\w.+-]*")
 NOT_STRING = frozenset({"number", "integer", "boolean", "object", "array", "null"})
 
 
 class Header(Protocol):
     """What stands in the tag of a name or a key."""
+
+    @property
+    def quote(self) -> str:
+        """What ends the name in the tag; empty where the tag's own end does."""
 
     def read(self, text: str) -> tuple[str, Types]:
         """The name or key in the tag's text, and the types that the tag allows for the value, if it tells."""
@@ -39,6 +43,8 @@ class Header(Protocol):
 
 class _Plain:
     """The tag's text is the name."""
+
+    quote = ""
 
     def read(self, text: str) -> tuple[str, Types]:
         return text, None
@@ -58,9 +64,10 @@ class Attributes:
     kind: str = ""
     string: str = "true"
     written: Callable[[Any, int], str] = lambda value, at: ""
+    quote: ClassVar[str] = '"'
 
     def read(self, text: str) -> tuple[str, Types]:
-        name, _, rest = text.partition('"')
+        name, _, rest = text.partition(self.quote)
         found = re.search(rf'\b{self.kind}="([^"]*)"', rest) if self.kind else None
         return name, None if found is None else STRING if found[1] == self.string else NOT_STRING
 
@@ -127,9 +134,19 @@ class Tagged(Frame):
         return super().closers if self.closer else (self.call_closer, *self.also_closers)
 
     @property
+    def inner(self) -> Inner:
+        return Inner((self.name_opener,), (self.call_closer,)) if self.opener and self.call_closer else Inner()
+
+    @property
     def _ends(self) -> tuple[str, ...]:
         """What may end a call: its own closer where it has one, and the frame's."""
         return (self.call_closer, *super().closers) if self.call_closer else super().closers
+
+    @property
+    def _following(self) -> tuple[str, ...]:
+        """What may stand behind an argument: the next one, the end of the call, or the next call of the frame."""
+        another = (self.name_opener,) if self.name_opener and self.opener else ()
+        return (self.key_opener, *self._ends, *another)
 
     # --- writing
 
@@ -169,6 +186,10 @@ class Tagged(Frame):
         while True:
             end = yield from self._call(scan, calls, framed)
             calls.end()
+            if end == self.name_opener and end:
+                calls.tolerate("missing_closer")
+                calls.begin_at(scan.position - len(end))
+                continue
             if end in super().closers:
                 if self.call_closer:
                     calls.tolerate("missing_closer")
@@ -194,11 +215,11 @@ class Tagged(Frame):
     def _call(self, scan: Scan, calls: Calls, framed: bool) -> Reading[str]:
         """One call, from its name on; returns the closer that ended it, read."""
         if self.name_closer:
-            header = yield from scan.take_while(_HEADER)
+            name = yield from scan.take_while(_WORDS[self.name_header.quote])
+            if self.name_header.quote:
+                yield from scan.expect(self.name_header.quote)
+                yield from scan.take_while(_HEADER)
             yield from scan.expect(self.name_closer)
-            name = self.name_header.read(header)[0]
-            if _SPACE.search(name):
-                raise Malformed
         else:
             name = yield from read_name(scan)
         certain = framed and bool(self.name_closer)
@@ -238,7 +259,7 @@ class Tagged(Frame):
         closers = (line + self.value_closer, self.value_closer) if line else _with_line(self.line, self.value_closer)
         if self.cdata and (yield from scan.literal(stops(self.cdata[0]))):
             closers, types = (self.cdata[1] + self.value_closer,), types or STRING
-        following = (self.key_opener, *self._ends)
+        following = self._following
         opening = (*self.openers, *self.bare)
         value = RawValue(scan, calls, tuple(dict.fromkeys(closers)), following, opening, self.closers[0])
         first = yield from scan.need()
@@ -263,7 +284,7 @@ class Tagged(Frame):
         except Malformed:
             raise Malformed("invalid_arguments") from None
         yield from scan.skip_spaces()
-        return (yield from scan.expect(self.key_opener, *self._ends))
+        return (yield from scan.expect(*self._following))
 
 
 def _agreed(declared: Types, told: Types) -> Types:

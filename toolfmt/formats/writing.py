@@ -42,7 +42,7 @@ def write(format: str | ToolCallFormat, calls: Sequence[Call], tools: object = N
     def types(name: str, *path: str) -> Types:
         return None if schemas is None else parameter_types(schemas.get(name, {}), *path)
 
-    text = known.engine.write(checked, types)
+    text = known.writer.write(checked, types)
     if read_back(known, text, tools) != [_canonical(name, arguments) for name, arguments in checked]:
         raise CannotWrite(_blame(known, checked, types, tools))
     return text
@@ -88,7 +88,7 @@ def _blame(format: ToolCallFormat, calls: Sequence[Call], types: TypesOf, tools:
     """The sentence that names what the format cannot carry, as narrowly as can be found out."""
 
     def comes_back(name: str, arguments: dict[str, Any], types: TypesOf, tools: object) -> bool:
-        text = format.engine.write([(name, arguments)], types)
+        text = format.writer.write([(name, arguments)], types)
         return read_back(format, text, tools) == [_canonical(name, arguments)]
 
     for position, (name, arguments) in enumerate(calls):

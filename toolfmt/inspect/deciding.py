@@ -17,7 +17,7 @@ from toolfmt.errors import TemplateError, UnknownFormat
 from toolfmt.formats import FORMATS, ToolCallFormat, default_format, get
 from toolfmt.inspect.conversations import SINGLE, STAND_INS, TOOLS, Shape, user
 from toolfmt.inspect.probes import Probed, probe, quote
-from toolfmt.inspect.reading_back import NASTY, SINGLE_CALL, TYPED_CALL, Trial, trials, try_calls
+from toolfmt.inspect.reading_back import NASTY, SINGLE_CALL, TYPED_CALL, Trial, spelling, trials, try_calls
 from toolfmt.inspect.renders import Region, Renders
 from toolfmt.inspect.report import Confidence, Evidence, FormatDecision
 from toolfmt.templates import ChatTemplate
@@ -96,11 +96,11 @@ def decide(
     compile), the model types and the declarations. Never raises.
     """
     signed = signatures(source or "")
+    typed = tuple(format for format in FORMATS if any(model_type in format.model_types for model_type in model_types))
     best, rendered = None, ""
     if renders is not None and probed is not None and probed.shape is not None:
-        region, best = _best_reading(renders, probed, tuple(format for format, _ in signed))
+        region, best = _best_reading(renders, probed, tuple(format for format, _ in signed), typed)
         rendered = region.text.strip()
-    typed = tuple(format for format in FORMATS if any(model_type in format.model_types for model_type in model_types))
     evidence = [
         *(Evidence("declared", _only_name(declared.formats), _declares(declared)) for declared in declarations),
         *_read_evidence(best, rendered),
@@ -112,7 +112,10 @@ def decide(
     if format is None and not rendered and source is not None:
         format, confidence = default_format(), "default"
         evidence.append(Evidence("default", format.name, "nothing tells the format; this is the most widespread one"))
-    decision = FormatDecision(format.name if format else None, confidence, tuple(evidence))
+    variant = ""
+    if format is not None and best is not None and best.format == format and renders is not None and probed is not None:
+        variant = spelling(renders, format, best.shape, parallel=probed.parallel)
+    decision = FormatDecision(format.name if format else None, confidence, tuple(evidence), variant)
     return Decided(decision, format, tuple(declarations), best, rendered, typed)
 
 
@@ -201,9 +204,9 @@ def _agreed(candidates: Sequence[ToolCallFormat], *others: Sequence[ToolCallForm
 
 
 def _best_reading(
-    renders: Renders, probed: Probed, signed: tuple[ToolCallFormat, ...]
+    renders: Renders, probed: Probed, signed: tuple[ToolCallFormat, ...], typed: tuple[ToolCallFormat, ...]
 ) -> tuple[Region, ReadBack | None]:
-    """The call as it is rendered, and the format that reads most back, the one with a signature where two do."""
+    """The call as it is rendered, and the format that reads most back; see `_rank` for where several do."""
     shape = probed.shape
     assert shape is not None
     region = renders.calls(shape, SINGLE, TOOLS)
@@ -212,7 +215,7 @@ def _best_reading(
     other = _other_form(shape, probed)
     if other is not None and all(reading.exact < len(reading.trials) for reading in readings):
         readings += _readings(renders, other, probed.parallel, signed)
-    best = max(readings, key=lambda reading: _rank(reading, signed), default=None)
+    best = max(readings, key=lambda reading: _rank(reading, signed, typed), default=None)
     return region, best
 
 
@@ -224,9 +227,13 @@ def _readings(renders: Renders, shape: Shape, parallel: bool, signed: tuple[Tool
             yield ReadBack(format, shape, tuple(trials(renders, format, shape, parallel=parallel, signed=bears)))
 
 
-def _rank(reading: ReadBack, signed: tuple[ToolCallFormat, ...]) -> tuple[int, bool, int]:
-    bears = any(reading.format.name == format.name for format in signed)
-    return reading.exact, bears, -len(reading.tolerated)
+def _rank(
+    reading: ReadBack, signed: Sequence[ToolCallFormat], typed: Sequence[ToolCallFormat] = ()
+) -> tuple[int, bool, bool, int, bool]:
+    """What tells readings apart, in this order: what comes back, the model type, the signature, what was tolerated."""
+    name = reading.format.name
+    bears, listed = (any(name == format.name for format in formats) for formats in (signed, typed))
+    return reading.exact, listed, bears, -len(reading.tolerated), name == default_format().name
 
 
 def _other_form(shape: Shape, probed: Probed) -> Shape | None:

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias
 from toolfmt.errors import CannotWrite, TemplateError
 from toolfmt.events import Content, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
 from toolfmt.formats import Parser, ToolCallFormat, write
+from toolfmt.formats.prefix import answer_begun
 from toolfmt.inspect.conversations import (
     ALL_TOOLS,
     BARE_TOOL,
@@ -84,7 +85,7 @@ class Reading:
 
 def read(format: ToolCallFormat, region: Region, tools: Sequence[Message]) -> Reading:
     """The calls that the format's parser finds in the region."""
-    parser = Parser(format, tools=tools, prefix=_open_reasoning(format, region.before))
+    parser = Parser(format, tools=tools, prefix=opened(format, region.before))
     names: list[str] = []
     arguments: list[str] = []
     spoken = [""]
@@ -168,6 +169,18 @@ def _try_nasty(renders: Renders, format: ToolCallFormat, shape: Shape, signed: b
     return Trial(NASTY, "exact", beyond, tuple(tolerated))
 
 
+def spelling(renders: Renders, format: ToolCallFormat, shape: Shape, *, parallel: bool) -> str:
+    """The variant of the format that the template renders calls in, byte for byte; empty where it is its own or none."""
+    calls = PARALLEL if parallel else SINGLE
+    region, tools = render_calls(renders, shape, calls)
+    if isinstance(region, TemplateError):
+        return ""
+    for variant in ("", *format.variants):
+        if write(format.spelt(variant), calls, tools).strip() in region.before[-40:] + region.text:
+            return variant
+    return ""
+
+
 def own_markers(format: ToolCallFormat) -> tuple[str, ...]:
     """Strings that hold the format's own markers, as its writer puts them around two arguments."""
     try:
@@ -190,16 +203,17 @@ def can_carry(format: ToolCallFormat, value: str) -> bool:
 
 
 def _framed(format: ToolCallFormat, region: Region) -> bool:
-    return not format.openers or any(opener in region.text for opener in format.openers)
+    text = region.before[-40:] + region.text
+    return not format.openers or any(opener in text for opener in format.openers)
 
 
-def _open_reasoning(format: ToolCallFormat, before: str) -> str:
-    """The reasoning block that is still open where the region begins, from its opener on."""
+def opened(format: ToolCallFormat, before: str) -> str:
+    """What the prompt has opened where the calls begin: a reasoning block, from its opener on, or a call."""
     for opener, closer in format.reasoning:
         begin = before.rfind(opener)
         if begin >= 0 and closer not in before[begin:]:
             return before[begin:]
-    return ""
+    return max((opener for opener in format.openers if before.endswith(opener)), key=len, default="")
 
 
 def _difference(expected: list[tuple[str, Any]], reading: Reading) -> str:
@@ -213,7 +227,7 @@ def _difference(expected: list[tuple[str, Any]], reading: Reading) -> str:
             return f"the name comes back as {_quote(read_name)}"
         if _exact(arguments) != _exact(read_arguments):
             return _differing_arguments(arguments, read_arguments)
-    beside = (reading.leading + reading.between).strip()
+    beside = (answer_begun(reading.leading) + reading.between).strip()
     return f"{_quote(beside)} is left beside the calls" if beside else ""
 
 

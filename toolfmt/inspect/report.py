@@ -71,6 +71,8 @@ class FormatDecision:
     name: str | None
     confidence: Confidence
     evidence: tuple[Evidence, ...] = ()
+    variant: str = ""
+    """The spelling of the format that the template renders calls in; empty for the format's own."""
 
     def to_dict(self) -> dict[str, Any]:
         return {

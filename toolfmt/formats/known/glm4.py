@@ -9,19 +9,23 @@ GLM-4.5 and 4.6 write the newlines, GLM-4.7 and 5 do not; both are read. Values 
 string `3` from a number. A call without arguments is the name between the tags.
 """
 
+from dataclasses import replace
+
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.tagged import Tagged
 
+_ENGINE = Tagged(
+    opener="<tool_call>",
+    closer="</tool_call>",
+    key_opener="<arg_key>",
+    key_closer="</arg_key>",
+    value_opener="<arg_value>",
+    value_closer="</arg_value>",
+)
 FORMAT = ToolCallFormat(
     name="glm4",
-    engine=Tagged(
-        opener="<tool_call>",
-        closer="</tool_call>",
-        key_opener="<arg_key>",
-        key_closer="</arg_key>",
-        value_opener="<arg_value>",
-        value_closer="</arg_value>",
-    ),
+    engine=_ENGINE,
+    variants={"without newlines": replace(_ENGINE, between="", apart="")},
     page=__doc__ or "",
     instructions=(
         "To call a tool, write its name after <tool_call>, then each argument's key between <arg_key> and </arg_key> "

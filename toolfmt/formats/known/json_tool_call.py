@@ -8,12 +8,16 @@ The commonest format: Hermes 2 and 3 taught it, Qwen 2.5 and Qwen 3 made it the 
 frames. The newlines are optional, and an object without its frame is read where an answer or a line begins with it.
 """
 
+from dataclasses import replace
+
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.json_object import JsonObject
 
+_ENGINE = JsonObject(opener="<tool_call>", closer="</tool_call>", bare=("{",), between="\n")
 FORMAT = ToolCallFormat(
     name="json",
-    engine=JsonObject(opener="<tool_call>", closer="</tool_call>", bare=("{",), between="\n"),
+    engine=_ENGINE,
+    variants={"without newlines": replace(_ENGINE, between="", separator="")},
     page=__doc__ or "",
     instructions=(
         "To call a tool, answer with a JSON object that holds the tool's name and its arguments, between <tool_call> "

@@ -13,23 +13,30 @@ the tool's schema tells a string `3` from a number, and two thirds of the templa
 Models drop the first `<tool_call>` now and then, and put two functions into one frame; both are read.
 """
 
+from dataclasses import replace
+
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.tagged import Tagged
 
+_ENGINE = Tagged(
+    opener="<tool_call>",
+    closer="</tool_call>",
+    name_opener="<function=",
+    name_closer=">",
+    call_closer="</function>",
+    key_opener="<parameter=",
+    key_closer=">",
+    bare=("<function=",),
+    value_closer="</parameter>",
+    line="\n",
+)
 FORMAT = ToolCallFormat(
     name="xml_function",
-    engine=Tagged(
-        opener="<tool_call>",
-        closer="</tool_call>",
-        name_opener="<function=",
-        name_closer=">",
-        call_closer="</function>",
-        key_opener="<parameter=",
-        key_closer=">",
-        bare=("<function=",),
-        value_closer="</parameter>",
-        line="\n",
-    ),
+    engine=_ENGINE,
+    variants={
+        "values on the line of their tags": replace(_ENGINE, line=""),
+        "without a frame": replace(_ENGINE, opener="", closer="", bare=(), line=""),
+    },
     page=__doc__ or "",
     instructions=(
         "To call a tool, write <tool_call>, then <function=NAME> with the tool's name, then each argument between "

@@ -1,0 +1,30 @@
+"""A JSON list of calls between `<tool_calls>` and `</tool_calls>`, as ServiceNow's models write it.
+
+    <tool_calls>[{"name": "get_weather", "arguments": {"city": "Paris"}}]</tool_calls>
+
+In earlier turns an `"id"` stands last in each object. Most of the templates print the arguments as Python shows a
+dictionary, so that models may write single quotes, `True` and `None`; they are read. The reasoning begins with the
+words `Here are my reasoning steps:`, which the prompt may have written, and ends at `[BEGIN FINAL RESPONSE]`; calls may
+come before that.
+"""
+
+from toolfmt.formats.format import THINK, ToolCallFormat
+from toolfmt.formats.json_object import JsonObject
+
+FORMAT = ToolCallFormat(
+    name="apriel",
+    engine=JsonObject(opener="<tool_calls>", closer="</tool_calls>", enclosing=("[", "]"), separator=", "),
+    page=__doc__ or "",
+    instructions=(
+        "To call tools, answer with a JSON list between <tool_calls> and </tool_calls>: one object for each call, with "
+        "the tool's name and its arguments."
+    ),
+    source=(
+        "chat templates of ServiceNow-AI/Apriel-Nemotron-15b-Thinker, Apriel-1.5-15b-Thinker, Apriel-1.6-15b-Thinker",
+    ),
+    families=("Apriel Nemotron", "Apriel 1.5", "Apriel 1.6"),
+    signatures=(r"<available_tools></available_tools>", r"\[BEGIN FINAL RESPONSE\]"),
+    elsewhere={"llama.cpp": "auto"},
+    silent=("[END FINAL RESPONSE]",),
+    reasoning=(("Here are my reasoning steps:", "[BEGIN FINAL RESPONSE]"), THINK),
+)

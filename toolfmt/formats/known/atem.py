@@ -1,0 +1,57 @@
+"""ATEM: every message is addressed; one to a tool holds the call, in tags with the names in quotes.
+
+     to=self<|message|>I need the weather.<|eom|><|start|>assistant to=get_weather<|message|><atem:function_calls>
+    <atem:invoke name="get_weather">
+    <atem:parameter name="city">Paris</atem:parameter>
+    </atem:invoke>
+    </atem:function_calls><|eot|>
+
+The prompt ends with `<|start|>assistant`, so the answer begins with a blank and its recipient. What Muse writes to
+itself is reasoning, what it writes to the user is content, and tags in either of them call nothing. Values are raw,
+with all their blanks: only the tool's schema tells a string `3` from a number. Each call is a message of its own.
+"""
+
+from toolfmt.formats.channels import Channels
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.tagged import QUOTED, Tagged
+
+FORMAT = ToolCallFormat(
+    name="atem",
+    engine=Channels(
+        header=" to=",
+        leading=("to=",),
+        also_closers=("<|eom|>", "<|eot|>"),
+        message="<|message|>",
+        others=("self", "user"),
+        between="<|eom|><|start|>assistant",
+        named_first="noted",
+        body=Tagged(
+            opener="<atem:function_calls>",
+            closer="</atem:function_calls>",
+            name_opener='<atem:invoke name="',
+            name_closer=">",
+            name_header=QUOTED,
+            call_closer="</atem:invoke>",
+            key_opener='<atem:parameter name="',
+            key_closer=">",
+            key_header=QUOTED,
+            value_closer="</atem:parameter>",
+        ),
+    ),
+    page=__doc__ or "",
+    instructions=(
+        'To call a tool, write to=NAME<|message|><atem:function_calls>, then <atem:invoke name="NAME">, each argument '
+        'between <atem:parameter name="KEY"> and </atem:parameter>, then </atem:invoke> and </atem:function_calls>. '
+        "Write strings as they are, other values as JSON."
+    ),
+    source=("chat template of meta-models/Muse-Glimmer-30B", "vLLM's parser muse_glimmer, which ports the model's own"),
+    aliases=("muse", "muse_glimmer", "muse_spark", "muse-atem"),
+    families=("Muse Glimmer", "Muse Spark"),
+    model_types=("muse_glimmer", "muse_spark"),
+    signatures=(r"<atem:",),
+    elsewhere={
+        "vLLM": "muse_glimmer", "SGLang": "muse", "mlx-lm": "muse_spark", "mlx-swift-lm": "atem", "llama.cpp": "auto",
+    },
+    reasoning=tuple(("to=self<|message|>", closer) for closer in ("<|eom|>", "<|eot|>", "<|start|>assistant")),
+    silent=("to=user<|message|>", "<|start|>assistant<|message|>", "<|start|>assistant", "<|eom|>", "<|eot|>"),
+)  # fmt: skip

@@ -1,0 +1,60 @@
+"""A JSON list of actions between control tokens, each with an id that counts the calls.
+
+    <|START_ACTION|>[
+        {"tool_call_id": "0", "tool_name": "get_weather", "parameters": {"city": "Paris"}}
+    ]<|END_ACTION|>
+
+All calls of a turn stand in one list. The id counts on over the conversation, tool results refer to it, and it is the
+id of the call here. Plans and reasoning stand before the actions, between `<|START_THINKING|>` and `<|END_THINKING|>`;
+answers between `<|START_RESPONSE|>` and `<|END_RESPONSE|>`, or `<|START_TEXT|>` and `<|END_TEXT|>` in newer models,
+whose markers are dropped. Decoders that skip special tokens leave the bare list, which is read too.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.json_object import JsonObject
+
+
+def _action(name: str, arguments: Mapping[str, Any], index: int) -> str:
+    action = {"tool_call_id": str(index), "tool_name": name, "parameters": dict(arguments)}
+    return json.dumps(action, ensure_ascii=False)
+
+
+FORMAT = ToolCallFormat(
+    name="command_a",
+    engine=JsonObject(
+        opener="<|START_ACTION|>",
+        closer="<|END_ACTION|>",
+        bare=("[",),
+        enclosing=("[\n    ", "\n]"),
+        separator=",\n    ",
+        name_key="tool_name",
+        arguments_key="parameters",
+        written=_action,
+    ),
+    page=__doc__ or "",
+    instructions=(
+        "To call tools, answer with a JSON list of actions between <|START_ACTION|> and <|END_ACTION|>. Each action is "
+        "an object that holds a tool_call_id, counted up from \"0\" as a string, the tool_name and the parameters."
+    ),
+    source=(
+        "chat templates of CohereLabs/c4ai-command-r7b-12-2024 (tool_use), c4ai-command-a-03-2025 (tool_use), "
+        "command-a-reasoning-08-2025, command-a-plus-05-2026",
+    ),
+    aliases=("cohere_command3", "cohere_command4", "command_r7b", "command-a", "cohere2"),
+    families=("Command R7B", "Command A", "Command A Reasoning", "Command A Plus", "Cohere2 MoE"),
+    model_types=("cohere2", "cohere2_vision", "cohere2_moe"),
+    signatures=(r"<\|START_ACTION\|>",),
+    elsewhere={
+        "vLLM": "cohere_command3 (Command A Reasoning and later: cohere_command4)", "SGLang": "cohere_command4",
+        "llama.cpp": "auto",
+    },
+    reasoning=(("<|START_THINKING|>", "<|END_THINKING|>"),),
+    silent=(
+        "<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|START_TEXT|>", "<|END_TEXT|>", "<|START_OF_TURN_TOKEN|>",
+        "<|CHATBOT_TOKEN|>", "<|END_OF_TURN_TOKEN|>",
+    ),
+)  # fmt: skip

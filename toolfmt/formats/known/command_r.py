@@ -1,0 +1,60 @@
+"""The word `Action:` and a fenced JSON list of calls.
+
+Action:
+```json
+[
+    {
+        "tool_name": "get_weather",
+        "parameters": {
+            "city": "Paris"
+        }
+    }
+]```
+
+The template puts the fence on a line of its own, the models most often on the line of `Action:`; both are read, and
+other fenced JSON is text. These models also call a tool `directly-answer` to say that they need none: unless it was
+declared, it is rejected like any other name, and the answer follows in another turn.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.json_object import JsonObject
+
+
+def _action(name: str, arguments: Mapping[str, Any], index: int) -> str:
+    parameters = json.dumps(dict(arguments), ensure_ascii=False, indent=4).replace("\n", "\n        ")
+    quoted = json.dumps(name, ensure_ascii=False)
+    return f'    {{\n        "tool_name": {quoted},\n        "parameters": {parameters}\n    }}'
+
+
+FORMAT = ToolCallFormat(
+    name="command_r",
+    engine=JsonObject(
+        opener="Action:\n```json",
+        closer="```",
+        also=("Action: ```json", "Action:```json"),
+        enclosing=("\n[\n", "\n]"),
+        separator=",\n",
+        name_key="tool_name",
+        arguments_key="parameters",
+        written=_action,
+    ),
+    page=__doc__ or "",
+    instructions=(
+        "To call tools, write Action: and a fenced JSON list of actions. Each action is an object that holds the "
+        "tool_name and the parameters, {} where the tool takes none."
+    ),
+    source=(
+        "chat templates of CohereForAI/c4ai-command-r-v01 and c4ai-command-r-plus (tool_use)",
+        "model card of CohereForAI/c4ai-command-r-plus, section Tool use",
+    ),
+    aliases=("command-r", "command_r_plus", "command-r-plus", "cohere"),
+    families=("Command R", "Command R+"),
+    model_types=("cohere",),
+    signatures=(r"Action:\\n```json", r"Write \\?'Action:\\?' followed by"),
+    elsewhere={"llama.cpp": "auto"},
+    silent=("<|START_OF_TURN_TOKEN|>", "<|CHATBOT_TOKEN|>", "<|END_OF_TURN_TOKEN|>"),
+)

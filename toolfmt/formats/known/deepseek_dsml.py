@@ -1,0 +1,70 @@
+"""DeepSeek's markup: every tag carries `｜DSML｜`, and each parameter says whether its text is the string.
+
+    <｜DSML｜tool_calls>
+    <｜DSML｜invoke name="get_weather">
+    <｜DSML｜parameter name="city" string="true">Paris</｜DSML｜parameter>
+    <｜DSML｜parameter name="days" string="false">3</｜DSML｜parameter>
+    </｜DSML｜invoke>
+    </｜DSML｜tool_calls>
+
+V4 writes this; V3.2 calls the frame `function_calls`, V4.1 calls it `calls` and puts a blank before the name of every
+tag (`<｜DSML｜ calls>`, `<｜DSML｜ invoke name=…>`); all are read. With `string="true"` the raw text is the string,
+with `string="false"` it is JSON; a schema that contradicts wins. No newline belongs to a value.
+"""
+
+from toolfmt.formats.choice import Choice
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.tagged import QUOTED, Attributes, Tagged, raw_text
+from toolfmt.formats.typed import STRING
+
+_PARAMETER = Attributes(
+    kind="string", written=lambda value, at: f' string="{"true" if isinstance(value, str) else "false"}"'
+)
+
+
+def _dsml(blank: str, frame: str, *others: str) -> Tagged:
+    """The tags of one version: the blank before the names of tags, and what it calls the frame."""
+    begin, end = f"<｜DSML｜{blank}", f"</｜DSML｜{blank}"
+    return Tagged(
+        opener=f"{begin}{frame}>",
+        closer=f"{end}{frame}>",
+        also=tuple(f"{begin}{other}>" for other in others),
+        also_closers=tuple(f"{end}{other}>" for other in others),
+        enclosing=("\n", "\n"),
+        bare=(f'{begin}invoke name="',),
+        name_opener=f'{begin}invoke name="',
+        name_closer=">",
+        name_header=QUOTED,
+        call_closer=f"{end}invoke>",
+        key_opener=f'{begin}parameter name="',
+        key_closer=">",
+        key_header=_PARAMETER,
+        value_closer=f"{end}parameter>",
+        text=lambda value, types: raw_text(value, STRING),
+    )
+
+
+FORMAT = ToolCallFormat(
+    name="deepseek_dsml",
+    engine=Choice(_dsml("", "tool_calls", "function_calls"), _dsml(" ", "calls")),
+    page=__doc__ or "",
+    instructions=(
+        'To call tools, write <｜DSML｜tool_calls>, then for each call <｜DSML｜invoke name="NAME"> with its name, '
+        'each argument between <｜DSML｜parameter name="KEY" string="true"> and </｜DSML｜parameter>, and '
+        "</｜DSML｜invoke>, then </｜DSML｜tool_calls>. Write strings as they are; write any other value as JSON, with "
+        'string="false".'
+    ),
+    source=(
+        "chat templates of deepseek-ai/DeepSeek-V3.2, DeepSeek-V4-Flash, DeepSeek-V4.1",
+        "deepseek-ai/DeepSeek-V4, encoding/README.md",
+    ),
+    aliases=("dsml", "deepseek_v32", "deepseek_v4", "deepseek_v41", "deepseekv32", "deepseekv4", "deepseekv41"),
+    families=("DeepSeek V3.2", "DeepSeek V4", "DeepSeek V4.1"),
+    model_types=("deepseek_v32", "deepseek_v4", "deepseek_v41"),
+    signatures=(r"｜DSML｜",),
+    elsewhere={
+        "vLLM": "deepseek_v4 (V3.2: deepseek_v32, V4.1: deepseek_v41)",
+        "SGLang": "deepseekv4 (V3.2: deepseekv32, V4.1: deepseekv41)",
+        "llama.cpp": "auto",
+    },
+)

@@ -1,0 +1,34 @@
+"""One JSON object per call, between `<tool_call>` and `</tool_call>`, as ERNIE 4.5's thinking models write it.
+
+    <tool_call>
+    {"name": "get_weather", "arguments": {"city": "Paris"}}
+    </tool_call>
+
+The calls are those of `json`; what differs is around them. Text stands between `<response>` and `</response>`, which
+are tokens of their own and no content. The prompt opens the reasoning with `<think>`, blank lines follow its closer,
+and several calls are several frames, each with a line end behind it.
+"""
+
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.json_object import JsonObject
+
+FORMAT = ToolCallFormat(
+    name="ernie45",
+    engine=JsonObject(opener="<tool_call>", closer="</tool_call>", between="\n"),
+    page=__doc__ or "",
+    instructions=(
+        "To call a tool, answer with a JSON object that holds the tool's name and its arguments, between <tool_call> "
+        "and </tool_call> tags. Write one such block for each call."
+    ),
+    source=(
+        "vLLM, tool and reasoning parsers ernie45 and their tests with baidu/ERNIE-4.5-21B-A3B-Thinking",
+        "PaddlePaddle/FastDeploy, tool parsers ernie-x1 and ernie-45-vl-thinking",
+        "LLaMA-Factory, templates ernie and ernie_vl",
+    ),
+    aliases=("ernie4_5", "ernie-4.5", "ernie-x1", "ernie_x1", "ernie-45-vl-thinking"),
+    families=("ERNIE 4.5 Thinking", "ERNIE 4.5 VL Thinking"),
+    model_types=("ernie4_5", "ernie4_5_moe", "ernie4_5_vl_moe", "ernie4_5_moe_vl"),
+    signatures=(r"<global_setting>", r"<tool_list>"),
+    elsewhere={"vLLM": "ernie45"},
+    silent=("<response>", "</response>"),
+)

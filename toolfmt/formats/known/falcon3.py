@@ -1,0 +1,57 @@
+"""A JSON list of OpenAI's call objects, indented, between `<tool_call>` and `</tool_call>`.
+
+    <tool_call>
+    [
+      {
+        "type": "function",
+        "function": {
+          "name": "get_weather",
+          "arguments": {
+            "city": "Paris"
+          }
+        }
+      }
+    ]
+    </tool_call>
+
+So the templates of Falcon 3 print earlier calls, all of a turn in one frame, each with an `"id"` where it has one. What
+they teach the model is shorter: a list of objects with `name` and `arguments`, in the same frame. Both are read.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.json_object import JsonObject
+
+
+def _written(name: str, arguments: Mapping[str, Any], at: int) -> str:
+    call = {"type": "function", "function": {"name": name, "arguments": dict(arguments)}}
+    return "  " + json.dumps(call, ensure_ascii=False, indent=2).replace("\n", "\n  ")
+
+
+FORMAT = ToolCallFormat(
+    name="falcon3",
+    engine=JsonObject(
+        opener="<tool_call>",
+        closer="</tool_call>",
+        enclosing=("\n[\n", "\n]\n"),
+        separator=",\n",
+        wrapper="function",
+        written=_written,
+    ),
+    page=__doc__ or "",
+    instructions=(
+        "To call tools, answer with a JSON list between <tool_call> and </tool_call>: for each call an object of type "
+        "function, in whose member function stand the tool's name and its arguments."
+    ),
+    source=("chat templates of tiiuae/Falcon3-7B-Instruct, tiiuae/Falcon-H1-Tiny-Tool-Calling-90M",),
+    aliases=("falcon-3",),
+    families=("Falcon 3", "Falcon H1 Tiny"),
+    signatures=(
+        r"You are a Falcon assistant skilled in function calling",
+        r"<tool_call>(?:\\n|\s|'|\}\}|\{\{-?)*message\.tool_calls ?\| ?tojson\(indent=2\)",
+    ),
+    elsewhere={"SGLang": "qwen25 (what the template teaches only)"},
+)

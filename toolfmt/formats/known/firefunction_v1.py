@@ -1,0 +1,27 @@
+"""A JSON object behind `<functioncall>`; nothing closes it.
+
+    <functioncall>{"name": "get_weather", "arguments": {"city": "Paris"}}
+
+FireFunction v1 writes it so, and begins an answer without a call with `<plain>`, which is no content. The marker comes
+from the data set glaive-function-calling, where a blank follows it and the arguments are a string between single
+quotes; models trained on that write such calls, which are read. FireFunction v2 speaks another format (`phi4`).
+"""
+
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.json_object import JsonObject
+
+FORMAT = ToolCallFormat(
+    name="firefunction_v1",
+    engine=JsonObject(opener="<functioncall>", separator=""),
+    page=__doc__ or "",
+    instructions=(
+        "To call a tool, write <functioncall> and right behind it a JSON object that holds the tool's name and its "
+        "arguments. Do so for each call."
+    ),
+    source=("chat template of fireworks-ai/firefunction-v1", "glaiveai/glaive-function-calling-v2"),
+    aliases=("glaive",),
+    families=("FireFunction v1", "models trained on glaive-function-calling"),
+    signatures=(r"<functioncall>",),
+    elsewhere={"llama.cpp": "auto (not tried)"},
+    silent=("<plain>",),
+)

@@ -1,0 +1,28 @@
+"""A recipient on a line of its own, then the content for it: a tool's name and its arguments, or `all` and text.
+
+    >>>get_weather
+    {"city": "Paris"}
+
+Every part of an answer has a recipient: text for the user stands behind `>>>all` and a newline, which is not content.
+The prompt has written the first `>>>` already, so the answer usually begins with the name. Nothing closes a call.
+Code behind `>>>python` is no JSON object and stays text. The template wants arguments as a JSON string.
+"""
+
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.named_json import NamedJson
+
+FORMAT = ToolCallFormat(
+    name="functionary_v32",
+    engine=NamedJson(call_opener=">>>", separator="\n", named_first="usual"),
+    page=__doc__ or "",
+    instructions=(
+        "To call a tool, write >>> and the tool's name on a line of its own, then its arguments as a JSON object. To "
+        "answer the user, write >>>all on a line of its own, then the answer."
+    ),
+    source=("chat template of meetkai/functionary-medium-v3.2",),
+    aliases=("functionary_v3.2",),
+    families=("Functionary 3.2",),
+    signatures=(r">>>\$\{recipient\}", r"'>>>all\\n'"),
+    elsewhere={"llama.cpp": "auto"},
+    silent=(">>>all\n",),
+)

@@ -1,0 +1,52 @@
+"""GigaChat's markup: every tag carries `｜GCML｜`, and each parameter says whether its text is the string.
+
+    <｜GCML｜tool_calls>
+    <｜GCML｜invoke name="get_weather">
+    <｜GCML｜parameter name="city" string="true">Paris</｜GCML｜parameter>
+    <｜GCML｜parameter name="days" string="false">3</｜GCML｜parameter>
+    </｜GCML｜invoke>
+    </｜GCML｜tool_calls>
+
+DeepSeek's markup under another name. With `string="true"` the raw text is the string, with `string="false"` it is JSON;
+where the tool's schema allows neither, the schema wins. No newline belongs to a value. The token that ends a turn,
+`<|message_sep|>`, is dropped.
+"""
+
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.tagged import QUOTED, Attributes, Tagged, raw_text
+from toolfmt.formats.typed import STRING
+
+FORMAT = ToolCallFormat(
+    name="gcml",
+    engine=Tagged(
+        opener="<｜GCML｜tool_calls>",
+        closer="</｜GCML｜tool_calls>",
+        enclosing=("\n", "\n"),
+        bare=('<｜GCML｜invoke name="',),
+        name_opener='<｜GCML｜invoke name="',
+        name_closer=">",
+        name_header=QUOTED,
+        call_closer="</｜GCML｜invoke>",
+        key_opener='<｜GCML｜parameter name="',
+        key_closer=">",
+        key_header=Attributes(
+            kind="string", written=lambda value, at: f' string="{"true" if isinstance(value, str) else "false"}"'
+        ),
+        value_closer="</｜GCML｜parameter>",
+        text=lambda value, types: raw_text(value, STRING),
+    ),
+    page=__doc__ or "",
+    instructions=(
+        'To call tools, write <｜GCML｜tool_calls>, then for each call <｜GCML｜invoke name="NAME"> with its name, '
+        'each argument between <｜GCML｜parameter name="KEY" string="true"> and </｜GCML｜parameter>, and '
+        "</｜GCML｜invoke>, then </｜GCML｜tool_calls>. Write strings as they are; write any other value as JSON, with "
+        'string="false".'
+    ),
+    source=("chat template of ai-sage/GigaChat3.5-432B-A28B (llama.cpp, models/templates/GigaChat3.5.jinja)",),
+    aliases=("gigachat35", "gigachat3_5"),
+    families=("GigaChat 3.5",),
+    model_types=("gigachat3_5",),
+    signatures=(r"｜GCML｜",),
+    elsewhere={"SGLang": "gigachat35"},
+    silent=("<|message_sep|>",),
+)

@@ -1,0 +1,52 @@
+"""Python calls in a fence called `tool_code`, as Gemma 3 is taught to write them by prompt.
+
+    ```tool_code
+    get_weather(city="Paris", days=3)
+    now()
+    ```
+
+Gemma 3 has no tool calls of its own: neither its template nor a special token knows of them. One call a line, arguments
+by name; a fence that holds a program instead of calls is content. Results go back in a fence called `tool_output`.
+"""
+
+import json
+from typing import Any
+
+from toolfmt.formats.call_expression import CallExpression
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.values import CODE_CALL
+
+
+def _written(value: Any) -> str:
+    """A value in Python's notation, strings in double quotes."""
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_written, value)) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_written(key)}: {_written(inner)}" for key, inner in value.items()) + "}"
+    return repr(value)
+
+
+FORMAT = ToolCallFormat(
+    name="gemma_code",
+    engine=CallExpression(
+        opener="```tool_code",
+        closer="```",
+        notation=CODE_CALL,
+        written=_written,
+        enclosing=("\n", "\n"),
+        between="\n",
+    ),
+    page=__doc__ or "",
+    instructions=(
+        "To call tools, write a fence that begins with ```tool_code and ends with ```, and in it one Python function "
+        "call a line, arguments given by name."
+    ),
+    source=("Google AI for Developers, Gemma: Meme generator (function calling with Gemma)", "Gemma Cookbook"),
+    aliases=("tool_code",),
+    families=("Gemma 3 by prompt",),
+    model_types=("gemma3", "gemma3n"),
+    signatures=(r"```tool_code",),
+    elsewhere={"llama.cpp": "no parser: import toolfmt's"},
+)

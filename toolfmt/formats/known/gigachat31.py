@@ -1,0 +1,31 @@
+"""A JSON object behind `<|function_call|>`, the last thing of a turn; nothing closes it.
+
+    <|function_call|>{"name": "get_weather", "arguments": {"city": "Paris"}}
+
+GigaChat 3.1 makes one call a turn: its template drops every other. `<|message_sep|>` ends the turn and is no content.
+Where the prompt begins a turn in the role `reasoning`, the text up to the next header is reasoning. GigaChat 3 writes
+the same object behind a header (`gigachat3`).
+"""
+
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.json_object import JsonObject
+
+FORMAT = ToolCallFormat(
+    name="gigachat31",
+    engine=JsonObject(opener="<|function_call|>", separator=""),
+    page=__doc__ or "",
+    instructions=(
+        "To call a tool, end your answer with <|function_call|> and right behind it a JSON object that holds the "
+        "tool's name and its arguments. Make one call at a time."
+    ),
+    source=(
+        "chat templates of ai-sage/GigaChat3.1-10B-A1.8B, ai-sage/GigaChat3.1-Audio-10B-A1.8B",
+        "vLLM and SGLang, tool parser gigachat3",
+    ),
+    aliases=("gigachat3.1", "gigachat3_1"),
+    families=("GigaChat 3.1", "GigaChat 3.1 Audio"),
+    signatures=(r"<\|function_call\|>",),
+    elsewhere={"vLLM": "gigachat3", "SGLang": "gigachat3"},
+    reasoning=(("reasoning<|role_sep|>\n", "<|message_sep|>\n\nassistant<|role_sep|>\n"),),
+    silent=("<|message_sep|>",),
+)

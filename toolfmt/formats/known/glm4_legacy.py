@@ -1,0 +1,45 @@
+"""The tool's name on the first line of the answer, its arguments as JSON on the next.
+
+    get_weather
+    {"city": "Paris"}<|assistant|>now
+    {}
+
+GLM-4 writes the name where a message's metadata stands, right behind `<|assistant|>`, which the prompt has written;
+text for the user begins with a newline instead. So only the start of an answer can be a call, or what stands behind
+another `<|assistant|>`, and nothing but a brace on the next line makes it one. The templates take results under the
+role `observation` and render calls from a message's `metadata`, not from `tool_calls`. (The format of GLM-4.5 and later
+is `glm4`.)
+"""
+
+from toolfmt.formats.choice import Choice
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.named_json import NamedJson
+
+_MESSAGE = "<|assistant|>"
+
+FORMAT = ToolCallFormat(
+    name="glm4_legacy",
+    engine=Choice(
+        NamedJson(separator="\n", between=_MESSAGE, named_first="usual"),
+        NamedJson(call_opener=_MESSAGE, separator="\n"),
+    ),
+    page=__doc__ or "",
+    instructions=(
+        "To call a tool, begin your answer with the tool's name alone on the first line, and write its arguments as a "
+        "JSON object below it."
+    ),
+    source=(
+        "chat templates and model cards of zai-org/GLM-4-9B-0414, GLM-Z1-32B-0414, glm-4-9b-chat",
+        "modeling code of glm-4-9b-chat: an answer is split at <|assistant|>",
+    ),
+    aliases=("glm4_0414", "glm4_chat", "chatglm4"),
+    families=("GLM-4 9B", "GLM-4 0414", "GLM-Z1 0414"),
+    model_types=("glm", "glm4"),
+    signatures=(
+        r"在调用上述函数时，请使用 Json 格式表示调用的参数。",
+        r"message\.get\(.metadata.",
+        r"item\['metadata'\]",
+    ),
+    elsewhere={"llama.cpp": "generic JSON"},
+    silent=(_MESSAGE + "\n",),
+)

@@ -1,0 +1,57 @@
+"""Harmony: the answer is a row of messages in channels; a message to a function is a call.
+
+    <|channel|>analysis<|message|>Need the weather.<|end|><|start|>assistant
+    <|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Paris"}<|call|>
+
+(without the line breaks). The recipient stands in the channel, as above, or in the role, as the templates write it:
+`<|start|>assistant to=functions.get_weather<|channel|>commentary json<|message|>`. `analysis` is reasoning, `final` and
+commentary without a recipient are content, and the markers of their messages say nothing. One call a message; gpt-oss
+stops at `<|call|>`, which many runtimes strip.
+"""
+
+from toolfmt.formats.channels import Channels
+from toolfmt.formats.format import ToolCallFormat
+
+FORMAT = ToolCallFormat(
+    name="gpt_oss",
+    engine=Channels(
+        header="<|channel|>commentary to=",
+        closer="<|call|>",
+        also=("<|channel|>commentary to=", "<|channel|>analysis to="),
+        leading=("to=",),
+        also_closers=("<|end|>", "<|return|>"),
+        namespace="functions.",
+        message="<|message|>",
+        marks=("<|channel|>", "<|constrain|>"),
+        others=("assistant", "user"),
+        channel=" <|constrain|>json",
+        between="<|start|>assistant",
+    ),
+    page=__doc__ or "",
+    instructions=(
+        "To call a tool, write <|channel|>commentary to=functions.NAME <|constrain|>json<|message|>, then the "
+        "arguments as a JSON object, then <|call|>. One call a message."
+    ),
+    source=(
+        "openai/harmony, docs/format.md",
+        "chat templates of openai/gpt-oss-120b, unsloth/gpt-oss-20b, llm-jp/llm-jp-4-8b-instruct, 4.1-8b-thinking",
+    ),
+    aliases=("gpt-oss", "gptoss", "harmony", "openai", "llm_jp_harmony"),
+    families=("gpt-oss", "LLM-jp 4", "InternVL 3.5 gpt-oss"),
+    model_types=("gpt_oss",),
+    signatures=(r"<\|channel\|>(?:analysis|commentary|final)",),
+    elsewhere={"vLLM": "openai", "SGLang": "gpt-oss", "mlx-swift-lm": "gpt_oss", "llama.cpp": "auto"},
+    reasoning=(("<|channel|>analysis<|message|>", "<|end|>"), ("<|channel|>analysis<|message|>", "<|start|>assistant")),
+    silent=(
+        *(
+            f"<|channel|>{channel}{kind}<|message|>"
+            for channel in ("final", "commentary")
+            for kind in ("", " json", " <|constrain|>json", "<|constrain|>json")
+        ),
+        "<|channel|>commentary to=assistant",  # gpt-oss puts it before a header of its own now and then
+        "<|start|>assistant",
+        "<|end|>",
+        "<|return|>",
+        "<|call|>",
+    ),
+)

@@ -1,0 +1,56 @@
+"""A JSON list of calls behind `<|tool_call|>`; nothing closes it.
+
+    <|tool_call|>[{"name": "get_weather", "arguments": {"city": "Paris"}}]
+
+The templates of Granite 3 list the tools and drop the calls of earlier turns; vLLM's templates for it print the list
+over several lines. Granite 3.1 writes `<tool_call>` in front of the list, or nothing where a detokenizer drops special
+tokens. Some fine-tunes put OpenAI's call objects into the list, others one object a call and `<|tool_call_end|>` behind
+it; all of that is read. Granite 3.2 writes its reasoning between two sentences, later ones between `<think>` tags.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from toolfmt.formats.format import THINK, ToolCallFormat
+from toolfmt.formats.json_object import JsonObject
+
+_OPENER, _OTHER_CLOSER = "<|tool_call|>", "<|tool_call_end|>"
+
+
+def _indented(name: str, arguments: Mapping[str, Any], at: int) -> str:
+    call = json.dumps({"name": name, "arguments": dict(arguments)}, ensure_ascii=False, indent=4)
+    return "    " + call.replace("\n", "\n    ")
+
+
+FORMAT = ToolCallFormat(
+    name="granite",
+    engine=JsonObject(
+        opener=_OPENER,
+        also=("<tool_call>",),
+        also_closers=(_OTHER_CLOSER,),
+        bare=("[",),
+        enclosing=("[", "]"),
+        separator=", ",
+    ),
+    variants={
+        "on several lines": JsonObject(opener=_OPENER, enclosing=("[\n", "\n]"), separator=",\n", written=_indented),
+        "one object a frame": JsonObject(opener=_OPENER, closer=_OTHER_CLOSER, between="\n"),
+    },
+    page=__doc__ or "",
+    instructions=(
+        "To call tools, answer with <|tool_call|> followed by a JSON list of objects, each of which holds a tool's "
+        "name and its arguments."
+    ),
+    source=(
+        "chat templates of ibm-granite/granite-3.0-8b-instruct, granite-3.1-8b-instruct, granite-3.3-2b-instruct",
+        "vLLM, examples/tool_chat_template_granite.jinja",
+        "chat template of kerzgrr/Monostich-2-base, for OpenAI's call objects",
+    ),
+    aliases=("granite3",),
+    families=("Granite 3.0-3.3", "Granite 4.0 Tiny Preview", "Monostich 2"),
+    model_types=("granite", "granitemoe", "granitemoeshared", "granite_speech"),
+    signatures=(r"<\|tool_call\|>(?!\\n\{)",),
+    elsewhere={"vLLM": "granite"},
+    reasoning=(THINK, ("Here is my thought process:", "Here is my response:")),
+)

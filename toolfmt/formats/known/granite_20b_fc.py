@@ -1,0 +1,37 @@
+"""A JSON object behind `<function_call>`, as Granite 20B Function Calling writes it; nothing closes it.
+
+    <function_call> {"name": "get_weather", "arguments": {"city": "Paris"}}
+
+Each call has a marker of its own, after a blank or a line end. Where no tool fits, the model was taught to call one
+named `no_function`, with no arguments; that is reported like any other call, or as an undeclared tool.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.json_object import JsonObject
+
+
+def _written(name: str, arguments: Mapping[str, Any], at: int) -> str:
+    return " " + json.dumps({"name": name, "arguments": dict(arguments)}, ensure_ascii=False)
+
+
+FORMAT = ToolCallFormat(
+    name="granite_20b_fc",
+    engine=JsonObject(opener="<function_call>", written=_written),
+    page=__doc__ or "",
+    instructions=(
+        "To call a tool, write <function_call> and behind it a JSON object that holds the tool's name and its "
+        "arguments. Write one such line for each call."
+    ),
+    source=(
+        "chat template of ibm-granite/granite-20b-functioncalling",
+        "vLLM, examples/tool_chat_template_granite_20b_fc.jinja and tool parser granite-20b-fc",
+    ),
+    aliases=("granite-20b-fc", "granite_20b_functioncalling"),
+    families=("Granite 20B Function Calling",),
+    signatures=(r"<function_call>",),
+    elsewhere={"vLLM": "granite-20b-fc"},
+)

@@ -1,0 +1,36 @@
+"""A JSON list of calls between `<tool_calls>` and `</tool_calls>`.
+
+    <tool_calls>[{"name": "get_weather", "arguments": {"city": "Paris"}}]</tool_calls>
+
+All calls of a turn stand in one list. When the model thinks first, what follows the reasoning is framed by `<answer>`
+and `</answer>`, which are dropped; plain answers may begin with `助手：`, which the template taught it and which stays
+text. The smaller and newer Hunyuan models speak other formats.
+"""
+
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.json_object import JsonObject
+
+FORMAT = ToolCallFormat(
+    name="hunyuan_a13b",
+    engine=JsonObject(
+        opener="<tool_calls>",
+        closer="</tool_calls>",
+        bare=("[",),
+        enclosing=("[", "]"),
+        separator=", ",
+    ),
+    page=__doc__ or "",
+    instructions=(
+        "To call tools, answer with a JSON list between <tool_calls> and </tool_calls>; each call in it is an object "
+        "that holds the tool's name and its arguments."
+    ),
+    source=(
+        "chat template of tencent/Hunyuan-A13B-Instruct (vLLM, examples/tool_chat_template_hunyuan_a13b.jinja)",
+        "vLLM, tests of the tool parser hunyuan_a13b",
+    ),
+    families=("Hunyuan A13B",),
+    model_types=("hunyuan_v1_moe",),
+    signatures=(r'<tool_calls>\[\{"name": "func_name1"', "函数组合专家"),
+    elsewhere={"vLLM": "hunyuan_a13b"},
+    silent=("<answer>", "</answer>"),
+)

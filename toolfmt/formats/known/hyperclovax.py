@@ -1,0 +1,38 @@
+"""A JSON list of calls in a message of its own, whose header says where it goes.
+
+    -> tool/function_call
+    [{"name": "get_weather", "arguments": {"city": "Paris"}}]
+
+The prompt of HyperCLOVA X SEED Think 14B ends with `<|im_start|>assistant`, and the model writes on from there: a line
+end and its text, a blank and the arrow with calls behind it, or `/think` and its reasoning. Each of these ends at
+`<|im_end|>`; then the next may begin, with a header of its own. The tokens of the headers are no content. The 32B and
+8B models of the family write another format (`glm4`).
+"""
+
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.json_object import JsonObject
+
+FORMAT = ToolCallFormat(
+    name="hyperclovax",
+    engine=JsonObject(
+        opener="-> tool/function_call",
+        enclosing=("\n[", "]"),
+        separator=", ",
+    ),
+    page=__doc__ or "",
+    instructions=(
+        "To call tools, write the header `-> tool/function_call` and on the next line a JSON list: one object for each "
+        "call, with the tool's name and its arguments."
+    ),
+    source=(
+        "chat template of naver-hyperclovax/HyperCLOVAX-SEED-Think-14B",
+        "NAVER-Cloud-HyperCLOVA-X/hcx-vllm-plugin, the model's tool and reasoning parsers for vLLM",
+    ),
+    aliases=("hcx", "hyperclovax_seed_think_14b"),
+    families=("HyperCLOVA X SEED Think 14B",),
+    model_types=("hyperclovax",),
+    signatures=(r"-> tool/function_call",),
+    elsewhere={"vLLM": "hcx (from NAVER's hcx-vllm-plugin)"},
+    reasoning=(("/think\n", "<|im_end|>"),),
+    silent=("<|im_start|>assistant", "<|im_end|>", "<|stop|>", "<|endofturn|>"),
+)

@@ -1,0 +1,39 @@
+"""One JSON object per call behind two control tokens, its arguments called `parameters`.
+
+    <|action_start|><|plugin|>
+    {"name": "get_weather", "parameters": {"city": "Paris"}}
+    <|action_end|>
+
+InternLM 2 leaves out the newline before the closer, and decoders that put blanks between special tokens write one
+between the two of the opener. The same `<|action_start|>` with `<|interpreter|>` behind it holds code for the code
+interpreter: that is no tool call, and stays text. Intern-S1-Pro speaks the format `json` instead.
+"""
+
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.json_object import JsonObject
+
+FORMAT = ToolCallFormat(
+    name="internlm",
+    engine=JsonObject(
+        opener="<|action_start|><|plugin|>",
+        closer="<|action_end|>",
+        also=("<|action_start|> <|plugin|>", "<|action_start|>\n<|plugin|>"),
+        bare=("{",),
+        between="\n",
+        arguments_key="parameters",
+    ),
+    page=__doc__ or "",
+    instructions=(
+        "To call a tool, answer with a JSON object that holds the tool's name and its parameters, between "
+        "<|action_start|><|plugin|> and <|action_end|>. Write one such block for each call."
+    ),
+    source=(
+        "chat template of internlm/Intern-S1-mini",
+        "InternLM/InternLM, chat/chat_format.md",
+    ),
+    aliases=("internlm2", "interns1", "intern_s1", "intern-s1"),
+    families=("InternLM 2", "InternLM 2.5", "InternLM 3", "Intern-S1"),
+    model_types=("internlm2", "internlm3", "interns1"),
+    signatures=(r"<\|action_start\|>\s*<\|plugin\|>",),
+    elsewhere={"vLLM": "internlm", "SGLang": "interns1", "llama.cpp": "auto"},
+)

@@ -1,0 +1,36 @@
+"""GLM's body in a frame of IQuest's own, without any newline.
+
+    <iquest_tool_call>get_weather<arg_key>city</arg_key><arg_value>Paris</arg_value></iquest_tool_call>
+
+Several calls stand next to each other. Values are raw: only the tool's schema tells a string `3` from a number. A call
+without arguments is the name between the tags. Newlines between the tags are read as well.
+"""
+
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.tagged import Tagged
+
+FORMAT = ToolCallFormat(
+    name="iquest",
+    engine=Tagged(
+        opener="<iquest_tool_call>",
+        closer="</iquest_tool_call>",
+        key_opener="<arg_key>",
+        key_closer="</arg_key>",
+        value_opener="<arg_value>",
+        value_closer="</arg_value>",
+        between="",
+        apart="",
+    ),
+    page=__doc__ or "",
+    instructions=(
+        "To call a tool, write its name after <iquest_tool_call>, then each argument's key between <arg_key> and "
+        "</arg_key> and its value between <arg_value> and </arg_value>, then </iquest_tool_call>. Write strings as "
+        "they are, other values as JSON."
+    ),
+    source=("chat template of IQuestLab/IQuest-Q1", "IQuest Q1 tool parser of SGLang"),
+    aliases=("iquest_q1",),
+    families=("IQuest Q1",),
+    model_types=("iquest_q1",),
+    signatures=(r"<iquest_tool_call>",),
+    elsewhere={"SGLang": "iquest_q1"},
+)

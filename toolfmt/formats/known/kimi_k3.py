@@ -1,0 +1,69 @@
+"""Channels and tags made of three tokens; an attribute tells the type of every argument.
+
+    <|open|>tools<|sep|><|open|>call tool="get_weather" index="1"<|sep|>
+    <|open|>argument key="city" type="string"<|sep|>Paris<|close|>argument<|sep|>
+    <|close|>call<|sep|><|close|>tools<|sep|>
+
+Between tags there is no newline. Only `<|open|>`, `<|close|>` and `<|sep|>` are special tokens. With `type="string"`
+the raw text is the string, with any other type it is JSON. In names and keys `&` and `"` are written `&amp;` and
+`&quot;`; nothing is escaped in a value. Before the calls stands the text of the answer in a channel called `response`,
+often empty, and before it the channel `think`, which the prompt opens; the tags of both are frame. `index` counts from
+1 and is no id.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.tagged import Attributes, Tagged, json_kind, raw_text
+from toolfmt.formats.typed import STRING, Types
+
+_THINK, _RESPONSE = "<|open|>think<|sep|>", "<|open|>response<|sep|>"
+
+
+@dataclass(frozen=True)
+class _Escaped(Attributes):
+    """Attributes as the template escapes them."""
+
+    def read(self, text: str) -> tuple[str, Types]:
+        name, types = super().read(text)
+        return name.replace("&quot;", '"').replace("&amp;", "&"), types
+
+    def write(self, text: str, value: Any, at: int) -> str:
+        return super().write(text.replace("&", "&amp;").replace('"', "&quot;"), value, at)
+
+
+FORMAT = ToolCallFormat(
+    name="kimi_k3",
+    engine=Tagged(
+        opener="<|open|>tools<|sep|>",
+        closer="<|close|>tools<|sep|>",
+        enclosing=("", ""),
+        name_opener='<|open|>call tool="',
+        name_closer="<|sep|>",
+        name_header=_Escaped(written=lambda value, at: f' index="{at + 1}"'),
+        call_closer="<|close|>call<|sep|>",
+        key_opener='<|open|>argument key="',
+        key_closer="<|sep|>",
+        key_header=_Escaped(kind="type", string="string", written=lambda value, at: f' type="{json_kind(value)}"'),
+        value_closer="<|close|>argument<|sep|>",
+        text=lambda value, types: raw_text(value, STRING),
+        between="",
+        apart="",
+    ),
+    page=__doc__ or "",
+    instructions=(
+        'To call tools, write <|open|>tools<|sep|>, then for each call <|open|>call tool="NAME" index="1"<|sep|> with '
+        'the tool\'s name and the call\'s number, each argument between <|open|>argument key="KEY" type="string"<|sep|>'
+        " and <|close|>argument<|sep|>, and <|close|>call<|sep|>, then <|close|>tools<|sep|>. Write strings as they "
+        "are; write any other value as JSON, with its JSON type for `string`."
+    ),
+    source=("chat template of moonshotai/Kimi-K3", "Kimi K3 tool parsers of SGLang and mlx-lm"),
+    aliases=("kimi_k3_xtml",),
+    families=("Kimi K3",),
+    model_types=("kimi_k3",),
+    signatures=(r"<\|open\|>",),
+    elsewhere={"vLLM": "kimi_k3", "SGLang": "kimi_k3", "mlx-lm": "kimi_k3", "llama.cpp": "auto"},
+    reasoning=((_THINK, "<|close|>think<|sep|>"), (_THINK, _RESPONSE)),
+    silent=(_RESPONSE, "<|close|>response<|sep|>", "<|close|>message<|sep|>"),
+)

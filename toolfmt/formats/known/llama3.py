@@ -1,0 +1,46 @@
+"""A JSON object with `name` and `parameters` as the answer, without a frame.
+
+    {"name": "get_weather", "parameters": {"city": "Paris"}}
+
+It stands behind `<|python_tag|>` too, or behind Llama 4's `<|python_start|><|python_end|>`; sometimes
+`"type": "function"` comes first. The templates render one call a turn; models that are told to write several separate
+them by `;`, Llama 4 by nothing. An object in the middle of a line is text, and so is one that is no call, name and all.
+Behind the tag, calls may also be written as Python, one or a list of them: `get_weather(city="Paris")`. Other code
+behind it is text.
+"""
+
+from toolfmt.formats.call_expression import CallExpression
+from toolfmt.formats.choice import Choice
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.json_object import JsonObject
+from toolfmt.formats.values import CODE_CALL
+
+_TAG, _PAIR = "<|python_tag|>", "<|python_start|><|python_end|>"
+
+FORMAT = ToolCallFormat(
+    name="llama3",
+    engine=Choice(
+        JsonObject(also=(_TAG, _PAIR), bare=("{",), separator="; ", arguments_key="parameters"),
+        CallExpression(also=(_TAG,), notation=CODE_CALL, written=repr, enclosing=("[", "]")),
+    ),
+    variants={
+        "behind Llama 4's pair": JsonObject(opener=_PAIR, enclosing=("", ""), separator="", arguments_key="parameters"),
+        "without a sign between": JsonObject(separator="", arguments_key="parameters"),
+    },
+    page=__doc__ or "",
+    instructions=(
+        "To call a tool, answer with nothing but a JSON object that holds the tool's name and, as parameters, its "
+        "arguments. Separate several such objects by semicolons."
+    ),
+    source=(
+        "chat templates of meta-llama/Llama-3.1-8B-Instruct, Llama-3.2-3B-Instruct, Llama-3.3-70B-Instruct, "
+        "Llama-4-Scout-17B-16E-Instruct",
+        "vLLM, examples/tool_chat_template_llama4_json.jinja",
+        "SGLang, llama32_detector.py, for the semicolon; mlx-swift-lm, the tests of its parser llama3, for Python",
+    ),
+    aliases=("llama3_json", "llama4_json"),
+    families=("Llama 3.1-3.3", "Llama 3.2 Vision", "Llama 3.1 Nemotron 70B", "Arcee SuperNova", "KONI"),
+    model_types=("mllama",),
+    signatures=(r"""tool_call\.name \+ '", '\s*-?\}\}\s*\{\{-?\s*'"parameters": '""",),
+    elsewhere={"vLLM": "llama3_json", "SGLang": "llama3", "mlx-swift-lm": "llama3", "llama.cpp": "auto"},
+)

@@ -1,0 +1,49 @@
+"""The name, then keys and values each between tags of LongCat's own.
+
+    <longcat_tool_call>get_weather
+    <longcat_arg_key>city</longcat_arg_key>
+    <longcat_arg_value>Paris</longcat_arg_value>
+    </longcat_tool_call>
+
+LongCat Flash Lite and LongCat 2.0 write it so. The first of the family, LongCat Flash Chat, has one JSON object with
+`name` and `arguments` in the same `<longcat_tool_call>` frame, the next frame right behind the closer; that is read as
+well. Values between tags are raw: only the tool's schema tells a string `3` from a number. A call without arguments is
+the name alone, on a line of its own.
+"""
+
+from toolfmt.formats.choice import Choice
+from toolfmt.formats.format import THINK, ToolCallFormat
+from toolfmt.formats.json_object import JsonObject
+from toolfmt.formats.tagged import Tagged
+
+_TAGGED = Tagged(
+    opener="<longcat_tool_call>",
+    closer="</longcat_tool_call>",
+    key_opener="<longcat_arg_key>",
+    key_closer="</longcat_arg_key>",
+    value_opener="<longcat_arg_value>",
+    value_closer="</longcat_arg_value>",
+)
+_JSON = JsonObject(opener="<longcat_tool_call>", closer="</longcat_tool_call>", between="\n", separator="")
+
+FORMAT = ToolCallFormat(
+    name="longcat",
+    engine=Choice(_TAGGED, _JSON),
+    variants={"a JSON object": _JSON},
+    page=__doc__ or "",
+    instructions=(
+        "To call a tool, write its name after <longcat_tool_call>, then each argument's key between <longcat_arg_key> "
+        "and </longcat_arg_key> and its value between <longcat_arg_value> and </longcat_arg_value>, then "
+        "</longcat_tool_call>. Write strings as they are, other values as JSON."
+    ),
+    source=(
+        "chat templates of meituan-longcat/LongCat-Flash-Lite, LongCat-2.0",
+        "chat template of meituan-longcat/LongCat-Flash-Chat, for the JSON object",
+    ),
+    aliases=("longcat_flash", "longcat2"),
+    families=("LongCat Flash", "LongCat Flash Lite", "LongCat 2.0"),
+    model_types=("longcat_flash", "longcat_flash_ngram"),
+    signatures=(r"<longcat_tool_call>",),
+    elsewhere={"vLLM": "longcat", "mlx-lm": "longcat", "llama.cpp": "auto"},
+    reasoning=(("<longcat_think>", "</longcat_think>"), THINK),
+)

@@ -1,0 +1,44 @@
+"""MiniCPM 3's calls: Python in a fence, between `<|tool_call_start|>` and `<|tool_call_end|>`.
+
+    <|tool_call_start|>
+    ```python
+    get_weather(city="Paris",days=3)
+    now()
+    ```
+    <|tool_call_end|>
+
+One call a line; values are JSON (`true`, `null`), Python's spelling is read as well, and so are calls without the
+fence. What the model thinks first stands between `<|thought_start|>` and `<|thought_end|>` and is reasoning.
+"""
+
+import json
+from functools import partial
+
+from toolfmt.formats.call_expression import CallExpression
+from toolfmt.formats.format import THINK, ToolCallFormat
+from toolfmt.formats.values import CODE_CALL
+
+FORMAT = ToolCallFormat(
+    name="minicpm3",
+    engine=CallExpression(
+        opener="<|tool_call_start|>",
+        closer="<|tool_call_end|>",
+        notation=CODE_CALL,
+        written=partial(json.dumps, ensure_ascii=False),
+        separator=",",
+        enclosing=("\n```python\n", "\n```\n"),
+        between="\n",
+    ),
+    page=__doc__ or "",
+    instructions=(
+        "To call tools, write <|tool_call_start|>, then a ```python fence with one function call a line, arguments "
+        "given by name, then <|tool_call_end|>."
+    ),
+    source=("chat template of openbmb/MiniCPM3-4B", "OpenBMB's parser for vLLM, minicpm"),
+    aliases=("minicpm",),
+    families=("MiniCPM 3", "MiniCPM 4 MCP"),
+    model_types=("minicpm3",),
+    signatures=(r"<\|thought_start\|>",),
+    elsewhere={"vLLM": "minicpm (OpenBMB's fork)"},
+    reasoning=(("<|thought_start|>", "<|thought_end|>"), THINK),
+)

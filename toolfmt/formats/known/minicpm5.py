@@ -1,0 +1,55 @@
+"""Functions and their parameters as XML, without a frame around them.
+
+    <function name="get_weather"><param name="city">Paris</param></function>
+
+Several calls follow each other, on lines of their own. The template writes a string that holds `<`, `&` or a newline as
+`<![CDATA[…]]>`, and tells the model to; inside it nothing is a tag and nothing is escaped. Without a schema such a
+value is a string. All other values are raw: only the tool's schema tells a string `3` from a number, and the template
+writes Python's `True`, `None` and quotes.
+"""
+
+from typing import Any
+
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.tagged import QUOTED, Tagged, raw_text
+from toolfmt.formats.typed import Types
+
+_CDATA = ("<![CDATA[", "]]>")
+
+
+def _text(value: Any, types: Types) -> str:
+    """A value; in CDATA what the template puts there, and a string that would be taken for JSON without a schema."""
+    raw = raw_text(value, types)
+    if isinstance(value, str) and (raw != value or any(sign in value for sign in "<&\n")):
+        return value.join(_CDATA)
+    return raw
+
+
+FORMAT = ToolCallFormat(
+    name="minicpm5",
+    engine=Tagged(
+        name_opener='<function name="',
+        name_closer=">",
+        name_header=QUOTED,
+        call_closer="</function>",
+        key_opener='<param name="',
+        key_closer=">",
+        key_header=QUOTED,
+        value_closer="</param>",
+        cdata=_CDATA,
+        text=_text,
+        between="",
+    ),
+    page=__doc__ or "",
+    instructions=(
+        'To call a tool, write <function name="NAME"> with the tool\'s name, then each argument between '
+        '<param name="KEY"> and </param>, then </function>. Write strings as they are, but put one that holds <, & or '
+        "a newline between <![CDATA[ and ]]>; write other values as JSON."
+    ),
+    source=("chat templates of openbmb/MiniCPM5-1B, MiniCPM5-2B, MiniCPM-SALA", "MiniCPM5 tool parser of SGLang"),
+    aliases=("minicpm5_xml", "minicpm5_xml_function"),
+    families=("MiniCPM 5", "MiniCPM-SALA", "G9v3"),
+    model_types=("minicpm5_moe", "minicpm_sala"),
+    signatures=(r'<function name="[^"\n]*"><param name=',),
+    elsewhere={"vLLM": "minicpm5", "SGLang": "minicpm5", "mlx-lm": "minicpm5", "llama.cpp": "auto"},
+)

@@ -1,0 +1,32 @@
+"""JSON objects, one a line, between `<tool_calls>` and `</tool_calls>`, as MiniMax-M1 writes them.
+
+    <tool_calls>
+    {"name": "get_weather", "arguments": {"city": "Paris"}}
+    {"name": "get_time", "arguments": {}}
+    </tool_calls>
+
+All calls of an answer stand in one frame. The template that comes with the model describes the objects with single
+quotes and renders no calls; both quotes are read.
+"""
+
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.json_object import JsonObject
+
+FORMAT = ToolCallFormat(
+    name="minimax_m1",
+    engine=JsonObject(opener="<tool_calls>", closer="</tool_calls>", enclosing=("\n", "\n"), separator="\n"),
+    page=__doc__ or "",
+    instructions=(
+        "To call tools, answer with JSON objects between <tool_calls> and </tool_calls>, one a line for each call, "
+        "with the tool's name and its arguments."
+    ),
+    source=(
+        "chat template and docs/function_call_guide.md of MiniMaxAI/MiniMax-M1-80k",
+        "vLLM, examples/tool_chat_template_minimax_m1.jinja",
+    ),
+    aliases=("minimax", "minimax-m1"),
+    families=("MiniMax M1",),
+    model_types=("minimax_m1", "minimax_text_01"),
+    signatures=(r"system tool_setting=tools",),
+    elsewhere={"vLLM": "minimax", "llama.cpp": "auto"},
+)

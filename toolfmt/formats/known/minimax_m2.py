@@ -1,0 +1,49 @@
+"""Tags with the names in quotes: all calls of a turn are `<invoke>`s in one `<minimax:tool_call>`.
+
+    <minimax:tool_call>
+    <invoke name="get_weather">
+    <parameter name="city">Paris</parameter>
+    </invoke>
+    <invoke name="now">
+    </invoke>
+    </minimax:tool_call>
+
+No newline belongs to a value. Values are raw and nothing in them is escaped: only the tool's schema tells a string `3`
+from a number. The prompt opens `<think>` for the model.
+"""
+
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.tagged import QUOTED, Tagged
+
+FORMAT = ToolCallFormat(
+    name="minimax_m2",
+    engine=Tagged(
+        opener="<minimax:tool_call>",
+        closer="</minimax:tool_call>",
+        enclosing=("\n", "\n"),
+        bare=('<invoke name="',),
+        name_opener='<invoke name="',
+        name_closer=">",
+        name_header=QUOTED,
+        call_closer="</invoke>",
+        key_opener='<parameter name="',
+        key_closer=">",
+        key_header=QUOTED,
+        value_closer="</parameter>",
+    ),
+    page=__doc__ or "",
+    instructions=(
+        'To call tools, write <minimax:tool_call>, then for each call <invoke name="NAME"> with the tool\'s name, each '
+        'argument between <parameter name="KEY"> and </parameter>, and </invoke>, then </minimax:tool_call>. Write '
+        "strings as they are, other values as JSON."
+    ),
+    source=("chat templates of MiniMaxAI/MiniMax-M2, M2.1, M2.5, M2.7",),
+    aliases=("minimax-m2", "minimaxM2"),
+    families=("MiniMax M2", "MiniMax M2.1", "MiniMax M2.5", "MiniMax M2.7"),
+    model_types=("minimax_m2",),
+    signatures=(r"<minimax:tool_call>",),
+    elsewhere={
+        "vLLM": "minimax_m2", "SGLang": "minimax-m2", "mlx-lm": "minimax_m2", "mlx-swift-lm": "minimax_m2",
+        "llama.cpp": "auto",
+    },
+)  # fmt: skip

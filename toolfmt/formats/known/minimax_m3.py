@@ -1,0 +1,40 @@
+"""Tags in tags, each behind the sign `]<]minimax[>[`: the parameter's name is the tag, lists are tags of items.
+
+    ]<]minimax[>[<tool_call>
+    ]<]minimax[>[<invoke name="get_weather">]<]minimax[>[<city>Paris]<]minimax[>[</city>]<]minimax[>[</invoke>
+    ]<]minimax[>[</tool_call>
+
+Objects nest, and the elements of a list are `<item>`s: `[{"id": 1}]` is `<item><id>1</id></item>`, each tag with its
+sign. All calls of a turn are `<invoke>`s in one frame. No newline belongs to a value; at every depth only the tool's
+schema tells a string `3` from a number. Reasoning stands in `<mm:think>`, whose closer alone begins an answer without.
+"""
+
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.nested_tags import NestedTags
+
+_SIGN = "]<]minimax[>["
+
+FORMAT = ToolCallFormat(
+    name="minimax_m3",
+    engine=NestedTags(
+        sign=_SIGN,
+        opener=_SIGN + "<tool_call>",
+        closer=_SIGN + "</tool_call>",
+        bare=(_SIGN + '<invoke name="',),
+    ),
+    page=__doc__ or "",
+    instructions=(
+        "To call tools, write the tags below, each with ]<]minimax[>[ before it: <tool_call>, then for each call "
+        '<invoke name="NAME"> with the tool\'s name, each argument between <KEY> and </KEY>, and </invoke>, then '
+        "</tool_call>. Write the members of an object as tags inside its tag and the elements of a list as <item> "
+        "tags; write strings as they are, other values as JSON."
+    ),
+    source=("chat template of MiniMaxAI/MiniMax-M3",),
+    aliases=("minimax-m3", "minimaxM3"),
+    families=("MiniMax M3",),
+    model_types=("minimax_m3", "minimax_m3_vl", "minimax_m3_vl_text"),
+    signatures=(r"\]<\]minimax\[>\[",),
+    elsewhere={"vLLM": "minimax_m3", "SGLang": "minimax-m3", "llama.cpp": "auto"},
+    reasoning=(("<mm:think>", "</mm:think>"),),
+    silent=("</mm:think>",),
+)

@@ -1,0 +1,46 @@
+"""The tool's name behind `[TOOL_CALLS]`, its arguments as JSON behind `[ARGS]`; nothing closes a call.
+
+    [TOOL_CALLS]get_weather[ARGS]{"city": "Paris"}
+
+Several calls follow each other without a sign between them. Mistral Small 3.2 writes an id of nine letters and digits
+too, `[TOOL_CALLS]get_weather[CALL_ID]a1B2c3D4e[ARGS]{"city": "Paris"}`; it is the call's id. Both markers are special
+tokens that some runtimes drop: an answer that begins with `get_weather[ARGS]`, and a name right before the brace, are
+read as well. So is the older list, `[TOOL_CALLS][{"name": …}]`: the first character behind the marker tells them apart.
+"""
+
+from toolfmt.formats.choice import Choice
+from toolfmt.formats.format import THINK, ToolCallFormat
+from toolfmt.formats.json_object import JsonObject
+from toolfmt.formats.named_json import NamedJson, name_then_id
+
+_OPENER = "[TOOL_CALLS]"
+
+FORMAT = ToolCallFormat(
+    name="mistral",
+    engine=Choice(
+        NamedJson(
+            call_opener=_OPENER, separator="[ARGS]", identity=name_then_id("[CALL_ID]"), named_first="noted"
+        ),
+        JsonObject(opener=_OPENER, enclosing=("[", "]"), separator=", "),
+    ),
+    page=__doc__ or "",
+    instructions=(
+        "To call a tool, write [TOOL_CALLS], the tool's name, [ARGS] and its arguments as a JSON object. Write one "
+        "such line after the other for several calls, with nothing between them."
+    ),
+    source=(
+        "chat templates of mistralai/Devstral-2-123B-Instruct-2512, Ministral-3-14B-Reasoning-2512, "
+        "Mistral-Small-4-119B-2603, Mistral-Small-3.2-24B-Instruct-2506",
+        "mistral-common, tokenizers v11 and v13",
+    ),
+    aliases=("mistral_args", "mistral_v11", "mistral_v13"),
+    families=(
+        "Devstral", "Ministral 3", "Magistral", "Mistral Small 3.2 and 4", "Mistral Medium 3.5", "Mistral Large 3",
+    ),
+    model_types=("mistral3", "ministral3", "mistral4"),
+    signatures=(r"\[ARGS\]",),
+    elsewhere={
+        "vLLM": "mistral", "SGLang": "mistral", "mlx-lm": "mistral", "mlx-swift-lm": "mistral", "llama.cpp": "auto",
+    },
+    reasoning=(("[THINK]", "[/THINK]"), THINK),
+)  # fmt: skip

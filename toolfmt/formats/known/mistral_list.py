@@ -1,0 +1,48 @@
+"""A JSON list of calls behind `[TOOL_CALLS]`; nothing closes it.
+
+    [TOOL_CALLS][{"name": "get_weather", "arguments": {"city": "Paris"}, "id": "call00000"}]
+
+Some templates write a blank behind the marker. Mistral's ids are nine letters and digits. They stand last, when the
+call has been announced long since, so the parser gives such a call an id of its own; one that stands first is kept. The
+later form of the family, `[TOOL_CALLS]get_weather[ARGS]{"city": "Paris"}`, is read as well: the first character behind
+the marker tells them apart.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from toolfmt.formats.choice import Choice
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.json_object import JsonObject
+from toolfmt.formats.named_json import NamedJson, name_then_id
+
+_OPENER = "[TOOL_CALLS]"
+
+
+def _written(name: str, arguments: Mapping[str, Any], at: int) -> str:
+    return json.dumps({"name": name, "arguments": dict(arguments), "id": f"call{at:05d}"}, ensure_ascii=False)
+
+
+FORMAT = ToolCallFormat(
+    name="mistral_list",
+    engine=Choice(
+        JsonObject(opener=_OPENER, bare=("[",), enclosing=("[", "]"), separator=", ", written=_written),
+        NamedJson(call_opener=_OPENER, separator="[ARGS]", identity=name_then_id("[CALL_ID]")),
+    ),
+    page=__doc__ or "",
+    instructions=(
+        "To call tools, answer with [TOOL_CALLS] followed by a JSON list of objects, each of which holds a tool's "
+        "name, its arguments, and an id of nine letters and digits."
+    ),
+    source=(
+        "chat templates of mistralai/Mistral-7B-Instruct-v0.3, Mistral-Nemo-Instruct-2407, "
+        "Ministral-8B-Instruct-2410, Mistral-Small-3.1-24B-Instruct-2503",
+    ),
+    aliases=("mistral_json",),
+    families=("Mistral 7B v0.3", "Mistral Nemo", "Mistral Small 2409 to 3.1", "Ministral 8B 2410", "Mixtral 8x22B"),
+    model_types=("mixtral",),
+    signatures=(r"\[TOOL_CALLS\] ?\[",),
+    call_id="call{number:05d}",
+    elsewhere={"vLLM": "mistral", "SGLang": "mistral", "llama.cpp": "auto"},
+)

@@ -1,0 +1,25 @@
+"""One JSON object per call, between `<toolcall>` and `</toolcall>`, with a blank on each side.
+
+    <toolcall> {"name": "get_weather", "arguments": {"city": "Paris"}} </toolcall>
+
+The template of Nemotron Mini lists the tools between `<tool>` tags and says nothing of calls, which stand in the text
+of earlier turns. Later models of the name write a list between tags in capital letters (`nemotron`).
+"""
+
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.json_object import JsonObject
+
+FORMAT = ToolCallFormat(
+    name="nemotron_mini",
+    engine=JsonObject(opener="<toolcall>", closer="</toolcall>", between=" ", separator=" "),
+    page=__doc__ or "",
+    instructions=(
+        "To call a tool, write a JSON object that holds the tool's name and its arguments between <toolcall> and "
+        "</toolcall>. Write one such block for each call."
+    ),
+    source=("model card and chat template of nvidia/Nemotron-Mini-4B-Instruct", "Ollama library, nemotron-mini"),
+    aliases=("nemotron-mini",),
+    families=("Nemotron Mini",),
+    signatures=(r"<toolcall>", r"<tool> ' \+ tool"),
+    elsewhere={"llama.cpp": "auto (not tried)"},
+)

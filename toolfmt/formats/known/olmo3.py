@@ -1,0 +1,41 @@
+"""Calls written as code, one a line, between `<function_calls>` and `</function_calls>`.
+
+    <function_calls>get_weather(city="Paris", days=3)
+    now()</function_calls>
+
+Values are JSON (`true`, `null`), strings stand in double quotes; newlines inside the tags and Python's spelling of
+quotes and words are read as well. The OLMo 3 templates write no newline beside the tags, vLLM's copy does.
+"""
+
+import json
+from functools import partial
+
+from toolfmt.formats.call_expression import CallExpression
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.values import CODE_CALL
+
+FORMAT = ToolCallFormat(
+    name="olmo3",
+    engine=CallExpression(
+        opener="<function_calls>",
+        closer="</function_calls>",
+        notation=CODE_CALL,
+        written=partial(json.dumps, ensure_ascii=False),
+        enclosing=("", ""),
+        between="\n",
+    ),
+    page=__doc__ or "",
+    instructions=(
+        "To call tools, write <function_calls>, then one function call a line, arguments given by name and values as "
+        "JSON, then </function_calls>."
+    ),
+    source=(
+        "chat templates of allenai/Olmo-3-7B-Instruct, Olmo-3.1-32B-Instruct, Olmo-Hybrid-Instruct-SFT-7B",
+        "vLLM's tool_chat_template_olmo3",
+    ),
+    aliases=("olmo_3", "olmo3_pythonic"),
+    families=("OLMo 3", "OLMo 3.1", "OLMo Hybrid"),
+    model_types=("olmo3", "olmo_hybrid"),
+    signatures=(r"<function_calls>",),
+    elsewhere={"vLLM": "olmo3"},
+)

@@ -1,0 +1,53 @@
+"""Calls written as Python, in a list and without any frame.
+
+    [get_weather(city="Paris", days=3), now()]
+
+The list is read where the answer or a line begins with it, and only where a name, its parenthesis and an argument given
+by name (or none) stand there. Llama 4 puts it between `<|python_start|>` and `<|python_end|>` now and then. The
+templates of this family render history that is not Python (strings without quotes, commas left out); it is read as far
+as it is clear.
+"""
+
+import json
+from typing import Any
+
+from toolfmt.formats.call_expression import CallExpression
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.values import CODE_CALL
+
+
+def _written(value: Any) -> str:
+    """A value in Python's notation, strings in double quotes."""
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_written, value)) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_written(key)}: {_written(inner)}" for key, inner in value.items()) + "}"
+    return repr(value)
+
+
+FORMAT = ToolCallFormat(
+    name="pythonic",
+    engine=CallExpression(
+        also=("<|python_start|>",),
+        also_closers=("<|python_end|>",),
+        bare=("[",),
+        notation=CODE_CALL,
+        written=_written,
+        enclosing=("[", "]"),
+    ),
+    page=__doc__ or "",
+    instructions=(
+        "To call tools, answer with a list of Python function calls, arguments given by name, in the format "
+        "[NAME(KEY=VALUE, …), …] and with nothing else on these lines."
+    ),
+    source=(
+        "Llama 4 and Llama 3.2 prompt formats, section Zero-shot function calling",
+        "chat templates of Team-ACE/ToolACE-8B (vLLM), typhoon-ai/typhoon2.1-gemma3-4b, google/gemma-3 (vLLM)",
+    ),
+    aliases=("llama4_pythonic", "toolace"),
+    families=("Llama 4", "Llama 3.2 (lightweight)", "ToolACE", "Typhoon 2.1 Gemma 3"),
+    signatures=(r"\[func_name1\(params_name1=",),
+    elsewhere={"vLLM": "pythonic (Llama 4: llama4_pythonic)", "SGLang": "pythonic"},
+)

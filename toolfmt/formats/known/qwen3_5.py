@@ -1,0 +1,57 @@
+"""A function tag with parameter tags in it, inside `<tool_call>`; now and then a JSON object in the same frame.
+
+    <tool_call>
+    <function=get_weather>
+    <parameter=city>
+    Paris
+    </parameter>
+    </function>
+    </tool_call>
+
+The tags are those of Qwen3-Coder (`xml_function`): exactly one newline on each side of a value belongs to the frame,
+values are raw, and only the tool's schema tells a string `3` from a number. Qwen 3.5 teaches the tags, but the smaller
+models fall back to what Qwen 3 learnt, `<tool_call>{"name": …, "arguments": {…}}</tool_call>`; both are read, the tags
+are written. The template of 3.5 writes Python's `True` and `None`, those of 3.6 and 3.8 write JSON.
+"""
+
+from toolfmt.formats.choice import Choice
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.json_object import JsonObject
+from toolfmt.formats.tagged import Tagged
+
+FORMAT = ToolCallFormat(
+    name="qwen3_5",
+    engine=Choice(
+        Tagged(
+            opener="<tool_call>",
+            closer="</tool_call>",
+            bare=("<function=",),
+            name_opener="<function=",
+            name_closer=">",
+            call_closer="</function>",
+            key_opener="<parameter=",
+            key_closer=">",
+            value_closer="</parameter>",
+            line="\n",
+        ),
+        JsonObject(opener="<tool_call>", closer="</tool_call>", between="\n"),
+    ),
+    page=__doc__ or "",
+    instructions=(
+        "To call a tool, write <tool_call>, then <function=NAME> with the tool's name, then each argument between "
+        "<parameter=KEY> and </parameter> on lines of its own, then </function> and </tool_call>. Write strings as "
+        "they are, other values as JSON."
+    ),
+    source=(
+        "chat templates of Qwen/Qwen3.5-0.8B, Qwen3.6-35B-A3B, Qwen3.8-2.4T-A95B",
+        "mlx-swift-lm, pull request 529 (JSON in the frame)",
+    ),
+    aliases=("qwen35", "qwen3.5", "qwen3.6"),
+    families=("Qwen 3.5", "Qwen 3.6", "Qwen 3.8"),
+    model_types=("qwen3_5", "qwen3_5_moe", "qwen3_5_text", "qwen3_5_moe_text"),
+    signatures=(r"(?s)Unexpected item type in content.*<function=(?!example)",),
+    elsewhere={
+        "vLLM": "qwen3_coder (tags only)", "SGLang": "qwen3_coder (tags only)", "mlx-lm": "qwen3_coder (tags only)",
+        "mlx-swift-lm": "qwen3_5", "llama.cpp": "auto",
+    },
+)  # fmt: skip

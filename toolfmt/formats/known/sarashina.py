@@ -1,0 +1,38 @@
+"""A list of calls written as Python prints dictionaries, behind `<|tool_calls|>`; nothing closes it.
+
+    <|tool_calls|>[{'id': 'call00000', 'name': 'get_weather', 'arguments': {"city": "Paris"}}]
+
+The template puts id and name between single quotes, and the arguments as it gets them: JSON where they are a JSON text,
+Python where they are an object. Both are read, as are commas between two calls, which the template forgets. It takes
+calls with `id`, `name` and `arguments` side by side, without OpenAI's `function` around them.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.json_object import JsonObject
+from toolfmt.formats.values import LITERAL
+
+
+def _written(name: str, arguments: Mapping[str, Any], at: int) -> str:
+    text = json.dumps(dict(arguments), ensure_ascii=False)
+    return f"{{'id': 'call{at:05}', 'name': '{name}', 'arguments': {text}}}"
+
+
+FORMAT = ToolCallFormat(
+    name="sarashina",
+    engine=JsonObject(opener="<|tool_calls|>", enclosing=("[", "]"), separator="", written=_written),
+    page=__doc__ or "",
+    instructions=(
+        "To call tools, write <|tool_calls|> and behind it a list; each call in it is a dictionary that holds an id of "
+        "nine letters and digits, the tool's name and its arguments."
+    ),
+    source=("chat template of sbintuitions/sarashina2.2-3b-instruct-v0.1",),
+    aliases=("sarashina2.2",),
+    families=("Sarashina 2.2",),
+    signatures=(r"<\|tool_calls\|>\[", r"<\|available_tools\|>"),
+    elsewhere={"llama.cpp": "auto (which does not read the calls)"},
+    call_id="call{number:05}",
+)

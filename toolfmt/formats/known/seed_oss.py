@@ -1,0 +1,43 @@
+"""A function tag with parameter tags in it, each value on the line of its tags, inside `<seed:tool_call>`.
+
+    <seed:tool_call>
+    <function=get_weather>
+    <parameter=city>Paris</parameter>
+    </function>
+    </seed:tool_call>
+
+Every call has a frame of its own. No newline belongs to a value, so one at its end is the value's. Values are raw: only
+the tool's schema tells a string `3` from a number; the template writes Python's `True`, `None` and `['a', 'b']`.
+Reasoning stands between `<seed:think>` and `</seed:think>`.
+"""
+
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.tagged import Tagged
+
+FORMAT = ToolCallFormat(
+    name="seed_oss",
+    engine=Tagged(
+        opener="<seed:tool_call>",
+        closer="</seed:tool_call>",
+        bare=("<function=",),
+        name_opener="<function=",
+        name_closer=">",
+        call_closer="</function>",
+        key_opener="<parameter=",
+        key_closer=">",
+        value_closer="</parameter>",
+    ),
+    page=__doc__ or "",
+    instructions=(
+        "To call a tool, write <seed:tool_call>, then <function=NAME> with the tool's name, then each argument between "
+        "<parameter=KEY> and </parameter>, then </function> and </seed:tool_call>. Write strings as they are, other "
+        "values as JSON."
+    ),
+    source=("chat template of ByteDance-Seed/Seed-OSS-36B-Instruct",),
+    aliases=("seed-oss", "seed"),
+    families=("Seed-OSS",),
+    model_types=("seed_oss",),
+    signatures=(r"<seed:tool_call>",),
+    elsewhere={"vLLM": "seed_oss", "llama.cpp": "auto"},
+    reasoning=(("<seed:think>", "</seed:think>"),),
+)

@@ -1,0 +1,36 @@
+"""An id, the tool's name and the arguments as JSON, a token before each.
+
+    <|tool_calls|><|tool_call:begin|>a1b2c3d4e5<|tool_call:name|>get_weather<|tool_call:args|>{"city": "Paris"}
+    <|tool_call:end|><|calls|>
+
+No blanks or newlines stand between the tokens. The id, ten small letters and digits, is the call's; the template's
+results refer to it. `<|calls|>` is the token most runtimes stop at, so it need not be there. Reasoning, text and calls
+are messages of one answer: `<|end|>` and `<|begin|>assistant` between them, and `<|content|>` before text, say nothing.
+"""
+
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.named_json import NamedJson, id_then_name
+
+FORMAT = ToolCallFormat(
+    name="solar",
+    engine=NamedJson(
+        opener="<|tool_calls|>",
+        call_opener="<|tool_call:begin|>",
+        identity=id_then_name("<|tool_call:name|>", lambda at: f"call{at:06d}"),
+        separator="<|tool_call:args|>",
+        call_closer="<|tool_call:end|>",
+    ),
+    page=__doc__ or "",
+    instructions=(
+        "To call tools, write <|tool_calls|>, then for each call <|tool_call:begin|>, an id of ten letters and digits, "
+        "<|tool_call:name|>, the tool's name, <|tool_call:args|>, its arguments as a JSON object and <|tool_call:end|>."
+    ),
+    source=("chat template of upstage/Solar-Open-100B",),
+    aliases=("solar_open",),
+    families=("Solar Open",),
+    model_types=("solar_open",),
+    signatures=(r"<\|tool_call:begin\|>",),
+    elsewhere={"vLLM": "solar_open"},
+    reasoning=(("<|think|>", "<|end|>"),),
+    silent=("<|calls|>", "<|begin|>assistant", "<|content|>", "<|end|>", "<|flush|>"),
+)

@@ -1,0 +1,39 @@
+"""The name, then keys and values, between tokens of Solar's own.
+
+    <|tool_call:start|>get_weather
+    <|tool_arg:start|>city<|tool_arg:value|>Paris<|tool_arg:end|>
+    <|tool_call:end|>
+
+Several calls stand on lines of their own. Values are raw and no newline belongs to them: only the tool's schema tells a
+string `3` from a number. A call without arguments is the name on the line of the opener. Reasoning stands between
+`<|think:start|>` and `<|think:end|>`; the prompt opens it.
+"""
+
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.tagged import Tagged
+
+FORMAT = ToolCallFormat(
+    name="solar_open2",
+    engine=Tagged(
+        opener="<|tool_call:start|>",
+        closer="<|tool_call:end|>",
+        key_opener="<|tool_arg:start|>",
+        key_closer="<|tool_arg:value|>",
+        value_closer="<|tool_arg:end|>",
+        enclosing=("", "\n"),
+        apart="\n<|tool_call:end|>\n<|tool_call:start|>",
+    ),
+    page=__doc__ or "",
+    instructions=(
+        "To call a tool, write <|tool_call:start|> and its name, then each argument on a line of its own, its key "
+        "between <|tool_arg:start|> and <|tool_arg:value|>, its value up to <|tool_arg:end|>, then <|tool_call:end|> "
+        "on a line of its own. Write strings as they are, other values as JSON."
+    ),
+    source=("chat template of upstage/Solar-Open2-250B", "Solar Open 2 tool parser of Upstage's vLLM"),
+    aliases=("solar-open2",),
+    families=("Solar Open 2",),
+    model_types=("solar_open2",),
+    signatures=(r"<\|tool_arg:start\|>",),
+    elsewhere={"vLLM": "solar_open2"},
+    reasoning=(("<|think:start|>", "<|think:end|>"),),
+)

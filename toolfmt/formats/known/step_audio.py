@@ -1,0 +1,32 @@
+"""The word `function`, the tool's name and its arguments as JSON, a line each, between two tokens.
+
+    <|CALL_START|>function
+    get_weather
+    {"city": "Paris"}<|CALL_END|>
+
+Several calls follow each other without a sign. Step-Audio 2 writes the same between `<tool_call>` and `</tool_call>`.
+The prompt opens a `<think>` block; results come back under the role `function_output`.
+"""
+
+from toolfmt.formats.choice import Choice
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.named_json import NamedJson
+
+FORMAT = ToolCallFormat(
+    name="step_audio",
+    engine=Choice(
+        NamedJson(call_opener="<|CALL_START|>", lead="function\n", separator="\n", call_closer="<|CALL_END|>"),
+        NamedJson(call_opener="<tool_call>", lead="function\n", separator="\n", call_closer="</tool_call>"),
+    ),
+    page=__doc__ or "",
+    instructions=(
+        "To call a tool, write <|CALL_START|>function, the tool's name on the next line, its arguments as a JSON "
+        "object on the line below and <|CALL_END|>."
+    ),
+    source=("chat template of stepfun-ai/Step-Audio-R1.1", "SGLang and vLLM forks for Step-Audio 2: step_audio_2"),
+    aliases=("step_audio_2", "step_audio2"),
+    families=("Step-Audio R1", "Step-Audio 2"),
+    model_types=("step_audio_2",),
+    signatures=(r"<\|CALL_START\|>",),
+    elsewhere={"vLLM": "step_audio_2 (fork)", "SGLang": "step_audio_2 (fork)"},
+)

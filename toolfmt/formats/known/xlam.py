@@ -1,0 +1,38 @@
+"""A JSON list of calls, most often with nothing around it.
+
+    [{"name": "get_weather", "arguments": {"city": "Paris"}}]
+
+The templates of xLAM 2 write the bare list as the whole turn. Its models, and others that took the template over, also
+put it into a markdown fence, behind `[TOOL_CALLS]`, or between `<tool_call>` and `</tool_call>`; all are read. Without
+a frame a list is a call only at the start of the answer or of a line, and only if it begins as one: an empty list, or a
+list of anything else, is an answer.
+"""
+
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.json_object import JsonObject
+
+FORMAT = ToolCallFormat(
+    name="xlam",
+    engine=JsonObject(
+        opener="",
+        also=("[TOOL_CALLS]", "<tool_call>"),
+        also_closers=("</tool_call>",),
+        bare=("[", "```"),
+        enclosing=("[", "]"),
+        separator=", ",
+    ),
+    page=__doc__ or "",
+    instructions=(
+        "To call tools, answer with nothing but a JSON list; each call in it is an object that holds the tool's name "
+        "and its arguments."
+    ),
+    source=(
+        "chat templates of Salesforce/Llama-xLAM-2-8b-fc-r, Salesforce/xLAM-2-32b-fc-r, DeepHat/DeepHat-V1-7B",
+        "vLLM, tests of the tool parser xlam",
+    ),
+    aliases=("xlam2", "xlam-2"),
+    families=("xLAM 2", "DeepHat"),
+    model_types=(),
+    signatures=(r"make calls in a single JSON array", r'"\]<\|eot_id\|>"'),
+    elsewhere={"vLLM": "xlam"},
+)

@@ -1,0 +1,45 @@
+"""A function tag with parameter tags in it, values raw between them, inside `<zyphra_tool_call>`.
+
+    <zyphra_tool_call>
+    <function=get_weather>
+    <parameter=city>
+    Paris
+    </parameter>
+    </function>
+    </zyphra_tool_call>
+
+The body is that of `xml_function`; only the frame is ZAYA's. Exactly one newline on each side of a value belongs to the
+frame. Values are raw: only the tool's schema tells a string `3` from a number, and the template writes Python's `True`
+and `None`.
+"""
+
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.tagged import Tagged
+
+FORMAT = ToolCallFormat(
+    name="zyphra",
+    engine=Tagged(
+        opener="<zyphra_tool_call>",
+        closer="</zyphra_tool_call>",
+        bare=("<function=",),
+        name_opener="<function=",
+        name_closer=">",
+        call_closer="</function>",
+        key_opener="<parameter=",
+        key_closer=">",
+        value_closer="</parameter>",
+        line="\n",
+    ),
+    page=__doc__ or "",
+    instructions=(
+        "To call a tool, write <zyphra_tool_call>, then <function=NAME> with the tool's name, then each argument "
+        "between <parameter=KEY> and </parameter> on lines of its own, then </function> and </zyphra_tool_call>. Write "
+        "strings as they are, other values as JSON."
+    ),
+    source=("chat template of OsaurusAI/Osaurus-AppleScript-8B-JANG_6M", "ZAYA tool parser of Zyphra's vLLM"),
+    aliases=("zaya_xml", "zaya"),
+    families=("ZAYA1", "Osaurus-AppleScript"),
+    model_types=("zaya", "zaya1_vl"),
+    signatures=(r"<zyphra_tool_call>",),
+    elsewhere={"vLLM": "zaya_xml (in Zyphra's fork)", "llama.cpp": "auto"},
+)
