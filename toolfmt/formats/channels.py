@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.format import Call, Engine, TypesOf
 from toolfmt.formats.frames import Frame, follows, read_name
-from toolfmt.formats.json_object import read_arguments, read_fence
+from toolfmt.formats.json_object import read_announced, read_fence
 from toolfmt.formats.scan import Malformed, Reading, Scan, stops
 
 _WORD = re.compile(r"[a-z_]*")
@@ -100,7 +100,7 @@ class Channels(Frame):
             calls.arguments("{}")
         else:
             try:
-                yield from read_arguments(scan, calls)
+                yield from read_announced(scan, calls)
             except Malformed:
                 raise Malformed("invalid_arguments") from None
         calls.end()

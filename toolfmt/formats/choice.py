@@ -25,6 +25,7 @@ class Choice:
         self.inner = Inner(
             tuple(dict.fromkeys(opener for engine in engines for opener in engine.inner.openers)),
             tuple(dict.fromkeys(closer for engine in engines for closer in engine.inner.closers)),
+            tuple(dict.fromkeys(mark for engine in engines for mark in engine.inner.skipped)),
         )
         self.closers = tuple(dict.fromkeys(closer for engine in engines for closer in engine.closers))
         self.named_first: NamedFirst = next((e.named_first for e in engines if e.named_first != "never"), "never")

@@ -30,6 +30,8 @@ class Inner(NamedTuple):
 
     openers: tuple[str, ...] = ()
     closers: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
+    """What may stand between two calls and says nothing."""
 
 
 class Engine(Protocol):

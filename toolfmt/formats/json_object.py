@@ -314,14 +314,20 @@ def _next_key(scan: Scan, calls: Calls, first: bool, notation: Notation) -> Read
     return key
 
 
-def read_arguments(scan: Scan, calls: Calls, name: str = "", id: str | None = None) -> Reading[None]:
-    """The arguments of a call whose name is known: an object, said while it arrives. Without a name the call has been
-    started."""
-    call = _Call(name, id, announced=not name)
+def read_arguments(scan: Scan, calls: Calls, name: str, id: str | None = None) -> Reading[None]:
+    """The arguments of a call whose name is known, and its start before them: an object, said while it arrives."""
+    call = _Call(name, id)
     yield from _read_arguments(scan, calls, call, JSON)
     if not call.started:
-        if name:
-            calls.start(name, id)
+        calls.start(name, id)
+        calls.arguments(call.early or "{}")
+
+
+def read_announced(scan: Scan, calls: Calls) -> Reading[None]:
+    """The arguments of a call that has been started."""
+    call = _Call("", announced=True)
+    yield from _read_arguments(scan, calls, call, JSON)
+    if not call.started:
         calls.arguments(call.early or "{}")
 
 

@@ -18,6 +18,7 @@ from toolfmt.formats.frames import Frame, close_frame, follows, read_name
 from toolfmt.formats.json_object import read_arguments, read_fence
 from toolfmt.formats.scan import Malformed, Reading, Scan, stops
 
+_LETTERS = re.compile(r"[a-z]*")
 _CONTROL = 4
 """A literal at least so long is a control token, which prose does not hold."""
 _PUNCTUATION = tuple(":./+-")
@@ -144,6 +145,8 @@ class NamedJson(Frame):
             raise Malformed
         yield from self._separated(scan, calls, opener)
         fence = yield from read_fence(scan)
+        if fence and self.fence[0] and "json".startswith((yield from scan.take_while(_LETTERS))):
+            yield from scan.need()  # the answer may end within the fence's word
         if not calls.committed:
             here = scan.position
             yield from scan.expect("{", '"{', *(() if fence else ("```json", "```")))

@@ -55,8 +55,8 @@ class Parser:
         self._framing = frozenset((*self.format.openers, *self._leading))
         self._marks = self._framing | frozenset(self.format.bare)
         self._start_stops = stops(*marks, *self._marks, *self._reasoning, *self._silent_first)
-        # A bracket closes a frame, but shows nothing in a call that went wrong.
-        self._frame_closers = tuple(closer for closer in self.format.closers if len(closer) > 1)
+        # A bracket alone closes a frame, but shows nothing in a call that went wrong.
+        self._frame_closers = tuple("}]" if closer == "]" else closer for closer in self.format.closers)
         self._inner = self.format.engine.inner
         messages = self.format.silent if self._leading else ()
         resuming = (*self._frame_closers, *self.format.openers, *self._inner.openers, *self._inner.closers, *messages)
@@ -205,19 +205,20 @@ class Parser:
         scan, inner = self._scan, self._inner
         wrong = scan.position
         _, found = yield from scan.until(self._resume_stops)
+        if found in inner.closers:
+            behind = stops(*self._frame_closers, *inner.openers, *inner.skipped)
+            while True:
+                here = scan.position
+                yield from scan.skip_spaces()
+                found = yield from scan.literal(behind)
+                if found in self._frame_closers:
+                    return False
+                if found not in inner.skipped:
+                    break
+            scan.rewind(here)
+            return bool(found)
         if found in self._frame_closers:
             return False
-        if found in inner.closers:
-            here = scan.position
-            yield from scan.skip_spaces()
-            if (yield from scan.literal(stops(*self._frame_closers, *inner.openers))) in self._frame_closers:
-                return False
-            scan.rewind(here)
-            yield from scan.skip_spaces()
-            begin = scan.position
-            found = yield from scan.literal(stops(*inner.openers))
-            scan.rewind(begin if found else here)
-            return bool(found)
         if found in inner.openers:
             scan.rewind(scan.position - len(found))
             return True

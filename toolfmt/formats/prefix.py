@@ -17,14 +17,15 @@ _BEGINS = r"(?=\s*(?:\Z|</?think>))"
 _HEADER = re.compile(
     "|".join(
         (
-            rf"<[|｜](?:hy_|begin_)?{_ROLE}(?::\w{{1,12}})?[|｜]>\n{{0,2}}",  # <|assistant|>  <｜Assistant｜>  <|CHATBOT_TOKEN|>
-            rf"(?<=[>\]])\n{{0,2}}{_ROLE}(?:/\w+| name=[^\n<]{{1,24}})?(?:(?P<behind>{_TOKEN}\n{{0,2}})|\n{{1,2}}|\Z)",  # <|im_start|>assistant\n  ]~b]ai\n
+            rf"<[|｜](?:\w{{1,12}}_)?{_ROLE}(?::\w{{1,12}})?[|｜]>\n{{0,2}}",  # <|assistant|>  <｜Assistant｜>  <|CHATBOT_TOKEN|>
+            rf"(?<=[>\]])\n{{0,2}}{_ROLE}(?: name=[^\n<]{{1,24}})?(?:(?P<behind>{_TOKEN}\n{{0,2}}|/\w+\n)|\n{{1,2}}|\Z)",  # <|im_start|>assistant\n  ]~b]ai\n
             rf"^{_ROLE}(?:{_TOKEN}\n{{0,2}}|\n)",
             rf"<role>{_ROLE}</role>",
             rf"(?:^|\n)(?:### |>>> )?{_ROLE}: ?{_BEGINS}",  # Assistant:
             r"\[/INST\]",
             rf"<[a-z]{{2,12}}_{_ROLE}>",
             rf" {_ROLE}:{_BEGINS}",
+            rf'<\|open\|>message role="{_ROLE}"<\|sep\|>',  # Kimi K3
             r"<\|message_sep\|>(?=\n\nreasoning<)",  # GigaChat
             r"<\|extra_0\|>",  # Hunyuan
         )

@@ -17,6 +17,7 @@ from toolfmt.formats.bodies import Raw, escaped, quoted
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.format import Call, Inner, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows, read_name
+from toolfmt.formats.json_object import read_announced
 from toolfmt.formats.scan import Incomplete, Malformed, Reading, Scan, Stops, stops
 from toolfmt.formats.typed import STRING, Types, may_be_literal, type_of, typed
 from toolfmt.formats.values import LITERAL, read_value
@@ -98,8 +99,9 @@ class Tagged(Frame):
     `name_opener` and `name_closer` stand around the name and `call_closer` ends the call (each may be empty: the name
     then runs to the next tag, and the frame holds one call); without `opener` a call has no frame but these. `line` is
     what stands between value and tags and belongs to neither (one newline, or nothing). The headers tell how name and
-    key are written in their tags. `cdata` are the marks of a value in which nothing is a tag. `skipped` may stand
-    around a call and says nothing.
+    key are written in their tags. `cdata` are the marks of a value in which nothing is a tag, `kind` those of the type
+    between key and value, `whole` those of all arguments as one JSON object. `skipped` may stand around a call and says
+    nothing.
 
     The writer puts `between` between tags, `apart` between calls, `enclosing` inside a frame that holds all calls
     (where it is empty each call has a frame of its own), `before_name` and `after_call` around a call; `text` writes a
@@ -117,6 +119,8 @@ class Tagged(Frame):
     key_header: Header = PLAIN
     line: str = ""
     cdata: tuple[str, str] | tuple[()] = ()
+    kind: tuple[str, str] | tuple[()] = ()
+    whole: tuple[str, str] | tuple[()] = ()
     skipped: tuple[str, ...] = ()
     between: str = "\n"
     apart: str = "\n"
@@ -135,7 +139,8 @@ class Tagged(Frame):
 
     @property
     def inner(self) -> Inner:
-        return Inner((self.name_opener,), (self.call_closer,)) if self.opener and self.call_closer else Inner()
+        several = self.opener and self.call_closer
+        return Inner((self.name_opener,), (self.call_closer,), self.skipped) if several else Inner()
 
     @property
     def _ends(self) -> tuple[str, ...]:
@@ -178,12 +183,12 @@ class Tagged(Frame):
 
     def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
         framed = bool(opener) and opener != self.name_opener
-        if self.opener and not framed:
-            calls.tolerate("missing_opener")
         yield from self._skip(scan)
         if self.name_opener and opener != self.name_opener:
-            yield from scan.expect(self.name_opener)
+            yield from scan.expect(self.name_opener, *self.skipped)
         while True:
+            if self.opener and not framed:
+                calls.tolerate("missing_opener")
             end = yield from self._call(scan, calls, framed)
             calls.end()
             if end == self.name_opener and end:
@@ -229,23 +234,27 @@ class Tagged(Frame):
             yield from scan.need()
             raise Malformed
         yield from scan.skip_spaces()
-        token = yield from scan.expect(self.key_opener, *self._ends)
+        token = yield from scan.expect(self.key_opener, *self._ends, *self.whole[:1])
         if not certain:
             calls.start(name)
+        if self.whole and token == self.whole[0]:
+            yield from read_announced(scan, calls)
+            yield from follows(scan, self.whole[1])
+            yield from scan.skip_spaces()
+            return (yield from scan.expect(*self._ends))
         calls.arguments("{")
         separator, keys = "", set[str]()
         while token == self.key_opener:
-            header, closed = yield from scan.until(stops(self.key_closer))
-            if not closed:
-                raise Incomplete
-            key, told = self.key_header.read(header.strip())
-            if "\n" in key or "<" in key:
-                raise Malformed  # the closer of the key's tag is missing
+            header = (yield from self._key(scan)).strip()
+            key, told = self.key_header.read(header)
             if key in keys:
                 calls.tolerate("duplicate_key")
             keys.add(key)
             calls.arguments(f"{separator}{quoted(key)}: ")
             separator = ", "
+            if self.kind and (yield from follows(scan, self.kind[0])):
+                kind, _ = yield from scan.until(stops(self.kind[1]))
+                told = {"string": STRING, "any": None}.get(kind.strip(), NOT_STRING)
             if self.value_opener:
                 yield from scan.skip_spaces()
                 yield from scan.expect(self.value_opener)
@@ -253,15 +262,25 @@ class Tagged(Frame):
         calls.arguments("}")
         return token
 
+    def _key(self, scan: Scan) -> Reading[str]:
+        """The text of a key's tag, whose closer may be missing."""
+        header, closed = yield from scan.until(stops(self.key_closer, *self._ends))
+        if not closed:
+            raise Incomplete
+        if closed != self.key_closer or "\n" in header.strip() or "<" in header:
+            scan.rewind(scan.position - len(closed))
+            raise Malformed
+        return header
+
     def _value(self, scan: Scan, calls: Calls, types: Types) -> Reading[str]:
         """A raw value and its closer; returns the token that follows, read."""
         line = (yield from scan.literal(stops("\n", "\r\n"))) if self.line else ""
         closers = (line + self.value_closer, self.value_closer) if line else _with_line(self.line, self.value_closer)
+        opening, frame_closer = (*self.openers, *self.bare), self.closers[0]
         if self.cdata and (yield from scan.literal(stops(self.cdata[0]))):
-            closers, types = (self.cdata[1] + self.value_closer,), types or STRING
-        following = self._following
-        opening = (*self.openers, *self.bare)
-        value = RawValue(scan, calls, tuple(dict.fromkeys(closers)), following, opening, self.closers[0])
+            closers = tuple(self.cdata[1] + line + self.value_closer for line in ("", "\n"))
+            types, opening, frame_closer = types or STRING, (), ""
+        value = RawValue(scan, calls, tuple(dict.fromkeys(closers)), self._following, opening, frame_closer)
         first = yield from scan.need()
         if types is not None and not types & STRING and first in "{[" and types & {"object", "array"}:
             return (yield from self._read(scan, calls))
@@ -375,13 +394,13 @@ class RawValue:
         return (yield from follows(self.scan, *self.following))
 
     def _stops(self) -> Stops:
-        return stops(*self.closers, self.frame_closer, *self.openers)
+        return stops(*self.closers, *((self.frame_closer,) if self.frame_closer else ()), *self.openers)
 
     def _look_ahead(self) -> None:
         """Once the answer has ended it is quick to see that no closer comes: many such values cost no more than one."""
         scan = self.scan
         if scan.closed and scan.text.find(self.closers[-1], scan.at) < 0:
-            found = scan.text.find(self.frame_closer, scan.at)
+            found = scan.text.find(self.frame_closer, scan.at) if self.frame_closer else -1
             self.unclosed = None if found < 0 else scan.offset + found
             self._never_ended()
 

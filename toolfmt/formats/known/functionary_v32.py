@@ -25,4 +25,5 @@ FORMAT = ToolCallFormat(
     signatures=(r">>>\$\{recipient\}", r"'>>>all\\n'"),
     elsewhere={"llama.cpp": "auto"},
     silent=(">>>all\n",),
+    silent_first=("all\n",),
 )

@@ -36,6 +36,7 @@ FORMAT = ToolCallFormat(
             key_closer="</ifm|arg_key>",
             value_opener="<ifm|arg_value>",
             value_closer="</ifm|arg_value>",
+            kind=("<ifm|arg_type>", "</ifm|arg_type>"),
             enclosing=("", "\n"),
             apart="\n</ifm|tool_call>\n<ifm|tool_call>",
         ),

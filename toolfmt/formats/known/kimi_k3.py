@@ -47,6 +47,7 @@ FORMAT = ToolCallFormat(
         key_closer="<|sep|>",
         key_header=_Escaped(kind="type", string="string", written=lambda value, at: f' type="{json_kind(value)}"'),
         value_closer="<|close|>argument<|sep|>",
+        whole=('<|open|>json type="object"<|sep|>', "<|close|>json<|sep|>"),
         text=lambda value, types: raw_text(value, STRING),
         between="",
         apart="",

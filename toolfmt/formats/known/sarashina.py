@@ -23,7 +23,7 @@ def _written(name: str, arguments: Mapping[str, Any], at: int) -> str:
 
 FORMAT = ToolCallFormat(
     name="sarashina",
-    engine=JsonObject(opener="<|tool_calls|>", enclosing=("[", "]"), separator="", written=_written),
+    engine=JsonObject(opener="<|tool_calls|>", enclosing=("[", "]"), separator="", notation=LITERAL, written=_written),
     page=__doc__ or "",
     instructions=(
         "To call tools, write <|tool_calls|> and behind it a list; each call in it is a dictionary that holds an id of "
