@@ -226,7 +226,7 @@ def test_formats_lists_all_and_shows_one() -> None:
     assert [format.name for format in FORMATS] == [format["name"] for format in told]
     for format in FORMATS:
         assert format.name in text
-        page = output("formats", format.aliases[0])
+        page = output("formats", (*format.aliases, format.name)[0])
         assert page.startswith(format.name + "\n")
         one = json.loads(output("formats", format.name, "--json"))
         assert (list(format.aliases), dict(format.elsewhere)) == (one["aliases"], one["elsewhere"])

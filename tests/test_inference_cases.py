@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import toolfmt
+from decided_differently import INFERRED_DIFFERENTLY
 from toolfmt.formats import names
 
 CASES = Path(__file__).parents[2] / "shared" / "cases" / "inference.jsonl"
@@ -49,6 +50,12 @@ def test_inference(case: Any) -> None:
         declared = None
         with contextlib.suppress(json.JSONDecodeError):
             declared = json.loads(case["files"].get("tokenizer_config.json", "{}")).get("tool_parser_type")
-        found = toolfmt.infer(template=template_of(case), tool_parser_type=declared)
+        # What that runtime's code knows of a model is its model type here.
+        model_types = toolfmt.get(case["model_format"]).model_types if case["model_format"] else ()
+        known = next(iter(model_types), None)
+        found = toolfmt.infer(template=template_of(case), tool_parser_type=declared, model_type=known)
     expected = None if case["expected"] is None else toolfmt.get(case["expected"]).name
-    assert (found.name if found else None) == expected
+    if case.get("note", "") in INFERRED_DIFFERENTLY:
+        assert (found.name if found else None) != expected, "it comes out as expected: take it off the list"
+    else:
+        assert (found.name if found else None) == expected

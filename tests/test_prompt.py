@@ -14,6 +14,7 @@ from model_cases import made, shared_names, shared_template
 from toolfmt.errors import BadMessages, BadModelDirectory, BadTools, CannotWrite, TemplateError, ToolfmtError
 from toolfmt.events import Content, Reasoning, ToolCallEnd, ToolCallStart
 from toolfmt.formats import FORMATS, prose
+from toolfmt.message import Message
 from toolfmt.model import Model, load
 from toolfmt.never_both import NeverBoth, check_prose, check_template, dropped
 from toolfmt.prompt import Prompt
@@ -258,12 +259,16 @@ def test_calls_and_results_become_words_where_the_template_renders_no_calls(tmp_
 
 @pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
 def test_replayed_calls_in_prose_are_in_the_format_that_new_ones_are_read_in(tmp_path: Path, format: Any) -> None:
-    model = made(tmp_path, DROPS_TOOLS, tokenizer={"tool_parser_type": format.name})
+    model = made(tmp_path, DROPS_TOOLS, tokenizer={"tool_parser": format.name})
     prompt = model.render(conversation(call(arguments='{"place": "Oslo"}')), [TOOL])
     assert (format.name, ("calls-as-content", "results-as-user-messages")) == (prompt.format, prompt.adaptations)
     turn = prompt.text.split("<|assistant|>")[1].split("<|end|>")[0]
-    events = prompt.parser().feed(turn)
-    assert [ToolCallStart(0, "get_weather"), ToolCallEnd(0, (0, len(turn)))] == [events[0], events[-1]]
+    parser = prompt.parser()
+    message = Message.from_events([*parser.feed(turn), *parser.finish()])
+    assert (message.content, message.rejected) == (None, [])
+    assert [(call.name, json.loads(call.arguments)) for call in message.tool_calls] == [
+        ("get_weather", {"place": "Oslo"})
+    ]
 
 
 def test_a_tool_that_is_no_longer_offered_can_still_be_replayed(tmp_path: Path) -> None:

@@ -43,6 +43,9 @@ class ReadBack:
     format: ToolCallFormat
     shape: Shape
     trials: tuple[Trial, ...]
+    spelling: str | None = None
+    """The variant of the format in which it writes what the template renders; None where it writes it otherwise, or
+    where that was not asked."""
 
     @property
     def exact(self) -> int:
@@ -114,7 +117,7 @@ def decide(
         evidence.append(Evidence("default", format.name, "nothing tells the format; this is the most widespread one"))
     variant = ""
     if format is not None and best is not None and best.format == format and renders is not None and probed is not None:
-        variant = spelling(renders, format, best.shape, parallel=probed.parallel)
+        variant = best.spelling or _spelling(renders, best, probed) or ""
     decision = FormatDecision(format.name if format else None, confidence, tuple(evidence), variant)
     return Decided(decision, format, tuple(declarations), best, rendered, typed)
 
@@ -178,7 +181,9 @@ def _strongest(
     typed: Sequence[ToolCallFormat],
 ) -> tuple[ToolCallFormat | None, Confidence]:
     for declared in declarations:
-        agreed = _agreed(declared.formats, [best.format] if best else [], signed, typed)
+        agreed = _agreed(declared.formats, [best.format] if best else [], signed, typed) or next(
+            (format for format in declared.formats if format.name == declared.value), None
+        )
         if agreed is not None:
             return agreed, "declared"
     if best is not None:
@@ -215,8 +220,16 @@ def _best_reading(
     other = _other_form(shape, probed)
     if other is not None and all(reading.exact < len(reading.trials) for reading in readings):
         readings += _readings(renders, other, probed.parallel, signed)
-    best = max(readings, key=lambda reading: _rank(reading, signed, typed), default=None)
-    return region, best
+    most = max((reading.exact for reading in readings), default=0)
+    equal = [reading for reading in readings if reading.exact == most]
+    if len(equal) > 1:
+        spelt = [replace(reading, spelling=_spelling(renders, reading, probed)) for reading in equal]
+        equal = [max(spelt, key=lambda reading: _rank(reading, signed, typed))]
+    return region, equal[0] if equal else None
+
+
+def _spelling(renders: Renders, reading: ReadBack, probed: Probed) -> str | None:
+    return spelling(renders, reading.format, reading.shape, parallel=probed.parallel)
 
 
 def _readings(renders: Renders, shape: Shape, parallel: bool, signed: tuple[ToolCallFormat, ...]) -> Iterator[ReadBack]:
@@ -228,12 +241,13 @@ def _readings(renders: Renders, shape: Shape, parallel: bool, signed: tuple[Tool
 
 
 def _rank(
-    reading: ReadBack, signed: Sequence[ToolCallFormat], typed: Sequence[ToolCallFormat] = ()
-) -> tuple[int, bool, bool, int, bool]:
-    """What tells readings apart, in this order: what comes back, the model type, the signature, what was tolerated."""
+    reading: ReadBack, signed: Sequence[ToolCallFormat], typed: Sequence[ToolCallFormat]
+) -> tuple[bool, bool, bool, int, bool]:
+    """What tells formats apart that read back alike, in this order: whether the format writes what the template
+    renders, the model type, the signature, what was tolerated; then the most widespread one."""
     name = reading.format.name
-    bears, listed = (any(name == format.name for format in formats) for formats in (signed, typed))
-    return reading.exact, listed, bears, -len(reading.tolerated), name == default_format().name
+    listed, bears = (any(name == format.name for format in formats) for formats in (typed, signed))
+    return reading.spelling is not None, listed, bears, -len(reading.tolerated), name == default_format().name
 
 
 def _other_form(shape: Shape, probed: Probed) -> Shape | None:

@@ -169,16 +169,17 @@ def _try_nasty(renders: Renders, format: ToolCallFormat, shape: Shape, signed: b
     return Trial(NASTY, "exact", beyond, tuple(tolerated))
 
 
-def spelling(renders: Renders, format: ToolCallFormat, shape: Shape, *, parallel: bool) -> str:
-    """The variant of the format that the template renders calls in, byte for byte; empty where it is its own or none."""
+def spelling(renders: Renders, format: ToolCallFormat, shape: Shape, *, parallel: bool) -> str | None:
+    """The variant of the format that the template renders calls in, byte for byte: empty for the format's own spelling,
+    None where it writes none that is rendered."""
     calls = PARALLEL if parallel else SINGLE
     region, tools = render_calls(renders, shape, calls)
     if isinstance(region, TemplateError):
-        return ""
+        return None
     for variant in ("", *format.variants):
         if write(format.spelt(variant), calls, tools).strip() in region.before[-40:] + region.text:
             return variant
-    return ""
+    return None
 
 
 def own_markers(format: ToolCallFormat) -> tuple[str, ...]:
