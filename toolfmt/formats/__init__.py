@@ -4,13 +4,24 @@
 `get` and `formats` are the registry. A format is one `ToolCallFormat`; see the modules of `toolfmt.formats.known`.
 """
 
+from typing import TYPE_CHECKING
+
 from toolfmt.formats.format import Call, ToolCallFormat
 from toolfmt.formats.parser import Parser
 from toolfmt.formats.prose import prose
 from toolfmt.formats.registry import default_format, for_model_type, formats, get, names
 from toolfmt.formats.writing import read_back, write
 
-FORMATS = formats()
+if TYPE_CHECKING:
+    FORMATS: tuple[ToolCallFormat, ...]
+
+
+def __getattr__(name: str) -> tuple[ToolCallFormat, ...]:
+    """`FORMATS`, every format in order of name: their modules are imported when one is first asked for."""
+    if name == "FORMATS":
+        return formats()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "FORMATS",

@@ -35,6 +35,7 @@ class Calls:
         self._name = ""
         self._announced = False
         self._complete = False
+        self._continued = False
         self._reason: RejectionReason | None = None
         self._tolerated: dict[str, None] = {}
         self._fragments: list[str] = []
@@ -154,6 +155,7 @@ class Calls:
         starts = [at for at, event in enumerate(begun) if isinstance(event, ToolCallStart)]
         if not (self._open and self._announced):
             return []
+        self._continued = True
         for event in begun[starts[-1] :]:
             event.index = self._index
         return list(begun[starts[-1] :])
@@ -171,7 +173,8 @@ class Calls:
             return
         self.flush()
         self._open = False
-        if position <= 0:  # it ended within the prefix, however late that became clear
+        continued, self._continued = self._continued, False
+        if position <= 0 and not continued:  # it ended within the prefix, however late that became clear
             of_this = (ToolCallStart, ToolCallArguments)
             self.events[:] = [e for e in self.events if not (isinstance(e, of_this) and e.index == self._index)]
             self._index -= 1

@@ -127,7 +127,6 @@ class NamedJson(Frame):
                 if not (yield from scan.literal(stops(self.call_opener))):
                     calls.tolerate("missing_opener")
             yield from self._read_call(scan, calls, opener)
-            calls.end()
             here = scan.position
             if not self.call_opener or not (framed or self.call_closer):
                 break
@@ -157,6 +156,7 @@ class NamedJson(Frame):
             yield from read_arguments(scan, calls, name, id)
         except Malformed:
             raise Malformed("invalid_arguments") from None
+        calls.end()
         if fence:
             if not self.fence[0]:
                 calls.tolerate("markdown_fence")

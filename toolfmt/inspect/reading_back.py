@@ -204,8 +204,10 @@ def can_carry(format: ToolCallFormat, value: str) -> bool:
 
 
 def _framed(format: ToolCallFormat, region: Region) -> bool:
-    text = region.before[-40:] + region.text
-    return not format.openers or any(opener in text for opener in format.openers)
+    """Whether a frame of the format stands there; one that writes calls without a frame needs none."""
+    text, own = region.before[-40:] + region.text, write(format, [(TOOL, {})]).lstrip()
+    marks = (*format.openers, *format.engine.leading)
+    return any(mark in text for mark in marks) or not own.startswith(marks)
 
 
 def opened(format: ToolCallFormat, before: str) -> str:
@@ -214,7 +216,8 @@ def opened(format: ToolCallFormat, before: str) -> str:
         begin = before.rfind(opener)
         if begin >= 0 and closer not in before[begin:]:
             return before[begin:]
-    return max((opener for opener in format.openers if before.endswith(opener)), key=len, default="")
+    marks = (*format.openers, *format.engine.leading)
+    return max((mark for mark in marks if before.endswith(mark)), key=len, default="")
 
 
 def _difference(expected: list[tuple[str, Any]], reading: Reading) -> str:
