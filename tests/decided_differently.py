@@ -41,11 +41,10 @@ DECIDED_DIFFERENTLY = {
     "swift-138": _ONE_BRACKET,
     "swift-148": _RECIPIENT,
     "swift-150": _RECIPIENT,
-    "swift-151": "both messages are calls; that runtime stops at the first `<|call|>`, which a stop string does as well",
+    "swift-151": "both messages are calls; that runtime stops at the first `<|call|>`, as a stop string does",
     "swift-153": "`<|end|>` for `<|call|>`: the message is whole",
     "swift-154": "the message's body is whole; its closer is a stop token, which runtimes strip",
     "swift-155": "a fence around the arguments is read and noted",
-
     "lcpp-036": "the same input as lcpp-037, reasoning switched off there; here reasoning is always told apart",
     "swift-001": _PROSE,
     "swift-004": _PROSE,

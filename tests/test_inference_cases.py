@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from decided_differently import INFERRED_DIFFERENTLY
 
 import toolfmt
-from decided_differently import INFERRED_DIFFERENTLY
 from toolfmt.formats import names
 
 CASES = Path(__file__).parents[2] / "shared" / "cases" / "inference.jsonl"

@@ -61,7 +61,8 @@ SPEAKS_WITHOUT_TOOLS = {
 FORMAT_OF = {
     "command-r": {"command_a"}, "command-r-plus": {"command_r"}, "deepseek-dsml": {"deepseek_dsml"},
     "deepseek-r1": {"deepseek_v3"}, "deepseek-v3.1": {"deepseek_v31"}, "deepseek_v32_dsml": {"deepseek_dsml"},
-    "exaone": {"json"}, "functionary": {"functionary_v2", "functionary_v25"}, "firefunction": {"phi4"}, "functionary-v3.1": {"functionary_v31"},
+    "exaone": {"json"}, "functionary": {"functionary_v2", "functionary_v25"},
+    "firefunction": {"phi4"}, "functionary-v3.1": {"functionary_v31"},
     "functionary-v3.2": {"functionary_v32"}, "glm-argkv": {"glm4"}, "granite-list": {"granite"}, "harmony": {"gpt_oss"},
     "harmony(gpt_oss)": {"gpt_oss"}, "hermes-json": {"json"}, "hunyuan": {"hunyuan_a13b"}, "kimi-k2": {"kimi_k2"},
     "kimi-k3-xtml": {"kimi_k3"}, "llama3-json": {"llama3"}, "minicpm5-xml": {"minicpm5"}, "minimax-m2": {"minimax_m2"},
@@ -80,7 +81,7 @@ SHARED_FAULTS = {
     "google-gemma-3-vllm-pythonic.jinja": "writes arguments without anything between them",
 }
 SHARED_UNREAD = {
-    "deepseek-ai-deepseek-v3-xinference.jinja": "JSON where the family's models write name and fence; no model writes it",
+    "deepseek-ai-deepseek-v3-xinference.jinja": "JSON where the family's models write name and fence",
     "qwen-qwen2-instruct-xinference-tools.jinja": "forgets the quote behind the name: no JSON",
 }
 
@@ -155,7 +156,11 @@ def test_no_format_is_claimed_for_a_template_without_tools() -> None:
         if {"no"} == {report.capabilities[name].answer for name in ("tools", "tool_calls")}
     ]
     assert len(without) > 350
-    claimed = {report.path.removesuffix(".jinja"): report.format.name for report in without if report.format.confidence != "default"}
+    claimed = {
+        report.path.removesuffix(".jinja"): report.format.name
+        for report in without
+        if report.format.confidence != "default"
+    }
     assert claimed == SPEAKS_WITHOUT_TOOLS
 
 

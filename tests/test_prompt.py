@@ -12,7 +12,7 @@ import pytest
 from model_cases import made, shared_names, shared_template
 
 from toolfmt.errors import BadMessages, BadModelDirectory, BadTools, CannotWrite, TemplateError, ToolfmtError
-from toolfmt.events import Content, Reasoning, ToolCallEnd, ToolCallStart
+from toolfmt.events import Content, Reasoning
 from toolfmt.formats import FORMATS, prose
 from toolfmt.message import Message
 from toolfmt.model import Model, load

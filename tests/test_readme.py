@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import re
 import shlex
@@ -52,6 +53,19 @@ def formats_table() -> str:
     return "\n".join(["| format | families | elsewhere |", "|---|---|---|", *rows])
 
 
+def real_templates_table() -> str:
+    """The table of `python -m benchmarks.real_templates --table`, as it was measured."""
+    figures = json.loads((ROOT / "benchmarks" / "real_templates.json").read_text(encoding="utf-8"))
+    versions = figures["versions"]
+    names = ("of", "toolfmt", "mlx-lm")
+    rows = [
+        f"| {row['row']} | " + " | ".join(f"{row[name]['templates']} ({row[name]['repositories']})" for name in names)
+        for row in figures["table"]
+    ]
+    head = f"| templates (repositories) | of | toolfmt | mlx-lm {versions['mlx-lm']} |"
+    return "\n".join([head, "|---|---|---|---|", *(row + " |" for row in rows)])
+
+
 def findings_table() -> str:
     rows = [
         f"| {checks.code(check)} | {checks.name(check)} | {(check.__doc__ or '').splitlines()[0]} |"
@@ -72,7 +86,11 @@ def updated(text: str) -> str:
         return found[0][: found.start(3) - found.start(0)] + run_python(found[1]) + found[4]
 
     text = _PYTHON.sub(python, _SHOWN.sub(output, text))
-    for heading, table in (("Formats", formats_table()), ("Findings", findings_table())):
+    for heading, table in (
+        ("Formats", formats_table()),
+        ("Findings", findings_table()),
+        ("Over real templates", real_templates_table()),
+    ):
         begin = text.index("-->\n", text.index(f"\n## {heading}\n")) + len("-->\n")
         text = text[:begin] + table + "\n" + text[text.index("\n## ", begin) :]
     return text

@@ -6,6 +6,8 @@ word or number as its text, and a quoted value of another type is read: the tool
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,8 +19,7 @@ from toolfmt.formats.frames import Frame, close_frame, follows, read_name
 from toolfmt.formats.json_object import Keys, read_calls
 from toolfmt.formats.scan import Malformed, Reading, Scan, stops
 from toolfmt.formats.typed import STRING, Types, typed
-from toolfmt.formats.values import Gathered, Notation, read_string, read_value
-
+from toolfmt.formats.values import JSON, Gathered, Notation, marked_string, read_string, read_value
 
 _FENCE = "```"
 
@@ -202,3 +203,45 @@ class CallExpression(Frame):
             calls.arguments(typed(text, types) or f'"{escaped(text)}"')
         else:
             yield from read_value(scan, calls, self.notation)
+
+
+def double_quoted(text: str) -> str:
+    """A string of Python in double quotes."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def as_python(value: Any, string: Callable[[str], str] = double_quoted) -> str:
+    """A value in Python's notation; `string` quotes."""
+    if isinstance(value, str):
+        return string(value)
+    if isinstance(value, list):
+        return "[" + ", ".join(as_python(inner, string) for inner in value) + "]"
+    if isinstance(value, dict):
+        pairs = (f"{string(key)}: {as_python(inner, string)}" for key, inner in value.items())
+        return "{" + ", ".join(pairs) + "}"
+    return repr(value)
+
+
+def between_marks(mark: str) -> Notation:
+    """Gemma's notation: keys and words stand bare, strings verbatim between two marks."""
+    return Notation(
+        strings={mark: marked_string(mark), '"': JSON.strings['"']},
+        words=JSON.words,
+        generous={'"': "plain_quotes"},
+        bare_keys="",
+        bare_strings=re.compile(r"(?s).*\S.*"),
+        word=re.compile(r'[^,:{}\[\]<>"\n]*'),
+        text=re.compile(r"[^,{}\n]*"),
+    )
+
+
+def as_marked(value: Any, mark: str, null: str, key: Callable[[str], str] = str) -> str:
+    """A value in Gemma's notation; `null` is how null is written, `key` writes the key of an inner object."""
+    if isinstance(value, str):
+        return mark + value + mark
+    if isinstance(value, dict):
+        pairs = sorted(value.items(), key=lambda pair: pair[0].lower())
+        return "{" + ",".join(f"{key(name)}:{as_marked(inner, mark, null, key)}" for name, inner in pairs) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(as_marked(inner, mark, null, key) for inner in value) + "]"
+    return null if value is None else str(value).lower() if isinstance(value, bool) else str(value)

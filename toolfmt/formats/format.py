@@ -20,7 +20,7 @@ TypesOf: TypeAlias = Callable[..., Types]
 """The types the tools' schemas allow, by tool name, parameter name and the keys that lead to a part of it."""
 
 NamedFirst: TypeAlias = Literal["never", "noted", "usual"]
-"""Whether an answer may begin with a call's name, and whether that is a tolerance: the prompt often wrote the opener."""
+"""Whether an answer may begin with a call's name, and if that is a tolerance: the prompt often wrote the opener."""
 
 THINK = ("<think>", "</think>")
 

@@ -61,10 +61,10 @@ class _Call:
 class JsonObject(Frame):
     """A frame, and in it `{"name": …, "arguments": {…}}`.
 
-    `notation` is that of keys and values. `enclosing` stands around all calls of one frame, and `separator` between them; where it is empty, each call has a
+    `enclosing` stands around all calls of one frame, and `separator` between them; where it is empty, each call has a
     frame of its own, `between` stands inside it and `separator` between two frames. `wrapper` is the key under which
-    name and arguments stand together (OpenAI's `function`). `written` makes the object where it is not just name and
-    arguments.
+    name and arguments stand together (OpenAI's `function`), `notation` that of keys and values. `written` makes the
+    object where it is not just name and arguments.
     """
 
     enclosing: tuple[str, str] | tuple[()] = ()

@@ -126,14 +126,13 @@ class Parser:
             spaces = yield from scan.spaces()
             here = scan.position
             opener = yield from scan.literal(self._start_stops)
+            silent = opener in self._silent or (opener in self._silent_first and begin == 0)
             if opener in self._reasoning:
                 if not beside_call and not self._leading:  # a message begins with its header, whatever stands before
                     self._say(Content, spaces, begin)
                 yield from self._reason(self._reasoning[opener])
                 beside_call = False
-            elif opener in self._silent or (opener in self._silent_first and begin == 0):
-                beside_call = True
-            elif opener in self._marks and (yield from self._call(opener, here)):
+            elif silent or (opener in self._marks and (yield from self._call(opener, here))):
                 beside_call = True
             elif not opener and named_first and (yield from self._call("", here)):
                 beside_call, named_first = True, False

@@ -14,17 +14,19 @@ _ROLE = r"(?:assistant|model|ai|bot|chatbot_token|assistant_start)"
 _TOKEN = r"<[|｜][^<>\s]{1,24}>"
 _BEGINS = r"(?=\s*(?:\Z|</?think>))"
 # A plain tag like <model> is no header: it may stand in an argument. Neither is a word at the end without its frame.
+_BEHIND = rf"(?: name=[^\n<]{{1,24}})?(?:(?P<behind>{_TOKEN}\n{{0,2}}|/\w+\n)|\n{{1,2}}|\Z)"
 _HEADER = re.compile(
     "|".join(
         (
-            rf"<[|｜](?:\w{{1,12}}_)?{_ROLE}(?::\w{{1,12}})?[|｜]>\n{{0,2}}",  # <|assistant|>  <｜Assistant｜>  <|CHATBOT_TOKEN|>
-            rf"(?<=[>\]])\n{{0,2}}{_ROLE}(?: name=[^\n<]{{1,24}})?(?:(?P<behind>{_TOKEN}\n{{0,2}}|/\w+\n)|\n{{1,2}}|\Z)",  # <|im_start|>assistant\n  ]~b]ai\n
+            # <|assistant|>  <｜Assistant｜>  <|CHATBOT_TOKEN|>  <|hy_Assistant:opensource|>
+            rf"<[|｜](?:\w{{1,12}}_)?{_ROLE}(?::\w{{1,12}})?[|｜]>\n{{0,2}}",
+            rf"(?<=[>\]])\n{{0,2}}{_ROLE}{_BEHIND}",  # <|im_start|>assistant\n  ]~b]ai\n
             rf"^{_ROLE}(?:{_TOKEN}\n{{0,2}}|\n)",
             rf"<role>{_ROLE}</role>",
             rf"(?:^|\n)(?:### |>>> )?{_ROLE}: ?{_BEGINS}",  # Assistant:
-            r"\[/INST\]",
-            rf"<[a-z]{{2,12}}_{_ROLE}>",
             rf" {_ROLE}:{_BEGINS}",
+            r"\[/INST\]",
+            rf"<[a-z]{{2,12}}_{_ROLE}>",  # <longcat_assistant>
             rf'<\|open\|>message role="{_ROLE}"<\|sep\|>',  # Kimi K3
             r"<\|message_sep\|>(?=\n\nreasoning<)",  # GigaChat
             r"<\|extra_0\|>",  # Hunyuan

@@ -409,3 +409,28 @@ class RawValue:
             raise Incomplete
         self.scan.rewind(self.unclosed)
         raise Malformed
+
+
+def told_text(value: Any, types: Types) -> str:
+    """A value where an attribute tells whether the text is the string: `Tagged.text` of such families."""
+    return raw_text(value, STRING)
+
+
+TOLD_STRING = Attributes(
+    kind="string", written=lambda value, at: f' string="{"true" if isinstance(value, str) else "false"}"'
+)
+"""The header of keys that say `string="true"` where the text is the string, and `string="false"` where it is JSON."""
+
+FUNCTION_TAGS = Tagged(
+    opener="<tool_call>",
+    closer="</tool_call>",
+    bare=("<function=",),
+    name_opener="<function=",
+    name_closer=">",
+    call_closer="</function>",
+    key_opener="<parameter=",
+    key_closer=">",
+    value_closer="</parameter>",
+    line="\n",
+)
+"""Qwen3-Coder's tags, which several families have taken over, each with changes of its own."""

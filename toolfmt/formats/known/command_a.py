@@ -12,6 +12,7 @@ whose markers are dropped. Decoders that skip special tokens leave the bare list
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from toolfmt.formats.format import ToolCallFormat
@@ -23,18 +24,21 @@ def _action(name: str, arguments: Mapping[str, Any], index: int) -> str:
     return json.dumps(action, ensure_ascii=False)
 
 
+_ENGINE = JsonObject(
+    opener="<|START_ACTION|>",
+    closer="<|END_ACTION|>",
+    bare=("[",),
+    enclosing=("[\n    ", "\n]"),
+    separator=",\n    ",
+    name_key="tool_name",
+    arguments_key="parameters",
+    written=_action,
+)
 FORMAT = ToolCallFormat(
     name="command_a",
-    engine=JsonObject(
-        opener="<|START_ACTION|>",
-        closer="<|END_ACTION|>",
-        bare=("[",),
-        enclosing=("[\n    ", "\n]"),
-        separator=",\n    ",
-        name_key="tool_name",
-        arguments_key="parameters",
-        written=_action,
-    ),
+    engine=_ENGINE,
+    variants={"on one line": replace(_ENGINE, enclosing=("[    ", "]"), separator=",    ")},
+    call_id="{number}",
     page=__doc__ or "",
     instructions=(
         "To call tools, answer with a JSON list of actions between <|START_ACTION|> and <|END_ACTION|>. Each action is "

@@ -12,14 +12,11 @@ tag (`<｜DSML｜ calls>`, `<｜DSML｜ invoke name=…>`); all are read. With `
 with `string="false"` it is JSON; a schema that contradicts wins. No newline belongs to a value.
 """
 
+from dataclasses import replace
+
 from toolfmt.formats.choice import Choice
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.tagged import QUOTED, Attributes, Tagged, raw_text
-from toolfmt.formats.typed import STRING
-
-_PARAMETER = Attributes(
-    kind="string", written=lambda value, at: f' string="{"true" if isinstance(value, str) else "false"}"'
-)
+from toolfmt.formats.tagged import QUOTED, TOLD_STRING, Tagged, told_text
 
 
 def _dsml(blank: str, frame: str, *others: str) -> Tagged:
@@ -38,15 +35,21 @@ def _dsml(blank: str, frame: str, *others: str) -> Tagged:
         call_closer=f"{end}invoke>",
         key_opener=f'{begin}parameter name="',
         key_closer=">",
-        key_header=_PARAMETER,
+        key_header=TOLD_STRING,
         value_closer=f"{end}parameter>",
-        text=lambda value, types: raw_text(value, STRING),
+        text=told_text,
     )
 
 
+_V32 = _dsml("", "function_calls")
 FORMAT = ToolCallFormat(
     name="deepseek_dsml",
     engine=Choice(_dsml("", "tool_calls", "function_calls"), _dsml(" ", "calls")),
+    variants={
+        "V3.2": _V32,
+        "V3.2 without newlines": replace(_V32, enclosing=("", ""), between="", apart=""),
+        "V4.1": _dsml(" ", "calls"),
+    },
     page=__doc__ or "",
     instructions=(
         'To call tools, write <｜DSML｜tool_calls>, then for each call <｜DSML｜invoke name="NAME"> with its name, '

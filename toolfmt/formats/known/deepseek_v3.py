@@ -41,6 +41,6 @@ FORMAT = ToolCallFormat(
     aliases=("deepseekv3", "deepseek_r1", "deepseek"),
     families=("DeepSeek V3", "DeepSeek R1", "DeepSeek R1 distills", "DeepSeek V2.5", "Skywork OR1", "MAI-DS-R1"),
     model_types=("deepseek_v3", "deepseek_v2"),
-    signatures=(r"<｜tool▁call▁begin｜>(?:'\s*[+~]\s*)?(?:(?:tool|tc)\['type'\]|function<｜tool▁sep｜>)",),
+    signatures=(r"<｜tool▁call▁begin｜>(?:['\"]\s*[+~]\s*)?(?:(?:tool|tc)\[['\"]type['\"]\]|function<｜tool▁sep｜>)",),
     elsewhere={"vLLM": "deepseek_v3", "SGLang": "deepseekv3"},
 )

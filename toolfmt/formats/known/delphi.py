@@ -26,6 +26,5 @@ FORMAT = ToolCallFormat(
     aliases=("grug", "marin_delphi"),
     families=("Marin Delphi", "Marin Grug"),
     signatures=(r"<\|tool_call\|>(?:\\n|\s)*\{\"name", r"<\|tool_result_end\|>"),
-    elsewhere={"llama.cpp": "auto (which does not read the calls)"},
     reasoning=(("<|start_think|>", "<|end_think|>"), THINK),
 )

@@ -53,5 +53,4 @@ FORMAT = ToolCallFormat(
         r"You are a Falcon assistant skilled in function calling",
         r"<tool_call>(?:\\n|\s|'|\}\}|\{\{-?)*message\.tool_calls ?\| ?tojson\(indent=2\)",
     ),
-    elsewhere={"SGLang": "qwen25 (what the template teaches only)"},
 )

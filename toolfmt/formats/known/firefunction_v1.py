@@ -22,6 +22,5 @@ FORMAT = ToolCallFormat(
     aliases=("glaive",),
     families=("FireFunction v1", "models trained on glaive-function-calling"),
     signatures=(r"<functioncall>",),
-    elsewhere={"llama.cpp": "auto (not tried)"},
     silent=("<plain>",),
 )

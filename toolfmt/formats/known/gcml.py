@@ -13,8 +13,7 @@ where the tool's schema allows neither, the schema wins. No newline belongs to a
 """
 
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.tagged import QUOTED, Attributes, Tagged, raw_text
-from toolfmt.formats.typed import STRING
+from toolfmt.formats.tagged import QUOTED, TOLD_STRING, Tagged, told_text
 
 FORMAT = ToolCallFormat(
     name="gcml",
@@ -29,11 +28,9 @@ FORMAT = ToolCallFormat(
         call_closer="</｜GCML｜invoke>",
         key_opener='<｜GCML｜parameter name="',
         key_closer=">",
-        key_header=Attributes(
-            kind="string", written=lambda value, at: f' string="{"true" if isinstance(value, str) else "false"}"'
-        ),
+        key_header=TOLD_STRING,
         value_closer="</｜GCML｜parameter>",
-        text=lambda value, types: raw_text(value, STRING),
+        text=told_text,
     ),
     page=__doc__ or "",
     instructions=(

@@ -6,35 +6,10 @@ Strings stand verbatim, so one that holds the marker itself cannot be written. K
 them. Words without markers are read as strings where they are neither number nor literal.
 """
 
-import re
-from typing import Any
-
-from toolfmt.formats.call_expression import CallExpression
+from toolfmt.formats.call_expression import CallExpression, as_marked, between_marks
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.values import JSON, Notation, marked_string
 
 _MARK = "<escape>"
-_NOTATION = Notation(
-    strings={_MARK: marked_string(_MARK), '"': JSON.strings['"']},
-    words=JSON.words,
-    generous={'"': "plain_quotes"},
-    bare_keys="",
-    bare_strings=re.compile(r"(?s).*\S.*"),
-    word=re.compile(r'[^,:{}\[\]<>"\n]*'),
-    text=re.compile(r"[^,{}\n]*"),
-)
-
-
-def _written(value: Any) -> str:
-    if isinstance(value, str):
-        return _MARK + value + _MARK
-    if isinstance(value, dict):
-        pairs = sorted(value.items(), key=lambda pair: pair[0].lower())
-        return "{" + ",".join(f"{key}:{_written(inner)}" for key, inner in pairs) + "}"
-    if isinstance(value, list):
-        return "[" + ",".join(map(_written, value)) + "]"
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
 
 FORMAT = ToolCallFormat(
     name="gemma",
@@ -46,8 +21,8 @@ FORMAT = ToolCallFormat(
         assign=":",
         separator=",",
         sorted_keys=lambda key: key.lower(),
-        notation=_NOTATION,
-        written=_written,
+        notation=between_marks(_MARK),
+        written=lambda value: as_marked(value, _MARK, "None"),
     ),
     page=__doc__ or "",
     instructions=(

@@ -8,24 +8,12 @@ they are neither number nor literal. Several calls follow one another; the model
 """
 
 import re
-from typing import Any
 
-from toolfmt.formats.call_expression import CallExpression
+from toolfmt.formats.call_expression import CallExpression, as_marked, between_marks
 from toolfmt.formats.format import THINK, ToolCallFormat
-from toolfmt.formats.values import JSON, Notation, marked_string
 
 _MARK = '<|"|>'
-_WORD = re.compile(r'[^,:{}\[\]<>"\n]*')
 _PLAIN = re.compile(r"[\w .$@/+-]+")
-_NOTATION = Notation(
-    strings={_MARK: marked_string(_MARK), '"': JSON.strings['"']},
-    words=JSON.words,
-    generous={'"': "plain_quotes"},
-    bare_keys="",
-    bare_strings=re.compile(r"(?s).*\S.*"),
-    word=_WORD,
-    text=re.compile(r"[^,{}\n]*"),
-)
 
 
 def _key(key: str) -> str:
@@ -33,30 +21,20 @@ def _key(key: str) -> str:
     return key if key == key.strip() and _PLAIN.fullmatch(key) else _MARK + key + _MARK
 
 
-def _written(value: Any) -> str:
-    if isinstance(value, str):
-        return _MARK + value + _MARK
-    if isinstance(value, dict):
-        pairs = sorted(value.items(), key=lambda pair: pair[0].lower())
-        return "{" + ",".join(f"{_key(key)}:{_written(inner)}" for key, inner in pairs) + "}"
-    if isinstance(value, list):
-        return "[" + ",".join(map(_written, value)) + "]"
-    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
-
-
+_ENGINE = CallExpression(
+    opener="<|tool_call>",
+    closer="<tool_call|>",
+    lead="call:",
+    brackets=("{", "}"),
+    assign=":",
+    separator=",",
+    sorted_keys=lambda key: key.lower(),
+    notation=between_marks(_MARK),
+    written=lambda value: as_marked(value, _MARK, "null", _key),
+)
 FORMAT = ToolCallFormat(
     name="gemma4",
-    engine=CallExpression(
-        opener="<|tool_call>",
-        closer="<tool_call|>",
-        lead="call:",
-        brackets=("{", "}"),
-        assign=":",
-        separator=",",
-        sorted_keys=lambda key: key.lower(),
-        notation=_NOTATION,
-        written=_written,
-    ),
+    engine=_ENGINE,
     page=__doc__ or "",
     instructions=(
         "To call a tool, write <|tool_call>call:NAME{KEY:VALUE,…}<tool_call|>. Put strings between two "

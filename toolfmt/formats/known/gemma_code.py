@@ -9,24 +9,9 @@ Gemma 3 has no tool calls of its own: neither its template nor a special token k
 by name; a fence that holds a program instead of calls is content. Results go back in a fence called `tool_output`.
 """
 
-import json
-from typing import Any
-
-from toolfmt.formats.call_expression import CallExpression
+from toolfmt.formats.call_expression import CallExpression, as_python
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.values import CODE_CALL
-
-
-def _written(value: Any) -> str:
-    """A value in Python's notation, strings in double quotes."""
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_written, value)) + "]"
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_written(key)}: {_written(inner)}" for key, inner in value.items()) + "}"
-    return repr(value)
-
 
 FORMAT = ToolCallFormat(
     name="gemma_code",
@@ -34,7 +19,7 @@ FORMAT = ToolCallFormat(
         opener="```tool_code",
         closer="```",
         notation=CODE_CALL,
-        written=_written,
+        written=as_python,
         enclosing=("\n", "\n"),
         between="\n",
     ),
@@ -48,5 +33,4 @@ FORMAT = ToolCallFormat(
     families=("Gemma 3 by prompt",),
     model_types=("gemma3", "gemma3n"),
     signatures=(r"```tool_code",),
-    elsewhere={"llama.cpp": "no parser: import toolfmt's"},
 )

@@ -21,11 +21,13 @@ _ENGINE = Tagged(
     key_closer="</arg_key>",
     value_opener="<arg_value>",
     value_closer="</arg_value>",
+    enclosing=("", "\n"),
+    apart="\n</tool_call>\n<tool_call>",
 )
 FORMAT = ToolCallFormat(
     name="glm4",
     engine=_ENGINE,
-    variants={"without newlines": replace(_ENGINE, between="", apart="")},
+    variants={"without newlines": replace(_ENGINE, between="", apart="", enclosing=())},
     page=__doc__ or "",
     instructions=(
         "To call a tool, write its name after <tool_call>, then each argument's key between <arg_key> and </arg_key> "
@@ -33,13 +35,13 @@ FORMAT = ToolCallFormat(
         "values as JSON."
     ),
     source=("chat templates of zai-org/GLM-4.5, GLM-4.6, GLM-4.7-Flash, GLM-5.2",),
-    aliases=("glm45", "glm46", "glm47", "glm5", "ling3", "poolside_v1", "spark25", "laguna"),
+    aliases=("glm", "glm45", "glm46", "glm47", "glm5", "ling3", "poolside_v1", "spark25", "laguna"),
     families=("GLM 4.5/4.6/4.7/5", "Ling 3", "Laguna", "Spark 2.5"),
     model_types=(
         "glm4_moe", "glm4_moe_lite", "glm4v_moe", "glm46v", "glm_moe_dsa", "glm5", "sarvam_moe", "bailing_moe_v3",
         "laguna", "spark2_5",
     ),
-    signatures=(r"<arg_key>",),
+    signatures=(r"<tool_call>[^<>]{1,300}<arg_key>",),
     elsewhere={
         "vLLM": "glm45", "SGLang": "glm45 (GLM-4.7 and later: glm47)", "mlx-lm": "glm47", "mlx-swift-lm": "glm4",
         "llama.cpp": "auto",

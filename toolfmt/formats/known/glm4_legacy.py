@@ -32,7 +32,7 @@ FORMAT = ToolCallFormat(
         "chat templates and model cards of zai-org/GLM-4-9B-0414, GLM-Z1-32B-0414, glm-4-9b-chat",
         "modeling code of glm-4-9b-chat: an answer is split at <|assistant|>",
     ),
-    aliases=("glm4_0414", "glm4_chat", "chatglm4"),
+    aliases=("glm4_0414", "glm4_chat", "chatglm4", "glm4_bare", "glm4Bare"),
     families=("GLM-4 9B", "GLM-4 0414", "GLM-Z1 0414"),
     model_types=("glm", "glm4"),
     signatures=(
@@ -40,6 +40,6 @@ FORMAT = ToolCallFormat(
         r"message\.get\(.metadata.",
         r"item\['metadata'\]",
     ),
-    elsewhere={"llama.cpp": "generic JSON"},
+    elsewhere={"mlx-swift-lm": "glm4_bare"},
     silent=(_MESSAGE + "\n",),
 )

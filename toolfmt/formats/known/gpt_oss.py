@@ -9,24 +9,28 @@ commentary without a recipient are content, and the markers of their messages sa
 stops at `<|call|>`, which many runtimes strip.
 """
 
+from dataclasses import replace
+
 from toolfmt.formats.channels import Channels
 from toolfmt.formats.format import ToolCallFormat
 
+_ENGINE = Channels(
+    header="<|channel|>commentary to=",
+    closer="<|call|>",
+    also=("<|channel|>commentary to=", "<|channel|>analysis to="),
+    leading=("to=",),
+    also_closers=("<|end|>", "<|return|>"),
+    namespace="functions.",
+    message="<|message|>",
+    marks=("<|channel|>", "<|constrain|>"),
+    others=("assistant", "user"),
+    channel=" <|constrain|>json",
+    between="<|start|>assistant",
+)
 FORMAT = ToolCallFormat(
     name="gpt_oss",
-    engine=Channels(
-        header="<|channel|>commentary to=",
-        closer="<|call|>",
-        also=("<|channel|>commentary to=", "<|channel|>analysis to="),
-        leading=("to=",),
-        also_closers=("<|end|>", "<|return|>"),
-        namespace="functions.",
-        message="<|message|>",
-        marks=("<|channel|>", "<|constrain|>"),
-        others=("assistant", "user"),
-        channel=" <|constrain|>json",
-        between="<|start|>assistant",
-    ),
+    engine=_ENGINE,
+    variants={"recipient in the role": replace(_ENGINE, header=" to=", channel="<|channel|>commentary json")},
     page=__doc__ or "",
     instructions=(
         "To call a tool, write <|channel|>commentary to=functions.NAME <|constrain|>json<|message|>, then the "

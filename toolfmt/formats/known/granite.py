@@ -50,7 +50,7 @@ FORMAT = ToolCallFormat(
     aliases=("granite3",),
     families=("Granite 3.0-3.3", "Granite 4.0 Tiny Preview", "Monostich 2"),
     model_types=("granite", "granitemoe", "granitemoeshared", "granite_speech"),
-    signatures=(r"<\|tool_call\|>(?!\\n\{)",),
+    signatures=(r"<\|tool_call\|>(?!\\n\{| and <)",),
     elsewhere={"vLLM": "granite"},
     reasoning=(THINK, ("Here is my thought process:", "Here is my response:")),
 )

@@ -37,6 +37,7 @@ def _tags(suffix: str) -> Tagged:
 FORMAT = ToolCallFormat(
     name="hunyuan_v3",
     engine=Choice(_tags(""), _tags(":opensource")),
+    variants={"with :opensource": _tags(":opensource")},
     page=__doc__ or "",
     instructions=(
         "To call tools, write <tool_calls>, then for each call <tool_call>, the tool's name and <tool_sep>, each "

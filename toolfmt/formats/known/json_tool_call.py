@@ -8,16 +8,30 @@ The commonest format: Hermes 2 and 3 taught it, Qwen 2.5 and Qwen 3 made it the 
 frames. The newlines are optional, and an object without its frame is read where an answer or a line begins with it.
 """
 
+import json
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.json_object import JsonObject
+
+
+def _closed_up(name: str, arguments: Mapping[str, Any], at: int) -> str:
+    """The object as Falcon H1 writes it: no blank before the arguments."""
+    return f'{{"name": {json.dumps(name)}, "arguments":{json.dumps(dict(arguments), ensure_ascii=False)}}}'
+
 
 _ENGINE = JsonObject(opener="<tool_call>", closer="</tool_call>", bare=("{",), between="\n")
 FORMAT = ToolCallFormat(
     name="json",
     engine=_ENGINE,
-    variants={"without newlines": replace(_ENGINE, between="", separator="")},
+    variants={
+        "without newlines": replace(_ENGINE, between="", separator=""),
+        "a call a line": replace(_ENGINE, between=""),
+        "no newline between calls": replace(_ENGINE, separator=""),
+        "no blank before the arguments": replace(_ENGINE, written=_closed_up),
+    },
     page=__doc__ or "",
     instructions=(
         "To call a tool, answer with a JSON object that holds the tool's name and its arguments, between <tool_call> "
@@ -27,17 +41,13 @@ FORMAT = ToolCallFormat(
         "chat templates of NousResearch/Hermes-2-Pro-Llama-3-8B (tool_use), Qwen/Qwen2.5-7B-Instruct, Qwen/Qwen3-0.6B",
         "NousResearch/Hermes-Function-Calling, README",
     ),
-    aliases=("json_tools", "hermes", "qwen", "qwen25", "qwen3", "qwen3_json"),
+    aliases=("json_tools", "hermes", "qwen", "qwen25", "qwen3", "qwen3_json", "granite4"),
     families=("Hermes 2/3", "Qwen 2.5", "Qwen 3", "QwQ", "Granite 4", "MiMo-VL", "Bielik", "Reka Edge"),
     model_types=(
         "qwen2", "qwen2_moe", "qwen2_vl", "qwen2_5_vl", "qwen2_5_omni", "qwen3", "qwen3_moe", "qwen3_vl",
         "qwen3_vl_moe", "qwen3_omni_moe", "granitemoehybrid", "smollm3", "mimovl", "llada2_moe",
     ),
-    signatures=(
-        r"<tool_call>(?:\\n|\s|')*\{",
-        r"<tool_call></tool_call>",
-        r"<tool_call>\{\{\s*tool_call\.name",
-    ),
+    signatures=(r"""(?<!<tool_calls>)(?<!<tool_calls>\n)(?<!<tool_calls>\\n)<tool_call>[\s\\n"'~+{}-]*"(?:name|arg)""",),
     elsewhere={
         "vLLM": "hermes", "SGLang": "qwen25", "mlx-lm": "json_tools", "mlx-swift-lm": "json", "llama.cpp": "auto",
     },

@@ -38,6 +38,7 @@ FORMAT = ToolCallFormat(
     families=("Kimi K2", "Kimi K2 Thinking", "Kimi K2.5 to 2.7", "Kimi Linear", "LLaDA 2.2"),
     model_types=("kimi_k2", "kimi_k25", "kimi_linear"),
     signatures=(r"<\|tool_calls_section_begin\|>", r"<\|tool_call_argument_begin\|>"),
+    call_id="functions.{name}:{number}",
     elsewhere={
         "vLLM": "kimi_k2", "SGLang": "kimi_k2", "mlx-lm": "kimi_k2", "mlx-swift-lm": "kimi_k2", "llama.cpp": "auto",
     },

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.tagged import Attributes, Tagged, json_kind, raw_text
-from toolfmt.formats.typed import STRING, Types
+from toolfmt.formats.tagged import Attributes, Tagged, json_kind, told_text
+from toolfmt.formats.typed import Types
 
 _THINK, _RESPONSE = "<|open|>think<|sep|>", "<|open|>response<|sep|>"
 
@@ -48,7 +48,7 @@ FORMAT = ToolCallFormat(
         key_header=_Escaped(kind="type", string="string", written=lambda value, at: f' type="{json_kind(value)}"'),
         value_closer="<|close|>argument<|sep|>",
         whole=('<|open|>json type="object"<|sep|>', "<|close|>json<|sep|>"),
-        text=lambda value, types: raw_text(value, STRING),
+        text=told_text,
         between="",
         apart="",
     ),

@@ -8,9 +8,10 @@ a value is read as part of it where what follows shows that it cannot be the end
 """
 
 import json
+from dataclasses import replace
 from typing import Any
 
-from toolfmt.formats.call_expression import CallExpression
+from toolfmt.formats.call_expression import CallExpression, as_python
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.values import CODE_CALL
 
@@ -20,30 +21,22 @@ def _quoted(text: str) -> str:
     return f"'{body}'"
 
 
-def _listed(value: Any) -> str:
-    if isinstance(value, str):
-        return _quoted(value)
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_listed, value)) + "]"
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_quoted(key)}: {_listed(inner)}" for key, inner in value.items()) + "}"
-    return repr(value)
-
-
 def _written(value: Any) -> str:
     """A value as the LFM2.5 templates write it: an object as JSON, everything else as Python."""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else _listed(value)
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else as_python(value, _quoted)
 
 
+_ENGINE = CallExpression(
+    opener="<|tool_call_start|>",
+    closer="<|tool_call_end|>",
+    notation=CODE_CALL,
+    written=_written,
+    enclosing=("[", "]"),
+)
 FORMAT = ToolCallFormat(
     name="lfm2",
-    engine=CallExpression(
-        opener="<|tool_call_start|>",
-        closer="<|tool_call_end|>",
-        notation=CODE_CALL,
-        written=_written,
-        enclosing=("[", "]"),
-    ),
+    engine=_ENGINE,
+    variants={"strings in double quotes": replace(_ENGINE, written=as_python)},
     page=__doc__ or "",
     instructions=(
         "To call tools, answer with a list of Python function calls, arguments given by name, between "

@@ -41,6 +41,9 @@ FORMAT = ToolCallFormat(
     aliases=("llama3_json", "llama4_json"),
     families=("Llama 3.1-3.3", "Llama 3.2 Vision", "Llama 3.1 Nemotron 70B", "Arcee SuperNova", "KONI"),
     model_types=("mllama",),
-    signatures=(r"""tool_call\.name \+ '", '\s*-?\}\}\s*\{\{-?\s*'"parameters": '""",),
+    signatures=(
+        r"""tool_call\.name \+ '", '\s*-?\}\}\s*\{\{-?\s*'"parameters": '""",
+        r"""'\{"name": "' \+ tool_call\.function\.name \+ '", '\s*-?\}\}""",
+    ),
     elsewhere={"vLLM": "llama3_json", "SGLang": "llama3", "mlx-swift-lm": "llama3", "llama.cpp": "auto"},
 )

@@ -23,6 +23,8 @@ _TAGGED = Tagged(
     key_closer="</longcat_arg_key>",
     value_opener="<longcat_arg_value>",
     value_closer="</longcat_arg_value>",
+    enclosing=("", "\n"),
+    apart="\n</longcat_tool_call>\n<longcat_tool_call>",
 )
 _JSON = JsonObject(opener="<longcat_tool_call>", closer="</longcat_tool_call>", between="\n", separator="")
 

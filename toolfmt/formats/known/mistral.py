@@ -8,12 +8,15 @@ tokens that some runtimes drop: an answer that begins with `get_weather[ARGS]`, 
 read as well. So is the older list, `[TOOL_CALLS][{"name": …}]`: the first character behind the marker tells them apart.
 """
 
+from dataclasses import replace
+
 from toolfmt.formats.choice import Choice
 from toolfmt.formats.format import THINK, ToolCallFormat
 from toolfmt.formats.json_object import JsonObject
 from toolfmt.formats.named_json import NamedJson, name_then_id
 
 _OPENER = "[TOOL_CALLS]"
+_WITH_ID = replace(name_then_id("[CALL_ID]"), write=lambda name, at: f"{name}[CALL_ID]call{at:05d}")
 
 FORMAT = ToolCallFormat(
     name="mistral",
@@ -23,6 +26,8 @@ FORMAT = ToolCallFormat(
         ),
         JsonObject(opener=_OPENER, enclosing=("[", "]"), separator=", "),
     ),
+    variants={"with an id": NamedJson(call_opener=_OPENER, separator="[ARGS]", identity=_WITH_ID)},
+    call_id="call{number:05d}",
     page=__doc__ or "",
     instructions=(
         "To call a tool, write [TOOL_CALLS], the tool's name, [ARGS] and its arguments as a JSON object. Write one "

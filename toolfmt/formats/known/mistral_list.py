@@ -10,6 +10,7 @@ the marker tells them apart.
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from toolfmt.formats.choice import Choice
@@ -24,12 +25,14 @@ def _written(name: str, arguments: Mapping[str, Any], at: int) -> str:
     return json.dumps({"name": name, "arguments": dict(arguments), "id": f"call{at:05d}"}, ensure_ascii=False)
 
 
+_LIST = JsonObject(opener=_OPENER, bare=("[",), enclosing=("[", "]"), separator=", ", written=_written)
 FORMAT = ToolCallFormat(
     name="mistral_list",
     engine=Choice(
-        JsonObject(opener=_OPENER, bare=("[",), enclosing=("[", "]"), separator=", ", written=_written),
+        _LIST,
         NamedJson(call_opener=_OPENER, separator="[ARGS]", identity=name_then_id("[CALL_ID]")),
     ),
+    variants={"a blank behind the marker": replace(_LIST, enclosing=(" [", "]"))},
     page=__doc__ or "",
     instructions=(
         "To call tools, answer with [TOOL_CALLS] followed by a JSON list of objects, each of which holds a tool's "

@@ -21,5 +21,4 @@ FORMAT = ToolCallFormat(
     aliases=("nemotron-mini",),
     families=("Nemotron Mini",),
     signatures=(r"<toolcall>", r"<tool> ' \+ tool"),
-    elsewhere={"llama.cpp": "auto (not tried)"},
 )

@@ -8,22 +8,25 @@ quotes and words are read as well. The OLMo 3 templates write no newline beside 
 """
 
 import json
+from dataclasses import replace
 from functools import partial
 
 from toolfmt.formats.call_expression import CallExpression
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.values import CODE_CALL
 
+_ENGINE = CallExpression(
+    opener="<function_calls>",
+    closer="</function_calls>",
+    notation=CODE_CALL,
+    written=partial(json.dumps, ensure_ascii=False),
+    enclosing=("", ""),
+    between="\n",
+)
 FORMAT = ToolCallFormat(
     name="olmo3",
-    engine=CallExpression(
-        opener="<function_calls>",
-        closer="</function_calls>",
-        notation=CODE_CALL,
-        written=partial(json.dumps, ensure_ascii=False),
-        enclosing=("", ""),
-        between="\n",
-    ),
+    engine=_ENGINE,
+    variants={"on lines of their own, as Python": replace(_ENGINE, enclosing=("\n", "\n"), written=repr)},
     page=__doc__ or "",
     instructions=(
         "To call tools, write <function_calls>, then one function call a line, arguments given by name and values as "

@@ -22,6 +22,7 @@ FORMAT = ToolCallFormat(
         enclosing=("", ""),
         separator=", ",
     ),
+    variants={"bare objects": JsonObject(separator=",")},
     page=__doc__ or "",
     instructions=(
         "To call tools, answer with the word functools and right behind it a JSON list; each call in it is an object "

@@ -8,24 +8,9 @@ templates of this family render history that is not Python (strings without quot
 as it is clear.
 """
 
-import json
-from typing import Any
-
-from toolfmt.formats.call_expression import CallExpression
+from toolfmt.formats.call_expression import CallExpression, as_python
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.values import CODE_CALL
-
-
-def _written(value: Any) -> str:
-    """A value in Python's notation, strings in double quotes."""
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_written, value)) + "]"
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_written(key)}: {_written(inner)}" for key, inner in value.items()) + "}"
-    return repr(value)
-
 
 FORMAT = ToolCallFormat(
     name="pythonic",
@@ -34,7 +19,7 @@ FORMAT = ToolCallFormat(
         also_closers=("<|python_end|>",),
         bare=("[",),
         notation=CODE_CALL,
-        written=_written,
+        written=as_python,
         enclosing=("[", "]"),
     ),
     page=__doc__ or "",

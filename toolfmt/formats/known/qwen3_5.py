@@ -14,28 +14,20 @@ models fall back to what Qwen 3 learnt, `<tool_call>{"name": …, "arguments": {
 are written. The template of 3.5 writes Python's `True` and `None`, those of 3.6 and 3.8 write JSON.
 """
 
+from dataclasses import replace
+
 from toolfmt.formats.choice import Choice
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.json_object import JsonObject
-from toolfmt.formats.tagged import Tagged
+from toolfmt.formats.tagged import FUNCTION_TAGS
 
 FORMAT = ToolCallFormat(
     name="qwen3_5",
     engine=Choice(
-        Tagged(
-            opener="<tool_call>",
-            closer="</tool_call>",
-            bare=("<function=",),
-            name_opener="<function=",
-            name_closer=">",
-            call_closer="</function>",
-            key_opener="<parameter=",
-            key_closer=">",
-            value_closer="</parameter>",
-            line="\n",
-        ),
+        FUNCTION_TAGS,
         JsonObject(opener="<tool_call>", closer="</tool_call>", between="\n"),
     ),
+    variants={"a blank line between calls": replace(FUNCTION_TAGS, apart="\n\n")},
     page=__doc__ or "",
     instructions=(
         "To call a tool, write <tool_call>, then <function=NAME> with the tool's name, then each argument between "

@@ -33,6 +33,5 @@ FORMAT = ToolCallFormat(
     aliases=("sarashina2.2",),
     families=("Sarashina 2.2",),
     signatures=(r"<\|tool_calls\|>\[", r"<\|available_tools\|>"),
-    elsewhere={"llama.cpp": "auto (which does not read the calls)"},
     call_id="call{number:05}",
 )

@@ -11,22 +11,14 @@ the tool's schema tells a string `3` from a number; the template writes Python's
 Reasoning stands between `<seed:think>` and `</seed:think>`.
 """
 
+from dataclasses import replace
+
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.tagged import Tagged
+from toolfmt.formats.tagged import FUNCTION_TAGS
 
 FORMAT = ToolCallFormat(
     name="seed_oss",
-    engine=Tagged(
-        opener="<seed:tool_call>",
-        closer="</seed:tool_call>",
-        bare=("<function=",),
-        name_opener="<function=",
-        name_closer=">",
-        call_closer="</function>",
-        key_opener="<parameter=",
-        key_closer=">",
-        value_closer="</parameter>",
-    ),
+    engine=replace(FUNCTION_TAGS, opener="<seed:tool_call>", closer="</seed:tool_call>", line=""),
     page=__doc__ or "",
     instructions=(
         "To call a tool, write <seed:tool_call>, then <function=NAME> with the tool's name, then each argument between "

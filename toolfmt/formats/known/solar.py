@@ -30,7 +30,8 @@ FORMAT = ToolCallFormat(
     families=("Solar Open",),
     model_types=("solar_open",),
     signatures=(r"<\|tool_call:begin\|>",),
-    elsewhere={"vLLM": "solar_open"},
+    call_id="call{number:06d}",
+    elsewhere={"vLLM": "solar_open (in Upstage's fork)"},
     reasoning=(("<|think|>", "<|end|>"),),
     silent=("<|calls|>", "<|begin|>assistant", "<|content|>", "<|end|>", "<|flush|>"),
 )

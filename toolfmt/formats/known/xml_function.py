@@ -8,34 +8,25 @@
     </function>
     </tool_call>
 
-Exactly one newline on each side of a value belongs to the frame; MiMo writes values without any. Values are raw: only
-the tool's schema tells a string `3` from a number, and two thirds of the templates write Python's `True` and `None`.
-Models drop the first `<tool_call>` now and then, and put two functions into one frame; both are read.
+Exactly one newline on each side of a value belongs to the frame; MiMo writes values without any and nothing between
+calls, FrogBoss no frame and parameters indented by two blanks. Values are raw: only the tool's schema tells a string
+`3` from a number, and two thirds of the templates write Python's `True` and `None`. Models drop the first `<tool_call>`
+now and then, and put two functions into one frame; both are read.
 """
 
 from dataclasses import replace
 
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.tagged import Tagged
+from toolfmt.formats.tagged import FUNCTION_TAGS
 
-_ENGINE = Tagged(
-    opener="<tool_call>",
-    closer="</tool_call>",
-    name_opener="<function=",
-    name_closer=">",
-    call_closer="</function>",
-    key_opener="<parameter=",
-    key_closer=">",
-    bare=("<function=",),
-    value_closer="</parameter>",
-    line="\n",
-)
+_BARE = replace(FUNCTION_TAGS, opener="", closer="", bare=(), line="")
 FORMAT = ToolCallFormat(
     name="xml_function",
-    engine=_ENGINE,
+    engine=FUNCTION_TAGS,
     variants={
-        "values on the line of their tags": replace(_ENGINE, line=""),
-        "without a frame": replace(_ENGINE, opener="", closer="", bare=(), line=""),
+        "calls on one line": replace(FUNCTION_TAGS, apart=""),
+        "values on the line of their tags": replace(FUNCTION_TAGS, apart="", line=""),
+        "without a frame": replace(_BARE, key_opener="  <parameter="),
     },
     page=__doc__ or "",
     instructions=(
@@ -44,14 +35,16 @@ FORMAT = ToolCallFormat(
         "they are, other values as JSON."
     ),
     source=("chat templates of Qwen/Qwen3-Coder-30B-A3B-Instruct, nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16, MiMo",),
-    aliases=("xmlFunction", "qwen3_coder", "qwen3_xml", "mimo", "step3p5", "nemotron3", "nemotron_3"),
+    aliases=(
+        "xmlFunction", "qwen3_coder", "qwen3_xml", "mimo", "step3p5", "nemotron3", "nemotron_3", "nanbeige", "trinity",
+    ),
     families=("Qwen3-Coder", "Qwen3-Next Coder", "Nemotron 3", "Step 3.5", "Nanbeige", "MiMo"),
     model_types=(
-        "qwen3_next", "qwen3_5", "qwen3_5_moe", "nemotron_h", "mimo", "mimo_v2_flash", "step3p5", "step3p7", "nanbeige",
+        "qwen3_next", "nemotron_h", "mimo", "mimo_v2_flash", "step3p5", "step3p7", "nanbeige",
     ),
-    signatures=(r"<function=(?!example)",),
+    signatures=(r"<tool_call>(?:\\n|\s)*<function=", r"<function=function_name>\\n *<parameter="),
     elsewhere={
-        "vLLM": "qwen3_coder", "SGLang": "qwen3_coder", "mlx-lm": "qwen3_coder", "mlx-swift-lm": "xmlFunction",
+        "vLLM": "qwen3_coder", "SGLang": "qwen3_coder", "mlx-lm": "qwen3_coder", "mlx-swift-lm": "xml_function",
         "llama.cpp": "auto",
     },
 )  # fmt: skip

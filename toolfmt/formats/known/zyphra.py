@@ -13,23 +13,14 @@ frame. Values are raw: only the tool's schema tells a string `3` from a number, 
 and `None`.
 """
 
+from dataclasses import replace
+
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.tagged import Tagged
+from toolfmt.formats.tagged import FUNCTION_TAGS
 
 FORMAT = ToolCallFormat(
     name="zyphra",
-    engine=Tagged(
-        opener="<zyphra_tool_call>",
-        closer="</zyphra_tool_call>",
-        bare=("<function=",),
-        name_opener="<function=",
-        name_closer=">",
-        call_closer="</function>",
-        key_opener="<parameter=",
-        key_closer=">",
-        value_closer="</parameter>",
-        line="\n",
-    ),
+    engine=replace(FUNCTION_TAGS, opener="<zyphra_tool_call>", closer="</zyphra_tool_call>"),
     page=__doc__ or "",
     instructions=(
         "To call a tool, write <zyphra_tool_call>, then <function=NAME> with the tool's name, then each argument "

@@ -1,0 +1,30 @@
+"""One of Llama 3's reserved tokens, the tool's name on a line, its arguments as JSON on the next.
+
+    <|reserved_special_token_249|>get_weather
+    {"city": "Paris"}
+
+Text for the user stands as it is, before the first call. Several calls follow each other without a sign; nothing closes
+one. A detokenizer that drops special tokens drops the opener. Code behind the name `python` is no JSON object and stays
+text. The template wants arguments as a JSON string.
+"""
+
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.named_json import NamedJson
+
+FORMAT = ToolCallFormat(
+    name="functionary_v25",
+    engine=NamedJson(call_opener="<|reserved_special_token_249|>", separator="\n"),
+    page=__doc__ or "",
+    instructions=(
+        "To call a tool, write <|reserved_special_token_249|> and the tool's name on a line of its own, then its "
+        "arguments as a JSON object on the next line."
+    ),
+    source=(
+        "chat template of meetkai/functionary-small-v2.5",
+        "meetkai/functionary: the prompt template called v2.llama3",
+    ),
+    aliases=("functionary_v2.5", "functionary_small_v2.5", "functionary_small_v25", "functionary_v2.llama3"),
+    families=("Functionary 2.5",),
+    signatures=(r"<\|reserved_special_token_249\|>['\"] ?\+ ?tool_call",),
+    elsewhere={"llama.cpp": "auto (not tried)"},
+)
