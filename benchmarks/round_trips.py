@@ -160,7 +160,8 @@ def shapes(format: ToolCallFormat) -> st.SearchStrategy[Shape]:
         )
 
     flat = st.sampled_from(simple) | enums | closed
-    return flat | flat | nested(flat | nested(flat))
+    often = st.sampled_from([shape for shape in simple if shape[1] is texts])
+    return st.one_of(flat, often, often, often, often, nested(flat | nested(flat)))
 
 
 def _listed(item: Shape) -> Shape:
@@ -225,7 +226,9 @@ def names(format: ToolCallFormat) -> st.SearchStrategy[str]:
 def definitions(draw: st.DrawFn, names: st.SearchStrategy[str], shapes: st.SearchStrategy[Shape]) -> Tool:
     """A tool, not all of whose parameters are declared."""
     name = draw(names)
-    parameters = draw(st.dictionaries(KEYS | KEYS | KEYS | ODD_KEYS, shapes, max_size=4))
+    parameters = draw(
+        st.dictionaries(KEYS | KEYS | KEYS | ODD_KEYS, shapes, min_size=draw(st.integers(0, 3)), max_size=4)
+    )
     function: Schema = {"name": name, "description": "Does something."}
     if draw(st.integers(0, 7)):
         told = draw(st.booleans())

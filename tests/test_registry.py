@@ -31,7 +31,7 @@ def test_names_and_aliases_differ() -> None:
 
 @EVERY
 def test_a_format_says_all_about_itself(format: ToolCallFormat) -> None:
-    for field in ("page", "instructions", "source", "families", "elsewhere", "signatures"):
+    for field in ("page", "instructions", "source", "families", "signatures"):
         assert getattr(format, field), f"{format.name} has no {field}: add it in its module in toolfmt/formats/known"
 
 

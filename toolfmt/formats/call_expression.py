@@ -92,6 +92,8 @@ class CallExpression(Frame):
             yield from scan.take_while(self.notation.word)
             yield from scan.skip_spaces()
             yield from scan.expect(self.assign)
+            if (yield from scan.peek()) == self.assign:
+                raise Malformed  # a comparison
         calls.commit()
         scan.rewind(begin)
 
@@ -109,10 +111,11 @@ class CallExpression(Frame):
                 break
             yield from scan.skip_spaces()
             if not (yield from self._begins(scan)):
-                if end and (yield from scan.peek()) == end:
+                behind = scan.position
+                closed = yield from follows(scan, *((end,) if end else self.closers))
+                if closed:
                     calls.tolerate("trailing_comma")
-                else:
-                    scan.rewind(here)
+                scan.rewind(behind if closed else here)
                 break
             if calls.noted(UNESCAPED):
                 raise Malformed  # where its string ended was a guess; what follows may be part of it

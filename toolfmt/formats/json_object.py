@@ -171,7 +171,7 @@ def _rehearse(scan: Scan, calls: Calls) -> Reading[None]:
     It is read as plain JSON up to there and given up at the first character that does not fit: the answer may be JSON
     or code that the user waits for. Where it is a call it is unread again.
     """
-    begin, named = scan.position, False
+    begin, named, wrapped = scan.position, False, False
     if (yield from scan.literal(stops("["))):
         yield from scan.skip_spaces()
     yield from scan.expect("{")
@@ -184,8 +184,9 @@ def _rehearse(scan: Scan, calls: Calls) -> Reading[None]:
         yield from scan.skip_spaces()
         if key in _ARGUMENTS and named:
             break
-        if key == _WRAPPER and (yield from scan.peek()) == "{":
+        if key == _WRAPPER and not wrapped and (yield from scan.peek()) == "{":
             scan.skip()
+            wrapped = True
             continue
         yield from scan.expect('"')
         named = named or key in _NAMES
@@ -244,6 +245,13 @@ def _read_keyed(scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:
             if first:
                 calls.refuse("missing_tool_name")
             return
+        if LONE_SURROGATE.search(name):
+            raise Malformed
+        if first and name in _NAMES and (yield from scan.need()) in "\"'":
+            calls.tolerate(f"{name}_key")  # the notation of other families
+            scan.rewind(here)
+            yield from read_members(scan, calls, keys)
+            return
         if not first:
             calls.end()
             calls.begin_at(here)
@@ -285,6 +293,8 @@ def _read_members(scan: Scan, calls: Calls, call: _Call, keys: Keys, wrapped: st
             yield from _read_arguments(scan, calls, call, keys.notation)
         elif key in _IDS and call.id is None and (yield from scan.need()) in "\"'":
             call.id = yield from read_string(scan, calls, keys.notation)
+            if LONE_SURROGATE.search(call.id):
+                raise Malformed
         elif key == _WRAPPER and not wrapped and (yield from scan.need()) == "{":
             if not keys.wrapper:
                 calls.tolerate("function_wrapper")

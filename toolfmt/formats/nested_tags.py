@@ -54,7 +54,11 @@ class NestedTags(Frame):
 
     @property
     def inner(self) -> Inner:
-        return Inner((f'{self.sign}<{_CALL} name="',), (f"{self.sign}</{_CALL}>",))
+        return Inner((self._call_opener,), (f"{self.sign}</{_CALL}>",))
+
+    @property
+    def _call_opener(self) -> str:
+        return f'{self.sign}<{_CALL} name="'
 
     # --- writing
 
@@ -88,23 +92,29 @@ class NestedTags(Frame):
     def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
         if not opener:
             calls.tolerate("missing_opener")
-        name_opener = f'{self.sign}<{_CALL} name="'
         yield from scan.skip_spaces()
-        yield from scan.expect(name_opener)
+        yield from scan.expect(self._call_opener)
         while True:
             name = yield from scan.take_while(_NAME)
             yield from scan.expect('">')
             calls.start(name)
-            yield from self._members(scan, calls)
+            end = yield from self._members(scan, calls)
             calls.end()
-            here = scan.position
-            if not (yield from follows(scan, name_opener)):
+            if end:
+                calls.tolerate("missing_closer")
+            if end in self.closers:
+                return
+            here = scan.position - len(end)
+            if not end and not (yield from follows(scan, self._call_opener)):
                 break
             calls.begin_at(here)
         yield from close_frame(scan, calls, opener, *self.closers)
 
-    def _members(self, scan: Scan, calls: Calls) -> Reading[None]:
-        """The arguments, up to the closing tag of the call; what is open is kept on a list."""
+    def _members(self, scan: Scan, calls: Calls) -> Reading[str]:
+        """The arguments, up to the closing tag of the call; what is open is kept on a list.
+
+        Returns what ended the call where that tag is missing, read: the closer of the frame, or the next call's opener.
+        """
         begins, ends = self.sign + "<", self.sign + "</"
         calls.arguments("{")
         stack = [_Open(_CALL, "}", ())]
@@ -112,6 +122,13 @@ class NestedTags(Frame):
         while stack:
             top = stack[-1]
             yield from scan.skip_spaces()
+            end = yield from scan.literal(stops(self._call_opener, *(self.closers if len(stack) == 1 else ())))
+            if end and len(stack) > 1:
+                scan.rewind(scan.position - len(end))
+                raise Malformed
+            if end:
+                calls.arguments("}")
+                return end
             token = yield from scan.expect(begins, ends)
             tag = yield from scan.take_while(_TAG)
             yield from scan.expect(">")
@@ -140,6 +157,7 @@ class NestedTags(Frame):
                 stack.append(_Open(tag, "]" if inside == "[" else "}", path))
             else:
                 yield from self._leaf(scan, calls, tag, types)
+        return ""
 
     def _inside(self, scan: Scan, types: Types) -> Reading[str]:
         """The bracket of the list or object whose tags stand here, unread; empty where a text does."""

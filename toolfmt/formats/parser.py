@@ -20,7 +20,8 @@ from toolfmt.formats.scan import Incomplete, Malformed, Reading, Scan, stops
 from toolfmt.tools import tool_schemas
 
 _MOST_DRAFTS = 16
-"""Calls in a reasoning block that is never closed are looked at so often; each costs as much as the block is long."""
+"""Calls in a reasoning block that is never closed, or that its closer cuts, are looked at so often; each costs as much
+as the answer is long."""
 
 
 class Parser:
@@ -64,6 +65,8 @@ class Parser:
         self._fed = False
         self._never_closed = sys.maxsize
         """From here on no reasoning block is closed, as the end of the answer has shown."""
+        self._in_vain = 0
+        """So many calls that a reasoning block's closer cuts were read on behind it, and did not end there."""
         self._reading: Iterator[None] = self._answer()
         next(self._reading)
         if begun:
@@ -270,6 +273,7 @@ class Parser:
             before = scan.kept_between(begin, after - len(found))
             if (
                 begin == here + len(opener)
+                and self._in_vain < _MOST_DRAFTS
                 and (yield from self._call_stands(Scan(before, closed=True), opener)) is None
             ):
                 scan.rewind(begin)
@@ -279,6 +283,7 @@ class Parser:
                     if not any(other in rest for other in self.format.openers):
                         begin = scan.position
                         continue
+                self._in_vain += 1
                 scan.rewind(after)
             return scan.kept_between(here, after - len(found)), found
         return opener, ""

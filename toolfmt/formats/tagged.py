@@ -69,8 +69,8 @@ class Attributes:
 
     def read(self, text: str) -> tuple[str, Types]:
         name, _, rest = text.partition(self.quote)
-        found = re.search(rf'\b{self.kind}="([^"]*)"', rest) if self.kind else None
-        return name, None if found is None else STRING if found[1] == self.string else NOT_STRING
+        found = re.search(rf"""\b{self.kind}=["']?([^\s"'/]*)""", rest) if self.kind else None
+        return name, None if found is None else STRING if found[1].lower() == self.string else NOT_STRING
 
     def write(self, text: str, value: Any, at: int) -> str:
         return f'{text}"{self.written(value, at)}'

@@ -16,6 +16,8 @@ Types: TypeAlias = frozenset[str] | None
 
 STRING = frozenset({"string"})
 _MOST_PARTS = 500
+_DEEPEST = 50
+"""Of unions and references in each other; a schema that goes deeper says nothing."""
 # What people write who think in Python (the vLLM and SGLang parsers know the same list).
 _ALIASES = {
     "int": "integer", "long": "integer", "float": "number", "double": "number",
@@ -46,20 +48,28 @@ class _Reading:
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
         self._left = _MOST_PARTS
+        self._deep = 0
         self._following: set[str] = set()
 
     def types(self, schema: Any) -> Types:
-        self._left -= 1
-        if not isinstance(schema, Mapping) or self._left < 0:
-            return None
-        types = self._own(schema)
+        types: Types = self._part(schema, self._own)
         return types | {"null"} if types is not None and schema.get("nullable") is True else types
 
     def member(self, schema: Any, key: str) -> Any:
         """The schema of a part: of the member with this key, or of the items of a list; None where there is none."""
+        return self._part(schema, lambda schema: self._member(schema, key))
+
+    def _part(self, schema: Any, look: Callable[[Mapping[str, Any]], Any]) -> Any:
+        """What `look` finds in a part of the schema; None where that is none, or there have been too many."""
         self._left -= 1
-        if not isinstance(schema, Mapping) or self._left < 0:
+        if not isinstance(schema, Mapping) or self._left < 0 or self._deep == _DEEPEST:
             return None
+        self._deep += 1
+        found = look(schema)
+        self._deep -= 1
+        return found
+
+    def _member(self, schema: Mapping[str, Any], key: str) -> Any:
         properties = schema.get("properties")
         if key and isinstance(properties, Mapping) and key in properties:
             return properties[key]

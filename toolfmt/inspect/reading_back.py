@@ -28,6 +28,7 @@ from toolfmt.inspect.conversations import (
     Call,
     Message,
     Shape,
+    call_id,
 )
 from toolfmt.inspect.renders import Region, Renders
 
@@ -176,8 +177,12 @@ def spelling(renders: Renders, format: ToolCallFormat, shape: Shape, *, parallel
     region, tools = render_calls(renders, shape, calls)
     if isinstance(region, TemplateError):
         return None
+    rendered = region.before[-40:] + region.text
+    for number, (name, _) in enumerate(calls):  # the template prints the ids it is given, the writer its own
+        own, given = format.call_id.format(name=name, number=number), call_id(shape, name, number)
+        rendered = rendered.replace(given, own) if given else rendered
     for variant in ("", *format.variants):
-        if write(format.spelt(variant), calls, tools).strip() in region.before[-40:] + region.text:
+        if write(format.spelt(variant), calls, tools).strip() in rendered:
             return variant
     return None
 

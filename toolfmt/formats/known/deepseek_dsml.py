@@ -57,10 +57,7 @@ FORMAT = ToolCallFormat(
         "</｜DSML｜invoke>, then </｜DSML｜tool_calls>. Write strings as they are; write any other value as JSON, with "
         'string="false".'
     ),
-    source=(
-        "chat templates of deepseek-ai/DeepSeek-V3.2, DeepSeek-V4-Flash, DeepSeek-V4.1",
-        "deepseek-ai/DeepSeek-V4, encoding/README.md",
-    ),
+    source=("chat templates and encoding/README.md of deepseek-ai/DeepSeek-V3.2, DeepSeek-V4-Flash, DeepSeek-V4.1",),
     aliases=("dsml", "deepseek_v32", "deepseek_v4", "deepseek_v41", "deepseekv32", "deepseekv4", "deepseekv41"),
     families=("DeepSeek V3.2", "DeepSeek V4", "DeepSeek V4.1"),
     model_types=("deepseek_v32", "deepseek_v4", "deepseek_v41"),

@@ -41,7 +41,7 @@ FORMAT = ToolCallFormat(
         "glm4_moe", "glm4_moe_lite", "glm4v_moe", "glm46v", "glm_moe_dsa", "glm5", "sarvam_moe", "bailing_moe_v3",
         "laguna", "spark2_5",
     ),
-    signatures=(r"<tool_call>[^<>]{1,300}<arg_key>",),
+    signatures=(r"(?<!= ')<arg_key>(?!(?s:.{0,4000}?)</iquest_)",),
     elsewhere={
         "vLLM": "glm45", "SGLang": "glm45 (GLM-4.7 and later: glm47)", "mlx-lm": "glm47", "mlx-swift-lm": "glm4",
         "llama.cpp": "auto",

@@ -19,7 +19,8 @@ from toolfmt.formats.json_object import JsonObject
 
 def _closed_up(name: str, arguments: Mapping[str, Any], at: int) -> str:
     """The object as Falcon H1 writes it: no blank before the arguments."""
-    return f'{{"name": {json.dumps(name)}, "arguments":{json.dumps(dict(arguments), ensure_ascii=False)}}}'
+    call = json.dumps({"name": name, "arguments": dict(arguments)}, ensure_ascii=False)
+    return call.replace('"arguments": ', '"arguments":', 1)
 
 
 _ENGINE = JsonObject(opener="<tool_call>", closer="</tool_call>", bare=("{",), between="\n")
@@ -47,7 +48,10 @@ FORMAT = ToolCallFormat(
         "qwen2", "qwen2_moe", "qwen2_vl", "qwen2_5_vl", "qwen2_5_omni", "qwen3", "qwen3_moe", "qwen3_vl",
         "qwen3_vl_moe", "qwen3_omni_moe", "granitemoehybrid", "smollm3", "mimovl", "llada2_moe",
     ),
-    signatures=(r"""(?<!<tool_calls>)(?<!<tool_calls>\n)(?<!<tool_calls>\\n)<tool_call>[\s\\n"'~+{}-]*"(?:name|arg)""",),
+    signatures=(
+        r"""(?<!<tool_calls>)(?<!<tool_calls>\n)(?<!<tool_calls>\\n)<tool_call>[\s\\n"'~+{}-]*["'](?:name|arg)""",
+        r"<tool_call>\{\{\s*tool_call\.name",
+    ),
     elsewhere={
         "vLLM": "hermes", "SGLang": "qwen25", "mlx-lm": "json_tools", "mlx-swift-lm": "json", "llama.cpp": "auto",
     },
