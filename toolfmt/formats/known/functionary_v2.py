@@ -39,7 +39,6 @@ FORMAT = ToolCallFormat(
     aliases=("functionary-v2", "functionary_v2.2", "functionary_v2.4"),
     families=("Functionary 2.0 to 2.4",),
     signatures=(r"<\|from\|>assistant(?:\n|\\n)<\|recipient\|>",),
-    elsewhere={"llama.cpp": "auto (not tried)"},
     silent=(
         _SENDER,
         "<|from|> assistant\n",

@@ -26,5 +26,4 @@ FORMAT = ToolCallFormat(
     aliases=("functionary_v2.5", "functionary_small_v2.5", "functionary_small_v25", "functionary_v2.llama3"),
     families=("Functionary 2.5",),
     signatures=(r"<\|reserved_special_token_249\|>['\"] ?\+ ?tool_call",),
-    elsewhere={"llama.cpp": "auto (not tried)"},
 )
