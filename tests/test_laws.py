@@ -218,6 +218,16 @@ def test_absurd_lengths_end_in_events(format: str, opening: str) -> None:
 
 
 @pytest.mark.parametrize("format", NAMES)
+def test_a_schema_without_end_is_no_error(format: str) -> None:
+    """Law 2: what a schema nests too deep says nothing about the type."""
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(400):
+        schema = {"anyOf": [schema]}
+    tools = [{"name": "f", "parameters": {"properties": {"s": schema}}}]
+    assert calls_of(events_of(format, [write(format, [("f", {"s": "x"})])], tools=tools)) == [("f", '{"s": "x"}')]
+
+
+@pytest.mark.parametrize("format", NAMES)
 def test_mentioning_a_marker_is_prose(format: str) -> None:
     """Law 10: a marker in prose neither makes a call nor swallows the rest."""
     known = get(format)

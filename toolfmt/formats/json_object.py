@@ -28,6 +28,8 @@ _ARGUMENTS = ("arguments", "parameters")
 _IDS = ("id", "tool_call_id")
 _WRAPPER = "function"
 _REHEARSED = tuple(key + '"' for key in (*_NAMES, *_ARGUMENTS, *_IDS, _WRAPPER, "type"))
+_KNOWN = frozenset((*_NAMES, *_ARGUMENTS, *_IDS, _WRAPPER, "type"))
+_LETTERS = re.compile(r"[a-z_]*")
 _KEY_BEGINS = re.compile(r"[\"'}\w]")
 _NAME = re.compile(r'[^\s"\\]*')
 _FENCES = stops("```json", "```")
@@ -98,6 +100,8 @@ class JsonObject(Frame):
     def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
         keys = self.keys
         fence = yield from read_fence(scan)
+        if "```" in opener:
+            yield from _known_key(scan)
         if opener:
             yield from self._calls(scan, calls, keys)
         else:
@@ -154,6 +158,21 @@ def read_fence(scan: Scan) -> Reading[str]:
     fence = yield from scan.literal(_FENCES)
     yield from scan.skip_spaces()
     return fence
+
+
+def _known_key(scan: Scan) -> Reading[None]:
+    """An opener that is a fence may hold any JSON: a call is what begins with a key that calls have, here unread."""
+    begin = scan.position
+    if (yield from scan.literal(stops("["))):
+        yield from scan.skip_spaces()
+    yield from scan.expect("{")
+    yield from scan.skip_spaces()
+    yield from scan.literal(stops('"', "'"))
+    key = yield from scan.take_while(_LETTERS)
+    yield from scan.need()
+    if key not in _KNOWN:
+        raise Malformed
+    scan.rewind(begin)
 
 
 def _stands(scan: Scan, calls: Calls) -> Reading[bool]:

@@ -19,6 +19,7 @@ from toolfmt.formats.json_object import read_arguments, read_fence
 from toolfmt.formats.scan import Malformed, Reading, Scan, stops
 
 _LETTERS = re.compile(r"[a-z]*")
+_KEY = re.compile(r"[\w.-]*")
 _CONTROL = 4
 """A literal at least so long is a control token, which prose does not hold."""
 _PUNCTUATION = tuple(":./+-")
@@ -148,7 +149,9 @@ class NamedJson(Frame):
             yield from scan.need()  # the answer may end within the fence's word
         if not calls.committed:
             here = scan.position
-            yield from scan.expect("{", '"{', *(() if fence else ("```json", "```")))
+            begun = yield from scan.expect("{", '"{', *(() if fence else ("```json", "```")))
+            if begun == "{" and not opener:
+                yield from self._member_follows(scan)
             scan.rewind(here)
         if not name:
             calls.start(name)
@@ -212,6 +215,14 @@ class NamedJson(Frame):
             else:
                 scan.rewind(here)
         return self.identity.read(first, second)
+
+    def _member_follows(self, scan: Scan) -> Reading[None]:
+        """A name without an opener may be a word of code, and the brace behind it open a block of that."""
+        yield from scan.skip_spaces()
+        if (yield from scan.need()) not in "\"'}":
+            yield from scan.take_while(_KEY)
+            yield from scan.skip_spaces()
+            yield from scan.expect(":")
 
     def _word_follows(self, scan: Scan) -> Reading[bool]:
         here = scan.position
