@@ -320,7 +320,10 @@ def embedded(format: ToolCallFormat, turn: Turn) -> tuple[str, str, str]:
 
 def means_something(format: ToolCallFormat, before: str, text: str, after: str) -> bool:
     """Whether prose holds a mark of the format, or makes one together with the calls; or begins a call without one."""
-    if any((before + text + after).count(mark) != text.count(mark) for mark in marks(format)):
+    whole, own = before + text + after, marks(format)
+    if any(whole.count(mark) != text.count(mark) for mark in own):
+        return True
+    if any(mark in text and whole.find(mark) != len(before) + text.find(mark) for mark in own):
         return True
     lines = [line.lstrip(BLANKS) for part in (before, after) for line in part.split("\n")]
     return any(line.startswith(format.bare or "\0") and re.search(r"name|\(", line) for line in lines)

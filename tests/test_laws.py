@@ -157,7 +157,8 @@ def test_calls_in_prose(format: str, calls: list[Any], before: str, after: str) 
     except CannotWrite:
         return
     if not text.lstrip().startswith(get(format).openers or "\0"):
-        before = "" if get(format).named_first == "usual" else before and before + "\n"
+        only_first = get(format).named_first == "usual" or get(format).engine.leading
+        before = "" if only_first else before and before + "\n"
     events = events_of(format, [before, text, after])
     assert calls_of(events) == canonical(calls)
     content = [event.text.rstrip("\n") for event in events if isinstance(event, Content)]

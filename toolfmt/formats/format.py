@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from toolfmt.formats.calls import Calls
+from toolfmt.formats.markers import Markers, markers_of
 from toolfmt.formats.scan import Reading, Scan
 from toolfmt.formats.typed import Types
 
@@ -101,6 +103,11 @@ class ToolCallFormat:
     """Control tokens that frame the answer and say nothing: not content, wherever they stand outside of calls."""
     silent_first: tuple[str, ...] = ()
     """What says nothing where the answer begins with it, and is text anywhere else."""
+
+    @cached_property
+    def markers(self) -> Markers:
+        """What the driver looks for in answers."""
+        return markers_of(self)
 
     @property
     def writer(self) -> Engine:

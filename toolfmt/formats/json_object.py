@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from toolfmt.formats.bodies import LONE_SURROGATE
@@ -78,7 +79,7 @@ class JsonObject(Frame):
     notation: Notation = JSON
     written: Written | None = None
 
-    @property
+    @cached_property
     def keys(self) -> Keys:
         separator = self.separator if self.enclosing or not self.opener else None
         return Keys(self.name_key, self.arguments_key, self.wrapper, separator, self.notation)
@@ -115,7 +116,7 @@ class JsonObject(Frame):
         yield from close_frame(scan, calls, opener if self.closer else "", *self.closers)
 
     def _calls(self, scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:
-        yield from read_calls(scan, calls, keys)
+        yield from read_calls(scan, calls, keys, closed=bool(self.closers))
 
     def _unframed(self, scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:
         """A list of calls; or one, and others behind it where the family separates them by a sign."""
@@ -219,8 +220,13 @@ def _rehearse(scan: Scan, calls: Calls) -> Reading[None]:
     scan.rewind(begin)
 
 
-def read_calls(scan: Scan, calls: Calls, keys: Keys, read_call: ReadCall | None = None) -> Reading[None]:
-    """One object, a list of them, or one after the other."""
+def read_calls(
+    scan: Scan, calls: Calls, keys: Keys, read_call: ReadCall | None = None, *, closed: bool = True
+) -> Reading[None]:
+    """One object, a list of them, or one after the other.
+
+    In a frame that nothing closes an object behind a call is another one only if it is a call, name and all.
+    """
     listed = yield from scan.literal(stops("["))
     yield from scan.skip_spaces()
     while True:
@@ -236,7 +242,7 @@ def read_calls(scan: Scan, calls: Calls, keys: Keys, read_call: ReadCall | None 
         here = scan.position
         comma = yield from follows(scan, ",", ";")
         yield from scan.skip_spaces()
-        if (yield from scan.peek()) != "{":
+        if (yield from scan.peek()) != "{" or not (listed or closed or (yield from _stands(scan, calls))):
             break
         calls.begin()
         if keys.separator is None:

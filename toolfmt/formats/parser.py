@@ -36,7 +36,8 @@ class Parser:
         self, format: str | ToolCallFormat, *, tools: object = None, prefix: str = "", strict: bool = False
     ) -> None:
         self.format = get(format) if isinstance(format, str) else format
-        begun = self._without_closer(answer_begun(prefix, self._marks_of_answers()))
+        self._markers = self.format.markers
+        begun = self._without_closer(answer_begun(prefix, self._markers.of_answers)) if prefix else ""
         self.continued: list[Event] = []
         """What the prefix already holds of this answer: content and reasoning that the model did not write just now."""
         self._scan = Scan(offset=-len(begun))
@@ -44,24 +45,6 @@ class Parser:
         self._strict = strict
         self._calls = Calls(self._scan, self._schemas, strict)
         self._events = self._calls.events
-        self._reasoning: dict[str, tuple[str, ...]] = {}
-        for opener, closer in self.format.reasoning:
-            self._reasoning[opener] = (*self._reasoning.get(opener, ()), closer)
-        self._silent = frozenset(self.format.silent)
-        marks = (*self.format.openers, *self.format.silent)
-        in_line = (*self.format.bare, *(mark for mark in marks if mark.startswith(self.format.bare or "\0")))
-        self._content_stops = stops(*marks, *("\n" + mark for mark in in_line))
-        self._silent_first = frozenset((*(closer for _, closer in self.format.reasoning), *self.format.silent_first))
-        self._leading = self.format.engine.leading
-        self._framing = frozenset((*self.format.openers, *self._leading))
-        self._marks = self._framing | frozenset(self.format.bare)
-        self._start_stops = stops(*marks, *self._marks, *self._reasoning, *self._silent_first)
-        # A bracket alone closes a frame, but shows nothing in a call that went wrong.
-        self._frame_closers = tuple("}]" if closer == "]" else closer for closer in self.format.closers)
-        self._inner = self.format.engine.inner
-        messages = self.format.silent if self._leading else ()
-        resuming = (*self._frame_closers, *self.format.openers, *self._inner.openers, *self._inner.closers, *messages)
-        self._resume_stops = stops(*resuming)
         self._fed = False
         self._never_closed = sys.maxsize
         """From here on no reasoning block is closed, as the end of the answer has shown."""
@@ -106,10 +89,6 @@ class Parser:
         self._scan.settle()
         return self._scan.looked + self._scan.position
 
-    def _marks_of_answers(self) -> set[str]:
-        known = self.format
-        return {mark.strip() for mark in (*known.openers, *known.silent, *(pair[0] for pair in known.reasoning))}
-
     def _without_closer(self, begun: str) -> str:
         """What a prompt has begun of the answer, behind a reasoning block that it has only closed."""
         for opener, closer in self.format.reasoning:
@@ -122,22 +101,23 @@ class Parser:
 
     def _answer(self) -> Reading[None]:
         """The whole answer, a stretch at a time: reasoning, a call, or content up to the next call."""
-        scan, beside_call, named_first = self._scan, False, self.format.named_first != "never"
+        scan, marks = self._scan, self._markers
+        beside_call, named_first = False, self.format.named_first != "never"
         yield
         while True:
             begin = scan.position
             spaces = yield from scan.spaces()
             here = scan.position
-            opener = yield from scan.literal(self._start_stops)
-            silent = opener in self._silent or (opener in self._silent_first and begin == 0)
-            if opener in self._reasoning:
-                if not beside_call and not self._leading:  # a message begins with its header, whatever stands before
+            opener = yield from scan.literal(marks.at_start)
+            silent = opener in marks.silent or (opener in marks.silent_first and begin == 0)
+            if opener in marks.reasoning:
+                if not beside_call and not marks.leading:  # else a message begins, wherever its header stands
                     self._say(Content, spaces, begin)
-                yield from self._reason(self._reasoning[opener])
+                yield from self._reason(marks.reasoning[opener])
                 beside_call = False
-            elif silent or (opener in self._marks and (yield from self._call(opener, here))):
+            elif silent:
                 beside_call = True
-            elif not opener and named_first and (yield from self._call("", here)):
+            elif (opener in marks.calls and (yield from self._call(opener, here))) or (not opener and named_first and (yield from self._call("", here))):
                 beside_call, named_first = True, False
             elif not opener and scan.closed and not scan.text[scan.at :]:
                 if not beside_call:
@@ -153,20 +133,20 @@ class Parser:
     def _content(self) -> Reading[bool]:
         """Content up to the next call, and the call, or to a silent marker. False at the end of the answer."""
         while True:
-            found = yield from self._run(Content, Plain(self._content_stops))
+            found = yield from self._run(Content, Plain(self._markers.in_content))
             if not found:
                 return False
             line, opener = ("\n", found[1:]) if found[0] == "\n" else ("", found)
             here = self._scan.position - len(opener)
             self._say(Content, line, here - len(line))
-            if opener in self._silent or (yield from self._call(opener, here)):
+            if opener in self._markers.silent or (yield from self._call(opener, here)):
                 return True
             self._say(Content, opener, here)
 
     def _call(self, opener: str, begin: int) -> Reading[bool]:
         """A frame of calls. False where none stands after all: everything behind the opener is unread again."""
         scan, calls = self._scan, self._calls
-        framed = opener in self._framing
+        framed = opener in self._markers.framing
         scan.keep(begin)
         calls.begin_at(begin)
         if not framed:
@@ -204,29 +184,29 @@ class Parser:
 
         True where another call of the same frame stands there.
         """
-        scan, inner = self._scan, self._inner
+        scan, inner = self._scan, self._markers.inner
         wrong = scan.position
-        _, found = yield from scan.until(self._resume_stops)
+        _, found = yield from scan.until(self._markers.resuming)
         if found in inner.closers:
-            behind = stops(*self._frame_closers, *inner.openers, *inner.skipped)
+            behind = stops(*self._markers.frame_closers, *inner.openers, *inner.skipped)
             while True:
                 here = scan.position
                 yield from scan.skip_spaces()
                 found = yield from scan.literal(behind)
-                if found in self._frame_closers:
+                if found in self._markers.frame_closers:
                     return False
                 if found not in inner.skipped:
                     break
             scan.rewind(here)
             return bool(found)
-        if found in self._frame_closers:
+        if found in self._markers.frame_closers:
             return False
         if found in inner.openers:
             scan.rewind(scan.position - len(found))
             return True
-        if found in self._silent and self._leading:
+        if found in self._markers.silent and self._markers.leading:
             scan.rewind(scan.position - len(found))  # the message ends here
-        elif found or not self._leading:
+        elif found or not self._markers.leading:
             scan.rewind(wrong)
         return False
 

@@ -1,0 +1,67 @@
+"""What the driver looks for in the answers of one format, made once a format: sets of literals, and what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from toolfmt.formats.scan import Stops, stops
+
+if TYPE_CHECKING:
+    from toolfmt.formats.format import Inner, ToolCallFormat
+
+
+@dataclass(frozen=True, slots=True)
+class Markers:
+    """The literals of a format, by what they do."""
+
+    reasoning: Mapping[str, tuple[str, ...]]
+    """Openers of reasoning blocks, each with its closers."""
+    silent: frozenset[str]
+    """What says nothing, wherever it stands."""
+    silent_first: frozenset[str]
+    """What says nothing where the answer begins with it."""
+    leading: tuple[str, ...]
+    framing: frozenset[str]
+    """What opens a frame of calls."""
+    calls: frozenset[str]
+    """What a call begins with, framed or not."""
+    frame_closers: frozenset[str]
+    inner: Inner
+    at_start: Stops
+    """What is looked for where the answer begins, or goes on behind a call or a block."""
+    in_content: Stops
+    resuming: Stops
+    """Where reading may go on after a call that went wrong."""
+    of_answers: frozenset[str]
+    """What belongs to the answer if the prompt ends with it, not to the header before it."""
+
+
+def markers_of(format: ToolCallFormat) -> Markers:
+    """The markers of a format, gathered from its record and its engine."""
+    openers, bare, silent, leading = format.openers, format.bare, format.silent, format.engine.leading
+    reasoning: dict[str, tuple[str, ...]] = {}
+    for opener, closer in format.reasoning:
+        reasoning[opener] = (*reasoning.get(opener, ()), closer)
+    silent_first = (*(closer for _, closer in format.reasoning), *format.silent_first)
+    marks = (*openers, *silent)
+    in_line = (*bare, *(mark for mark in marks if mark.startswith(bare or "\0")))
+    # A bracket alone closes a frame, but shows nothing in a call that went wrong.
+    frame_closers = tuple("}]" if closer == "]" else closer for closer in format.closers)
+    inner = format.engine.inner
+    messages = silent if leading else ()
+    return Markers(
+        reasoning=reasoning,
+        silent=frozenset(silent),
+        silent_first=frozenset(silent_first),
+        leading=leading,
+        framing=frozenset((*openers, *leading)),
+        calls=frozenset((*openers, *leading, *bare)),
+        frame_closers=frozenset(frame_closers),
+        inner=inner,
+        at_start=stops(*marks, *leading, *bare, *reasoning, *silent_first),
+        in_content=stops(*marks, *("\n" + mark for mark in in_line)),
+        resuming=stops(*frame_closers, *openers, *inner.openers, *inner.closers, *messages),
+        of_answers=frozenset(mark.strip() for mark in (*marks, *reasoning)),
+    )
