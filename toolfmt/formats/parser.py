@@ -117,7 +117,7 @@ class Parser:
                 beside_call = False
             elif silent:
                 beside_call = True
-            elif (opener in marks.calls and (yield from self._call(opener, here))) or (not opener and named_first and (yield from self._call("", here))):
+            elif (opener in marks.calls or (not opener and named_first)) and (yield from self._call(opener, here)):
                 beside_call, named_first = True, False
             elif not opener and scan.closed and not scan.text[scan.at :]:
                 if not beside_call:
