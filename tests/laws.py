@@ -102,4 +102,5 @@ def _forbidden(name: str) -> None:
 
 def frame(format: ToolCallFormat) -> list[str]:
     """What is neither content nor a call: markers of reasoning and silent ones."""
-    return [*format.silent, *format.silent_first, *(marker for pair in format.reasoning for marker in pair)]
+    pairs = (*format.reasoning, *format.wrapping)
+    return [*format.silent, *format.silent_first, *(marker for pair in pairs for marker in pair)]

@@ -103,6 +103,8 @@ class ToolCallFormat:
     """Control tokens that frame the answer and say nothing: not content, wherever they stand outside of calls."""
     silent_first: tuple[str, ...] = ()
     """What says nothing where the answer begins with it, and is text anywhere else."""
+    wrapping: tuple[tuple[str, str], ...] = ()
+    """Opener and closer of the part for the user: plain words, so they count only where that part begins, and ends."""
 
     @cached_property
     def markers(self) -> Markers:

@@ -22,6 +22,8 @@ class Markers:
     """What says nothing, wherever it stands."""
     silent_first: frozenset[str]
     """What says nothing where the answer begins with it."""
+    wrapping: Mapping[str, str]
+    """What opens the part for the user, with what closes it."""
     leading: tuple[str, ...]
     framing: frozenset[str]
     """What opens a frame of calls."""
@@ -46,6 +48,7 @@ def markers_of(format: ToolCallFormat) -> Markers:
         reasoning[opener] = (*reasoning.get(opener, ()), closer)
     silent_first = (*(closer for _, closer in format.reasoning), *format.silent_first)
     marks = (*openers, *silent)
+    wrapping = tuple(mark for pair in format.wrapping for mark in pair)
     in_line = (*bare, *(mark for mark in marks if mark.startswith(bare or "\0")))
     # A bracket alone closes a frame, but shows nothing in a call that went wrong.
     frame_closers = tuple("}]" if closer == "]" else closer for closer in format.closers)
@@ -55,12 +58,13 @@ def markers_of(format: ToolCallFormat) -> Markers:
         reasoning=reasoning,
         silent=frozenset(silent),
         silent_first=frozenset(silent_first),
+        wrapping=dict(format.wrapping),
         leading=leading,
         framing=frozenset((*openers, *leading)),
         calls=frozenset((*openers, *leading, *bare)),
         frame_closers=frozenset(frame_closers),
         inner=inner,
-        at_start=stops(*marks, *leading, *bare, *reasoning, *silent_first),
+        at_start=stops(*marks, *leading, *bare, *reasoning, *silent_first, *wrapping),
         in_content=stops(*marks, *("\n" + mark for mark in in_line)),
         resuming=stops(*frame_closers, *openers, *inner.openers, *inner.closers, *messages),
         of_answers=frozenset(mark.strip() for mark in (*marks, *reasoning)),

@@ -45,6 +45,8 @@ class Parser:
         self._strict = strict
         self._calls = Calls(self._scan, self._schemas, strict)
         self._events = self._calls.events
+        self._closing = ""
+        """What closes the part for the user that is open."""
         self._fed = False
         self._never_closed = sys.maxsize
         """From here on no reasoning block is closed, as the end of the answer has shown."""
@@ -115,8 +117,10 @@ class Parser:
                     self._say(Content, spaces, begin)
                 yield from self._reason(marks.reasoning[opener])
                 beside_call = False
-            elif silent:
+            elif silent or (opener and opener == self._closing):
                 beside_call = True
+            elif opener in marks.wrapping:
+                beside_call, self._closing = True, marks.wrapping[opener]
             elif (opener in marks.calls or (not opener and named_first)) and (yield from self._call(opener, here)):
                 beside_call, named_first = True, False
             elif not opener and scan.closed and not scan.text[scan.at :]:
@@ -133,9 +137,14 @@ class Parser:
     def _content(self) -> Reading[bool]:
         """Content up to the next call, and the call, or to a silent marker. False at the end of the answer."""
         while True:
-            found = yield from self._run(Content, Plain(self._markers.in_content))
+            wanted = self._markers.in_content
+            wanted = stops(*wanted.literals, self._closing) if self._closing else wanted
+            found = yield from self._run(Content, Plain(wanted))
             if not found:
                 return False
+            if found == self._closing:
+                self._closing = ""
+                return True
             line, opener = ("\n", found[1:]) if found[0] == "\n" else ("", found)
             here = self._scan.position - len(opener)
             self._say(Content, line, here - len(line))

@@ -32,5 +32,5 @@ FORMAT = ToolCallFormat(
     model_types=("hunyuan_v1_moe",),
     signatures=(r'<tool_calls>\[\{"name": "func_name1"', "函数组合专家"),
     elsewhere={"vLLM": "hunyuan_a13b"},
-    silent=("<answer>", "</answer>"),
+    wrapping=(("<answer>", "</answer>"),),
 )
