@@ -188,7 +188,8 @@ class CodeString:
         while True:
             found = self._simple.match(text, at)
             assert found is not None
-            said += _rewritten(found.group())
+            plain = found.group()
+            said += plain if self.said is None and "\\'" not in plain else _rewritten(plain)
             at = found.end()
             if at == len(text) or (text[at] == "\\" and not closed and _CODE_PARTIAL.match(text, at)):
                 break
