@@ -79,7 +79,7 @@ def check_tiling(text: str, events: list[Event], markers: Iterable[str]) -> None
 
 def check_gap(gap: str, markers: Iterable[str]) -> None:
     """What no event tells is blanks or a marker of a reasoning block."""
-    for marker in markers:
+    for marker in sorted(markers, key=len, reverse=True):
         gap = gap.replace(marker, "")
     assert not gap.strip(" \t\r\n"), gap
 

@@ -189,6 +189,16 @@ def test_content_is_prompt(format: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("format", NAMES)
+def test_half_a_draft_does_not_hold_the_answer(format: str) -> None:
+    """Law 6: a draft that stops in a reasoning block holds what follows the block for a stretch only."""
+    for opener, closer in get(format).reasoning[:1]:
+        written = write(format, [("f", {"s": "x" * 40})], TOOLS)
+        parser = Parser(format, tools=TOOLS)
+        told = parser.feed(f"{opener}hm {written[: written.index('xxx') + 9]}{closer}" + "The answer is 42. " * 200)
+        assert any(isinstance(event, Content) for event in merge(told))
+
+
+@pytest.mark.parametrize("format", NAMES)
 def test_cost_is_linear(format: str) -> None:
     """Law 9: the characters looked at, counted, stay a multiple of the characters fed: at most a marker's length
     each."""

@@ -71,6 +71,16 @@ def test_a_schema_that_is_not_quite_one_still_gives_prose() -> None:
     assert '{"a": "text"}' in prose("json", [{"name": "f", "parameters": parameters}])
 
 
+def test_a_name_is_known_in_every_spelling() -> None:
+    spellings = {
+        "GLM-4.7": "glm4",
+        "kimi-k2": "kimi_k2",
+        "qwen3-coder": "xml_function",
+        "DeepSeek-V3.1": "deepseek_v31",
+    }
+    assert {name: get(name).name for name in spellings} == spellings
+
+
 def test_an_unknown_name_is_answered_with_the_nearest() -> None:
-    with pytest.raises(UnknownFormat, match=r"no tool-call format is called 'glm_4'; did you mean glm4"):
-        get("glm_4")
+    with pytest.raises(UnknownFormat, match=r"no tool-call format is called 'glmm4'; did you mean glm4"):
+        get("glmm4")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import re
+import textwrap
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -29,6 +30,7 @@ _FLAGS = {"vLLM": "--tool-call-parser ", "SGLang": "--tool-call-parser "}
 _FINDS_ITSELF = "auto"
 _GLUE, _DOT = "\ue000", "\ue000· "
 """Stands for a blank where no line may end (a runtime and its flag): rich breaks lines at a no-break space too."""
+_UNWRAPPED = 100_000
 _LINE_PREFIX = re.compile(r"^.{0,300}?, line \d+: ")
 
 
@@ -70,8 +72,9 @@ def format_text(format: ToolCallFormat, width: int, colour: bool) -> str:
     for name, value in rows:
         if value:
             facts.add_row(name, Text(value))
-    call = Group(Text("for example", "bold"), Padding(Text(example(format), "cyan"), (0, 0, 0, 4)))
-    return _printed(_spaced([Text(format.name, "bold"), Text(_reflowed(format.page)), call, facts]), width, colour)
+    what = _spaced([Text(format.name, "bold"), Text(_reflowed(format.page)), Text("for example", "bold")])
+    call = Text(textwrap.indent(example(format), "    "), "cyan")  # never wrapped, so that it can be copied
+    return _printed(what, width, colour) + _printed(call, _UNWRAPPED, colour) + "\n" + _printed(facts, width, colour)
 
 
 def visible(text: str) -> str:

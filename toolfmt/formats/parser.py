@@ -23,6 +23,10 @@ _MOST_DRAFTS = 16
 """Calls in a reasoning block that is never closed, or that its closer cuts, are looked at so often; each costs as much
 as the answer is long."""
 
+_FAR = 2000
+"""A closer of a reasoning block inside a draft's value is taken for the value's if the draft ends within so many
+characters; the answer waits for that."""
+
 
 class Parser:
     """Reads one answer of a model in one format.
@@ -266,8 +270,8 @@ class Parser:
                 and (yield from self._call_stands(Scan(before, closed=True), opener)) is None
             ):
                 scan.rewind(begin)
-                stands = yield from self._call_stands(scan, opener)
-                if stands and scan.position > after:
+                stands = yield from self._not_far(self._call_stands(scan, opener), after + _FAR)
+                if stands and after < scan.position <= after + _FAR:
                     rest = scan.kept_between(after, scan.position)
                     if not any(other in rest for other in self.format.openers):
                         begin = scan.position
@@ -276,6 +280,18 @@ class Parser:
                 scan.rewind(after)
             return scan.kept_between(here, after - len(found)), found
         return opener, ""
+
+    def _not_far(self, reading: Reading[bool | None], end: int) -> Reading[bool | None]:
+        """What a reading answers, given up where it has read on to `end` without one."""
+        while self._scan.position <= end:
+            try:
+                next(reading)
+            except StopIteration as done:
+                stands: bool | None = done.value
+                return stands
+            if self._scan.position <= end:
+                yield
+        return None
 
     def _call_begins(self, opener: str) -> Reading[bool]:
         """Whether a call stands here, read no further than to know it."""

@@ -22,8 +22,13 @@ def _by_name() -> dict[str, ToolCallFormat]:
     names: dict[str, ToolCallFormat] = {}
     for format in formats():
         for name in (format.name, *format.aliases):
-            assert names.setdefault(name.lower(), format) is format, f"{name} names two formats"
+            assert names.setdefault(_plain(name), format) is format, f"{name} names two formats"
     return names
+
+
+def _plain(name: str) -> str:
+    """A name without case and without the signs that runtimes write or leave out: `GLM-4.7` is `glm47`."""
+    return name.lower().translate({ord(sign): None for sign in "-_. "})
 
 
 def default_format() -> ToolCallFormat:
@@ -35,17 +40,19 @@ def default_format() -> ToolCallFormat:
 
 def names() -> tuple[str, ...]:
     """Every name that `get` knows, aliases included."""
-    return tuple(sorted(_by_name()))
+    return tuple(sorted(name.lower() for format in formats() for name in (format.name, *format.aliases)))
 
 
 def get(name: str) -> ToolCallFormat:
-    """The format with this name or alias, in any case; raises `UnknownFormat` with the nearest names."""
-    found = _by_name().get(name.lower())
+    """The format with this name or alias, in any case, with or without `-`, `_` and `.`.
+
+    Raises `UnknownFormat` with the nearest names.
+    """
+    found = _by_name().get(_plain(name))
     if found is None:
         near = difflib.get_close_matches(name.lower(), names(), n=3)
-        known = ", ".join(format.name for format in formats())
         hint = f"did you mean {' or '.join(near)}? " if near else ""
-        raise UnknownFormat(f"no tool-call format is called {name!r}; {hint}formats: {known}")
+        raise UnknownFormat(f"no tool-call format is called {name!r}; {hint}`toolfmt formats` lists them")
     return found
 
 

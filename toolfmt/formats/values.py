@@ -217,9 +217,17 @@ def read_string(scan: Scan, sink: Sink, notation: Notation) -> Reading[str]:
     """A string value, whole; anything else is malformed."""
     opener = yield from scan.literal(notation.openers)
     if not opener:
-        yield from scan.need()
+        yield from _uncut(scan, notation)
         raise Malformed
     return (yield from _string(scan, sink, notation, opener))
+
+
+def _uncut(scan: Scan, notation: Notation) -> Reading[None]:
+    """What the end of the answer cut is incomplete, not wrong: a word, or the opener of a string."""
+    yield from scan.need()
+    rest = scan.text[scan.at :]
+    if scan.closed and any(opener.startswith(rest) for opener in notation.strings):
+        raise Incomplete
 
 
 def _string(scan: Scan, sink: Sink, notation: Notation, opener: str) -> Reading[str]:
@@ -241,7 +249,7 @@ def _scalar(scan: Scan, sink: Sink, notation: Notation) -> Reading[None]:
     try:
         sink.arguments(_word(word, sink, notation))
     except Malformed:
-        yield from scan.need()  # a word that the end of the answer cut is incomplete, not wrong
+        yield from _uncut(scan, notation)
         raise
 
 

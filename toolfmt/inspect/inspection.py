@@ -224,11 +224,25 @@ def _rendering(facts: Facts, special_tokens: Mapping[str, str], eos_tokens: tupl
         reasoning=reasoning_markers(facts.probed.reasoning_turn),
         stop=tuple(
             dict.fromkeys(
-                (*stop_strings(facts.renders, shape, _after_calls(facts, shape), special_tokens), *eos_tokens)
+                (
+                    *stop_strings(facts.renders, shape, _after_calls(facts, shape), special_tokens),
+                    *_ending_calls(facts, shape),
+                    *eos_tokens,
+                )
             )
         ),
         prefill=prefill(facts.renders, tools=facts.shows_tools),
     )
+
+
+def _ending_calls(facts: Facts, shape: Shape | None) -> tuple[str, ...]:
+    """The control token at the end of a rendered call that the format reads over: models stop there."""
+    best = facts.decided.read_back
+    if best is None or shape is None or facts.renders is None:
+        return ()
+    region = facts.renders.calls(shape, SINGLE, TOOLS)
+    text = "" if isinstance(region, TemplateError) else region.text.rstrip()
+    return tuple(mark for mark in best.format.silent if mark.strip() and text.endswith(mark))
 
 
 def _after_calls(facts: Facts, shape: Shape | None) -> str:
