@@ -209,8 +209,8 @@ def _rehearse(scan: Scan, calls: Calls) -> Reading[None]:
             wrapped = True
             continue
         yield from scan.expect('"')
-        named = named or key in _NAMES
-        yield from scan.take_while(_NAME)
+        word = yield from scan.take_while(_NAME)
+        named = named or (key in _NAMES and bool(word))
         yield from scan.expect('"')
         yield from scan.skip_spaces()
         yield from scan.expect(",")
