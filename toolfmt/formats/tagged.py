@@ -19,7 +19,7 @@ from toolfmt.formats.format import Call, Inner, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows, read_name
 from toolfmt.formats.json_object import read_announced
 from toolfmt.formats.scan import Incomplete, Malformed, Reading, Scan, Stops, stops
-from toolfmt.formats.typed import STRING, Types, may_be_literal, type_of, typed
+from toolfmt.formats.typed import STRING, Types, may_be_literal, typed
 from toolfmt.formats.values import LITERAL, read_value
 
 _HEADER = re.compile(r"[^<>\n]*")
@@ -78,11 +78,6 @@ class Attributes:
 
 PLAIN = _Plain()
 QUOTED = Attributes()
-
-
-def json_kind(value: Any) -> str:
-    """The JSON Schema type of a value, `number` for every number: what an attribute tells in some families."""
-    return type_of(value)
 
 
 def raw_text(value: Any, types: Types) -> str:

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.tagged import Attributes, Tagged, json_kind, told_text
-from toolfmt.formats.typed import Types
+from toolfmt.formats.tagged import Attributes, Tagged, told_text
+from toolfmt.formats.typed import Types, type_of
 
 _THINK, _RESPONSE = "<|open|>think<|sep|>", "<|open|>response<|sep|>"
 
@@ -45,7 +45,7 @@ FORMAT = ToolCallFormat(
         call_closer="<|close|>call<|sep|>",
         key_opener='<|open|>argument key="',
         key_closer="<|sep|>",
-        key_header=_Escaped(kind="type", string="string", written=lambda value, at: f' type="{json_kind(value)}"'),
+        key_header=_Escaped(kind="type", string="string", written=lambda value, at: f' type="{type_of(value)}"'),
         value_closer="<|close|>argument<|sep|>",
         whole=('<|open|>json type="object"<|sep|>', "<|close|>json<|sep|>"),
         text=told_text,
