@@ -6,7 +6,7 @@ names a format. How calls are read and written is the engine's; a format only gi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
@@ -18,13 +18,18 @@ from toolfmt.formats.typed import Types
 
 Call: TypeAlias = tuple[str, Mapping[str, Any]]
 """A call to write: the tool's name and its arguments."""
-TypesOf: TypeAlias = Callable[..., Types]
-"""The types the tools' schemas allow, by tool name, parameter name and the keys that lead to a part of it."""
 
 NamedFirst: TypeAlias = Literal["never", "noted", "usual"]
 """Whether an answer may begin with a call's name, and if that is a tolerance: the prompt often wrote the opener."""
 
 THINK = ("<think>", "</think>")
+
+
+class TypesOf(Protocol):
+    """The types the tools' schemas allow."""
+
+    def __call__(self, name: str, *path: str) -> Types:
+        """By tool name, parameter name and the keys that lead to a part of it."""
 
 
 class Inner(NamedTuple):
@@ -97,6 +102,8 @@ class ToolCallFormat:
     """Other spellings that templates of the families render, by name: they only write; `engine` reads them all."""
     spelling: Engine | None = None
     """The variant that calls are written in; None for the engine's own spelling."""
+    headers: tuple[str, ...] = ()
+    """Regular expressions of what stands before an answer in prompts, where its shape does not show that."""
     call_id: str = "call_{number}"
     """The form of a call's id where the model wrote none: `name` and `number` stand for the tool's and the call's."""
     silent: tuple[str, ...] = ()

@@ -28,8 +28,8 @@ _NAMES = ("name", "tool_name")
 _ARGUMENTS = ("arguments", "parameters")
 _IDS = ("id", "tool_call_id")
 _WRAPPER = "function"
-_REHEARSED = tuple(key + '"' for key in (*_NAMES, *_ARGUMENTS, *_IDS, _WRAPPER, "type"))
-_KNOWN = frozenset((*_NAMES, *_ARGUMENTS, *_IDS, _WRAPPER, "type"))
+_KNOWN = (*_NAMES, *_ARGUMENTS, *_IDS, _WRAPPER, "type")
+_REHEARSED = tuple(key + '"' for key in _KNOWN)
 _LETTERS = re.compile(r"[a-z_]*")
 _KEY_BEGINS = re.compile(r"[\"'}\w]")
 _NAME = re.compile(r'[^\s"\\]*')
@@ -58,6 +58,7 @@ class _Call:
     """Arguments that are known whole: they came before the name, or in a string."""
     started: bool = False
     announced: bool = False
+    """Whether the engine has told the start already."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,8 +16,8 @@ from toolfmt.formats.calls import Calls
 from toolfmt.formats.format import Call, Inner, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows
 from toolfmt.formats.scan import Malformed, Reading, Scan, stops
-from toolfmt.formats.tagged import RawValue, raw_text
-from toolfmt.formats.typed import STRING, Types, may_be_literal, type_of
+from toolfmt.formats.tagged import RawValue, opens_json, raw_text
+from toolfmt.formats.typed import Types, type_of
 from toolfmt.formats.values import DEEPEST, LITERAL, read_value
 
 _TAG = re.compile(r"[^<>\s/]*")
@@ -180,21 +180,15 @@ class NestedTags(Frame):
             return
         value = _Leaf(scan, calls, (closer,), (), self.openers, self.closer)
         first = yield from scan.need()
-        if types is not None and not types & STRING and first in "{[":
+        if opens_json(types, first):
             try:
                 yield from read_value(scan, calls, LITERAL)
                 yield from scan.skip_spaces()
                 yield from scan.expect(closer)
             except Malformed:
                 raise Malformed("invalid_arguments") from None
-        elif types is not None and not types & STRING:
-            yield from value.held(types)
-        elif types == STRING or not may_be_literal(types, first):
-            yield from value.streamed()
-        elif first in '{["':
-            yield from value.held(types)
         else:
-            yield from value.word(types)
+            yield from value.reading(types, first)
 
 
 def _may_be(kind: str, types: Types) -> bool:

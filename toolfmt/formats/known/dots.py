@@ -13,31 +13,19 @@ only the tool's schema tells a string `3` from a number. A JSON object with `nam
 read too.
 """
 
+from dataclasses import replace
+
 from toolfmt.formats.choice import Choice
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.json_object import JsonObject
-from toolfmt.formats.tagged import QUOTED, Tagged
+from toolfmt.formats.tagged import INVOKE_TAGS
 
 _OPENER, _CLOSER = "<dots_function_call>", "</dots_function_call>"
 
 FORMAT = ToolCallFormat(
     name="dots",
     engine=Choice(
-        Tagged(
-            opener=_OPENER,
-            closer=_CLOSER,
-            enclosing=("\n", "\n"),
-            bare=('<invoke name="',),
-            name_opener='<invoke name="',
-            name_closer=">",
-            name_header=QUOTED,
-            call_closer="</invoke>",
-            key_opener='<parameter name="',
-            key_closer=">",
-            key_header=QUOTED,
-            value_closer="</parameter>",
-            line="\n",
-        ),
+        replace(INVOKE_TAGS, opener=_OPENER, closer=_CLOSER, line="\n"),
         JsonObject(opener=_OPENER, closer=_CLOSER, between="\n"),
     ),
     page=__doc__ or "",

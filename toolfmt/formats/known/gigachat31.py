@@ -28,4 +28,5 @@ FORMAT = ToolCallFormat(
     elsewhere={"vLLM": "gigachat3", "SGLang": "gigachat3"},
     reasoning=(("reasoning<|role_sep|>\n", "<|message_sep|>\n\nassistant<|role_sep|>\n"),),
     silent=("<|message_sep|>",),
+    headers=(r"<\|message_sep\|>(?=\n\nreasoning<)",),
 )

@@ -33,4 +33,5 @@ FORMAT = ToolCallFormat(
     signatures=(r'<tool_calls>\[\{"name": "func_name1"', "函数组合专家"),
     elsewhere={"vLLM": "hunyuan_a13b"},
     wrapping=(("<answer>", "</answer>"),),
+    headers=(r"<\|extra_0\|>",),
 )

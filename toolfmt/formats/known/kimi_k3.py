@@ -67,4 +67,5 @@ FORMAT = ToolCallFormat(
     elsewhere={"vLLM": "kimi_k3", "SGLang": "kimi_k3", "mlx-lm": "kimi_k3", "llama.cpp": "auto"},
     reasoning=((_THINK, "<|close|>think<|sep|>"), (_THINK, _RESPONSE)),
     silent=(_RESPONSE, "<|close|>response<|sep|>", "<|close|>message<|sep|>"),
+    headers=(r'<\|open\|>message role="assistant"<\|sep\|>',),
 )

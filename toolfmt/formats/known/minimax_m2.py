@@ -12,25 +12,14 @@ No newline belongs to a value. Values are raw and nothing in them is escaped: on
 from a number. The prompt opens `<think>` for the model.
 """
 
+from dataclasses import replace
+
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.tagged import QUOTED, Tagged
+from toolfmt.formats.tagged import INVOKE_TAGS
 
 FORMAT = ToolCallFormat(
     name="minimax_m2",
-    engine=Tagged(
-        opener="<minimax:tool_call>",
-        closer="</minimax:tool_call>",
-        enclosing=("\n", "\n"),
-        bare=('<invoke name="',),
-        name_opener='<invoke name="',
-        name_closer=">",
-        name_header=QUOTED,
-        call_closer="</invoke>",
-        key_opener='<parameter name="',
-        key_closer=">",
-        key_header=QUOTED,
-        value_closer="</parameter>",
-    ),
+    engine=replace(INVOKE_TAGS, opener="<minimax:tool_call>", closer="</minimax:tool_call>"),
     page=__doc__ or "",
     instructions=(
         'To call tools, write <minimax:tool_call>, then for each call <invoke name="NAME"> with the tool\'s name, each '
