@@ -276,7 +276,7 @@ def drawn(format: ToolCallFormat, seed: int, calls: int) -> Iterator[Turn]:
 
     generator = random.Random(f"{seed} {format.name}")
     while calls > 0:
-        keep.hypothesis.fuzz_one_input(generator.randbytes(BYTES))  # type: ignore[attr-defined]
+        keep.hypothesis.fuzz_one_input(generator.randbytes(BYTES))  # type: ignore[attr-defined]  # given adds it
         for turn in kept:
             yield replace(turn, calls=turn.calls[:calls])
             calls -= len(turn.calls)

@@ -106,7 +106,7 @@ def test_a_template_that_drops_tools_in_this_conversation_gets_them_as_prose(tmp
 
 def test_an_unknown_strategy_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ToolfmtError, match=r"no strategy is called 'both'; strategies: auto, template, prose"):
-        made(tmp_path, template()).render([USER], [TOOL], "both")  # type: ignore[arg-type]
+        made(tmp_path, template()).render([USER], [TOOL], "both")  # type: ignore[arg-type]  # what is tested
 
 
 def test_an_empty_list_of_tools_is_rendered_like_none(tmp_path: Path) -> None:

@@ -282,7 +282,7 @@ def _opened(file: str) -> Iterator[BinaryIO]:
 def _next_bytes(source: BinaryIO, file: str) -> bytes:
     """What has arrived by now, at least a byte; empty at the end."""
     try:
-        return source.read1(_READ_AT_MOST)  # type: ignore[attr-defined, no-any-return]
+        return source.read1(_READ_AT_MOST)  # type: ignore[attr-defined, no-any-return]  # buffered
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise ToolfmtError(f"{_shown(file)}: cannot be read ({why}); give a file, or - for standard input") from None

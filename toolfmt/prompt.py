@@ -206,10 +206,9 @@ class _Request:
         before = self._attempt(made, [*made.messages, _REPLY]).partition(_REPLY["content"])[0]
         shown = before[len(closed) :] if before.startswith(closed) else ""
         seen = len(commonprefix([generation, shown]))  # noqa: RUF071 - character by character is what is wanted
-        header = max(
-            seen, len(generation) - len(answer_begun(generation, headers=spoken_format(self.report).headers))
-        ) or len(generation)
-        openers = {opener for opener, _ in spoken_format(self.report).reasoning}
+        format = spoken_format(self.report)
+        header = max(seen, len(generation) - len(answer_begun(generation, headers=format.headers))) or len(generation)
+        openers = {opener for opener, _ in format.reasoning}
         openers |= {made.report.rendering.reasoning[0]} if made.report.rendering.reasoning else set()
         # A template may put an empty reasoning block before every answer: that is no header.
         return generation[min([header, *(at for opener in openers if (at := generation.find(opener)) >= 0)]) :]

@@ -49,8 +49,7 @@ FORMAT = ToolCallFormat(
         value_closer="<|close|>argument<|sep|>",
         whole=('<|open|>json type="object"<|sep|>', "<|close|>json<|sep|>"),
         text=told_text,
-        between="",
-        apart="",
+        between="", apart="",
     ),
     page=__doc__ or "",
     instructions=(
@@ -68,4 +67,4 @@ FORMAT = ToolCallFormat(
     reasoning=((_THINK, "<|close|>think<|sep|>"), (_THINK, _RESPONSE)),
     silent=(_RESPONSE, "<|close|>response<|sep|>", "<|close|>message<|sep|>"),
     headers=(r'<\|open\|>message role="assistant"<\|sep\|>',),
-)
+)  # fmt: skip
