@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from toolfmt.errors import TemplateError
+from toolfmt.inspect.conversations import Message
 from toolfmt.inspect.deciding import Decided
 from toolfmt.inspect.probes import Probed
 from toolfmt.inspect.renders import Renders
-from toolfmt.inspect.report import Answer
-from toolfmt.templates import TemplateSource
+from toolfmt.inspect.report import Answer, Sections
+from toolfmt.templates import ModelFiles, TemplateSource
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the caller asks beside the model itself: the tools whose cost is counted (examples where None), and the
+    context size in tokens that they have to fit into.
+    """
+
+    tools: Sequence[Message] | None = None
+    context: int | None = None
+
+
+NO_OPTIONS = Options()
 
 
 @dataclass(frozen=True)
@@ -32,6 +47,11 @@ class Facts:
     model_types: tuple[str, ...]
     missing_tokens: tuple[str, ...] = ()
     """Special tokens that the template needs and the directory does not name; the probes were given stand-ins."""
+    files: ModelFiles | None = None
+    """The directory's files; None for a template given alone."""
+    options: Options = field(default_factory=Options)
+    sections: Sections = field(default_factory=Sections)
+    """The chapters of the report; empty while they are being made."""
 
     @property
     def renders_calls(self) -> bool:

@@ -14,18 +14,18 @@ from toolfmt.formats import FORMATS, ToolCallFormat
 from toolfmt.inspect import checks
 from toolfmt.inspect.conversations import SINGLE, STAND_INS, TOOLS, Shape, conversation, reply, user
 from toolfmt.inspect.deciding import Decided, Declaration, ReadBack, decide, declarations
-from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.facts import NO_OPTIONS, Facts, Options
 from toolfmt.inspect.probes import Probed, probe, quote
 from toolfmt.inspect.reading_back import call_sets, read, render_calls, try_calls
 from toolfmt.inspect.renders import Renders
-from toolfmt.inspect.report import CAPABILITIES, Answer, Rendering, Report, TemplateInfo
+from toolfmt.inspect.report import CAPABILITIES, Answer, Rendering, Report, Sections, TemplateInfo
 from toolfmt.inspect.surroundings import prefill, reasoning_markers, stop_strings
 from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource
 
 NO_PARSER = "no parser: import toolfmt's"
 
 
-def inspect_files(files: ModelFiles) -> Report:
+def inspect_files(files: ModelFiles, options: Options = NO_OPTIONS) -> Report:
     """The report on a model directory."""
     chosen = files.template(True) or files.template(False)
     model_types = tuple(dict.fromkeys(name for name in (files.model_type, files.text_model_type) if name))
@@ -40,6 +40,8 @@ def inspect_files(files: ModelFiles) -> Report:
         declared=declarations(files.tokenizer_config, files.config),
         special_tokens=files.special_tokens,
         eos_tokens=eos_tokens(files),
+        files=files,
+        options=options,
     )
 
 
@@ -53,7 +55,9 @@ def eos_tokens(files: ModelFiles) -> tuple[str, ...]:
     return tuple(text for text in texts if isinstance(text, str) and text)
 
 
-def inspect_template(source: str, *, model_type: str | None = None, name: str = "template") -> Report:
+def inspect_template(
+    source: str, *, model_type: str | None = None, name: str = "template", options: Options = NO_OPTIONS
+) -> Report:
     """The report on the text of one template; `name` is what messages call it."""
     template = TemplateSource(source, name)
     return _inspect(
@@ -66,6 +70,7 @@ def inspect_template(source: str, *, model_type: str | None = None, name: str = 
         conflicts=(),
         declared=(),
         special_tokens=None,
+        options=options,
     )
 
 
@@ -81,6 +86,8 @@ def _inspect(
     declared: Sequence[Declaration],
     special_tokens: Mapping[str, str] | None,
     eos_tokens: tuple[str, ...] = (),
+    files: ModelFiles | None = None,
+    options: Options,
 ) -> Report:
     """The report; `special_tokens` is None where nobody can know them, which is then no finding."""
     renders, broken, missing = _renders(template, special_tokens or {})
@@ -99,7 +106,11 @@ def _inspect(
         decided=decided,
         model_types=model_types,
         missing_tokens=() if special_tokens is None else missing,
+        files=files,
+        options=options,
     )
+    facts = replace(facts, sections=_sections(facts))
+    found = checks.findings(facts)
     return Report(
         path=path,
         model_type=model_type,
@@ -108,9 +119,16 @@ def _inspect(
         format=decided.decision,
         strategy="template" if facts.shows_tools else "prose",
         runtimes=runtimes(decided.format, by_template=facts.shows_tools),
-        findings=checks.findings(facts),
+        findings=tuple(finding for finding in found if finding.severity != "note"),
+        notes=tuple(finding for finding in found if finding.severity == "note"),
+        sections=facts.sections,
         rendering=_rendering(facts, special_tokens or {}, eos_tokens),
     )
+
+
+def _sections(facts: Facts) -> Sections:
+    """The chapters of the report, one module each."""
+    return Sections()
 
 
 def runtimes(format: ToolCallFormat | None, *, by_template: bool = True) -> dict[str, str]:

@@ -18,6 +18,9 @@ Outcome: TypeAlias = Literal["", "threw", "dropped", "double-encoded", "python",
 Source: TypeAlias = Literal["declared", "verified", "signature", "model-type", "default"]
 Confidence: TypeAlias = Literal["declared", "verified", "signature", "model-type", "default", "none"]
 Strategy: TypeAlias = Literal["template", "prose"]
+Severity: TypeAlias = Literal["error", "warning", "note"]
+"""`error`: something the caller gave is lost or refused; `warning`: so in some requests or forms, or it costs; `note`:
+worth knowing. Notes do not count as findings of the command line unless `--strict` asks for them."""
 
 CAPABILITIES = (
     "tools",
@@ -91,9 +94,17 @@ class Finding:
     message: str
     line: int | None
     fix: str
+    severity: Severity = "warning"
 
     def to_dict(self) -> dict[str, Any]:
-        return {"code": self.code, "name": self.name, "message": self.message, "line": self.line, "fix": self.fix}
+        return {
+            "code": self.code,
+            "name": self.name,
+            "message": self.message,
+            "line": self.line,
+            "fix": self.fix,
+            "severity": self.severity,
+        }
 
 
 @dataclass(frozen=True)
@@ -130,8 +141,229 @@ class Rendering:
 
 
 @dataclass(frozen=True)
+class Variable:
+    """A variable of the template beyond the usual ones: `default` is the source of what it takes where nobody gives
+    one (None where the source does not say), `effect` what giving it another value was seen to change ("" for nothing).
+    """
+
+    name: str
+    default: str | None
+    effect: str
+    line: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": self.name, "default": self.default, "effect": self.effect, "line": self.line}
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One step of a growing conversation: of the `length` characters of the prompt before it, the first `kept` are
+    those of the prompt after it. Where these are not all, `was` and `becomes` are how the two go on.
+    """
+
+    name: str
+    kept: int
+    length: int
+    was: str = ""
+    becomes: str = ""
+    line: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "kept": self.kept,
+            "length": self.length,
+            "was": self.was,
+            "becomes": self.becomes,
+            "line": self.line,
+        }
+
+
+@dataclass(frozen=True)
+class Stability:
+    """Whether the prompt of a turn is a prefix of the next one's; `share` is what a prefix cache can keep, 0 to 1."""
+
+    turns: tuple[Turn, ...]
+    share: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"share": round(self.share, 4), "turns": [turn.to_dict() for turn in self.turns]}
+
+
+@dataclass(frozen=True)
+class MarkerTokens:
+    """A marker of the format as the tokenizer cuts it; `special`: a token that detokenizers drop unless told not to."""
+
+    marker: str
+    tokens: tuple[str, ...]
+    special: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"marker": self.marker, "tokens": list(self.tokens), "special": self.special}
+
+
+@dataclass(frozen=True)
+class ToolCost:
+    """What one tool's definition adds to the prompt, in tokens."""
+
+    name: str
+    tokens: int
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": self.name, "tokens": self.tokens}
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Costs in tokens: `total` for all tools, of it `preamble` for having tools at all, `tools` the dearest first.
+
+    `given` says whether the tools are the caller's or toolfmt's examples; `context` is the context size asked about,
+    `leave_out` the tools to leave out first so that what remains takes no more than `room` of it.
+    """
+
+    markers: tuple[MarkerTokens, ...] = ()
+    preamble: int = 0
+    tools: tuple[ToolCost, ...] = ()
+    total: int = 0
+    given: bool = False
+    context: int | None = None
+    room: int | None = None
+    leave_out: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "markers": [marker.to_dict() for marker in self.markers],
+            "preamble": self.preamble,
+            "tools": [tool.to_dict() for tool in self.tools],
+            "total": self.total,
+            "given": self.given,
+            "context": self.context,
+            "room": self.room,
+            "leave_out": list(self.leave_out),
+        }
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What another engine makes differently: the construct of the template, its line, what happens instead."""
+
+    construct: str
+    line: int | None
+    what: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"construct": self.construct, "line": self.line, "what": self.what}
+
+
+@dataclass(frozen=True)
+class Portability:
+    """Another template engine beside jinja2: of `renders` conversations it renders `same` byte for byte alike."""
+
+    engine: str
+    renders: int
+    same: int
+    differences: tuple[Difference, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "engine": self.engine,
+            "renders": self.renders,
+            "same": self.same,
+            "differences": [difference.to_dict() for difference in self.differences],
+        }
+
+
+@dataclass(frozen=True)
+class Reader:
+    """What one runtime takes: `template` is where the one it renders stands ("" for none), `format` what it infers, in
+    its own words (None where it finds no parser by itself), `right` whether that reads the calls the template renders
+    (None where that cannot be told), `why` one sentence.
+    """
+
+    runtime: str
+    template: str
+    format: str | None
+    right: bool | None
+    why: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "runtime": self.runtime,
+            "template": self.template,
+            "format": self.format,
+            "right": self.right,
+            "why": self.why,
+        }
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What to do to call tools with one runtime: the flag or setting as it is typed, or that it has no parser."""
+
+    runtime: str
+    text: str
+    supported: bool = True
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"runtime": self.runtime, "text": self.text, "supported": self.supported}
+
+
+PieceKind: TypeAlias = Literal[
+    "frame", "system", "tools", "user", "reasoning", "call", "answer", "result", "generation"
+]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A stretch of the sample prompt and what it is; `frame` is what the template writes around everything else."""
+
+    kind: PieceKind
+    text: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "text": self.text}
+
+
+@dataclass(frozen=True)
+class Sections:
+    """The chapters of a report, each made by one module of this room; empty where there was nothing to look at.
+
+    `details`, `definitions` and `safety` are answers by name, in the order of the report; `sample` is a whole
+    conversation with tools as the template renders it, cut into pieces that join to the prompt.
+    """
+
+    details: dict[str, Answer] = field(default_factory=dict)
+    definitions: dict[str, Answer] = field(default_factory=dict)
+    variables: tuple[Variable, ...] = ()
+    stability: Stability | None = None
+    safety: dict[str, Answer] = field(default_factory=dict)
+    tokens: Tokens | None = None
+    portability: Portability | None = None
+    readers: tuple[Reader, ...] = ()
+    advice: tuple[Advice, ...] = ()
+    sample: tuple[Piece, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "details": {name: answer.to_dict() for name, answer in self.details.items()},
+            "definitions": {name: answer.to_dict() for name, answer in self.definitions.items()},
+            "variables": [variable.to_dict() for variable in self.variables],
+            "prefix": None if self.stability is None else self.stability.to_dict(),
+            "safety": {name: answer.to_dict() for name, answer in self.safety.items()},
+            "tokens": None if self.tokens is None else self.tokens.to_dict(),
+            "portability": None if self.portability is None else self.portability.to_dict(),
+            "readers": [reader.to_dict() for reader in self.readers],
+            "advice": [advice.to_dict() for advice in self.advice],
+            "sample": [piece.to_dict() for piece in self.sample],
+        }
+
+
+@dataclass(frozen=True)
 class Report:
-    """The whole answer about one model directory or template."""
+    """The whole answer about one model directory or template.
+
+    `findings` are errors and warnings, `notes` what is only worth knowing; both have the same shape.
+    """
 
     path: str
     model_type: str | None
@@ -141,6 +373,8 @@ class Report:
     strategy: Strategy
     runtimes: dict[str, str]
     findings: tuple[Finding, ...]
+    notes: tuple[Finding, ...] = ()
+    sections: Sections = field(default_factory=Sections)
     rendering: Rendering = field(default_factory=Rendering)
 
     @property
@@ -157,4 +391,8 @@ class Report:
             "strategy": self.strategy,
             "runtimes": dict(self.runtimes),
             "findings": [finding.to_dict() for finding in self.findings],
+            "notes": [note.to_dict() for note in self.notes],
+            "stop": list(self.rendering.stop),
+            "prefill": self.rendering.prefill,
+            **self.sections.to_dict(),
         }

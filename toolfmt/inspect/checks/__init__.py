@@ -1,70 +1,48 @@
 """The findings: one module each, whose name is its code and name and whose docstring is its page.
 
-A module `tf012_tools_dropped` has one function, `check(facts)`, which yields what it found. To add a finding, write the
-module and name it in `CHECKS`; nothing else knows the list. `findings` runs them all, `explain` hands out a page.
+A module `tf012_tools_dropped` has `SEVERITY` and one function, `check(facts)`, which yields what it found. To add a
+finding, write the module and name it in `_MODULES`; nothing else knows the list. `findings` runs them all, `explain`
+hands out a page.
 """
 
 from __future__ import annotations
 
 import difflib
+from importlib import import_module
 from types import ModuleType
 
 from toolfmt.errors import ToolfmtError
-from toolfmt.inspect.checks import (
-    tf001_no_template,
-    tf002_template_broken,
-    tf003_user_message_refused,
-    tf004_clock_used,
-    tf005_special_token_missing,
-    tf010_empty_tools_preamble,
-    tf011_tools_not_rendered,
-    tf012_tools_dropped,
-    tf013_calls_dropped,
-    tf014_arguments_double_encoded,
-    tf015_object_arguments_refused,
-    tf016_string_arguments_refused,
-    tf017_content_null_refused,
-    tf018_content_null_printed,
-    tf019_second_call_lost,
-    tf020_results_lost,
-    tf021_templates_in_conflict,
-    tf022_declared_parser_contradicts,
-    tf023_declared_parser_unknown,
-    tf024_model_type_contradicts,
-    tf025_unknown_format,
-    tf026_call_not_read_back,
-    tf027_system_message_lost,
-    tf028_content_empty_refused,
-)
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import Finding
+from toolfmt.inspect.report import Finding, Severity
 
-CHECKS: tuple[ModuleType, ...] = (
-    tf001_no_template,
-    tf002_template_broken,
-    tf003_user_message_refused,
-    tf004_clock_used,
-    tf005_special_token_missing,
-    tf010_empty_tools_preamble,
-    tf011_tools_not_rendered,
-    tf012_tools_dropped,
-    tf013_calls_dropped,
-    tf014_arguments_double_encoded,
-    tf015_object_arguments_refused,
-    tf016_string_arguments_refused,
-    tf017_content_null_refused,
-    tf018_content_null_printed,
-    tf019_second_call_lost,
-    tf020_results_lost,
-    tf021_templates_in_conflict,
-    tf022_declared_parser_contradicts,
-    tf023_declared_parser_unknown,
-    tf024_model_type_contradicts,
-    tf025_unknown_format,
-    tf026_call_not_read_back,
-    tf027_system_message_lost,
-    tf028_content_empty_refused,
+_MODULES = (
+    "tf001_no_template",
+    "tf002_template_broken",
+    "tf003_user_message_refused",
+    "tf004_clock_used",
+    "tf005_special_token_missing",
+    "tf010_empty_tools_preamble",
+    "tf011_tools_not_rendered",
+    "tf012_tools_dropped",
+    "tf013_calls_dropped",
+    "tf014_arguments_double_encoded",
+    "tf015_object_arguments_refused",
+    "tf016_string_arguments_refused",
+    "tf017_content_null_refused",
+    "tf018_content_null_printed",
+    "tf019_second_call_lost",
+    "tf020_results_lost",
+    "tf021_templates_in_conflict",
+    "tf022_declared_parser_contradicts",
+    "tf023_declared_parser_unknown",
+    "tf024_model_type_contradicts",
+    "tf025_unknown_format",
+    "tf026_call_not_read_back",
+    "tf027_system_message_lost",
+    "tf028_content_empty_refused",
 )
+
+CHECKS: tuple[ModuleType, ...] = tuple(import_module(f"toolfmt.inspect.checks.{module}") for module in _MODULES)
 
 
 class UnknownCode(ToolfmtError, LookupError):
@@ -79,6 +57,12 @@ def code(check: ModuleType) -> str:
 def name(check: ModuleType) -> str:
     """`tools-dropped`, for the module `tf012_tools_dropped`."""
     return _stem(check).partition("_")[2].replace("_", "-")
+
+
+def severity(check: ModuleType) -> Severity:
+    """How bad it is; a check may say otherwise of a single thing it found."""
+    worst: Severity = check.SEVERITY
+    return worst
 
 
 def page(check: ModuleType) -> str:
@@ -98,9 +82,11 @@ def explain(wanted: str) -> str:
 
 
 def findings(facts: Facts) -> tuple[Finding, ...]:
-    """Everything that will go wrong, in order of code."""
+    """Everything that will go wrong and everything worth knowing, in order of code."""
     return tuple(
-        Finding(code(check), name(check), _sentence(found.message), found.line, found.fix)
+        Finding(
+            code(check), name(check), _sentence(found.message), found.line, found.fix, found.severity or severity(check)
+        )
         for check in CHECKS
         for found in check.check(facts)
     )

@@ -16,6 +16,9 @@ from toolfmt.errors import TemplateError
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.conversations import TOOLS, user
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report import Severity
+
+SEVERITY: Severity = "error"
 
 
 def check(facts: Facts) -> Iterator[Found]:

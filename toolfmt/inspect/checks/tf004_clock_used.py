@@ -18,6 +18,9 @@ from datetime import datetime
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.conversations import TOOLS, user
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report import Severity
+
+SEVERITY: Severity = "warning"
 
 _ONE_DAY, _ANOTHER = datetime(2025, 1, 1, 12), datetime(2031, 11, 23, 4, 56, 7)
 

@@ -15,7 +15,10 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report import Severity
 from toolfmt.templates import ChatTemplate
+
+SEVERITY: Severity = "error"
 
 # A message's key `tools`, which some templates read instead of the variable.
 _KEY = r"""\[['"]tools['"]\]|\.tools\b|['"]tools['"]\s+in\b"""

@@ -16,6 +16,9 @@ from collections.abc import Iterator
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.checks.tf011_tools_not_rendered import reads_tools
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report import Severity
+
+SEVERITY: Severity = "error"
 
 
 def check(facts: Facts) -> Iterator[Found]:

@@ -15,6 +15,9 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report import Severity
+
+SEVERITY: Severity = "error"
 
 
 def check(facts: Facts) -> Iterator[Found]:

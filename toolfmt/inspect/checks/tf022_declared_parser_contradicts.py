@@ -17,6 +17,9 @@ from toolfmt.formats import ToolCallFormat
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probes import quote
+from toolfmt.inspect.report import Severity
+
+SEVERITY: Severity = "error"
 
 
 def check(facts: Facts) -> Iterator[Found]:

@@ -17,6 +17,9 @@ from collections.abc import Iterator
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probes import quote
+from toolfmt.inspect.report import Severity
+
+SEVERITY: Severity = "warning"
 
 
 def check(facts: Facts) -> Iterator[Found]:

@@ -15,6 +15,9 @@ from toolfmt.errors import TemplateError
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.conversations import user
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report import Severity
+
+SEVERITY: Severity = "warning"
 
 
 def check(facts: Facts) -> Iterator[Found]:
