@@ -11,6 +11,7 @@ import toolfmt
 from toolfmt.errors import BadModelDirectory, TemplateError, ToolfmtError
 from toolfmt.events import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallStart, merge
 from toolfmt.inspect import inspection
+from toolfmt.inspect.facts import Options
 from toolfmt.inspect.report import Report
 from toolfmt.templates import ModelFiles
 
@@ -50,12 +51,12 @@ def test_an_answer_goes_back_into_the_next_prompt() -> None:
 def test_a_report_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made_reports: list[Report] = []
 
-    def inspected(files: ModelFiles) -> Report:
-        made_reports.append(inspection.inspect_files(files))
+    def inspected(files: ModelFiles, options: Options) -> Report:
+        made_reports.append(inspection.inspect_files(files, options))
         return made_reports[-1]
 
     monkeypatch.setattr("toolfmt.model.inspect_files", inspected)
-    model = toolfmt.load(MODELS / "json-frames")
+    model = toolfmt.load(MODELS / "json-frames", trusted=True)
     assert made_reports == []
     assert model.inspect() is model.inspect()
     model.render(MESSAGES, TOOLS)

@@ -68,6 +68,7 @@ def _complain(message: str) -> int:
     return 2
 
 
+_trusted = click.option("--trusted", is_flag=True, help="Run the template in this process, without limits.")
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -85,14 +86,15 @@ def main() -> None:
 @click.argument("directory", metavar="DIR")
 @_as_json
 @click.option("--strict", is_flag=True, help="Exit with 1 on findings that only inform, too (none does yet).")
-def inspect(directory: str, as_json: bool, strict: bool) -> int:
+@_trusted
+def inspect(directory: str, as_json: bool, strict: bool, trusted: bool) -> int:
     """Tell what the model in DIR can do, which format it speaks, and what will go wrong.
 
     Exit status: 0 nothing found, 1 findings, 2 could not look.
     """
     from toolfmt.model import load
 
-    model = load(directory)
+    model = load(directory, trusted=trusted)
     if model.broken is not None:
         raise model.broken
     report = model.inspect()
@@ -111,7 +113,10 @@ def inspect(directory: str, as_json: bool, strict: bool) -> int:
 @click.option("--tools", "tools_file", metavar="FILE", help="A JSON list of tool definitions.")
 @click.option("--strategy", type=click.Choice(["auto", "template", "prose"]), default="auto", show_default=True)
 @_as_json
-def render(directory: str, messages_file: str, tools_file: str | None, strategy: Any, as_json: bool) -> None:
+@_trusted
+def render(
+    directory: str, messages_file: str, tools_file: str | None, strategy: Any, as_json: bool, trusted: bool
+) -> None:
     """Print the prompt for the messages, exactly, with no newline added.
 
     The tools go in through the template of the model in DIR or as prose, never both. FILE may be - for standard input.
@@ -121,13 +126,15 @@ def render(directory: str, messages_file: str, tools_file: str | None, strategy:
 
     if messages_file == tools_file == "-":
         raise click.UsageError("only one of --messages and --tools can be standard input")
-    model = load(directory)
+    model = load(directory, trusted=trusted)
     messages = _read_json(messages_file)
     tools = _read_json(tools_file) if tools_file is not None else None
     if tools_file is not None and tools is None:
         raise BadTools(f"{_shown(tools_file)}: tools must be a list of tool definitions, not null")
     with _naming(messages_file, BadMessages), _naming(tools_file or "", BadTools):
-        prompt = model.render(messages, tools, strategy)
+        prompt = (
+            model.render(messages, tools, strategy) if trusted else model.isolated_render(messages, tools, strategy)
+        )
     if as_json:
         print_json(prompt.to_dict())
     else:

@@ -40,3 +40,13 @@ class TemplateError(ToolfmtError):
     def __init__(self, message: str, line: int | None = None) -> None:
         super().__init__(message)
         self.line = line
+
+
+class LimitHit(TemplateError):
+    """A chat template that takes more than it is given; `limit` names what of: `source size`, `syntax tree`,
+    `processor time`, `memory`, `wall time`, `output` or, where the worker died without saying of what, `crash`.
+    """
+
+    def __init__(self, message: str, limit: str, line: int | None = None) -> None:
+        super().__init__(message, line)
+        self.limit = limit

@@ -13,39 +13,50 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from toolfmt.errors import TemplateError, ToolfmtError
+from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
 from toolfmt.formats import Call, Parser, write
-from toolfmt.inspect.inspection import inspect_files
+from toolfmt.inspect.facts import NO_OPTIONS, Options
+from toolfmt.inspect.inspection import LIMIT_HIT, inspect_files, inspect_stopped
 from toolfmt.inspect.report import Report
-from toolfmt.prompt import Prompt, Wanted, compiled, render, spoken_format
+from toolfmt.isolated import worker
+from toolfmt.prompt import Prompt, Wanted, broken, render, spoken_format
 from toolfmt.templates import ModelFiles, load_files
+from toolfmt.tools import canonical_tools
 
 
-def load(path: str | Path) -> Model:
-    """The model in a directory; raises `BadModelDirectory` where there is none or a file of it cannot be read."""
-    return Model(load_files(path))
+def load(path: str | Path, *, trusted: bool = False) -> Model:
+    """The model in a directory; raises `BadModelDirectory` where there is none or a file of it cannot be read.
+
+    The template of a model that is not `trusted` is inspected in a process with limits on time and memory.
+    """
+    return Model(load_files(path), trusted=trusted)
 
 
 class Model:
-    """A model directory. `files` is what was read of it."""
+    """A model directory. `files` is what was read of it; `trusted` models are inspected in this process.
 
-    def __init__(self, files: ModelFiles) -> None:
+    A template is rendered in this process, once its inspection has stayed within the limits.
+    """
+
+    def __init__(self, files: ModelFiles, *, trusted: bool = False) -> None:
         self.files = files
+        self._trusted = trusted
 
-    def inspect(self) -> Report:
-        """The report: capabilities, format, strategy, findings, each with its evidence. Never raises."""
-        return self._report
+    def inspect(self, *, tools: object = None, context: int | None = None) -> Report:
+        """The report: capabilities, format, strategy, findings, each with its evidence.
+
+        `tools` are the definitions whose cost in tokens is counted (toolfmt's examples where there are none), `context`
+        the number of tokens that they have to fit into. Raises `BadTools`, and `ToolfmtError` where no process can be
+        started for a template that is not trusted; nothing that a template is or does raises.
+        """
+        if tools is None and context is None:
+            return self._report
+        return self._inspected(self.files, Options(None if tools is None else canonical_tools(tools), context))
 
     @property
     def broken(self) -> TemplateError | None:
-        """Why the template in force does not parse; None where it does, or where there is none."""
-        source = self.files.template(True) or self.files.template(False)
-        if source is not None:
-            try:
-                compiled(self.files, source)
-            except TemplateError as error:
-                return error
-        return None
+        """Why the template in force does not compile; None where it does, or where there is none."""
+        return broken(self.files, self._report)
 
     def render(
         self,
@@ -62,6 +73,7 @@ class Model:
         Takes what `toolfmt.prompt.render` takes, and raises what it raises. A template that asks the clock is shown the
         present time unless `now` names another; other keywords (`enable_thinking`, …) are variables of the template.
         """
+        self._within_limits()
         return render(
             self.files,
             self._report,
@@ -73,6 +85,14 @@ class Model:
             add_generation_prompt=add_generation_prompt,
             **variables,
         )
+
+    def isolated_render(self, messages: object, tools: object = None, strategy: Wanted = "auto") -> Prompt:
+        """What `render` returns for these arguments, made in the process with limits; for a single prompt.
+
+        Raises what `render` raises, and `LimitHit` where the template took more than it may.
+        """
+        prompt: Prompt = worker().run("render", self.files, messages, tools, strategy)
+        return prompt
 
     def write(self, calls: Sequence[Call], tools: object = None) -> str:
         """The text in which this model would make these calls, spelt as its template spells them.
@@ -104,9 +124,26 @@ class Model:
             )
         return decision.name
 
+    def _within_limits(self) -> None:
+        for finding in self._report.findings:
+            if finding.code == LIMIT_HIT:
+                raise TemplateError(
+                    f"{self.files.directory}: {finding.message.rstrip('.')}; it is not rendered "
+                    "(trusted=True, or --trusted, renders it without limits)"
+                )
+
+    def _inspected(self, files: ModelFiles, options: Options = NO_OPTIONS) -> Report:
+        if self._trusted:
+            return inspect_files(files, options)
+        try:
+            report: Report = worker().run("inspect", files, options)
+        except LimitHit as hit:
+            report = inspect_stopped(files, options, hit)
+        return report
+
     @cached_property
     def _report(self) -> Report:
-        return inspect_files(self.files)
+        return self._inspected(self.files)
 
     @cached_property
     def _report_without_tools(self) -> Report:
@@ -114,4 +151,4 @@ class Model:
         source = self.files.template(False)
         if source is None or source == self.files.template(True):
             return self._report
-        return inspect_files(replace(self.files, templates=(replace(source, name="default"),)))
+        return self._inspected(replace(self.files, templates=(replace(source, name="default"),)))

@@ -18,6 +18,7 @@ from toolfmt.conversation import Message, checked_messages, lists_tools
 from toolfmt.errors import BadModelDirectory, TemplateError, ToolfmtError
 from toolfmt.formats import Parser, ToolCallFormat, default_format, get, prose
 from toolfmt.formats.prefix import answer_begun
+from toolfmt.inspect.inspection import TEMPLATE_BROKEN
 from toolfmt.inspect.report import Report, Strategy
 from toolfmt.never_both import check_prose, check_template, dropped
 from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource
@@ -267,13 +268,28 @@ def _system_lost(messages: list[Message], prompt: str) -> bool:
 
 def compiled(files: ModelFiles, source: TemplateSource) -> ChatTemplate:
     """The template, ready to render; its errors name the file. Raises `TemplateError` where it does not parse."""
-    origin = str(files.directory / source.origin)
-    named = "" if source.name == "default" or source.origin.endswith(".jinja") else f" (template {source.name})"
     try:
-        return ChatTemplate(source.text, files.special_tokens, origin=origin + named)
+        return ChatTemplate(source.text, files.special_tokens, origin=_place(files, source))
     except TemplateError as error:
-        way_out = "mend the template or copy it again from the repository of the original model"
-        raise TemplateError(f"{error}; {way_out}", error.line) from None
+        raise TemplateError(f"{error}; {_WAY_OUT}", error.line) from None
+
+
+def broken(files: ModelFiles, report: Report) -> TemplateError | None:
+    """The error that rendering the template in force ends with, where the report says that it does not compile."""
+    source = files.template(True) or files.template(False)
+    if source is None or not report.broken:
+        return None
+    line = next((finding.line for finding in report.findings if finding.code == TEMPLATE_BROKEN), None)
+    return TemplateError(f"{_place(files, source)}{report.broken.removeprefix(source.origin)}; {_WAY_OUT}", line)
+
+
+_WAY_OUT = "mend the template or copy it again from the repository of the original model"
+
+
+def _place(files: ModelFiles, source: TemplateSource) -> str:
+    """The file a template stands in, as messages name it, and which of its templates it is."""
+    named = "" if source.name == "default" or source.origin.endswith(".jinja") else f" (template {source.name})"
+    return str(files.directory / source.origin) + named
 
 
 def spoken_format(report: Report) -> ToolCallFormat:

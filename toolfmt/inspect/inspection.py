@@ -1,15 +1,16 @@
 """Judging a model directory: the template in force is probed, its format decided, and what will go wrong is told.
 
 `inspect_files` takes what `toolfmt.templates.load_files` read, `inspect_template` a template's text alone; both return
-a `Report` and never raise on what a template is or does. The template's code runs in this process, without limits.
+a `Report` and never raise on what a template is or does. The template's code runs in this process: `toolfmt.isolated`
+has them run in one with limits, and asks `inspect_stopped` for the report where one was hit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from toolfmt.errors import TemplateError
+from toolfmt.errors import LimitHit, TemplateError
 from toolfmt.formats import FORMATS, ToolCallFormat
 from toolfmt.inspect import checks
 from toolfmt.inspect.conversations import SINGLE, STAND_INS, TOOLS, Shape, conversation, reply, user
@@ -23,25 +24,70 @@ from toolfmt.inspect.surroundings import prefill, reasoning_markers, stop_string
 from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource
 
 NO_PARSER = "no parser: import toolfmt's"
+TEMPLATE_BROKEN, LIMIT_HIT = "TF002", "TF007"
+"""The codes of the findings that a template does not compile, and that it took more than it is given."""
+
+
+@dataclass(frozen=True)
+class _Subject:
+    """What is inspected. `special_tokens` is None where nobody can know them, which is then no finding."""
+
+    path: str
+    model_type: str | None
+    model_types: tuple[str, ...]
+    template: TemplateSource | None
+    without_tools: TemplateSource | None
+    reason: str
+    options: Options
+    conflicts: tuple[tuple[TemplateSource, TemplateSource], ...] = ()
+    declared: Sequence[Declaration] = ()
+    special_tokens: Mapping[str, str] | None = None
+    eos_tokens: tuple[str, ...] = ()
+    files: ModelFiles | None = None
 
 
 def inspect_files(files: ModelFiles, options: Options = NO_OPTIONS) -> Report:
     """The report on a model directory."""
-    chosen = files.template(True) or files.template(False)
-    model_types = tuple(dict.fromkeys(name for name in (files.model_type, files.text_model_type) if name))
+    return _inspect(_of_files(files, options))
+
+
+def inspect_stopped(files: ModelFiles, options: Options, hit: LimitHit) -> Report:
+    """The report on a model directory whose inspection hit this limit: what can be told without its template's code."""
+    return _judged(_of_files(files, options), hit)
+
+
+def inspect_template(
+    source: str, *, model_type: str | None = None, name: str = "template", options: Options = NO_OPTIONS
+) -> Report:
+    """The report on the text of one template; `name` is what messages call it."""
+    template = TemplateSource(source, name)
     return _inspect(
+        _Subject(
+            path=name,
+            model_type=model_type,
+            model_types=(model_type,) if model_type else (),
+            template=template,
+            without_tools=template,
+            reason="the only template given",
+            options=options,
+        )
+    )
+
+
+def _of_files(files: ModelFiles, options: Options) -> _Subject:
+    return _Subject(
         path=str(files.directory),
         model_type=files.model_type,
-        model_types=model_types,
-        template=chosen,
+        model_types=tuple(dict.fromkeys(name for name in (files.model_type, files.text_model_type) if name)),
+        template=files.template(True) or files.template(False),
         without_tools=files.template(False),
         reason=files.reason(True),
+        options=options,
         conflicts=files.conflicts,
         declared=declarations(files.tokenizer_config, files.config),
         special_tokens=files.special_tokens,
         eos_tokens=eos_tokens(files),
         files=files,
-        options=options,
     )
 
 
@@ -55,66 +101,43 @@ def eos_tokens(files: ModelFiles) -> tuple[str, ...]:
     return tuple(text for text in texts if isinstance(text, str) and text)
 
 
-def inspect_template(
-    source: str, *, model_type: str | None = None, name: str = "template", options: Options = NO_OPTIONS
-) -> Report:
-    """The report on the text of one template; `name` is what messages call it."""
-    template = TemplateSource(source, name)
-    return _inspect(
-        path=name,
-        model_type=model_type,
-        model_types=(model_type,) if model_type else (),
-        template=template,
-        without_tools=template,
-        reason="the only template given",
-        conflicts=(),
-        declared=(),
-        special_tokens=None,
-        options=options,
-    )
+def _inspect(subject: _Subject) -> Report:
+    try:
+        return _judged(subject, None)
+    except LimitHit as hit:
+        return _judged(subject, hit)
 
 
-def _inspect(
-    *,
-    path: str,
-    model_type: str | None,
-    model_types: tuple[str, ...],
-    template: TemplateSource | None,
-    without_tools: TemplateSource | None,
-    reason: str,
-    conflicts: tuple[tuple[TemplateSource, TemplateSource], ...],
-    declared: Sequence[Declaration],
-    special_tokens: Mapping[str, str] | None,
-    eos_tokens: tuple[str, ...] = (),
-    files: ModelFiles | None = None,
-    options: Options,
-) -> Report:
-    """The report; `special_tokens` is None where nobody can know them, which is then no finding."""
-    renders, broken, missing = _renders(template, special_tokens or {})
+def _judged(subject: _Subject, hit: LimitHit | None) -> Report:
+    """The report; after a limit was hit the template is not run again."""
+    template, special_tokens = subject.template, subject.special_tokens
+    renders, broken, missing = (None, hit, ()) if hit else _renders(template, special_tokens or {})
     probed = None if renders is None else probe(renders)
-    decided = decide(None if template is None else template.text, renders, probed, model_types, declared)
+    decided = decide(
+        None if template is None else template.text, renders, probed, subject.model_types, subject.declared
+    )
     capabilities = _capabilities(template, broken, renders, probed, decided)
     facts = Facts(
         template=template,
-        without_tools=without_tools,
-        reason=reason,
-        conflicts=conflicts,
+        without_tools=subject.without_tools,
+        reason=subject.reason,
+        conflicts=subject.conflicts,
         broken=broken,
         renders=renders,
         probed=probed,
         capabilities=capabilities,
         decided=decided,
-        model_types=model_types,
+        model_types=subject.model_types,
         missing_tokens=() if special_tokens is None else missing,
-        files=files,
-        options=options,
+        files=subject.files,
+        options=subject.options,
     )
     facts = replace(facts, sections=_sections(facts))
     found = checks.findings(facts)
     return Report(
-        path=path,
-        model_type=model_type,
-        template=None if template is None else _template_info(template, reason, renders),
+        path=subject.path,
+        model_type=subject.model_type,
+        template=None if template is None else _template_info(template, subject.reason, renders),
         capabilities=capabilities,
         format=decided.decision,
         strategy="template" if facts.shows_tools else "prose",
@@ -122,7 +145,8 @@ def _inspect(
         findings=tuple(finding for finding in found if finding.severity != "note"),
         notes=tuple(finding for finding in found if finding.severity == "note"),
         sections=facts.sections,
-        rendering=_rendering(facts, special_tokens or {}, eos_tokens),
+        broken="" if broken is None or isinstance(broken, LimitHit) else str(broken),
+        rendering=_rendering(facts, special_tokens or {}, subject.eos_tokens),
     )
 
 
@@ -153,6 +177,8 @@ def _renders(
         chat_template = ChatTemplate(template.text, special_tokens, origin=template.origin)
         renders = Renders(chat_template)
         renders.render(user())  # compiles, which parsing alone does not
+    except LimitHit:
+        raise
     except TemplateError as error:
         return None, error, ()
     read = [name for name in STAND_INS if name in chat_template.variables and name not in special_tokens]

@@ -1,7 +1,8 @@
 """Renders of one template, each made once, and the stretch of a prompt that a turn's calls take up.
 
-The probes ask; a template that throws answers with its error instead of a text, so nothing here raises. What stretch
-belongs to the calls is read off the difference to the same conversation with an answer in words, never off markers.
+The probes ask; a template that throws answers with its error instead of a text, so nothing here raises but `LimitHit`,
+which ends the inspection. What stretch belongs to the calls is read off the difference to the same conversation with an
+answer in words, never off markers.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from toolfmt.errors import TemplateError, ToolfmtError
+from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
 from toolfmt.inspect.conversations import REPLY, Call, Message, Shape, conversation, reply, user
 from toolfmt.templates import ChatTemplate
 
@@ -83,9 +84,11 @@ class Renders:
         given: dict[str, Any] = {"tools": tools, "add_generation_prompt": generation, "now": now, **self._tokens}
         try:
             return self.template.render(messages, **given)
+        except LimitHit:
+            raise  # the inspection ends here: what hits a limit once would in every other render
         except TemplateError as error:
             return error
-        except (ToolfmtError, RecursionError, MemoryError) as error:
+        except (ToolfmtError, RecursionError) as error:
             return TemplateError(str(error))
 
 

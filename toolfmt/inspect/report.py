@@ -375,6 +375,8 @@ class Report:
     findings: tuple[Finding, ...]
     notes: tuple[Finding, ...] = ()
     sections: Sections = field(default_factory=Sections)
+    broken: str = ""
+    """Why the template does not compile, and its line; empty where it does."""
     rendering: Rendering = field(default_factory=Rendering)
 
     @property

@@ -9,7 +9,7 @@ code without any bound on time or memory: whoever does not trust the template do
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from types import MappingProxyType
@@ -17,14 +17,18 @@ from typing import Any, NoReturn
 
 import jinja2
 
-from toolfmt.errors import BadMessages, BadTools, TemplateError
-from toolfmt.templates.environment import Refusal, clock, environment, plain
-from toolfmt.templates.variables import caller_names, calls
+from toolfmt.errors import BadMessages, BadTools, LimitHit, TemplateError
+from toolfmt.templates.environment import LONGEST_OUTPUT, Refusal, TooMuch, clock, environment, plain
+from toolfmt.templates.variables import caller_names, calls, tree_size
 from toolfmt.tools import kind_of
 
 # Twenty times the longest real template seen (51,034 characters, of 1,176 templates, November 2026).
 LONGEST_SOURCE = 1_000_000
 """The most characters a template's source may have."""
+
+# Of the same templates the largest tree has 5,001 nodes.
+LARGEST_TREE = 100_000
+"""The most nodes the syntax tree of a template may have."""
 
 FROZEN_NOW = datetime(2025, 1, 1, 12)
 """What the clock of a template shows where the caller names no time, so that a render never depends on the day."""
@@ -40,7 +44,8 @@ class ChatTemplate:
     """A chat template that parses.
 
     Takes the source, the special tokens that the template reads as variables, and what messages call the template
-    (its file). Raises `TemplateError` where the source is no jinja2 or longer than `LONGEST_SOURCE`.
+    (its file). Raises `TemplateError` where the source is no jinja2, `LimitHit` where it is longer than
+    `LONGEST_SOURCE` or its syntax tree larger than `LARGEST_TREE`.
 
     `source` is the text as given; `variables` the names it reads from its caller, sorted, without what the environment
     defines; `uses_clock` whether it calls `strftime_now`, so that its prompts change with the date.
@@ -53,12 +58,15 @@ class ChatTemplate:
         self.special_tokens = dict(special_tokens)
         self.origin = origin
         if len(source) > LONGEST_SOURCE:
-            raise TemplateError(
+            raise LimitHit(
                 f"{origin}: the source has {len(source):,} characters, over the limit of 1 MB; "
-                "chat templates have some thousand: check that this file is one"
+                "chat templates have some thousand: check that this file is one",
+                "source size",
             )
         try:
             self._tree = environment().parse(source)
+            if (size := tree_size(self._tree)) > LARGEST_TREE:
+                raise TooMuch(f"a syntax tree of {size:,} nodes, over the limit of {LARGEST_TREE:,}", "syntax tree")
             provided = {*environment().globals, "strftime_now", "loop", "self"}
             self.variables: tuple[str, ...] = tuple(sorted(caller_names(self._tree) - provided))
             self.uses_clock = calls(self._tree, "strftime_now")
@@ -78,8 +86,8 @@ class ChatTemplate:
 
         Takes the messages and tools as they are (None values are not dropped, keys not reordered); `now` is the time
         the template's clock shows, `FROZEN_NOW` where None; other keywords are variables of the template and go before
-        special tokens of the same name. Raises `TemplateError` where the template refuses or fails, `BadMessages` and
-        `BadTools` where these are not lists of objects.
+        special tokens of the same name. Raises `TemplateError` where the template refuses or fails, `LimitHit` where
+        memory runs out or the prompt is longer than any, `BadMessages` and `BadTools` where these are no such lists.
         """
         _check_list(messages, "messages", BadMessages)
         if tools is not None:
@@ -95,7 +103,7 @@ class ChatTemplate:
             }
             template = self._compiled
             # Not `template.render`: its rewritten traceback costs a compilation for every frame of a deep recursion.
-            return "".join(template.root_render_func(template.new_context(given)))
+            return _bounded(template.root_render_func(template.new_context(given)))
         except Exception as error:  # noqa: BLE001 - a template can make any type of error happen
             self._fail("does not render", error)
 
@@ -111,6 +119,10 @@ class ChatTemplate:
 
     def _fail(self, how: str, error: Exception) -> NoReturn:
         line = _line(error)
+        place = f"{self.origin}{'' if line is None else f', line {line}'}"
+        if isinstance(error, (TooMuch, MemoryError)):
+            limit, what = (error.limit, str(error)) if isinstance(error, TooMuch) else ("memory", "memory ran out")
+            raise LimitHit(f"{place}: {what}", limit, line) from None
         if isinstance(error, Refusal):
             what = f"the template refuses: {error}"
         elif isinstance(error, jinja2.TemplateSyntaxError):
@@ -122,7 +134,18 @@ class ChatTemplate:
         what = " ".join(what.split())
         if len(what) > _LONGEST_MESSAGE:
             what = what[:_LONGEST_MESSAGE] + "…"
-        raise TemplateError(f"{self.origin}{'' if line is None else f', line {line}'}: {what}", line) from error
+        raise TemplateError(f"{place}: {what}", line) from error
+
+
+def _bounded(pieces: Iterable[str]) -> str:
+    """The pieces joined; raises where they are longer than any prompt."""
+    length, kept = 0, []
+    for piece in pieces:
+        length += len(piece)
+        if length > LONGEST_OUTPUT:
+            raise TooMuch(f"the prompt is longer than {LONGEST_OUTPUT:,} characters", "output")
+        kept.append(piece)
+    return "".join(kept)
 
 
 def _with_reasoning_names(message: dict[str, Any]) -> dict[str, Any]:

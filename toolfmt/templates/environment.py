@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import cache
@@ -22,18 +23,30 @@ from jinja2.utils import Namespace
 
 if TYPE_CHECKING:
     from jinja2.parser import Parser
+    from jinja2.runtime import Context
+
+LONGEST_OUTPUT = 10_000_000
+"""The most characters a rendered prompt may have, two hundred times the longest real template."""
+_MOST_BITS = 1 << 20
+_WIDTH = re.compile(r"[1-9][0-9]{7,}")
 
 
 class Refusal(jinja2.TemplateError):
     """The template called `raise_exception`: it will not render this conversation, and says why."""
 
 
+class TooMuch(Exception):
+    """An operator whose result would be larger than any prompt; `limit` is what it would use up."""
+
+    def __init__(self, message: str, limit: str) -> None:
+        super().__init__(message)
+        self.limit = limit
+
+
 @cache
 def environment() -> ImmutableSandboxedEnvironment:
     """The one environment; nothing changes it after it is built, so every template shares it."""
-    built = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[_GenerationBlock, loopcontrols]
-    )
+    built = _Sandbox(trim_blocks=True, lstrip_blocks=True, extensions=[_GenerationBlock, loopcontrols])
     built.filters["tojson"] = _tojson
     built.globals["raise_exception"] = _raise_exception
     built.globals["dict"] = _TemplateDict()
@@ -81,6 +94,39 @@ class _GenerationBlock(Extension):
 
     def _pass_through(self, caller: Callable[[], str]) -> str:
         return caller()
+
+
+class _Sandbox(ImmutableSandboxedEnvironment):
+    """The sandbox with a look at operators whose cost is out of proportion to their length.
+
+    jinja2 folds no constants of intercepted operators, so `'a' * 10**10` costs nothing where it is only compiled. This
+    is no bound on what a template costs (methods and loops cost as much), only the cheapest part of one.
+    """
+
+    intercepted_binops = frozenset({"*", "**", "%"})
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        _check_size(operator, left, right)
+        return super().call_binop(context, operator, left, right)
+
+
+def _check_size(operator: str, left: Any, right: Any) -> None:
+    match operator:
+        case "*":
+            for sequence, times in ((left, right), (right, left)):
+                if isinstance(sequence, (str, list, tuple)) and isinstance(times, int):
+                    if len(sequence) * times > LONGEST_OUTPUT:
+                        raise TooMuch(f"a text or list {times:,} times over", "memory")
+        case "**":
+            if isinstance(left, int) and isinstance(right, int) and left.bit_length() * right > _MOST_BITS:
+                raise TooMuch(f"a number to the power of {_shortly(right)}", "processor time")
+        case "%":
+            if isinstance(left, str) and any(int(width) > LONGEST_OUTPUT for width in _WIDTH.findall(left)):
+                raise TooMuch("a text padded beyond any prompt", "memory")
+
+
+def _shortly(number: int) -> str:
+    return f"{number:,}" if number.bit_length() < 64 else "a number of more than 19 digits"
 
 
 class _TemplateDict:

@@ -26,6 +26,11 @@ def calls(tree: nodes.Template, name: str) -> bool:
     return any(_is_call(node, name) for node in _descendants(tree))
 
 
+def tree_size(tree: nodes.Template) -> int:
+    """How many nodes the tree has."""
+    return sum(1 for _ in _descendants(tree))
+
+
 class _Reader:
     """Walks statements in the order they run. `known` holds the names that are assigned on every path so far."""
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from toolfmt.errors import LimitHit
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Severity
@@ -20,7 +21,7 @@ SEVERITY: Severity = "error"
 
 
 def check(facts: Facts) -> Iterator[Found]:
-    if facts.broken is not None:
+    if facts.broken is not None and not isinstance(facts.broken, LimitHit):
         yield Found(
             f"The template does not compile: {facts.broken}.",
             "Mend the template or copy it again from the repository of the original model.",

@@ -1,0 +1,185 @@
+"""Templates that take too much end as a finding that names the limit; the next one is inspected as if nothing was."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import toolfmt
+from benchmarks.attacks import ATTACKS, HONEST, files
+from toolfmt import isolated
+from toolfmt.errors import LimitHit, ToolfmtError
+from toolfmt.inspect.facts import NO_OPTIONS
+from toolfmt.inspect.inspection import inspect_files
+from toolfmt.inspect.report import Report
+from toolfmt.isolated import Limits, Worker
+
+SMALL = Limits(wall_seconds=60, processor_seconds=1, memory=300 << 20)
+
+# What jinja2 itself does not let happen: it computes the constants of no operator that the sandbox intercepts, and a
+# template too deep for its parser does not compile.
+HARMLESS = {
+    "power in a dead branch": [],
+    "repeated text in a dead branch": [],
+    "endless recursion": ["TF003"],
+    "a deep expression": ["TF002"],
+    "deep blocks": ["TF002"],
+    "deep lists": ["TF002"],
+}
+# Which limit ends it, where there is only one that can.
+LIMITS = {
+    "power": "processor time",
+    "nested ranges": "processor time",
+    "forking macros": "processor time",
+    "sorting": "processor time",
+    "only with a generation prompt": "processor time",
+    "repeated text": "memory",
+    "ljust": "memory",
+    "center": "memory",
+    "a width of format": "memory",
+    "doubling": "memory",
+    "only with tools": "memory",
+    "nested ranges that write": "output",
+    "repeated text, some at a time": "output",
+    "a source of 2 MB": "source size",
+}
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="the limits on memory and processor time are those of Linux")
+
+
+@pytest.fixture(scope="module")
+def small() -> Iterator[Worker]:
+    worker = Worker(SMALL)
+    yield worker
+    worker.close()
+
+
+@pytest.fixture
+def model(small: Worker, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A model of one template, inspected within small limits."""
+    monkeypatch.setattr("toolfmt.model.worker", lambda: small)
+    return lambda source: toolfmt.Model(files(source))
+
+
+@linux
+@pytest.mark.parametrize("name", ATTACKS)
+def test_an_attack_ends_as_a_finding_and_the_next_template_is_inspected(name: str, model: Any) -> None:
+    report: Report = model(ATTACKS[name]).inspect()
+    codes = {finding.code for finding in report.findings}
+    if name in HARMLESS:
+        assert "TF007" not in codes
+        assert set(HARMLESS[name]) <= codes
+    else:
+        told = [finding.message for finding in report.findings if finding.code == "TF007"]
+        assert len(told) == 1
+        assert LIMITS.get(name, "") in told[0]
+    assert model(HONEST).inspect() == inspect_files(files(HONEST))
+
+
+@pytest.mark.parametrize("name", ["200,000 expressions", "a long sum"])
+def test_a_large_tree_is_not_compiled(name: str) -> None:
+    codes = {finding.code: finding.message for finding in inspect_files(files(ATTACKS[name])).findings}
+    assert "Limit hit: syntax tree: " in codes["TF007"]
+
+
+def test_a_limit_is_not_called_a_template_that_does_not_compile(model: Any) -> None:
+    report = model("{{ 'a' * 10 ** 10 }}").inspect()
+    assert [finding.code for finding in report.findings if finding.code in ("TF002", "TF007")] == ["TF007"]
+    assert report.capabilities["tools"].answer == "error"
+    assert report.broken == ""
+
+
+def test_what_hit_a_limit_is_not_rendered(model: Any) -> None:
+    with pytest.raises(ToolfmtError, match=r"Limit hit: memory.* it is not rendered"):
+        model("{{ 'a' * 10 ** 10 }}").render([{"role": "user", "content": "hi"}])
+
+
+@linux
+def test_a_prompt_that_takes_too_long_is_no_prompt(model: Any) -> None:
+    source = "{% if 'slow' in messages[0].content %}" + ATTACKS["nested ranges"] + "{% endif %}" + HONEST
+    asked = [{"role": "user", "content": "slow"}]
+    with pytest.raises(LimitHit) as hit:
+        model(source).isolated_render(asked)
+    assert hit.value.limit == "processor time"
+    assert model(HONEST).isolated_render(asked).text == "<|user|>slow"
+
+
+def test_a_prompt_of_the_worker_is_the_prompt_and_its_errors_are_the_errors(model: Any) -> None:
+    asked = [{"role": "user", "content": "hi"}]
+    assert model(HONEST).isolated_render(asked) == model(HONEST).render(asked)
+    with pytest.raises(toolfmt.errors.BadMessages):
+        model(HONEST).isolated_render({})
+    with pytest.raises(toolfmt.errors.TemplateError, match="the template refuses: no") as refused:
+        model("\n{{ raise_exception('no') }}").isolated_render(asked)
+    assert refused.value.line == 2
+
+
+def test_the_wall_time_ends_what_takes_no_processor_time() -> None:
+    worker = Worker(replace(SMALL, wall_seconds=0.5, processor_seconds=60))
+    with pytest.raises(LimitHit) as hit:
+        worker.run("inspect", files(ATTACKS["nested ranges"]), NO_OPTIONS)
+    assert hit.value.limit == "wall time"
+    worker.close()
+
+
+def test_an_answer_longer_than_it_may_be_is_not_read() -> None:
+    worker = Worker(replace(SMALL, answer=100))
+    with pytest.raises(LimitHit) as hit:
+        worker.run("inspect", files(HONEST), NO_OPTIONS)
+    assert hit.value.limit == "output"
+    worker.close()
+
+
+def test_a_worker_that_died_is_replaced(small: Worker) -> None:
+    small.start()
+    assert small._process is not None
+    os.kill(small._process.pid, signal.SIGKILL)
+    small._process.wait()
+    assert small.run("inspect", files(HONEST), NO_OPTIONS) == inspect_files(files(HONEST))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pickle.dumps(("done", os.system)),
+        pickle.dumps(("done", signal.Signals.SIGKILL)),
+        b"cos\nsystem\n(S'true'\ntR.",
+        b"ctoolfmt.inspect.report\nPath\n.",
+        pickle.dumps(("done", Path("x"))),
+        b"",
+        b"\x80\x05.",
+    ],
+)
+def test_nothing_but_reports_is_built_from_what_the_worker_writes(answer: bytes) -> None:
+    with pytest.raises(LimitHit) as hit:
+        isolated._loaded(answer)
+    assert hit.value.limit == "crash"
+
+
+def test_a_report_goes_through_unchanged() -> None:
+    report = inspect_files(files(HONEST))
+    assert isolated._loaded(pickle.dumps(("done", report))) == ("done", report)
+
+
+def test_a_trusted_model_starts_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> Worker:
+        raise AssertionError("a process was asked for")
+
+    monkeypatch.setattr("toolfmt.model.worker", refuse)
+    assert toolfmt.Model(files(HONEST), trusted=True).inspect() == inspect_files(files(HONEST))
+
+
+def test_modules_of_the_current_directory_are_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "jinja2.py").write_text("raise SystemExit(7)", "utf-8")
+    monkeypatch.chdir(tmp_path)
+    worker = Worker(SMALL)
+    assert worker.run("inspect", files(HONEST), NO_OPTIONS) == inspect_files(files(HONEST))
+    worker.close()

@@ -1,0 +1,29 @@
+"""The template takes more time, memory or room than an inspection gives it.
+
+A chat template is a program that came with the model. It cannot reach files or the network, but it can be written to
+hang, or to fill the memory, of whoever renders it: a server stops answering. No honest template comes near these
+limits.
+
+What to do: do not serve this template. Look at the line that is named, and at what was changed against the repository
+of the original model. `toolfmt inspect --trusted` runs it without limits.
+
+Example: `{{ 'a' * 10**10 }}`, which some environments compute when they compile the template, in a dead branch as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.errors import LimitHit
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report import Severity
+
+SEVERITY: Severity = "error"
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    hit = facts.broken
+    if isinstance(hit, LimitHit):
+        what = "The worker died while it ran the template" if hit.limit == "crash" else f"Limit hit: {hit.limit}"
+        yield Found(f"{what}: {hit}.", "Do not serve this template: it takes more than any honest one.", hit.line)

@@ -1,0 +1,89 @@
+"""The process that templates run in: `python -m toolfmt.worker MEMORY SECONDS`, started by `toolfmt.isolated`.
+
+Jobs come in on standard input and answers go out on standard output, one message each. An answer is `("done", value)`,
+`("error", (class, message, line))` or `("limit", (message, limit, line))`. Whatever else happens ends the process.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
+from toolfmt.inspect.inspection import inspect_files
+from toolfmt.isolated import receive, send
+from toolfmt.model import Model
+from toolfmt.prompt import Prompt
+from toolfmt.templates import ModelFiles
+
+
+def _render(files: ModelFiles, messages: Any, tools: Any, strategy: Any) -> Prompt:
+    return Model(files, trusted=True).render(messages, tools, strategy)
+
+
+_JOBS: dict[str, Callable[..., Any]] = {"inspect": inspect_files, "render": _render}
+
+
+def main() -> None:
+    memory, seconds = map(int, sys.argv[1:])
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1):  # what a library prints is no answer
+        os.dup2(nowhere, stream)
+    _limit_memory(memory)
+    while True:
+        try:
+            request = receive(requests)
+        except EOFError:
+            return
+        _limit_processor(seconds)
+        send(answers, _answer(request))
+
+
+def _answer(request: bytes) -> bytes:
+    job, given = pickle.loads(request)  # from the process that started this one
+    try:
+        return _packed("done", _JOBS[job](*given))
+    except LimitHit as hit:
+        return _packed("limit", (str(hit), hit.limit, hit.line))
+    except ToolfmtError as error:
+        line = error.line if isinstance(error, TemplateError) else None
+        return _packed("error", (type(error).__name__, str(error), line))
+    except MemoryError:
+        return _packed("limit", ("memory ran out", "memory", None))
+
+
+def _packed(kind: str, value: Any) -> bytes:
+    return pickle.dumps((kind, value), pickle.HIGHEST_PROTOCOL)
+
+
+def _limit_memory(beyond: int) -> None:
+    """Let the address space grow by so many bytes; where the system has no such limit, there is none."""
+    try:
+        import resource
+
+        with open("/proc/self/statm", encoding="ascii") as sizes:
+            now = int(sizes.read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (now + beyond, now + beyond))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    except (ImportError, OSError, ValueError):
+        return
+
+
+def _limit_processor(seconds: int) -> None:
+    """Let the processor run for so many seconds more; beyond them the system ends the process."""
+    try:
+        import resource
+
+        spent = resource.getrusage(resource.RUSAGE_SELF)
+        hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+        resource.setrlimit(resource.RLIMIT_CPU, (int(spent.ru_utime + spent.ru_stime) + seconds, hard))
+    except (ImportError, OSError, ValueError):
+        return
+
+
+if __name__ == "__main__":
+    main()
