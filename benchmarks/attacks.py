@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from toolfmt.inspect.inspection import LIMIT_HIT
-from toolfmt.isolated import worker
+from toolfmt.isolated import shared_worker
 from toolfmt.model import Model
 from toolfmt.templates import ModelFiles, TemplateSource
 
@@ -75,7 +75,7 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     arguments.add_argument("names", nargs="*")
     chosen = arguments.parse_args().names or list(ATTACKS)
-    worker().start()
+    shared_worker().start()
     print("seconds  worker's peak  found            attack")
     for name in chosen:
         begin = time.perf_counter()
@@ -100,7 +100,7 @@ class _Peak:
 
     def _watch(self) -> None:
         while not self._stop.wait(0.005):
-            process = worker()._process
+            process = shared_worker()._process
             if process is not None:
                 self._most = max(self._most, _resident(process.pid))
 

@@ -63,10 +63,9 @@ def small() -> Iterator[Worker]:
 
 
 @pytest.fixture
-def model(small: Worker, monkeypatch: pytest.MonkeyPatch) -> Any:
+def model(small: Worker) -> Any:
     """A model of one template, inspected within small limits."""
-    monkeypatch.setattr("toolfmt.model.worker", lambda: small)
-    return lambda source: toolfmt.Model(files(source))
+    return lambda source: toolfmt.Model(files(source), worker=small)
 
 
 @linux
@@ -173,7 +172,7 @@ def test_a_trusted_model_starts_no_process(monkeypatch: pytest.MonkeyPatch) -> N
     def refuse() -> Worker:
         raise AssertionError("a process was asked for")
 
-    monkeypatch.setattr("toolfmt.model.worker", refuse)
+    monkeypatch.setattr("toolfmt.model.shared_worker", refuse)
     assert toolfmt.Model(files(HONEST), trusted=True).inspect() == inspect_files(files(HONEST))
 
 

@@ -130,17 +130,17 @@ class Worker:
         return LimitHit(f"the process ended with status {status}, which memory running out can do", "crash")
 
 
+def shared_worker() -> Worker:
+    """The worker that this process shares."""
+    return _worker_of(os.getpid())
+
+
 @cache
-def shared(owner: int) -> Worker:
-    """The worker of this process, which is `owner`: a forked process gets its own."""
+def _worker_of(process: int) -> Worker:
+    """The worker of this process: a forked one gets its own."""
     worker = Worker()
     atexit.register(worker.close)
     return worker
-
-
-def worker() -> Worker:
-    """The worker that this process shares."""
-    return shared(os.getpid())
 
 
 def _started(limits: Limits) -> subprocess.Popen[bytes]:

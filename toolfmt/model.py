@@ -18,7 +18,7 @@ from toolfmt.formats import Call, Parser, write
 from toolfmt.inspect.facts import NO_OPTIONS, Options
 from toolfmt.inspect.inspection import LIMIT_HIT, inspect_files, inspect_stopped
 from toolfmt.inspect.report import Report
-from toolfmt.isolated import worker
+from toolfmt.isolated import Worker, shared_worker
 from toolfmt.prompt import Prompt, Wanted, broken, render, spoken_format
 from toolfmt.templates import ModelFiles, load_files
 from toolfmt.tools import canonical_tools
@@ -33,14 +33,16 @@ def load(path: str | Path, *, trusted: bool = False) -> Model:
 
 
 class Model:
-    """A model directory. `files` is what was read of it; `trusted` models are inspected in this process.
+    """A model directory. `files` is what was read of it; `trusted` models are inspected in this process, others in
+    `worker` (the one that this process shares, unless another is given).
 
     A template is rendered in this process, once its inspection has stayed within the limits.
     """
 
-    def __init__(self, files: ModelFiles, *, trusted: bool = False) -> None:
+    def __init__(self, files: ModelFiles, *, trusted: bool = False, worker: Worker | None = None) -> None:
         self.files = files
         self._trusted = trusted
+        self._worker = worker
 
     def inspect(self, *, tools: object = None, context: int | None = None) -> Report:
         """The report: capabilities, format, strategy, findings, each with its evidence.
@@ -91,7 +93,7 @@ class Model:
 
         Raises what `render` raises, and `LimitHit` where the template took more than it may.
         """
-        prompt: Prompt = worker().run("render", self.files, messages, tools, strategy)
+        prompt: Prompt = (self._worker or shared_worker()).run("render", self.files, messages, tools, strategy)
         return prompt
 
     def write(self, calls: Sequence[Call], tools: object = None) -> str:
@@ -136,7 +138,7 @@ class Model:
         if self._trusted:
             return inspect_files(files, options)
         try:
-            report: Report = worker().run("inspect", files, options)
+            report: Report = (self._worker or shared_worker()).run("inspect", files, options)
         except LimitHit as hit:
             report = inspect_stopped(files, options, hit)
         return report
