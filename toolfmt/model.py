@@ -1,4 +1,4 @@
-"""A model directory as one object: inspected, rendered for, and its answers parsed.
+"""A model as one object: inspected, rendered for, and its answers parsed.
 
 `load` is the way in. A `Model` reads its files once and is inspected once, when that is first needed; nothing it hands
 out changes afterwards. Everything raised for bad input is a `ToolfmtError` of one line.
@@ -22,12 +22,17 @@ from toolfmt.templates import ModelFiles, load_files
 
 
 def load(path: str | Path) -> Model:
-    """The model in a directory; raises `BadModelDirectory` where there is none or a file of it cannot be read."""
+    """The model at a path: a model directory, a .gguf file, a template's .jinja file, or a repository id (`org/name`,
+    `org/name@revision`) of the Hugging Face hub, from the hub cache or fetched.
+
+    A path that exists is never taken for a repository id. Raises `BadModelDirectory` where there is no model or a file
+    of it cannot be read, with what was tried and the way out.
+    """
     return Model(load_files(path))
 
 
 class Model:
-    """A model directory. `files` is what was read of it."""
+    """A model. `files` is what was read of it, `files.directory` the path it was loaded by."""
 
     def __init__(self, files: ModelFiles) -> None:
         self.files = files

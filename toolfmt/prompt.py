@@ -220,7 +220,7 @@ class _Request:
         if source is None:
             raise BadModelDirectory(
                 f"{self.files.directory}: no chat template to render with: {self.files.reason(with_tools)}; "
-                "copy chat_template.jinja from the repository of the original model"
+                f"{self.files.way_out}"
             )
         named = [] if self.files.template(with_tools) else [TOOL_USE_TEMPLATE]
         return compiled(self.files, source), self.report if source == for_tools else self.report_without_tools, named
@@ -267,10 +267,8 @@ def _system_lost(messages: list[Message], prompt: str) -> bool:
 
 def compiled(files: ModelFiles, source: TemplateSource) -> ChatTemplate:
     """The template, ready to render; its errors name the file. Raises `TemplateError` where it does not parse."""
-    origin = str(files.directory / source.origin)
-    named = "" if source.name == "default" or source.origin.endswith(".jinja") else f" (template {source.name})"
     try:
-        return ChatTemplate(source.text, files.special_tokens, origin=origin + named)
+        return ChatTemplate(source.text, files.special_tokens, origin=files.where(source))
     except TemplateError as error:
         way_out = "mend the template or copy it again from the repository of the original model"
         raise TemplateError(f"{error}; {way_out}", error.line) from None

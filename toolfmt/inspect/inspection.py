@@ -1,4 +1,4 @@
-"""Judging a model directory: the template in force is probed, its format decided, and what will go wrong is told.
+"""Judging a model: the template in force is probed, its format decided, and what will go wrong is told.
 
 `inspect_files` takes what `toolfmt.templates.load_files` read, `inspect_template` a template's text alone; both return
 a `Report` and never raise on what a template is or does. The template's code runs in this process, without limits.
@@ -26,7 +26,7 @@ NO_PARSER = "no parser: import toolfmt's"
 
 
 def inspect_files(files: ModelFiles, options: Options = NO_OPTIONS) -> Report:
-    """The report on a model directory."""
+    """The report on a model."""
     chosen = files.template(True) or files.template(False)
     model_types = tuple(dict.fromkeys(name for name in (files.model_type, files.text_model_type) if name))
     return _inspect(
@@ -38,7 +38,7 @@ def inspect_files(files: ModelFiles, options: Options = NO_OPTIONS) -> Report:
         reason=files.reason(True),
         conflicts=files.conflicts,
         declared=declarations(files.tokenizer_config, files.config),
-        special_tokens=files.special_tokens,
+        special_tokens=files.special_tokens if files.special_tokens_known else None,
         eos_tokens=eos_tokens(files),
         files=files,
         options=options,
