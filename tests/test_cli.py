@@ -274,7 +274,7 @@ def test_unknown_names_are_one_line() -> None:
 @pytest.mark.parametrize(
     ("made_of", "expected"),
     [
-        (None, ": no such directory; give a model directory"),
+        (None, ": no such file or directory; give a model directory"),
         ({}, ": empty; give a model directory"),
         ({"config.json": "{]"}, "config.json, line 1, column 2: not JSON"),
         ({"tokenizer_config.json": "[]"}, "tokenizer_config.json: a list, where a JSON object is expected"),
@@ -282,6 +282,7 @@ def test_unknown_names_are_one_line() -> None:
         ({"special_tokens_map.json": "nul"}, "special_tokens_map.json, line 1, column 1: not JSON"),
         ({"chat_template.json": "{"}, "chat_template.json, line 1, column 2: not JSON"),
         ({"chat_template.jinja": "{% if %}"}, "chat_template.jinja, line 1: does not parse: "),
+        ({"chat_template.jinja": "x" * 5_000_000}, "chat_template.jinja: "),
         (
             {"tokenizer_config.json": '{"chat_template": "{% for %}"}'},
             "tokenizer_config.json, line 1: does not parse: ",
@@ -303,9 +304,10 @@ def test_a_bad_directory_is_one_line_for_every_command(
         assert expected in told
 
 
-def test_a_file_in_place_of_a_directory_is_one_line(tmp_path: Path) -> None:
-    assert "a file, not a directory; give a model directory" in complaint("inspect", file(tmp_path, "{}"))
-    assert "a file, not a directory" in complaint("parse", "--model", file(tmp_path, "{}"))
+def test_a_file_that_is_no_model_is_one_line(tmp_path: Path) -> None:
+    neither = "neither a directory nor a .gguf or .jinja file"
+    assert f"{neither}; give a model directory" in complaint("inspect", file(tmp_path, "{}"))
+    assert neither in complaint("parse", "--model", file(tmp_path, "{}"))
 
 
 def test_a_directory_without_a_template_is_inspected_but_not_rendered(tmp_path: Path) -> None:

@@ -15,9 +15,11 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 # What each room may import besides the standard library; a name stands for everything below it.
 _EVENTS_AND_TOOLS = {"toolfmt.errors", "toolfmt.events", "toolfmt.tools"}
+# What reads one kind of place where a model lives: extras, each imported by one module when such a place is given.
+_EXTRAS = {"gguf", "numpy", "huggingface_hub"}
 ALLOWED = {
     "toolfmt/formats": {*_EVENTS_AND_TOOLS, "toolfmt.formats"},
-    "toolfmt/templates": {"jinja2", "toolfmt.errors", "toolfmt.tools", "toolfmt.templates"},
+    "toolfmt/templates": {"jinja2", *_EXTRAS, "toolfmt.errors", "toolfmt.tools", "toolfmt.templates"},
     "toolfmt/inspect": {"jinja2", *_EVENTS_AND_TOOLS, "toolfmt.formats", "toolfmt.templates", "toolfmt.inspect"},
     "toolfmt/errors.py": set[str](),
     "toolfmt/events.py": set[str](),
@@ -53,8 +55,10 @@ def test_a_module_imports_only_what_its_room_may(module: Path) -> None:
             assert set() == {name for name in outside if not is_below(name, allowed)}
 
 
-def test_only_the_printer_imports_rich_and_only_the_command_line_click() -> None:
-    for library, home in (("rich", "printing.py"), ("click", "cli.py")):
+def test_a_library_for_one_thing_is_imported_by_one_module() -> None:
+    homes = {"rich": "printing.py", "click": "cli.py", "huggingface_hub": "hub.py"}
+    homes |= dict.fromkeys(("gguf", "numpy"), "gguf_metadata.py")
+    for library, home in homes.items():
         assert [home] == [module.name for module in MODULES if any(is_below(n, {library}) for n in imported(module))]
 
 
@@ -83,8 +87,11 @@ def run(code: str, directory: Path = PACKAGE.parent) -> str:
     [
         ("toolfmt", ["toolfmt.formats", "toolfmt.templates", "jinja2", "tokenizers", "click", "rich"]),
         ("toolfmt.formats", ["toolfmt.templates", "jinja2", "tokenizers", "click", "rich", "toolfmt.model"]),
-        ("toolfmt.model", ["tokenizers", "transformers", "click", "rich"]),
-        ("toolfmt.cli", ["toolfmt.formats", "toolfmt.model", "jinja2", "tokenizers", "rich"]),
+        ("toolfmt.model", ["tokenizers", "transformers", "gguf", "numpy", "huggingface_hub", "click", "rich"]),
+        (
+            "toolfmt.cli",
+            ["toolfmt.formats", "toolfmt.model", "jinja2", "tokenizers", "rich", "gguf", "huggingface_hub"],
+        ),
     ],
 )
 def test_importing_a_part_pulls_in_no_more_than_it_needs(name: str, unwanted: list[str]) -> None:

@@ -326,6 +326,7 @@ FINDINGS: dict[str, tuple[str, dict[str, Any]]] = {
     "TF003": ("{{ raise_exception('never') }}", {}),
     "TF004": ("{{ strftime_now('%d') }}" + TEMPLATE, {}),
     "TF005": ("{{ bos_token + '' }}" + TEMPLATE, {"tokenizer_config": {"eos_token": "</s>"}}),
+    "TF006": (TEMPLATE, {"tokenizer_config": {"eos_token": 1}}),
     "TF007": ("{{ 'a' * 10 ** 10 }}" + TEMPLATE, {}),
     "TF010": (changed(("{% if tools %}", "{% if tools is not none %}")), {}),
     "TF011": ("{% if tools and not messages %}{{ tools }}{% endif %}" + PLAIN, {}),

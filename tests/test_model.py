@@ -103,7 +103,7 @@ def test_a_directory_without_a_template_is_loaded_and_inspected(tmp_path: Path) 
 
 
 def test_what_is_no_directory_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadModelDirectory, match="no such directory"):
+    with pytest.raises(BadModelDirectory, match="no such file or directory"):
         toolfmt.load(tmp_path / "nowhere")
 
 

@@ -189,16 +189,23 @@ def test_special_tokens_are_what_a_tokenizer_gives_its_template(tmp_path: Path) 
 # A directory that cannot be read
 
 
-def test_a_directory_that_is_none(tmp_path: Path) -> None:
-    give = "give a model directory, one that holds config.json, tokenizer_config.json or chat_template.jinja"
-    file = directory(tmp_path, {"model.gguf": b"GGUF"}) / "model.gguf"
+GIVE = (
+    "give a model directory (one that holds config.json, tokenizer_config.json or chat_template.jinja), a .gguf file, "
+    "a .jinja file or a repository id (org/name)"
+)
+
+
+def test_a_place_that_is_none(tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert failure(load_files, tmp_path / "absent")[0] == f"{tmp_path / 'absent'}: no such directory; {give}"
-    assert failure(load_files, str(file))[0] == f"{file}: a GGUF file, which is not read yet; {give}"
-    assert failure(load_files, Path(__file__))[0] == f"{__file__}: a file, not a directory; {give}"
-    assert failure(load_files, empty)[0] == f"{empty}: empty; {give}"
-    assert failure(load_files, tmp_path)[0] == f"{tmp_path}: holds no configuration and no chat template; {give}"
+    config = directory(tmp_path / "empty", {}) / "config.json"
+    neither = "neither a directory nor a .gguf or .jinja file"
+    assert failure(load_files, tmp_path / "absent")[0] == f"{tmp_path / 'absent'}: no such file or directory; {GIVE}"
+    assert failure(load_files, __file__)[0] == f"{__file__}: {neither}; {GIVE}"
+    assert failure(load_files, empty)[0] == f"{empty}: empty; {GIVE}"
+    assert failure(load_files, tmp_path)[0] == f"{tmp_path}: holds no configuration and no chat template; {GIVE}"
+    config.write_text("{}")
+    assert failure(load_files, config)[0] == f"{config}: {neither}; {empty} may be the directory; {GIVE}"
 
 
 @pytest.mark.parametrize("name", [*CONFIGS, "chat_template.json"])

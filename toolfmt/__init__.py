@@ -1,6 +1,6 @@
 """toolfmt: the chat-template and tool-format toolkit for local language models.
 
-Inspect a model directory, render tools through its template or as prose, find its tool-call format, stream its output.
+Inspect a model, render tools through its template or as prose, find its tool-call format, stream its output.
 Names are handed out when they are first used, so that `import toolfmt` costs nothing and `toolfmt.formats` stands
 alone.
 """

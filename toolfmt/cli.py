@@ -79,16 +79,20 @@ _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 )
 @click.version_option(__version__, message="%(prog)s %(version)s")
 def main() -> None:
-    """Inspect a model directory, render tools for it, parse what it answers."""
+    """Inspect a model, render tools for it, parse what it answers.
+
+    A MODEL is a model directory, a .gguf file, a template's .jinja file, or a repository id of the Hugging Face hub
+    (org/name), from the hub cache or fetched.
+    """
 
 
 @main.command()
-@click.argument("directory", metavar="DIR")
+@click.argument("directory", metavar="MODEL")
 @_as_json
 @click.option("--strict", is_flag=True, help="Exit with 1 on findings that only inform, too (none does yet).")
 @_trusted
 def inspect(directory: str, as_json: bool, strict: bool, trusted: bool) -> int:
-    """Tell what the model in DIR can do, which format it speaks, and what will go wrong.
+    """Tell what the MODEL can do, which format it speaks, and what will go wrong.
 
     Exit status: 0 nothing found, 1 findings, 2 could not look.
     """
@@ -108,7 +112,7 @@ def inspect(directory: str, as_json: bool, strict: bool, trusted: bool) -> int:
 
 
 @main.command()
-@click.argument("directory", metavar="DIR")
+@click.argument("directory", metavar="MODEL")
 @click.option("--messages", "messages_file", metavar="FILE", required=True, help="A JSON list of chat messages.")
 @click.option("--tools", "tools_file", metavar="FILE", help="A JSON list of tool definitions.")
 @click.option("--strategy", type=click.Choice(["auto", "template", "prose"]), default="auto", show_default=True)
@@ -119,7 +123,7 @@ def render(
 ) -> None:
     """Print the prompt for the messages, exactly, with no newline added.
 
-    The tools go in through the template of the model in DIR or as prose, never both. FILE may be - for standard input.
+    The tools go in through the template of the MODEL or as prose, never both. FILE may be - for standard input.
     """
     from toolfmt.errors import BadMessages, BadTools
     from toolfmt.model import load
@@ -144,7 +148,7 @@ def render(
 @main.command()
 @click.argument("file", metavar="[FILE]", default="-")
 @click.option("--format", "format_name", metavar="NAME", help="The format to read; see toolfmt formats.")
-@click.option("--model", "directory", metavar="DIR", help="Read the format of the model in this directory.")
+@click.option("--model", "directory", metavar="MODEL", help="Read the format of this model.")
 @click.option("--tools", "tools_file", metavar="FILE", help="A JSON list of tool definitions.")
 @click.option(
     "--prefix", metavar="TEXT", help="The tail of the prompt. With --model: by default what its template begins."

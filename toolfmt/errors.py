@@ -28,7 +28,7 @@ class BadMessages(ToolfmtError, ValueError):
 
 
 class BadModelDirectory(ToolfmtError):
-    """A model directory, or a file in it, that cannot be read."""
+    """A model's place that cannot be read: a directory or a file in it, a GGUF file, a template, a repository."""
 
 
 class TemplateError(ToolfmtError):

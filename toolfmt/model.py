@@ -1,4 +1,4 @@
-"""A model directory as one object: inspected, rendered for, and its answers parsed.
+"""A model as one object: inspected, rendered for, and its answers parsed.
 
 `load` is the way in. A `Model` reads its files once and is inspected once, when that is first needed; nothing it hands
 out changes afterwards. Everything raised for bad input is a `ToolfmtError` of one line.
@@ -25,16 +25,19 @@ from toolfmt.tools import canonical_tools
 
 
 def load(path: str | Path, *, trusted: bool = False) -> Model:
-    """The model in a directory; raises `BadModelDirectory` where there is none or a file of it cannot be read.
+    """The model at a path: a model directory, a .gguf file, a template's .jinja file, or a repository id (`org/name`,
+    `org/name@revision`) of the Hugging Face hub, from the hub cache or fetched.
 
-    The template of a model that is not `trusted` is inspected in a process with limits on time and memory.
+    A path that exists is never taken for a repository id. Raises `BadModelDirectory` where there is no model or a file
+    of it cannot be read, with what was tried and the way out. The template of a model that is not `trusted` is
+    inspected in a process with limits on time and memory.
     """
     return Model(load_files(path), trusted=trusted)
 
 
 class Model:
-    """A model directory. `files` is what was read of it; `trusted` models are inspected in this process, others in
-    `worker` (the one that this process shares, unless another is given).
+    """A model. `files` is what was read of it, `files.directory` the path it was loaded by; `trusted` models are
+    inspected in this process, others in `worker` (the one that this process shares, unless another is given).
 
     A template is rendered in this process, once its inspection has stayed within the limits.
     """

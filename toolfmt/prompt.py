@@ -221,7 +221,7 @@ class _Request:
         if source is None:
             raise BadModelDirectory(
                 f"{self.files.directory}: no chat template to render with: {self.files.reason(with_tools)}; "
-                "copy chat_template.jinja from the repository of the original model"
+                f"{self.files.way_out}"
             )
         named = [] if self.files.template(with_tools) else [TOOL_USE_TEMPLATE]
         return compiled(self.files, source), self.report if source == for_tools else self.report_without_tools, named
@@ -269,7 +269,7 @@ def _system_lost(messages: list[Message], prompt: str) -> bool:
 def compiled(files: ModelFiles, source: TemplateSource) -> ChatTemplate:
     """The template, ready to render; its errors name the file. Raises `TemplateError` where it does not parse."""
     try:
-        return ChatTemplate(source.text, files.special_tokens, origin=_place(files, source))
+        return ChatTemplate(source.text, files.special_tokens, origin=files.where(source))
     except TemplateError as error:
         raise TemplateError(f"{error}; {_WAY_OUT}", error.line) from None
 
@@ -280,16 +280,10 @@ def broken(files: ModelFiles, report: Report) -> TemplateError | None:
     if source is None or not report.broken:
         return None
     line = next((finding.line for finding in report.findings if finding.code == TEMPLATE_BROKEN), None)
-    return TemplateError(f"{_place(files, source)}{report.broken.removeprefix(source.origin)}; {_WAY_OUT}", line)
+    return TemplateError(f"{files.where(source)}{report.broken.removeprefix(source.origin)}; {_WAY_OUT}", line)
 
 
 _WAY_OUT = "mend the template or copy it again from the repository of the original model"
-
-
-def _place(files: ModelFiles, source: TemplateSource) -> str:
-    """The file a template stands in, as messages name it, and which of its templates it is."""
-    named = "" if source.name == "default" or source.origin.endswith(".jinja") else f" (template {source.name})"
-    return str(files.directory / source.origin) + named
 
 
 def spoken_format(report: Report) -> ToolCallFormat:

@@ -1,4 +1,4 @@
-"""Everything an inspection knows about a model directory before it is told: what the checks of findings read."""
+"""Everything an inspection knows about a model before it is told: what the checks of findings read."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class Facts:
     decided: Decided
     model_types: tuple[str, ...]
     missing_tokens: tuple[str, ...] = ()
-    """Special tokens that the template needs and the directory does not name; the probes were given stand-ins."""
+    """Special tokens that the template needs and the model does not name; the probes were given stand-ins."""
     files: ModelFiles | None = None
-    """The directory's files; None for a template given alone."""
+    """What was read of the model; None for a template given alone."""
     options: Options = field(default_factory=Options)
     sections: Sections = field(default_factory=Sections)
     """The chapters of the report; empty while they are being made."""

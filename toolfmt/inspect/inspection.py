@@ -1,4 +1,4 @@
-"""Judging a model directory: the template in force is probed, its format decided, and what will go wrong is told.
+"""Judging a model: the template in force is probed, its format decided, and what will go wrong is told.
 
 `inspect_files` takes what `toolfmt.templates.load_files` read, `inspect_template` a template's text alone; both return
 a `Report` and never raise on what a template is or does. The template's code runs in this process: `toolfmt.isolated`
@@ -85,7 +85,7 @@ def _of_files(files: ModelFiles, options: Options) -> _Subject:
         options=options,
         conflicts=files.conflicts,
         declared=declarations(files.tokenizer_config, files.config),
-        special_tokens=files.special_tokens,
+        special_tokens=files.special_tokens if files.special_tokens_known else None,
         eos_tokens=eos_tokens(files),
         files=files,
     )

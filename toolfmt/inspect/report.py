@@ -360,7 +360,7 @@ class Sections:
 
 @dataclass(frozen=True)
 class Report:
-    """The whole answer about one model directory or template.
+    """The whole answer about one model or template.
 
     `findings` are errors and warnings, `notes` what is only worth knowing; both have the same shape.
     """

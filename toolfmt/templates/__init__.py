@@ -1,12 +1,14 @@
-"""Room 2: finding and rendering the chat templates of a model directory.
+"""Room 2: finding and rendering the chat templates of a model.
 
-The façade and the inspection room call it. It knows model directories, jinja2 and nothing of wire formats: which
-dialect a template teaches is not decided here. Everything raised for bad input is a `ToolfmtError` of one line.
+The façade and the inspection room call it. It knows the places of models (directories, GGUF files, repositories),
+jinja2 and nothing of wire formats: which dialect a template teaches is not decided here. Everything raised for bad
+input is a `ToolfmtError` of one line.
 """
 
 from __future__ import annotations
 
 from toolfmt.templates.chat_template import FROZEN_NOW, LONGEST_SOURCE, ChatTemplate
-from toolfmt.templates.sources import ModelFiles, TemplateSource, load_files
+from toolfmt.templates.model_files import ModelFiles, TemplateSource
+from toolfmt.templates.places import load_files, model_places
 
-__all__ = ["FROZEN_NOW", "LONGEST_SOURCE", "ChatTemplate", "ModelFiles", "TemplateSource", "load_files"]
+__all__ = ["FROZEN_NOW", "LONGEST_SOURCE", "ChatTemplate", "ModelFiles", "TemplateSource", "load_files", "model_places"]

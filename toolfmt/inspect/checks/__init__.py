@@ -21,6 +21,7 @@ _MODULES = (
     "tf003_user_message_refused",
     "tf004_clock_used",
     "tf005_special_token_missing",
+    "tf006_unexpected_value",
     "tf007_limit_hit",
     "tf010_empty_tools_preamble",
     "tf011_tools_not_rendered",

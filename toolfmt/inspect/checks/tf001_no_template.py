@@ -1,11 +1,12 @@
-"""The directory holds no chat template.
+"""The model has no chat template.
 
 Without a template nothing turns messages into the prompt that the model was trained on. Runtimes then refuse
 the request or fall back to a template of their own, and the answers get worse without anyone noticing why.
 
 What to do: copy `chat_template.jinja` (or the `chat_template` entry of `tokenizer_config.json`) from the
-repository of the original model; quantised and merged builds often lose it. A base model has none: use the
-one of its instruct version.
+repository of the original model; quantised and merged builds often lose it. A GGUF file gets it when the model
+is converted, or afterwards with `gguf-new-metadata --chat-template-file`; llama.cpp also takes it by itself, with
+`--chat-template-file`. A base model has none: use the one of its instruct version.
 
 Example: a directory with `config.json` and `tokenizer_config.json`, the latter without `chat_template`.
 """
@@ -20,10 +21,12 @@ from toolfmt.inspect.report import Severity
 
 SEVERITY: Severity = "error"
 
+_INTO_THE_DIRECTORY = "Copy chat_template.jinja from the repository of the original model into the directory."
+
 
 def check(facts: Facts) -> Iterator[Found]:
     if facts.template is None:
-        yield Found(
-            f"There is no chat template in force: {facts.reason}.",
-            "Copy chat_template.jinja from the repository of the original model into the directory.",
-        )
+        fix = _INTO_THE_DIRECTORY
+        if facts.files is not None and facts.files.kind == "gguf":
+            fix = f"{facts.files.way_out[0].upper()}{facts.files.way_out[1:]}."
+        yield Found(f"There is no chat template in force: {facts.reason}.", fix)

@@ -1,0 +1,200 @@
+"""Any place a model lives: a template alone, a directory of GGUF files, a folder of models."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_gguf import TEMPLATE, written
+
+import toolfmt
+from toolfmt.errors import BadModelDirectory, TemplateError
+from toolfmt.templates import LONGEST_SOURCE, ModelFiles, TemplateSource, load_files, model_places
+
+
+def made(folder: Path, *names: str) -> Path:
+    """Files of these names: model files that are read hold what they have to, others nothing."""
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("{}" if name.endswith(".json") else "", "utf-8")
+    return folder
+
+
+def failure(call: Any, *arguments: Any) -> str:
+    with pytest.raises(BadModelDirectory) as caught:
+        call(*arguments)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+# A template alone
+
+
+@pytest.mark.parametrize("name", ["qwen.jinja", "qwen.jinja2", "qwen.j2", "QWEN.JINJA", "chat_template.jinja"])
+def test_a_template_alone(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_text(TEMPLATE, "utf-8")
+    files = load_files(str(path))
+    source = TemplateSource(TEMPLATE, name)
+    assert files == ModelFiles(path, None, {}, {}, {}, (source,), {}, kind="template", special_tokens_known=False)
+    assert (files.template(True), files.reason(True)) == (source, f"{name} is the template that was given")
+
+
+def test_nobody_can_know_the_special_tokens_of_a_template_alone(tmp_path: Path) -> None:
+    path = tmp_path / "alone.jinja"
+    path.write_text("{{ bos_token + 'x' }}" + TEMPLATE, "utf-8")
+    report = toolfmt.load(path).inspect()
+    assert [finding.code for finding in report.findings if finding.code == "TF005"] == []
+    (tmp_path / "chat_template.jinja").write_text(path.read_text("utf-8"), "utf-8")
+    report = toolfmt.load(tmp_path).inspect()
+    assert [finding.code for finding in report.findings if finding.code == "TF005"] == ["TF005"]
+
+
+def test_the_error_of_a_template_alone_names_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "alone.jinja"
+    path.write_text("{% for %}", "utf-8")
+    assert str(toolfmt.load(path).broken).startswith(f"{path}, line 1")
+
+
+def test_a_template_too_large_is_refused_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "alone.jinja"
+    path.touch()
+    os.truncate(path, 4_000_001)
+    refused = "4,000,001 bytes, more than a chat template has (4,000,000); put the model's own template there"
+    monkeypatch.setattr(Path, "read_bytes", None)
+    assert failure(load_files, path) == f"{path}: {refused}"
+    path = path.rename(tmp_path / "chat_template.jinja")
+    assert failure(load_files, tmp_path) == f"{path}: {refused}"
+
+
+def test_a_template_that_is_only_large_is_a_limit_hit(tmp_path: Path) -> None:
+    path = tmp_path / "alone.jinja"
+    path.write_text("x" * 4_000_000, "utf-8")
+    assert "TF007" in {finding.code for finding in toolfmt.load(path).inspect().findings}
+
+
+# A directory with GGUF files
+
+
+def test_a_directory_s_only_gguf_file_is_read(tmp_path: Path) -> None:
+    path = written(tmp_path / "model.gguf")
+    made(tmp_path, "mmproj-model-f16.gguf", "README.md")
+    files = load_files(tmp_path)
+    assert (files.directory, files.read_from, files.home) == (tmp_path, path, path)
+    assert (files.kind, files.model_type, files.where(files.templates[0])) == (
+        "gguf",
+        "qwen3",
+        f"{path} (tokenizer.chat_template)",
+    )
+
+
+def test_of_a_split_file_the_first_part_is_read(tmp_path: Path) -> None:
+    path = written(tmp_path / "model-00001-of-00003.gguf")
+    made(tmp_path, "model-00002-of-00003.gguf", "model-00003-of-00003.gguf")
+    assert load_files(tmp_path).read_from == path
+
+
+def test_of_several_gguf_files_one_has_to_be_named(tmp_path: Path) -> None:
+    made(tmp_path, *(f"model-Q{number}.gguf" for number in range(2, 9)))
+    assert failure(load_files, tmp_path) == (
+        f"{tmp_path}: a folder of 7 models, not one; name one of them: model-Q2.gguf, model-Q3.gguf, model-Q4.gguf, "
+        "model-Q5.gguf, model-Q6.gguf and 2 more"
+    )
+    made(tmp_path, "config.json")
+    assert failure(load_files, tmp_path) == (
+        f"{tmp_path}: holds 7 GGUF files; name one of them: model-Q2.gguf, model-Q3.gguf, model-Q4.gguf, "
+        "model-Q5.gguf, model-Q6.gguf and 2 more"
+    )
+
+
+def test_a_directory_with_a_template_is_read_as_one_whatever_gguf_files_lie_there(tmp_path: Path) -> None:
+    written(tmp_path / "model.gguf")
+    (tmp_path / "config.json").write_text('{"model_type": "qwen2"}', "utf-8")
+    assert (load_files(tmp_path).kind, load_files(tmp_path).model_type) == ("gguf", "qwen3")
+    (tmp_path / "chat_template.jinja").write_text("x", "utf-8")
+    assert (load_files(tmp_path).kind, load_files(tmp_path).model_type) == ("directory", "qwen2")
+
+
+# A folder of models
+
+
+def test_the_places_below_a_folder(tmp_path: Path) -> None:
+    made(
+        tmp_path,
+        "qwen/config.json",
+        "qwen/inner/config.json",
+        "org/model/tokenizer_config.json",
+        "org/quantised/a-Q4.gguf",
+        "org/quantised/a-Q8.gguf",
+        "org/one/b.gguf",
+        "org/one/mmproj-b.gguf",
+        "org/too/deep/config.json",
+        "templates/x.jinja",
+        "templates/chat.j2",
+        "alone.jinja",
+        "c.gguf",
+        "d-00001-of-00002.gguf",
+        "d-00002-of-00002.gguf",
+        ".hidden/config.json",
+        "empty/README.md",
+        "notes.txt",
+    )
+    assert [str(path.relative_to(tmp_path)) for path in model_places(tmp_path)] == [
+        "alone.jinja",
+        "c.gguf",
+        "d-00001-of-00002.gguf",
+        "org/model",
+        "org/one",
+        "org/quantised/a-Q4.gguf",
+        "org/quantised/a-Q8.gguf",
+        "qwen",
+        "templates/chat.j2",
+        "templates/x.jinja",
+    ]
+
+
+def test_a_model_s_own_place_is_no_folder_of_models(tmp_path: Path) -> None:
+    made(tmp_path, "model/config.json", "model/inner/config.json", "one/a.gguf", "x.jinja", "nothing/README.md")
+    assert [
+        model_places(tmp_path / name) for name in ("model", "one", "one/a.gguf", "x.jinja", "nothing", "absent")
+    ] == [[]] * 6
+
+
+def test_what_cannot_be_listed_and_links_in_a_circle_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(tmp_path, "a/config.json", "locked/config.json")
+    (tmp_path / "circle").symlink_to(tmp_path)
+    listdir = os.listdir
+
+    def refuse(path: Any) -> list[str]:
+        if Path(path).name == "locked":
+            raise PermissionError(13, "Permission denied")
+        return listdir(path)
+
+    monkeypatch.setattr(os, "listdir", refuse)
+    found = [str(path.relative_to(tmp_path)) for path in model_places(tmp_path)]
+    assert found == ["a"]
+
+
+def test_a_folder_of_models_is_not_one(tmp_path: Path) -> None:
+    made(tmp_path, "a/config.json", "b/c/config.json")
+    assert failure(load_files, tmp_path) == f"{tmp_path}: a folder of 2 models, not one; name one of them: a, b/c"
+
+
+# Values that nobody expects
+
+
+def test_values_of_an_unexpected_type_are_a_finding(tmp_path: Path) -> None:
+    (tmp_path / "chat_template.jinja").write_text(TEMPLATE, "utf-8")
+    (tmp_path / "tokenizer_config.json").write_text('{"bos_token": 1}', "utf-8")
+    findings = toolfmt.load(tmp_path).inspect().findings
+    assert [(finding.name, finding.message, finding.fix) for finding in findings if finding.code == "TF006"] == [
+        (
+            "unexpected-value",
+            "tokenizer_config.json: bos_token is a number, not a token's text; it is ignored.",
+            "Write the value as the original model has it, or leave it out.",
+        )
+    ]

@@ -1,0 +1,32 @@
+"""A value in the model's files is of a type that nobody expects there, and counts as absent.
+
+A template that is a list where a text is expected, a token that is a number, an id that the vocabulary does not
+have: one runtime ignores such a value, the next one fails on it, and a third prints it into the prompt. What this
+report says was found without it.
+
+What to do: write the value as the original model has it, or leave it out.
+
+Example: `"bos_token": 1` in `tokenizer_config.json`, or a list of texts under `tokenizer.chat_template` in a GGUF
+file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report import Severity
+
+SEVERITY: Severity = "warning"
+
+_TOLD_AT_MOST = 8
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    problems = () if facts.files is None else facts.files.problems
+    for problem in problems[:_TOLD_AT_MOST]:
+        yield Found(f"{problem}.", "Write the value as the original model has it, or leave it out.")
+    more = len(problems) - _TOLD_AT_MOST
+    if more > 0:
+        yield Found(f"{more} more values are not what is expected there, either.", "Mend those that are named first.")

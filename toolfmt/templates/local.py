@@ -1,0 +1,68 @@
+"""A path of this machine as a model's place: a directory of files, a GGUF file, a template alone.
+
+`load_path` finds out which and has it read. `holds_model` tells of a directory whether `load_path` can read one model
+from it.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from toolfmt.errors import BadModelDirectory
+from toolfmt.templates.directory import FILES, load_directory
+from toolfmt.templates.gguf_file import gguf_files, is_gguf, load_gguf
+from toolfmt.templates.model_files import CONFIG, JINJA, TOKENIZER, ModelFiles
+from toolfmt.templates.template_file import is_template, load_template
+
+WANTED = (
+    f"give a model directory (one that holds {CONFIG}, {TOKENIZER} or {JINJA}), a .gguf file, a .jinja file "
+    "or a repository id (org/name)"
+)
+_NAMED_AT_MOST = 5
+
+
+def load_path(path: Path) -> ModelFiles:
+    """What the model at a path says about its chat.
+
+    Raises `BadModelDirectory` where there is none, several, or one that cannot be read. A model without any template is
+    returned as it is.
+    """
+    if path.is_dir():
+        return _load_directory(path)
+    if is_gguf(path):
+        return load_gguf(path)
+    if is_template(path):
+        return load_template(path)
+    where = f"; {path.parent} may be the directory" if path.name in FILES else ""
+    raise BadModelDirectory(f"{path}: neither a directory nor a .gguf or .jinja file{where}; {WANTED}")
+
+
+def holds_model(directory: Path) -> bool:
+    """Whether a directory is that of one model."""
+    return bool(set(os.listdir(directory)) & set(FILES)) or len(gguf_files(directory)) == 1
+
+
+def _load_directory(directory: Path) -> ModelFiles:
+    try:
+        found, ggufs = os.listdir(directory), gguf_files(directory)
+    except OSError as error:
+        raise BadModelDirectory(f"{directory}: cannot be read ({error.strerror}); {WANTED}") from None
+    files = load_directory(directory) if set(found) & set(FILES) else None
+    if files is not None and (files.templates or not ggufs):
+        return files
+    if len(ggufs) > 1:
+        raise BadModelDirectory(
+            f"{directory}: holds {len(ggufs)} GGUF files; name one of them: {listed([gguf.name for gguf in ggufs])}"
+        )
+    if ggufs:
+        return replace(load_gguf(ggufs[0]), directory=directory, read_from=ggufs[0])
+    what = "holds no configuration and no chat template" if found else "empty"
+    raise BadModelDirectory(f"{directory}: {what}; {WANTED}")
+
+
+def listed(names: list[str]) -> str:
+    """The first names, and how many more there are."""
+    more = len(names) - _NAMED_AT_MOST
+    return ", ".join(names[:_NAMED_AT_MOST]) + (f" and {more} more" if more > 0 else "")

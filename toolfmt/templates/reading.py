@@ -1,0 +1,68 @@
+"""Reading one file of a model: text, a JSON object, a string in it. Everything that cannot be read is one clear line.
+
+The loaders of this room call it. A path that is no regular file is not opened: a pipe would wait for ever.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from toolfmt.errors import BadModelDirectory
+from toolfmt.tools import kind_of
+
+LONGEST_TEMPLATE = 4_000_000
+"""Bytes of a template that are read at all; what `ChatTemplate` then takes is its own affair."""
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """The JSON object in a file, `{}` where there is no file."""
+    if not os.path.lexists(path):
+        return {}
+    text = read_text(path)
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        where = f"{path}, line {error.lineno}, column {error.colno}"
+        raise BadModelDirectory(f"{where}: not JSON ({error.msg}); mend the file or download it again") from None
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, brackets nested by the thousand
+        raise BadModelDirectory(f"{path}: JSON that cannot be read ({error}); mend the file") from None
+    if not isinstance(value, dict):
+        raise BadModelDirectory(f"{path}: {kind_of(value)}, where a JSON object is expected; mend the file")
+    return value
+
+
+def read_template(path: Path) -> str:
+    """The text of a template's file, which is refused unread where it is too large to be one."""
+    return read_text(path, LONGEST_TEMPLATE)
+
+
+def read_text(path: Path, at_most: int | None = None) -> str:
+    """The text of a file, of at most so many bytes."""
+    try:
+        if path.exists() and not path.is_file():
+            raise BadModelDirectory(f"{path}: not a file; move it away or put the file there")
+        if at_most is not None and path.stat().st_size > at_most:
+            raise BadModelDirectory(
+                f"{path}: {path.stat().st_size:,} bytes, more than a chat template has ({at_most:,}); "
+                "put the model's own template there"
+            )
+        return path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        byte = f"byte 0x{error.object[error.start]:02x} at offset {error.start}"
+        raise BadModelDirectory(f"{path}: not UTF-8 text ({byte}); save it as UTF-8") from None
+    except OSError as error:
+        raise BadModelDirectory(
+            f"{path}: cannot be read ({error.strerror}); check that the file is there and readable"
+        ) from None
+
+
+def string(values: dict[str, Any], key: str, origin: str, problems: list[str]) -> str | None:
+    """The string under a key; None where there is none, and a problem where there is something else."""
+    value = values.get(key)
+    if value is None or isinstance(value, str):
+        return value
+    problems.append(f"{origin}: {key} is {kind_of(value)}, not a string; it is ignored")
+    return None

@@ -1,0 +1,29 @@
+"""A template alone: a text file whose name says that it is jinja. It tells neither model type nor special tokens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from toolfmt.templates.model_files import ModelFiles, TemplateSource
+from toolfmt.templates.reading import read_template
+
+_ENDINGS = (".jinja", ".jinja2", ".j2")
+
+
+def is_template(path: Path) -> bool:
+    return path.name.lower().endswith(_ENDINGS)
+
+
+def load_template(path: Path) -> ModelFiles:
+    """The template in a file; raises `BadModelDirectory` where it cannot be read, is too large or is not UTF-8."""
+    return ModelFiles(
+        directory=path,
+        model_type=None,
+        config={},
+        tokenizer_config={},
+        generation_config={},
+        templates=(TemplateSource(read_template(path), path.name),),
+        special_tokens={},
+        kind="template",
+        special_tokens_known=False,
+    )
