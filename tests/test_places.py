@@ -10,8 +10,8 @@ import pytest
 from test_gguf import TEMPLATE, written
 
 import toolfmt
-from toolfmt.errors import BadModelDirectory, TemplateError
-from toolfmt.templates import LONGEST_SOURCE, ModelFiles, TemplateSource, load_files, model_places
+from toolfmt.errors import BadModelDirectory
+from toolfmt.templates import ModelFiles, TemplateSource, load_files, model_places
 
 
 def made(folder: Path, *names: str) -> Path:
