@@ -15,11 +15,15 @@ from toolfmt.inspect import checks
 from toolfmt.inspect.conversations import SINGLE, STAND_INS, TOOLS, Shape, conversation, reply, user
 from toolfmt.inspect.deciding import Decided, Declaration, ReadBack, decide, declarations
 from toolfmt.inspect.facts import NO_OPTIONS, Facts, Options
+from toolfmt.inspect.portability import portability
 from toolfmt.inspect.probes import Probed, probe, quote
 from toolfmt.inspect.reading_back import call_sets, read, render_calls, try_calls
 from toolfmt.inspect.renders import Renders
 from toolfmt.inspect.report import CAPABILITIES, Answer, Rendering, Report, Sections, TemplateInfo
+from toolfmt.inspect.stop_tokens import eos_texts
 from toolfmt.inspect.surroundings import prefill, reasoning_markers, stop_strings
+from toolfmt.inspect.tokenizer_file import TokenizerFile, find_tokenizer
+from toolfmt.inspect.tokens import tokens
 from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource
 
 NO_PARSER = "no parser: import toolfmt's"
@@ -29,6 +33,7 @@ def inspect_files(files: ModelFiles, options: Options = NO_OPTIONS) -> Report:
     """The report on a model directory."""
     chosen = files.template(True) or files.template(False)
     model_types = tuple(dict.fromkeys(name for name in (files.model_type, files.text_model_type) if name))
+    tokenizer = find_tokenizer(files.directory)
     return _inspect(
         path=str(files.directory),
         model_type=files.model_type,
@@ -39,20 +44,16 @@ def inspect_files(files: ModelFiles, options: Options = NO_OPTIONS) -> Report:
         conflicts=files.conflicts,
         declared=declarations(files.tokenizer_config, files.config),
         special_tokens=files.special_tokens,
-        eos_tokens=eos_tokens(files),
+        eos_tokens=eos_tokens(files, tokenizer),
         files=files,
+        tokenizer=tokenizer,
         options=options,
     )
 
 
-def eos_tokens(files: ModelFiles) -> tuple[str, ...]:
-    """The texts of the end-of-sequence ids in generation_config.json, as far as tokenizer_config.json names them."""
-    ids = files.generation_config.get("eos_token_id")
-    added = files.tokenizer_config.get("added_tokens_decoder")
-    tokens = added if isinstance(added, Mapping) else {}
-    found = [tokens.get(str(number)) for number in (ids if isinstance(ids, list) else [ids])]
-    texts = [token.get("content") for token in found if isinstance(token, Mapping)]
-    return tuple(text for text in texts if isinstance(text, str) and text)
+def eos_tokens(files: ModelFiles, tokenizer: TokenizerFile | None) -> tuple[str, ...]:
+    """The texts of the end-of-sequence ids that the directory names, as far as a file of its tokenizer knows them."""
+    return tuple(dict.fromkeys(text for text in eos_texts(files, tokenizer).values() if text))
 
 
 def inspect_template(
@@ -87,6 +88,7 @@ def _inspect(
     special_tokens: Mapping[str, str] | None,
     eos_tokens: tuple[str, ...] = (),
     files: ModelFiles | None = None,
+    tokenizer: TokenizerFile | None = None,
     options: Options,
 ) -> Report:
     """The report; `special_tokens` is None where nobody can know them, which is then no finding."""
@@ -107,8 +109,10 @@ def _inspect(
         model_types=model_types,
         missing_tokens=() if special_tokens is None else missing,
         files=files,
+        tokenizer=tokenizer,
         options=options,
     )
+    facts = replace(facts, rendering=_rendering(facts, special_tokens or {}, eos_tokens))
     facts = replace(facts, sections=_sections(facts))
     found = checks.findings(facts)
     return Report(
@@ -122,13 +126,13 @@ def _inspect(
         findings=tuple(finding for finding in found if finding.severity != "note"),
         notes=tuple(finding for finding in found if finding.severity == "note"),
         sections=facts.sections,
-        rendering=_rendering(facts, special_tokens or {}, eos_tokens),
+        rendering=facts.rendering,
     )
 
 
 def _sections(facts: Facts) -> Sections:
     """The chapters of the report, one module each."""
-    return Sections()
+    return Sections(tokens=tokens(facts), portability=portability(facts))
 
 
 def runtimes(format: ToolCallFormat | None, *, by_template: bool = True) -> dict[str, str]:
