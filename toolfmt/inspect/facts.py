@@ -10,7 +10,8 @@ from toolfmt.inspect.conversations import Message
 from toolfmt.inspect.deciding import Decided
 from toolfmt.inspect.probes import Probed
 from toolfmt.inspect.renders import Renders
-from toolfmt.inspect.report import Answer, Sections
+from toolfmt.inspect.report import Answer, Rendering, Sections
+from toolfmt.inspect.tokenizer_file import TokenizerFile
 from toolfmt.templates import ModelFiles, TemplateSource
 
 
@@ -49,7 +50,11 @@ class Facts:
     """Special tokens that the template needs and the model does not name; the probes were given stand-ins."""
     files: ModelFiles | None = None
     """What was read of the model; None for a template given alone."""
+    tokenizer: TokenizerFile | None = None
+    """The model's tokenizer.json; None where there is none."""
     options: Options = field(default_factory=Options)
+    rendering: Rendering = field(default_factory=Rendering)
+    """What stands around calls, reasoning and answers."""
     sections: Sections = field(default_factory=Sections)
     """The chapters of the report; empty while they are being made."""
 

@@ -16,11 +16,15 @@ from toolfmt.inspect import checks
 from toolfmt.inspect.conversations import SINGLE, STAND_INS, TOOLS, Shape, conversation, reply, user
 from toolfmt.inspect.deciding import Decided, Declaration, ReadBack, decide, declarations
 from toolfmt.inspect.facts import NO_OPTIONS, Facts, Options
+from toolfmt.inspect.portability import portability
 from toolfmt.inspect.probes import Probed, probe, quote
 from toolfmt.inspect.reading_back import call_sets, read, render_calls, try_calls
 from toolfmt.inspect.renders import Renders
 from toolfmt.inspect.report import CAPABILITIES, Answer, Rendering, Report, Sections, TemplateInfo
+from toolfmt.inspect.stop_tokens import eos_texts
 from toolfmt.inspect.surroundings import prefill, reasoning_markers, stop_strings
+from toolfmt.inspect.tokenizer_file import TokenizerFile, find_tokenizer
+from toolfmt.inspect.tokens import tokens
 from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource
 
 NO_PARSER = "no parser: import toolfmt's"
@@ -44,6 +48,7 @@ class _Subject:
     special_tokens: Mapping[str, str] | None = None
     eos_tokens: tuple[str, ...] = ()
     files: ModelFiles | None = None
+    tokenizer: TokenizerFile | None = None
 
 
 def inspect_files(files: ModelFiles, options: Options = NO_OPTIONS) -> Report:
@@ -75,6 +80,7 @@ def inspect_template(
 
 
 def _of_files(files: ModelFiles, options: Options) -> _Subject:
+    tokenizer = find_tokenizer(files.home)
     return _Subject(
         path=str(files.directory),
         model_type=files.model_type,
@@ -86,19 +92,15 @@ def _of_files(files: ModelFiles, options: Options) -> _Subject:
         conflicts=files.conflicts,
         declared=declarations(files.tokenizer_config, files.config),
         special_tokens=files.special_tokens if files.special_tokens_known else None,
-        eos_tokens=eos_tokens(files),
+        eos_tokens=eos_tokens(files, tokenizer),
         files=files,
+        tokenizer=tokenizer,
     )
 
 
-def eos_tokens(files: ModelFiles) -> tuple[str, ...]:
-    """The texts of the end-of-sequence ids in generation_config.json, as far as tokenizer_config.json names them."""
-    ids = files.generation_config.get("eos_token_id")
-    added = files.tokenizer_config.get("added_tokens_decoder")
-    tokens = added if isinstance(added, Mapping) else {}
-    found = [tokens.get(str(number)) for number in (ids if isinstance(ids, list) else [ids])]
-    texts = [token.get("content") for token in found if isinstance(token, Mapping)]
-    return tuple(text for text in texts if isinstance(text, str) and text)
+def eos_tokens(files: ModelFiles, tokenizer: TokenizerFile | None) -> tuple[str, ...]:
+    """The texts of the end-of-sequence ids that the directory names, as far as a file of its tokenizer knows them."""
+    return tuple(dict.fromkeys(text for text in eos_texts(files, tokenizer).values() if text))
 
 
 def _inspect(subject: _Subject) -> Report:
@@ -130,8 +132,10 @@ def _judged(subject: _Subject, hit: LimitHit | None) -> Report:
         model_types=subject.model_types,
         missing_tokens=() if special_tokens is None else missing,
         files=subject.files,
+        tokenizer=subject.tokenizer,
         options=subject.options,
     )
+    facts = replace(facts, rendering=_rendering(facts, special_tokens or {}, subject.eos_tokens))
     facts = replace(facts, sections=_sections(facts))
     found = checks.findings(facts)
     return Report(
@@ -146,13 +150,13 @@ def _judged(subject: _Subject, hit: LimitHit | None) -> Report:
         notes=tuple(finding for finding in found if finding.severity == "note"),
         sections=facts.sections,
         broken="" if broken is None or isinstance(broken, LimitHit) else str(broken),
-        rendering=_rendering(facts, special_tokens or {}, subject.eos_tokens),
+        rendering=facts.rendering,
     )
 
 
 def _sections(facts: Facts) -> Sections:
     """The chapters of the report, one module each."""
-    return Sections()
+    return Sections(tokens=tokens(facts), portability=portability(facts))
 
 
 def runtimes(format: ToolCallFormat | None, *, by_template: bool = True) -> dict[str, str]:

@@ -190,16 +190,22 @@ class Stability:
         return {"share": round(self.share, 4), "turns": [turn.to_dict() for turn in self.turns]}
 
 
+MarkerKind: TypeAlias = Literal["call", "reasoning", "stop"]
+
+
 @dataclass(frozen=True)
 class MarkerTokens:
-    """A marker of the format as the tokenizer cuts it; `special`: a token that detokenizers drop unless told not to."""
+    """A marker as the tokenizer cuts it: `kind` is what it marks, `special` whether it is or holds a token that
+    detokenizers drop when told to skip special tokens.
+    """
 
     marker: str
     tokens: tuple[str, ...]
     special: bool
+    kind: MarkerKind = "call"
 
     def to_dict(self) -> dict[str, Any]:
-        return {"marker": self.marker, "tokens": list(self.tokens), "special": self.special}
+        return {"marker": self.marker, "kind": self.kind, "tokens": list(self.tokens), "special": self.special}
 
 
 @dataclass(frozen=True)
@@ -245,14 +251,18 @@ class Tokens:
 
 @dataclass(frozen=True)
 class Difference:
-    """What another engine makes differently: the construct of the template, its line, what happens instead."""
+    """What another engine makes differently: the construct of the template, its line, what happens instead.
+
+    `fails` tells an engine that refuses the template from one that writes another prompt.
+    """
 
     construct: str
     line: int | None
     what: str
+    fails: bool = True
 
     def to_dict(self) -> dict[str, Any]:
-        return {"construct": self.construct, "line": self.line, "what": self.what}
+        return {"construct": self.construct, "line": self.line, "what": self.what, "fails": self.fails}
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ import jinja2
 
 from toolfmt.errors import BadMessages, BadTools, LimitHit, TemplateError
 from toolfmt.templates.environment import LONGEST_OUTPUT, Refusal, TooMuch, clock, environment, plain
-from toolfmt.templates.variables import caller_names, calls, tree_size
+from toolfmt.templates.nesting import nesting
+from toolfmt.templates.variables import caller_names, calls, filters, tree_size
 from toolfmt.tools import kind_of
 
 # Twenty times the longest real template seen (51,034 characters, of 1,176 templates, November 2026).
@@ -111,6 +112,16 @@ class ChatTemplate:
         """The first line (from 1) of the source where the regular expression matches, or None."""
         found = re.compile(pattern, re.MULTILINE).search(self.source)
         return None if found is None else len(_NEWLINE.findall(self.source, 0, found.start())) + 1
+
+    @cached_property
+    def nesting(self) -> int:
+        """How deep the source nests."""
+        return nesting(self._tree)
+
+    @cached_property
+    def filters(self) -> dict[str, int]:
+        """The filters that the source uses, each with the line where it is used first."""
+        return filters(self._tree)
 
     @cached_property
     def _compiled(self) -> jinja2.Template:

@@ -1,4 +1,4 @@
-"""What a template's syntax tree says without running anything: the names it reads from its caller, the clock.
+"""What a template's syntax tree says without running anything: the names it reads from its caller, clock and filters.
 
 `ChatTemplate` calls it with what `Environment.parse` returned. jinja2's own `meta.find_undeclared_variables` is not
 used: it runs the code generator, which folds constants, so that `9**(9**9)` in a dead branch hangs it; and it counts
@@ -29,6 +29,15 @@ def calls(tree: nodes.Template, name: str) -> bool:
 def tree_size(tree: nodes.Template) -> int:
     """How many nodes the tree has."""
     return sum(1 for _ in _descendants(tree))
+
+
+def filters(tree: nodes.Template) -> dict[str, int]:
+    """The filters used anywhere in the template, each with its first line, in the order of their lines."""
+    used: dict[str, int] = {}
+    for node in _descendants(tree):
+        if isinstance(node, nodes.Filter):
+            used[node.name] = min(node.lineno, used.get(node.name, node.lineno))
+    return dict(sorted(used.items(), key=lambda item: (item[1], item[0])))
 
 
 class _Reader:

@@ -42,6 +42,13 @@ _MODULES = (
     "tf026_call_not_read_back",
     "tf027_system_message_lost",
     "tf028_content_empty_refused",
+    "tf065_markers_are_special_tokens",
+    "tf066_marker_not_a_token",
+    "tf067_tools_exceed_context",
+    "tf068_tokenizer_unreadable",
+    "tf069_stop_token_unknown",
+    "tf070_other_engine_fails",
+    "tf071_other_engine_differs",
 )
 
 CHECKS: tuple[ModuleType, ...] = tuple(import_module(f"toolfmt.inspect.checks.{module}") for module in _MODULES)

@@ -1,0 +1,382 @@
+"""The chapter on tokens: real tokenizers, trained here, and what is told of files that are none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+
+from toolfmt.errors import BadTools
+from toolfmt.formats import FORMATS, ToolCallFormat, prose, write
+from toolfmt.inspect.conversations import SINGLE, TOOLS, user
+from toolfmt.inspect.facts import NO_OPTIONS, Options
+from toolfmt.inspect.inspection import inspect_files, inspect_template
+from toolfmt.inspect.report import Finding, Report, Tokens, ToolCost
+from toolfmt.inspect.tokenizer_file import TokenizerFile
+from toolfmt.inspect.tokens import EXAMPLES, difference
+from toolfmt.templates import ChatTemplate, load_files
+from toolfmt.tools import canonical_tools
+
+TEMPLATE = """\
+{%- if tools %}<|start|>tools
+{%- for tool in tools %}
+{{ tool | tojson }}
+{%- endfor %}<|end|>
+{% endif %}
+{%- for message in messages %}<|start|>{{ message.role }}
+{% if message.reasoning_content %}<think>{{ message.reasoning_content }}</think>{% endif %}
+{{- message.content or '' }}
+{%- for call in message.tool_calls or [] %}
+<tool_call>
+{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}
+</tool_call>
+{%- endfor %}<|end|>
+{% endfor %}
+{%- if add_generation_prompt %}<|start|>assistant
+{% endif %}"""
+PLAIN = "{% for message in messages %}<|start|>{{ message.role }}\n{{ message.content }}<|end|>\n{% endfor %}"
+FRAMES = ("<|start|>", "<|end|>")
+CALLS = ("<tool_call>", "</tool_call>")
+
+
+def special(*texts: str) -> list[AddedToken]:
+    return [AddedToken(text, special=True) for text in texts]
+
+
+def plain(*texts: str) -> list[AddedToken]:
+    return [AddedToken(text, special=False) for text in texts]
+
+
+def trained(added: Sequence[AddedToken], *, spaced: bool = False) -> Tokenizer:
+    """A tiny BPE: by bytes, or over whole lines with a mark for blanks, as SentencePiece cuts them."""
+    tokenizer = Tokenizer(models.BPE())
+    if spaced:
+        tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(split=False)
+        tokenizer.decoder = decoders.Metaspace()
+        alphabet = [chr(code) for code in range(32, 127)] + ["\n"]
+    else:
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tokenizer.decoder = decoders.ByteLevel()
+        alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=400, initial_alphabet=alphabet, show_progress=False)
+    tokenizer.train_from_iterator([json.dumps(EXAMPLES), "user assistant system tools"], trainer)
+    for token in added:
+        (tokenizer.add_special_tokens if token.special else tokenizer.add_tokens)([token])
+    return tokenizer
+
+
+def inspected(
+    path: Path,
+    added: Sequence[AddedToken],
+    options: Options = NO_OPTIONS,
+    *,
+    template: str = TEMPLATE,
+    **files: Any,
+) -> Report:
+    trained(added).save(str(path / "tokenizer.json"))
+    return directory(path, options, template=template, **files)
+
+
+def directory(path: Path, options: Options = NO_OPTIONS, *, template: str = TEMPLATE, **files: Any) -> Report:
+    (path / "chat_template.jinja").write_text(template, encoding="utf-8")
+    for name, value in files.items():
+        (path / f"{name}.json").write_text(json.dumps(value), encoding="utf-8")
+    return inspect_files(load_files(path), options)
+
+
+def chapter(report: Report) -> Tokens:
+    assert report.sections.tokens is not None
+    return report.sections.tokens
+
+
+def found(report: Report, code: str) -> list[Finding]:
+    listed = [finding for finding in (*report.findings, *report.notes) if finding.code == code]
+    assert all(finding.message.endswith(".") and finding.fix.endswith(".") for finding in listed)
+    return listed
+
+
+def tools(*names: str) -> list[dict[str, Any]]:
+    """Tools with a description that is the longer the later they come."""
+    return canonical_tools(
+        {
+            "name": name,
+            "description": "Does it well. " * (position + 1),
+            "parameters": {"type": "object", "properties": {"what": {"type": "string"}}},
+        }
+        for position, name in enumerate(names)
+    )
+
+
+def prompt(given: Sequence[Any]) -> str:
+    return ChatTemplate(TEMPLATE).render(user(), tools=list(given) or None, add_generation_prompt=True)
+
+
+# --- markers
+
+
+def test_markers_are_cut_as_the_tokenizer_cuts_them(tmp_path: Path) -> None:
+    report = inspected(tmp_path, [*special(*FRAMES), *plain(*CALLS)])
+    told = {marker.marker: marker for marker in chapter(report).markers}
+    assert list(told) == [*CALLS, "<think>", "</think>", "<|end|>"]
+    assert [told[marker].kind for marker in told] == ["call", "call", "reasoning", "reasoning", "stop"]
+    assert [told[marker].special for marker in told] == [False, False, False, False, True]
+    assert (told["<tool_call>"].tokens, told["<|end|>"].tokens) == (("<tool_call>",), ("<|end|>",))
+    assert len(told["<think>"].tokens) > 1
+    assert "".join(told["<think>"].tokens) == "<think>"
+    assert found(report, "TF065") == found(report, "TF066") == []
+
+
+def test_special_markers_of_calls_are_a_warning_and_name_the_setting(tmp_path: Path) -> None:
+    told = found(inspected(tmp_path, special(*FRAMES, *CALLS)), "TF065")
+    assert [finding.severity for finding in told] == ["warning"]
+    assert told[0].message.startswith("<tool_call>, </tool_call> are special tokens in calls")
+    assert "skip_special_tokens=False" in told[0].fix
+
+
+def test_special_markers_of_reasoning_are_a_note(tmp_path: Path) -> None:
+    told = found(inspected(tmp_path, special(*FRAMES, "<think>", "</think>")), "TF065")
+    assert [(finding.severity, finding.message.partition(" are ")[0]) for finding in told] == [
+        ("note", "<think>, </think>")
+    ]
+
+
+def test_a_special_token_inside_a_call_is_a_marker_too(tmp_path: Path) -> None:
+    quoted = TEMPLATE.replace('{"name": "{{', '{"name": <|sep|>"{{')
+    report = inspected(tmp_path, special(*FRAMES, "<|sep|>"), template=quoted)
+    assert "<|sep|>" in [marker.marker for marker in chapter(report).markers if marker.kind == "call"]
+    assert [finding.severity for finding in found(report, "TF065")] == ["warning"]
+
+
+def test_a_marker_that_the_files_call_a_token_and_the_tokenizer_cuts(tmp_path: Path) -> None:
+    declared = {"added_tokens_decoder": {"7": {"content": "<tool_call>", "special": False}}}
+    told = found(inspected(tmp_path, special(*FRAMES), tokenizer_config=declared), "TF066")
+    assert [finding.severity for finding in told] == ["note"]
+    assert told[0].message.startswith("tokenizer.json cuts <tool_call> into ")
+    assert told[0].message.endswith("though tokenizer_config.json lists it as a token.")
+
+
+def test_a_marker_whose_counterpart_is_a_token(tmp_path: Path) -> None:
+    told = found(inspected(tmp_path, [*special(*FRAMES), *plain("<tool_call>")]), "TF066")
+    assert [finding.message.partition(" into ")[0] for finding in told] == ["tokenizer.json cuts </tool_call>"]
+    assert "<tool_call> is one token" in told[0].message
+
+
+def test_pieces_on_both_sides_are_no_evidence(tmp_path: Path) -> None:
+    assert found(inspected(tmp_path, special(*FRAMES)), "TF066") == []
+
+
+@pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
+def test_every_format_has_markers_though_the_template_renders_no_calls(format: ToolCallFormat, tmp_path: Path) -> None:
+    declared = {"tool_parser": format.name}
+    report = inspected(tmp_path, special(*FRAMES), template=PLAIN, tokenizer_config=declared)
+    assert report.format.name == format.name
+    written = write(format, SINGLE, TOOLS)
+    marked = [marker.marker for marker in chapter(report).markers if marker.kind == "call"]
+    assert [marker for marker in marked if marker not in written] == []
+    assert bool(marked) == any(opener in written for opener in (*format.openers, *format.engine.leading))
+
+
+# --- costs
+
+
+def test_the_examples_are_counted_where_no_tools_are_given(tmp_path: Path) -> None:
+    told = chapter(inspected(tmp_path, special(*FRAMES)))
+    assert (told.given, {cost.name for cost in told.tools}) == (False, {tool["function"]["name"] for tool in EXAMPLES})
+    assert told.total == told.preamble + sum(cost.tokens for cost in told.tools)
+
+
+def test_each_tool_costs_what_the_prompt_is_shorter_without_it(tmp_path: Path) -> None:
+    given = tools("a", "b", "c", "d")
+    told = chapter(inspected(tmp_path, special(*FRAMES), Options(tools=given)))
+    count = TokenizerFile(tmp_path / "tokenizer.json").count
+    everything = count(prompt(given))
+    expected = [
+        ToolCost(tool["function"]["name"], everything - count(prompt([other for other in given if other is not tool])))
+        for tool in reversed(given)
+    ]
+    assert told.tools == tuple(expected)
+    assert told.total == everything - count(prompt([]))
+    assert told.preamble == told.total - sum(cost.tokens for cost in expected)
+    assert told.preamble > 0
+
+
+def test_one_tool_alone_does_not_pay_for_the_preamble(tmp_path: Path) -> None:
+    added = special(*FRAMES)
+    alone = chapter(inspected(tmp_path, added, Options(tools=tools("a"))))
+    several = chapter(inspected(tmp_path, added, Options(tools=tools("a", "b", "c"))))
+    assert [cost for cost in several.tools if cost.name == "a"] == list(alone.tools)
+    assert alone.preamble == several.preamble
+
+
+def test_definitions_in_either_shape_cost_the_same_and_none_cost_nothing(tmp_path: Path) -> None:
+    given = tools("a", "b")
+    inner = [tool["function"] for tool in given]
+    told = [chapter(inspected(tmp_path, special(*FRAMES), Options(tools=which))) for which in (given, inner, [])]
+    assert told[0] == told[1]
+    assert (told[2].tools, told[2].total, told[2].preamble) == ((), 0, 0)
+
+
+def test_what_is_no_tool_is_told_to_the_caller(tmp_path: Path) -> None:
+    with pytest.raises(BadTools):
+        inspected(tmp_path, special(*FRAMES), Options(tools=[{"description": "no name"}]))
+
+
+def test_a_template_that_shows_no_tools_costs_the_prose(tmp_path: Path) -> None:
+    told = chapter(inspected(tmp_path, special(*FRAMES), template=PLAIN))
+    assert told.total == TokenizerFile(tmp_path / "tokenizer.json").count(prose("json", EXAMPLES))
+
+
+def test_a_template_that_shows_tools_beside_a_system_message_only(tmp_path: Path) -> None:
+    picky = TEMPLATE.replace("{%- if tools %}", "{%- if tools and messages[0].role == 'system' %}")
+    told = chapter(inspected(tmp_path, special(*FRAMES), template=picky))
+    assert told == chapter(inspected(tmp_path, special(*FRAMES)))
+
+
+def test_a_template_that_refuses_the_tools_costs_nothing(tmp_path: Path) -> None:
+    picky = "{% if tools and tools | length > 1 %}{{ raise_exception('one') }}{% endif %}" + TEMPLATE
+    told = chapter(inspected(tmp_path, special(*FRAMES), template=picky))
+    assert (told.total, told.tools) == (0, ())
+    assert told.markers
+
+
+@pytest.mark.parametrize("spaced", [False, True])
+@pytest.mark.parametrize(
+    ("more", "less"),
+    [
+        ("", ""),
+        ("get_weather " * 300, ""),
+        ("a " * 400 + "the weather in Oslo" + " b" * 400, "a " * 400 + " b" * 400),
+        ("city, unit, " * 200 + "query" + ", limit" * 200, "city, unit, " * 200 + ", limit" * 200),
+        ("x" * 900, "x" * 600),
+        ("Oslo\n" * 500 + "<|end|>", "Oslo\n" * 300 + "<|end|>"),
+    ],
+)
+def test_cutting_only_what_differs_counts_as_cutting_everything(
+    more: str, less: str, spaced: bool, tmp_path: Path
+) -> None:
+    trained(special(*FRAMES), spaced=spaced).save(str(tmp_path / "tokenizer.json"))
+    tokenizer = TokenizerFile(tmp_path / "tokenizer.json")
+    assert difference(tokenizer, more, less) == tokenizer.count(more) - tokenizer.count(less)
+
+
+# --- the context
+
+
+def test_the_dearest_tools_are_left_out_until_the_rest_takes_a_quarter(tmp_path: Path) -> None:
+    given = tools("a", "b", "c", "d")
+    costs = chapter(inspected(tmp_path, special(*FRAMES), Options(tools=given)))
+    dearest, second = costs.tools[:2]
+    fits = costs.total - dearest.tokens - second.tokens
+    report = inspected(tmp_path, special(*FRAMES), Options(tools=given, context=4 * fits))
+    told = chapter(report)
+    assert (told.room, told.leave_out) == (fits, ("d", "c"))
+    (finding,) = found(report, "TF067")
+    assert f"take {costs.total} tokens, more than a quarter of the context of {4 * fits:,}." in finding.message
+    assert finding.fix == f"Leave out d, c: the rest takes {fits} tokens."
+
+
+def test_tools_that_fit_are_no_finding_nor_are_examples(tmp_path: Path) -> None:
+    wide, examples = Options(tools=tools("a"), context=100_000), Options(context=8)
+    for options in (wide, examples):
+        report = inspected(tmp_path, special(*FRAMES), options)
+        assert (chapter(report).leave_out, found(report, "TF067")) == ((), [])
+
+
+def test_where_no_tool_fits_a_larger_context_is_needed(tmp_path: Path) -> None:
+    report = inspected(tmp_path, special(*FRAMES), Options(tools=tools("a", "b"), context=8))
+    (finding,) = found(report, "TF067")
+    assert chapter(report).leave_out == ("b", "a")
+    assert "the whole context of 8" in finding.message
+    assert "larger context" in finding.fix
+
+
+# --- files that are no tokenizers
+
+
+def test_without_the_file_there_is_no_chapter_and_no_finding(tmp_path: Path) -> None:
+    report = directory(tmp_path)
+    assert (report.sections.tokens, found(report, "TF068")) == (None, [])
+    assert inspect_template(TEMPLATE).sections.tokens is None
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "is not a tokenizer that can be read"),
+        (b"{}", "is not a tokenizer that can be read"),
+        (b"[1, 2]", "is not a tokenizer that can be read"),
+        (b'{"version": "1.0", "model": {"type": "Foreign"}}', "is not a tokenizer that can be read"),
+        (b"\xff\xfe\x00", "is not a tokenizer that can be read"),
+        (b"[" * 100_000, "is not a tokenizer that can be read"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 7\n", "is a pointer of Git LFS"),
+    ],
+)
+def test_a_file_that_is_no_tokenizer_is_a_finding(content: bytes, said: str, tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_bytes(content)
+    report = directory(tmp_path, generation_config={"eos_token_id": 5})
+    (finding,) = found(report, "TF068")
+    assert (report.sections.tokens, finding.severity) == (None, "warning")
+    assert said in finding.message
+    assert "\n" not in finding.message
+    assert found(report, "TF069") == []
+
+
+def test_a_directory_or_a_dead_link_in_its_place_is_a_finding(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").symlink_to(tmp_path / "nowhere")
+    assert [finding.message for finding in found(directory(tmp_path), "TF068")] == ["tokenizer.json is not a file."]
+
+
+def test_a_tokenizer_that_cannot_cut_the_text_gives_no_chapter(tmp_path: Path) -> None:
+    Tokenizer(models.WordLevel({"a": 0}, unk_token="[UNK]")).save(str(tmp_path / "tokenizer.json"))
+    assert directory(tmp_path).sections.tokens is None
+
+
+def test_a_limit_of_length_in_the_file_does_not_cut_the_count(tmp_path: Path) -> None:
+    expected = chapter(inspected(tmp_path, special(*FRAMES)))
+    limited = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    limited.enable_truncation(16)
+    limited.enable_padding(length=4096)
+    limited.save(str(tmp_path / "tokenizer.json"))
+    assert chapter(directory(tmp_path)) == expected
+
+
+# --- stop tokens
+
+
+@pytest.mark.parametrize("file", ["generation_config", "config"])
+def test_ids_that_end_answers_are_looked_up_in_the_tokenizer(file: str, tmp_path: Path) -> None:
+    added = special(*FRAMES, "<|call|>")
+    number = trained(added).token_to_id("<|call|>")
+    named: dict[str, Any] = {file: {"eos_token_id": [number]}}
+    report = inspected(tmp_path, added, **named)
+    assert report.rendering.stop == ("<|end|>", "<|call|>")
+    assert found(report, "TF069") == []
+
+
+def test_an_id_that_no_file_knows_is_a_finding(tmp_path: Path) -> None:
+    ids = {"eos_token_id": [99_999, -1, 2**70, 0]}
+    (finding,) = found(inspected(tmp_path, special(*FRAMES), generation_config=ids), "TF069")
+    assert finding.message == (
+        f"generation_config.json ends answers at the token 99999, -1, {2**70}, which the tokenizer does not have."
+    )
+
+
+@pytest.mark.parametrize("ids", [None, "7", True, {}, [None, "x", [3]]])
+def test_ids_of_other_types_are_none(ids: Any, tmp_path: Path) -> None:
+    report = inspected(tmp_path, special(*FRAMES), generation_config={"eos_token_id": ids})
+    assert (report.rendering.stop, found(report, "TF069")) == (("<|end|>",), [])
+
+
+def test_without_a_tokenizer_an_unknown_id_cannot_be_told(tmp_path: Path) -> None:
+    assert found(directory(tmp_path, generation_config={"eos_token_id": 99_999}), "TF069") == []
+
+
+def test_the_chapter_is_json(tmp_path: Path) -> None:
+    report = inspected(tmp_path, special(*FRAMES, *CALLS), Options(tools=tools("a"), context=64))
+    told = json.loads(json.dumps(report.to_dict()))["tokens"]
+    assert list(told) == ["markers", "preamble", "tools", "total", "given", "context", "room", "leave_out"]
+    assert told["markers"][0] == {"marker": "<tool_call>", "kind": "call", "tokens": ["<tool_call>"], "special": True}

@@ -1,0 +1,60 @@
+"""A marker is no token of its own here, though the model's own files say that it is, or its counterpart is.
+
+A model that learnt a marker as one token does not recognise it in pieces, and does not write it in pieces either. It
+happens when tokens are lost in a conversion, or when only one of two markers was added to the tokenizer.
+
+What to do: compare tokenizer.json with that of the original model; add the token where it was added in training.
+
+Example: tokenizer_config.json lists `<tool_call>` as an added token, and tokenizer.json cuts it into `<`, `tool`, `_`,
+`call` and `>`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report import Severity
+from toolfmt.templates import ModelFiles
+
+SEVERITY: Severity = "note"
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    if facts.sections.tokens is None or facts.files is None:
+        return
+    markers = facts.sections.tokens.markers
+    declared = _declared(facts.files)
+    whole = {marker.marker for marker in markers if len(marker.tokens) == 1}
+    for marker in markers:
+        if marker.marker in whole:
+            continue
+        other = _counterpart(marker.marker)
+        if marker.marker in declared:
+            evidence = "tokenizer_config.json lists it as a token"
+        elif other in whole:
+            evidence = f"{other} is one token"
+        else:
+            continue
+        pieces = " ".join(piece.replace("\n", "\\n") for piece in marker.tokens)
+        yield Found(
+            f"tokenizer.json cuts {marker.marker} into {len(marker.tokens)} tokens ({pieces}), though {evidence}.",
+            "Compare tokenizer.json with that of the original model.",
+        )
+
+
+def _declared(files: ModelFiles) -> set[str]:
+    """The tokens that tokenizer_config.json lists."""
+    added = files.tokenizer_config.get("added_tokens_decoder")
+    tokens = added.values() if isinstance(added, Mapping) else ()
+    texts = [token.get("content") for token in tokens if isinstance(token, Mapping)]
+    more = files.tokenizer_config.get("additional_special_tokens")
+    texts += more if isinstance(more, list) else []
+    return {text for text in (*texts, *files.special_tokens.values()) if isinstance(text, str)}
+
+
+def _counterpart(marker: str) -> str:
+    """The opener of a closer and the other way round: `<a>` and `</a>`, `[A]` and `[/A]`."""
+    bracket, rest = marker[:1], marker[1:]
+    return bracket + (rest[1:] if rest.startswith("/") else f"/{rest}")

@@ -1,0 +1,42 @@
+"""The tools take more than a quarter of the context.
+
+What they take is gone for the conversation, for what the tools return and for the answer, in every turn; and the more
+tools there are, the worse models choose among them.
+
+What to do: leave tools out, or shorten their descriptions. The report lists what each tool costs; those named are the
+dearest ones, left out one after the other until the rest fits into a quarter of the context.
+
+Example: forty tools of an MCP server, 9,000 tokens together, and a context of 8,192.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report import Severity
+
+SEVERITY: Severity = "warning"
+
+_MOST_NAMED = 10
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    tokens = facts.sections.tokens
+    if tokens is None or not tokens.given or tokens.context is None or tokens.room is None:
+        return
+    if tokens.total <= tokens.room:
+        return
+    rest = tokens.total - sum(cost.tokens for cost in tokens.tools if cost.name in tokens.leave_out)
+    whole = "the whole" if tokens.total > tokens.context else "a quarter of the"
+    named = ", ".join(tokens.leave_out[:_MOST_NAMED])
+    more = len(tokens.leave_out) - _MOST_NAMED
+    fix = f"Leave out {named}{f' and {more} more' if more > 0 else ''}: the rest takes {rest:,} tokens"
+    if len(tokens.leave_out) == len(tokens.tools):
+        fix = "Give the model a larger context: not one of these tools fits"
+    yield Found(
+        f"The tools take {tokens.total:,} tokens, more than {whole} context of {tokens.context:,}.",
+        f"{fix}.",
+        facts.capabilities["tools"].line,
+    )

@@ -1,0 +1,25 @@
+"""The directory holds a tokenizer.json that is not a tokenizer.
+
+Runtimes that read this file do not start, or fall back to another tokenizer that cuts the prompt differently. Nothing
+can be said about tokens here.
+
+What to do: download or convert the file again. A file of some hundred bytes is often the pointer that Git leaves where
+Git LFS is not installed.
+
+Example: a tokenizer.json that begins with `version https://git-lfs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report import Severity
+
+SEVERITY: Severity = "warning"
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    if facts.tokenizer is not None and facts.tokenizer.problem:
+        yield Found(f"{facts.tokenizer.problem}.", "Download tokenizer.json again.")

@@ -1,0 +1,32 @@
+"""The directory names an id that ends an answer, and its tokenizer has no token with this id.
+
+The model cannot write that token, so answers do not end there. Often the ids were copied from another model, or the
+tokens were lost when the vocabulary was changed.
+
+What to do: correct `eos_token_id`, in generation_config.json and in config.json.
+
+Example: `"eos_token_id": [151645, 151999]` beside a tokenizer of 151,669 tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report import Severity
+from toolfmt.inspect.stop_tokens import eos_place, eos_texts
+
+SEVERITY: Severity = "warning"
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    if facts.files is None or facts.tokenizer is None or facts.tokenizer.problem:
+        return
+    unknown = [number for number, text in eos_texts(facts.files, facts.tokenizer).items() if text is None]
+    if unknown:
+        ids = ", ".join(map(str, unknown))
+        yield Found(
+            f"{eos_place(facts.files)} ends answers at the token {ids}, which the tokenizer does not have.",
+            "Correct eos_token_id in generation_config.json and config.json.",
+        )

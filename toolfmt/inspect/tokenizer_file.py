@@ -1,0 +1,123 @@
+"""The tokenizer.json of a model directory: how a text is cut, which tokens are special, what an id stands for.
+
+The chapter on tokens and the stop strings ask it. The file is read when the first question comes, once, by the
+`tokenizers` package; one that cannot be read answers with its `problem`. Models that come with another kind of
+tokenizer (SentencePiece, tiktoken) have no such file, and then there is no `TokenizerFile`.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolfmt.errors import ToolfmtError
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding, Tokenizer
+
+NAME = "tokenizer.json"
+
+# The largest of known models have some 35 MB (a vocabulary of 262,144).
+LARGEST = 300_000_000
+"""The most bytes that the file may have."""
+
+_LFS_POINTER = b"version https://git-lfs"
+_LONGEST_REASON = 160
+_LARGEST_ID = 2**32 - 1
+
+
+class TokenizerFailure(ToolfmtError):
+    """The tokenizer cannot be read or cannot cut a text; the message is its `problem`."""
+
+
+class TokenizerFile:
+    """Takes the path of the file. `problem` is why it is of no use, in one sentence; empty where it is readable."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @cached_property
+    def problem(self) -> str:
+        try:
+            self._special  # noqa: B018 - the question is whether it can be answered
+        except TokenizerFailure as failure:
+            return str(failure)
+        return ""
+
+    def pieces(self, text: str) -> tuple[str, ...]:
+        """The text as it is cut: its own characters where the tokens show them, else the names of the tokens."""
+        encoding = self._encoded(text)
+        shown = tuple(text[begin:end] for begin, end in encoding.offsets)
+        return shown if "".join(shown) == text and all(shown) else tuple(encoding.tokens)
+
+    def count(self, text: str) -> int:
+        """How many tokens the text has, without those that a tokenizer adds of itself."""
+        return len(self._encoded(text).ids)
+
+    def special(self, text: str) -> tuple[str, ...]:
+        """The special tokens in the text, in order: those that a detokenizer drops when told to skip them."""
+        return tuple(self._special[number] for number in self._encoded(text).ids if number in self._special)
+
+    def text(self, number: object) -> str | None:
+        """The token with this id; None where there is none."""
+        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number <= _LARGEST_ID:
+            return None
+        return self._tokenizer.id_to_token(number)
+
+    @cached_property
+    def _special(self) -> dict[int, str]:
+        added = self._tokenizer.get_added_tokens_decoder()
+        return {number: token.content for number, token in added.items() if token.special}
+
+    def _encoded(self, text: str) -> Encoding:
+        tokenizer = self._tokenizer
+        try:
+            return tokenizer.encode(text, add_special_tokens=False)
+        except BaseException as error:  # noqa: BLE001 - a panic of the package is no Exception; others go on
+            raise _failure(f"{NAME} cannot cut a text into tokens", error) from None
+
+    @cached_property
+    def _tokenizer(self) -> Tokenizer:
+        _check(self.path)
+        from tokenizers import Tokenizer
+
+        try:
+            tokenizer = Tokenizer.from_file(str(self.path))
+            # Limits that the file may hold are for training and for classifiers.
+            tokenizer.no_truncation()
+            tokenizer.no_padding()
+        except BaseException as error:  # noqa: BLE001 - as above
+            raise _failure(f"{NAME} is not a tokenizer that can be read", error) from None
+        return tokenizer
+
+
+def find_tokenizer(directory: Path) -> TokenizerFile | None:
+    """The tokenizer of a model directory; None where it has no such file."""
+    path = directory / NAME
+    return TokenizerFile(path) if os.path.lexists(path) else None
+
+
+def _check(path: Path) -> None:
+    """Raises where the file is none, too large, or the pointer that a clone without Git LFS leaves in its place."""
+    try:
+        if not path.is_file():
+            raise TokenizerFailure(f"{NAME} is not a file")
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            begin = file.read(len(_LFS_POINTER))
+    except OSError as error:
+        raise TokenizerFailure(f"{NAME} cannot be read ({error.strerror})") from None
+    if size > LARGEST:
+        raise TokenizerFailure(f"{NAME} has {size:,} bytes, over the limit of {LARGEST:,}")
+    if begin == _LFS_POINTER:
+        raise TokenizerFailure(f"{NAME} is a pointer of Git LFS, not the file itself")
+
+
+def _failure(what: str, error: BaseException) -> TokenizerFailure:
+    """The failure to raise. The package reports most through `Exception`, what it did not foresee as a panic."""
+    if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+        raise error
+    lines = str(error).splitlines() or [type(error).__name__]
+    return TokenizerFailure(f"{what}: {lines[0][:_LONGEST_REASON]}")

@@ -1,0 +1,34 @@
+"""How deep a template nests, told by its syntax tree: what an engine that works by recursion has to stand.
+
+Chains count as nesting (`a ~ b ~ c`, `{% elif %}` after `{% elif %}`): jinja2 keeps some of them flat, other engines
+put one link inside the other.
+"""
+
+from __future__ import annotations
+
+from jinja2 import nodes
+
+
+def nesting(tree: nodes.Template) -> int:
+    """The depth of the deepest node; the tree itself is walked without recursion."""
+    deepest = 0
+    waiting: list[tuple[nodes.Node, int]] = [(tree, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        deepest = max(deepest, depth)
+        inside = depth + 1 + _links(node)
+        waiting.extend((child, inside) for child in node.iter_child_nodes())
+    return deepest
+
+
+def _links(node: nodes.Node) -> int:
+    """How many links the chain at this node has beyond the first."""
+    match node:
+        case nodes.Concat():
+            return len(node.nodes)
+        case nodes.Compare():
+            return len(node.ops)
+        case nodes.If():
+            return len(node.elif_)
+        case _:
+            return 0
