@@ -15,6 +15,7 @@ from typing import Any
 
 from toolfmt.errors import TemplateError, ToolfmtError
 from toolfmt.inspect.conversations import REPLY, Call, Message, Shape, conversation, reply, user
+from toolfmt.inspect.cutting import common_prefix
 from toolfmt.templates import ChatTemplate
 
 _PARTIAL = re.compile(r"[<\[][^\s<>\[\]]*\Z|\w+\Z")
@@ -68,7 +69,7 @@ class Renders:
         head, found, tail = spoken.rpartition(REPLY)
         if not found:
             head, tail = self.text(user(system=shape.system), given), ""
-        begin = _common_prefix(prompt, head)
+        begin = common_prefix(prompt, head)
         if begin < len(head):
             begin = _token_begin(prompt, begin)
         if shape.content in ("text", "parts") and prompt.startswith(REPLY, begin):
@@ -95,15 +96,3 @@ def _token_begin(prompt: str, cut: int) -> int:
     if partial is None or (partial[0][0] not in "<[" and not re.match(r"\w", prompt[cut : cut + 1])):
         return cut
     return partial.start()
-
-
-def _common_prefix(one: str, other: str) -> int:
-    """How many characters the two begin with alike."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one.startswith(other[:middle]):
-            low = middle
-        else:
-            high = middle - 1
-    return low
