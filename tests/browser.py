@@ -12,6 +12,7 @@ import os
 import select
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -35,6 +36,14 @@ _FLAGS = (
     "--remote-debugging-pipe",
 )
 _SECONDS = 60.0
+# The protocol's pipes are the file descriptors 3 and 4, whatever numbers they have here.
+_LAUNCH = """
+import fcntl, os, sys
+pipes = [fcntl.fcntl(int(number), fcntl.F_DUPFD, 10) for number in sys.argv[1:3]]
+for place, pipe in zip((3, 4), pipes):
+    os.dup2(pipe, place)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
 
 
 class Browser:
@@ -118,10 +127,8 @@ def browser() -> Iterator[Browser]:
     asked, asks = os.pipe()
     answers, answered = os.pipe()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        # The protocol's pipes are the file descriptors 3 and 4; a shell puts them there.
-        started = ["sh", "-c", f'exec "$@" 3<&{asked} 4>&{answered}', "sh", program, *_FLAGS]
         process = subprocess.Popen(
-            [*started, f"--user-data-dir={profile}"],
+            [sys.executable, "-c", _LAUNCH, str(asked), str(answered), program, *_FLAGS, f"--user-data-dir={profile}"],
             pass_fds=(asked, answered),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Literal
 
 from jinja2 import Environment, StrictUndefined, Template
@@ -165,7 +165,9 @@ def _by_severity(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _name(report: Report) -> str:
-    return Path(report.path).resolve().name or report.path
+    """The name of the directory; nothing is looked up but where `.` is."""
+    name = PurePath(report.path).name
+    return name if name not in ("", "..") else Path(report.path).resolve().name or report.path
 
 
 def _percent(share: float) -> str:
