@@ -156,6 +156,23 @@ def test_chapters_stand_in_order_and_empty_ones_are_left_out() -> None:
     assert [text for tag, text in Page(page).headings if tag == "h2"] == ["What it can do", "Format of the calls"]
 
 
+def test_of_a_template_that_does_not_compile_only_that_is_told() -> None:
+    page = report_page(inspect_template("{% for message in messages %}"))
+    assert [text for tag, text in Page(page).headings if tag == "h2"] == [
+        "Findings",
+        "Format of the calls",
+        "The template",
+    ]
+
+
+def test_markers_are_told_from_words() -> None:
+    page = report_page(GOOD)
+    assert '<span class="marker">&lt;|assistant|&gt;</span><span class="eol">' in page
+    pieces = (Piece("call", '<invoke name="f">[INST]a < b[1]'), Piece("user", "<b>"))
+    page = report_page(replace(GOOD, sections=replace(GOOD.sections, sample=pieces)))
+    assert re.findall(r'class="marker">(.*?)</span>', page) == ["&lt;invoke name=&#34;f&#34;&gt;", "[INST]"]
+
+
 def test_findings_come_worst_first_with_fix_and_page() -> None:
     page = report_page(FULL)
     assert page.index("TF012") < page.index("TF014") < page.index("TF004")

@@ -40,7 +40,8 @@ _KINDS: dict[PieceKind, tuple[str, str]] = {
 """The kinds of pieces in the order of the legend: the label in the margin, and what it means."""
 _TEMPLATE_WRITES: tuple[PieceKind, ...] = ("frame", "tools", "call", "generation")
 """Kinds of pieces with words of the template in them: only there something that looks like a marker is one."""
-_MARKER = r"<[^<>\s]{1,60}>|\[/?[A-Z][A-Z_]{1,40}\]"
+_ATTRIBUTE = r'(?: [\w.-]{1,40}="[^"<>\n]{0,80}")'
+_MARKER = rf"<[^<>\s]{{1,60}}{_ATTRIBUTE}{{0,4}}>|\[/?[A-Z][A-Z_]{{1,40}}\]"
 _PRINTED = re.compile(r"[^\n\t\x20-\x7e]")
 _CODE = re.compile(r"(?<!`)`(?!`)(.+?)(?<!`)`(?!`)")
 _LEAD = re.compile(r"(What to do|Example): ")
@@ -90,7 +91,7 @@ def verdict(report: Report) -> Verdict:
     """Whether the model can be used with tools, in what format, and how sure that is."""
     if report.template is None:
         return Verdict("bad", "No", "there is no chat template, so nothing turns messages and tools into a prompt.")
-    if all(answer.answer == "error" for answer in report.capabilities.values()):
+    if _is_broken(report):
         return Verdict("bad", "No", "the chat template cannot be rendered at all.")
     speaks = _speaks(report)
     if report.strategy == "prose":
@@ -105,6 +106,11 @@ def verdict(report: Report) -> Verdict:
     if report.format.confidence not in ("declared", "verified"):
         return Verdict("care", "Probably", f"{sentence}.")
     return Verdict("good", "Yes", f"{sentence}.")
+
+
+def _is_broken(report: Report) -> bool:
+    """Whether the template fails on everything."""
+    return all(answer.answer == "error" for answer in report.capabilities.values())
 
 
 def _speaks(report: Report) -> str:
@@ -138,13 +144,14 @@ def _counts(report: Report) -> str:
 def _chapters(report: Report) -> dict[str, str]:
     """The headings by id, of the chapters that have something to say."""
     sections = report.sections
+    works = not _is_broken(report)
     runs = sections.advice or report.runtimes or report.rendering.stop or report.rendering.prefill
     tokens = sections.tokens
     there: Iterable[tuple[str, str, object]] = (
         ("findings", "Findings", report.findings),
-        ("run", "How to run it", runs),
+        ("run", "How to run it", works and runs),
         ("prompt", "A prompt in pieces", sections.sample),
-        ("capabilities", "What it can do", report.capabilities),
+        ("capabilities", "What it can do", works),
         ("format", "Format of the calls", True),
         ("details", "In detail", sections.details),
         ("definitions", "Tool definitions", sections.definitions),
