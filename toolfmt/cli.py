@@ -21,7 +21,7 @@ import click
 
 from toolfmt import __version__
 from toolfmt.errors import ToolfmtError
-from toolfmt.output import EventLines, OneMessage, OpenAIStream, print_json, print_text
+from toolfmt.output import EventLines, OneMessage, OpenAIStream, print_json, print_text, write_file
 
 if TYPE_CHECKING:
     from toolfmt.formats import Parser
@@ -90,19 +90,30 @@ def main() -> None:
 @click.argument("directory", metavar="MODEL")
 @_as_json
 @click.option("--strict", is_flag=True, help="Exit with 1 on findings that only inform, too (none does yet).")
+@click.option("--html", "html_file", metavar="FILE", help="Write the report as a web page, too; - prints that instead.")
 @_trusted
-def inspect(directory: str, as_json: bool, strict: bool, trusted: bool) -> int:
+def inspect(directory: str, as_json: bool, strict: bool, html_file: str | None, trusted: bool) -> int:
     """Tell what the MODEL can do, which format it speaks, and what will go wrong.
 
     Exit status: 0 nothing found, 1 findings, 2 could not look.
     """
     from toolfmt.model import load
 
+    if as_json and html_file == "-":
+        raise click.UsageError("only one of --json and --html can be printed; give --html the name of a file")
     model = load(directory, trusted=trusted)
     if model.broken is not None:
         raise model.broken
     report = model.inspect()
-    if as_json:
+    if html_file is not None:
+        from toolfmt.page import report_page
+
+        page = report_page(report)
+        if html_file != "-":
+            write_file(html_file, page)
+    if html_file == "-":
+        print_text(page)
+    elif as_json:
         print_json(report.to_dict())
     else:
         from toolfmt.printing import report_text

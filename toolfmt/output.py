@@ -1,4 +1,4 @@
-"""What goes to standard output: text as UTF-8 at once, JSON, and the answers that `toolfmt parse` prints in three ways.
+"""What goes out: text as UTF-8 at once, JSON, the answers that `toolfmt parse` prints in three ways, and whole files.
 
 The command line calls it; nothing here decides anything. What UTF-8 has no bytes for (half a surrogate pair) is written
 as an escape.
@@ -7,10 +7,16 @@ as an escape.
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import sys
 import time
 from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from toolfmt.errors import ToolfmtError
 
 if TYPE_CHECKING:
     from toolfmt.events import Event
@@ -30,6 +36,34 @@ def print_text(text: str) -> None:
     if text and sys.stdout is not None:
         sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
         sys.stdout.buffer.flush()
+
+
+def write_file(file: str, text: str) -> None:
+    """The text as a file, whole or not at all; raises `ToolfmtError` where it cannot be written.
+
+    It is written beside the file and then renamed. A file that is linked to is the one written, and what is no plain
+    file (a device, a pipe) is written to as it is.
+    """
+    data = text.encode("utf-8", "backslashreplace")
+    target = Path(os.path.realpath(file))
+    beside = target.with_name(f".{target.name[:100]}.{os.getpid()}.part")
+    try:
+        if target.exists() and not target.is_file():
+            target.write_bytes(data)
+            return
+        try:
+            with beside.open("xb") as part:
+                part.write(data)
+            if target.exists():
+                shutil.copymode(target, beside)
+            beside.replace(target)
+        except BaseException:
+            with suppress(OSError):
+                beside.unlink()
+            raise
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise ToolfmtError(f"{file}: cannot be written ({why}); name a file that can be") from None
 
 
 class EventLines:

@@ -21,6 +21,7 @@ from toolfmt.inspect.probes import Probed, probe, quote
 from toolfmt.inspect.reading_back import call_sets, read, render_calls, try_calls
 from toolfmt.inspect.renders import Renders
 from toolfmt.inspect.report import CAPABILITIES, Answer, Rendering, Report, Sections, TemplateInfo
+from toolfmt.inspect.sample import sample
 from toolfmt.inspect.stop_tokens import eos_texts
 from toolfmt.inspect.surroundings import prefill, reasoning_markers, stop_strings
 from toolfmt.inspect.tokenizer_file import TokenizerFile, find_tokenizer
@@ -156,7 +157,11 @@ def _judged(subject: _Subject, hit: LimitHit | None) -> Report:
 
 def _sections(facts: Facts) -> Sections:
     """The chapters of the report, one module each."""
-    return Sections(tokens=tokens(facts), portability=portability(facts))
+    return Sections(
+        tokens=tokens(facts),
+        portability=portability(facts),
+        sample=sample(facts),
+    )
 
 
 def runtimes(format: ToolCallFormat | None, *, by_template: bool = True) -> dict[str, str]:

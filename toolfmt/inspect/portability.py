@@ -38,9 +38,10 @@ from toolfmt.inspect.conversations import (
     reply,
     user,
 )
+from toolfmt.inspect.cutting import common_prefix
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probes import quote
-from toolfmt.inspect.renders import Renders, common_prefix
+from toolfmt.inspect.renders import Renders
 from toolfmt.inspect.report import Difference, Portability
 from toolfmt.templates import FROZEN_NOW, ChatTemplate
 from toolfmt.templates.environment import clock, environment

@@ -16,6 +16,7 @@ from typing import Any
 
 from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
 from toolfmt.inspect.conversations import REPLY, Call, Message, Shape, conversation, reply, user
+from toolfmt.inspect.cutting import common_prefix
 from toolfmt.templates import ChatTemplate
 
 _PARTIAL = re.compile(r"[<\[][^\s<>\[\]]*\Z|\w+\Z")
@@ -103,15 +104,3 @@ def _token_begin(prompt: str, cut: int) -> int:
     if partial is None or (partial[0][0] not in "<[" and not re.match(r"\w", prompt[cut : cut + 1])):
         return cut
     return partial.start()
-
-
-def common_prefix(one: str, other: str) -> int:
-    """How many characters the two begin with alike."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one.startswith(other[:middle]):
-            low = middle
-        else:
-            high = middle - 1
-    return low

@@ -329,9 +329,11 @@ class Piece:
 
     kind: PieceKind
     text: str
+    name: str = ""
+    """The tool that is defined or called here; empty where it is about none or about several."""
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "text": self.text}
+        return {"kind": self.kind, "text": self.text, "name": self.name}
 
 
 @dataclass(frozen=True)

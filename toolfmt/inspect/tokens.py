@@ -13,8 +13,9 @@ from typing import Any, TypeAlias
 
 from toolfmt.formats import default_format, prose, write
 from toolfmt.inspect.conversations import SINGLE, TOOLS, Message, user
+from toolfmt.inspect.cutting import common_prefix
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.renders import Renders, common_prefix
+from toolfmt.inspect.renders import Renders
 from toolfmt.inspect.report import MarkerKind, MarkerTokens, Tokens, ToolCost
 from toolfmt.inspect.tokenizer_file import TokenizerFailure, TokenizerFile
 from toolfmt.tools import canonical_tools

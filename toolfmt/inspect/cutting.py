@@ -1,0 +1,163 @@
+"""Cutting a prompt into stretches: by the texts that went in, and by what another render of the template lacks.
+
+Pure functions on texts, for `toolfmt.inspect.sample`. A template is hostile, so all of it is linear in the texts; where
+a cut could as well be some characters further left (what comes in repeats what stands before it), the place is taken
+that a person would take: outside of brackets and tags, then before a control token, then at the beginning of a line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from toolfmt.inspect.report import PieceKind
+
+_FURTHEST = 2_000
+"""How many characters a cut is moved at most."""
+_MARKER_BEGIN = re.compile(r"<(?!/|[^\s<>|]{1,60}\|>)[^\s<>]|\[[A-Z_]{2,60}\]")
+_TAG = re.compile(r"<(/?)[A-Za-z][^\s<>|]{0,60}(?![^\s<>|]|\|>)")
+"""A tag, and whether it closes; control tokens such as `<|tool>` and `<tool|>` are none."""
+_TOKEN_BEGIN = re.compile(r"<[^<>\s]*\Z")
+_TOKEN_END = re.compile(r"[^<>\s]*>")
+_LONGEST_TOKEN = 60
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A part of a prompt that is something; `name` is the tool that it is about."""
+
+    begin: int
+    end: int
+    kind: PieceKind
+    name: str = ""
+
+
+def occurrences(prompt: str, texts: Mapping[str, PieceKind]) -> list[Stretch]:
+    """Every place where one of the texts stands, in order."""
+    return [Stretch(found.start(), found.end(), texts[found[0]]) for found in _places(prompt, texts)]
+
+
+def added(prompt: str, other: str, anchors: Sequence[str]) -> list[tuple[int, int]]:
+    """What of the prompt the other one lacks: one stretch at most between two anchors, texts that stand in both."""
+    found = []
+    here = there = 0
+    missing: set[str] = set()
+    for match in _places(prompt, anchors):
+        anchor = match[0]
+        place = -1 if anchor in missing else other.find(anchor, there)
+        if place < 0:
+            missing.add(anchor)
+            continue
+        found.append(_difference(prompt, here, match.start(), other[there:place]))
+        here, there = match.end(), place + len(anchor)
+    found.append(_difference(prompt, here, len(prompt), other[there:]))
+    return [(begin, end) for begin, end in found if begin < end]
+
+
+def overlaid(below: Sequence[Stretch], above: Sequence[Stretch]) -> list[Stretch]:
+    """Both together; of those below only what none above covers is left. Each is in order and overlaps in nothing."""
+    left: list[Stretch] = []
+    at = 0
+    for stretch in below:
+        begin = stretch.begin
+        while at < len(above) and above[at].end <= begin:
+            at += 1
+        cover = at
+        while cover < len(above) and above[cover].begin < stretch.end:
+            if begin < above[cover].begin:
+                left.append(Stretch(begin, above[cover].begin, stretch.kind, stretch.name))
+            begin = above[cover].end
+            cover += 1
+        if begin < stretch.end:
+            left.append(Stretch(begin, stretch.end, stretch.kind, stretch.name))
+        at = max(at, cover - 1)
+    return sorted([*left, *above], key=lambda stretch: stretch.begin)
+
+
+def common_prefix(one: str, other: str) -> int:
+    """How many characters the two begin with alike."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _places(prompt: str, texts: Mapping[str, PieceKind] | Sequence[str]) -> Iterator[re.Match[str]]:
+    longest_first = sorted({text for text in texts if text}, key=lambda text: (-len(text), text))
+    return re.finditer("|".join(map(re.escape, longest_first)), prompt) if longest_first else iter(())
+
+
+def _difference(prompt: str, begin: int, end: int, other: str) -> tuple[int, int]:
+    """What between `begin` and `end` of the prompt stands where the other text has something else, or nothing."""
+    text = prompt[begin:end]
+    same = common_prefix(text, other)
+    alike = common_prefix(text[same:][::-1], other[same:][::-1])
+    first, last = begin + same, end - alike
+    if first == last:
+        return first, last
+    if same + alike == len(other):
+        moved = _moved_left(prompt, begin, first, last)
+        return first - moved, last - moved
+    return _line_begin(prompt, begin, first), _token_end(prompt, last, end)
+
+
+def _moved_left(prompt: str, lowest: int, begin: int, end: int) -> int:
+    """How far to the left a stretch that could as well stand there begins best."""
+    best, best_rank = 0, (0, not _is_marker(prompt, begin), not _is_line(prompt, begin))
+    depth = moved = 0
+    passed = False
+    while begin - moved > lowest and moved < _FURTHEST and prompt[begin - moved - 1] == prompt[end - moved - 1]:
+        moved += 1
+        at = begin - moved
+        depth += _closes(prompt, at)
+        passed = passed or depth > best_rank[0]  # something whole lies in between, which belongs to what stands before
+        rank = (depth, not _is_marker(prompt, at), not _is_line(prompt, at))
+        if rank < best_rank and not (passed and depth == best_rank[0]):
+            best, best_rank, passed = moved, rank, False
+    return best
+
+
+def _closes(prompt: str, at: int) -> int:
+    """1 where a bracket or a tag closes, -1 where one opens, else 0."""
+    char = prompt[at]
+    if char == "<":
+        tag = _TAG.match(prompt, at)
+        return 0 if tag is None else 1 if tag[1] else -1
+    return 1 if char in "}]" else -1 if char in "{[" else 0
+
+
+def _is_marker(prompt: str, at: int) -> bool:
+    return _MARKER_BEGIN.match(prompt, at) is not None
+
+
+def _is_line(prompt: str, at: int) -> bool:
+    return at == 0 or prompt[at - 1] == "\n"
+
+
+def _line_begin(prompt: str, lowest: int, at: int) -> int:
+    """The beginning of the control token or, close by, of the line that a cut goes through."""
+    token = token_begin(prompt, lowest, at)
+    if token < at:
+        return token
+    line = max(lowest, prompt.rfind("\n", lowest, at) + 1, prompt.rfind(">", lowest, at) + 1)
+    return line if at - line < _FURTHEST else at
+
+
+def token_begin(prompt: str, lowest: int, at: int) -> int:
+    """The beginning of the control token that a cut goes through."""
+    token = _TOKEN_BEGIN.search(prompt[max(lowest, at - _LONGEST_TOKEN) : at])
+    goes_on = _TOKEN_END.match(prompt, at, at + _LONGEST_TOKEN)
+    return at if token is None or goes_on is None else at - len(token[0])
+
+
+def _token_end(prompt: str, at: int, highest: int) -> int:
+    """The end of the control token that a cut goes through."""
+    if _TOKEN_BEGIN.search(prompt[max(0, at - _LONGEST_TOKEN) : at]) is None:
+        return at
+    token = _TOKEN_END.match(prompt, at, min(highest, at + _LONGEST_TOKEN))
+    return at if token is None else token.end()

@@ -1,0 +1,293 @@
+"""The report as one HTML page: data in, text out, the same bytes for the same data.
+
+The page needs no script and no other file. What comes from a model directory is hostile: every value is escaped, its
+control and bidi characters are written as visible escapes (`finalize`, so that no place in the template can forget it),
+and a content security policy forbids everything but the page's own style.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path, PurePath
+from typing import Any, Literal
+
+from jinja2 import Environment, StrictUndefined, Template
+from markupsafe import Markup, escape
+
+from toolfmt import __version__
+from toolfmt.inspect.checks import CHECKS, code, page
+from toolfmt.inspect.report import Finding, Piece, PieceKind, Report
+from toolfmt.printing import visible
+
+_SEVERITIES = ("error", "warning", "note")
+_KINDS: dict[PieceKind, tuple[str, str]] = {
+    "system": ("system", "the system message"),
+    "tools": ("tools", "what appears when tools are given; each definition by its name"),
+    "user": ("user", "what the user says"),
+    "reasoning": ("reasoning", "what the model thought"),
+    "call": ("call", "a tool call"),
+    "result": ("result", "what a tool answered"),
+    "answer": ("answer", "what the model says"),
+    "generation": ("generation", "the generation prompt: here the model goes on"),
+    "frame": ("frame", "what the template writes around it all"),
+}
+"""The kinds of pieces in the order of the legend: the label in the margin, and what it means."""
+_TEMPLATE_WRITES: tuple[PieceKind, ...] = ("frame", "tools", "call", "generation")
+"""Kinds of pieces with words of the template in them: only there something that looks like a marker is one."""
+_ATTRIBUTE = r'(?: [\w.-]{1,40}="[^"<>\n]{0,80}")'
+_MARKER = rf"<[^<>\s]{{1,60}}{_ATTRIBUTE}{{0,4}}>|\[/?[A-Z][A-Z_]{{1,40}}\]"
+_PRINTED = re.compile(r"[^\n\t\x20-\x7e]")
+_CODE = re.compile(r"(?<!`)`(?!`)(.+?)(?<!`)`(?!`)")
+_LEAD = re.compile(r"(What to do|Example): ")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The answer on top: how good it is, the word for it, and one sentence."""
+
+    level: Literal["good", "care", "bad"]
+    word: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class _Paragraph:
+    """A paragraph of a finding's page."""
+
+    text: Markup
+    is_code: bool
+
+
+def report_page(report: Report) -> str:
+    """The page; see the module. Never raises on what a report says."""
+    style = _resource("page.css")
+    findings = _by_severity(report.findings)
+    rendered: str = _template().render(
+        report=report,
+        title=_name(report),
+        version=__version__,
+        style=Markup(style),
+        style_hash=_hash(style),
+        verdict=verdict(report),
+        counts=_counts(report),
+        chapters=_chapters(report),
+        findings=findings,
+        pages={finding.code: _page(finding.code) for finding in (*findings, *report.notes)},
+        pieces=_drawn(report),
+        labels={kind: label for kind, (label, _) in _KINDS.items()},
+        legend=_legend(report.sections.sample),
+        percent=_percent,
+    )
+    return rendered.lstrip("\n") + "\n"
+
+
+def verdict(report: Report) -> Verdict:
+    """Whether the model can be used with tools, in what format, and how sure that is."""
+    if report.template is None:
+        return Verdict("bad", "No", "there is no chat template, so nothing turns messages and tools into a prompt.")
+    if _is_broken(report):
+        return Verdict("bad", "No", "the chat template cannot be rendered at all.")
+    speaks = _speaks(report)
+    if report.strategy == "prose":
+        sentence = f"the template does not show tools, so they have to be described in words; {speaks}."
+        return Verdict("bad" if report.format.name is None else "care", "Not by its template", sentence)
+    errors = sum(finding.severity == "error" for finding in report.findings)
+    if report.format.name is None:
+        return Verdict("bad", "Not as it is", f"the template shows the tools to the model, but {speaks}.")
+    sentence = f"the template shows the tools to the model, and {speaks}"
+    if errors:
+        return Verdict("care", "With care", f"{sentence}; but something that a request holds is lost or refused.")
+    if report.format.confidence not in ("declared", "verified"):
+        return Verdict("care", "Probably", f"{sentence}.")
+    return Verdict("good", "Yes", f"{sentence}.")
+
+
+def _is_broken(report: Report) -> bool:
+    """Whether the template fails on everything."""
+    return all(answer.answer == "error" for answer in report.capabilities.values())
+
+
+def _speaks(report: Report) -> str:
+    """The format, and how sure it is."""
+    decision = report.format
+    if decision.name is None:
+        return "no known format reads the calls it renders"
+    proofs = [item for item in decision.evidence if item.source == "verified" and item.format == decision.name]
+    proof = proofs[0].detail.partition(";")[0] if proofs else ""
+    sure = {
+        "declared": "which the model's own files declare" + (f" and rendering confirms ({proof})" if proof else ""),
+        "verified": f"which is proven: {proof}",
+        "signature": "which the text of the template tells, though no call proves it",
+        "model-type": "which only the model type tells",
+        "default": "which is assumed, since nothing tells it",
+        "none": "of which nothing is known",
+    }[decision.confidence]
+    return f"calls are written in the format {decision.name}, {sure}"
+
+
+def _counts(report: Report) -> str:
+    counted = [
+        (sum(finding.severity == "error" for finding in report.findings), "error"),
+        (sum(finding.severity == "warning" for finding in report.findings), "warning"),
+        (len(report.notes), "note"),
+    ]
+    told = [f"{count} {name}{'' if count == 1 else 's'}" for count, name in counted if count]
+    return ", ".join(told) if told else "Nothing was found that will go wrong."
+
+
+def _chapters(report: Report) -> dict[str, str]:
+    """The headings by id, of the chapters that have something to say."""
+    sections = report.sections
+    works = not _is_broken(report)
+    runs = sections.advice or report.runtimes or report.rendering.stop or report.rendering.prefill
+    tokens = sections.tokens
+    there: Iterable[tuple[str, str, object]] = (
+        ("findings", "Findings", report.findings),
+        ("run", "How to run it", works and runs),
+        ("prompt", "A prompt in pieces", sections.sample),
+        ("capabilities", "What it can do", works),
+        ("format", "Format of the calls", True),
+        ("details", "In detail", sections.details),
+        ("definitions", "Tool definitions", sections.definitions),
+        ("safety", "Safety", sections.safety),
+        ("readers", "What runtimes take", sections.readers),
+        ("variables", "Variables", sections.variables),
+        ("prefix", "Prefix stability", sections.stability and sections.stability.turns),
+        ("tokens", "Tokens", tokens and (tokens.markers or tokens.tools or tokens.total)),
+        ("portability", "Other template engines", sections.portability),
+        ("notes", "Worth knowing", report.notes),
+        ("template", "The template", report.template),
+    )
+    return {id: title for id, title, filled in there if filled}
+
+
+def _by_severity(findings: Sequence[Finding]) -> list[Finding]:
+    return sorted(findings, key=lambda finding: _SEVERITIES.index(finding.severity))
+
+
+def _name(report: Report) -> str:
+    """The name of the directory; nothing is looked up but where `.` is."""
+    name = PurePath(report.path).name
+    return name if name not in ("", "..") else Path(report.path).resolve().name or report.path
+
+
+def _percent(share: float) -> str:
+    """Rounded down, so that 100 % means all of it."""
+    return f"{int(share * 100)}\u00a0%"
+
+
+# --- the sample prompt
+
+
+def _drawn(report: Report) -> list[dict[str, object]]:
+    """The pieces of the sample with what is in them made visible."""
+    tokens = report.sections.tokens
+    known = {
+        *report.rendering.stop,
+        *(report.rendering.reasoning or ()),
+        *(marker.marker for marker in (tokens.markers if tokens else ())),
+    }
+    longest_first = sorted((mark for mark in known if mark.strip()), key=lambda mark: (-len(mark), mark))
+    markers = re.compile("|".join([*map(re.escape, longest_first), _MARKER]))
+    return [{"kind": piece.kind, "name": piece.name, "text": _text(piece, markers)} for piece in report.sections.sample]
+
+
+def _text(piece: Piece, markers: re.Pattern[str]) -> Markup:
+    """The text, with its markers, line ends and control characters in elements of their own."""
+    if piece.kind not in _TEMPLATE_WRITES:
+        return _plain(piece.text)
+    parts: list[Markup] = []
+    at = 0
+    for marker in markers.finditer(piece.text):
+        parts += [_plain(piece.text[at : marker.start()]), Markup('<span class="marker">'), _plain(marker[0]), _END]
+        at = marker.end()
+    return Markup("").join([*parts, _plain(piece.text[at:])])
+
+
+_END = Markup("</span>")
+
+
+def _plain(text: str) -> Markup:
+    """The text escaped; what is not printed stands as an escape, and a line end can be seen."""
+    return Markup("").join(
+        Markup('<span class="eol">\n</span>') if part == "\n" else _escaped(part)
+        for part in re.split(r"(\n)", text)
+        if part
+    )
+
+
+def _escaped(text: str) -> Markup:
+    parts: list[Markup] = []
+    at = 0
+    for found in _PRINTED.finditer(text):
+        shown = visible(found[0])
+        if shown != found[0]:
+            parts += [escape(text[at : found.start()]), Markup('<span class="escape">{}</span>').format(shown)]
+            at = found.end()
+    return Markup("").join([*parts, escape(text[at:])])
+
+
+def _legend(pieces: Sequence[Piece]) -> dict[str, str]:
+    there = {piece.kind for piece in pieces}
+    return {kind: meaning for kind, (_, meaning) in _KINDS.items() if kind in there}
+
+
+# --- the pages of findings
+
+
+def _page(wanted: str) -> list[_Paragraph]:
+    """The paragraphs of a finding's page; none for a code that has none."""
+    return next((_paragraphs(page(check)) for check in CHECKS if code(check) == wanted), [])
+
+
+def _paragraphs(text: str) -> list[_Paragraph]:
+    found = []
+    for block in re.split(r"\n{2,}", text.strip("\n")):
+        lines = block.split("\n")
+        if all(line.startswith("    ") for line in lines):
+            found.append(_Paragraph(escape("\n".join(line[4:] for line in lines)), is_code=True))
+        else:
+            found.append(_Paragraph(_prose(" ".join(line.strip() for line in lines)), is_code=False))
+    return found
+
+
+def _prose(text: str) -> Markup:
+    """A paragraph with its code in backticks, and what it is about where it says so, marked up."""
+    lead = _LEAD.match(text)
+    parts = [Markup("<strong>{}:</strong> ").format(lead[1])] if lead else []
+    at = lead.end() if lead else 0
+    for found in _CODE.finditer(text, at):
+        parts += [escape(text[at : found.start()]), Markup("<code>{}</code>").format(found[1])]
+        at = found.end()
+    return Markup("").join([*parts, escape(text[at:])])
+
+
+# --- the template
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(
+        autoescape=True, finalize=_finalized, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.from_string(_resource("page.html.jinja"))
+
+
+def _finalized(value: Any) -> Any:
+    """What jinja prints of a value: text with its control characters visible, unless it has been marked up here."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _resource(name: str) -> str:
+    return files("toolfmt").joinpath(name).read_text("utf-8")
+
+
+def _hash(style: str) -> str:
+    digest = hashlib.sha256(style.encode("utf-8")).digest()
+    return f"sha256-{base64.b64encode(digest).decode('ascii')}"
