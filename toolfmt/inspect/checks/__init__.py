@@ -40,6 +40,11 @@ _MODULES = (
     "tf026_call_not_read_back",
     "tf027_system_message_lost",
     "tf028_content_empty_refused",
+    "tf060_template_not_found",
+    "tf061_wrong_parser_inferred",
+    "tf062_parser_not_inferred",
+    "tf063_no_parser_anywhere",
+    "tf064_model_not_loaded",
 )
 
 CHECKS: tuple[ModuleType, ...] = tuple(import_module(f"toolfmt.inspect.checks.{module}") for module in _MODULES)

@@ -1,0 +1,65 @@
+"""A runtime that finds its parser by itself takes one that does not read the calls of this template.
+
+mlx-lm and mlx-swift-lm look for markers in the template's text and take the parser of the first that stands there.
+Where a template mentions the markers of another format, or writes its calls a little differently, that is the
+wrong one: calls arrive as raw markup in the answer, with a wrong name, or not at all.
+
+What to do: name the parser in `tokenizer_config.json` where the runtime has one for the format; otherwise parse
+what it generates with toolfmt's.
+
+Example: MiniMax M3's template mentions `<tool_call>`, so that mlx-lm takes `json_tools`, which reads none of its
+calls; Mistral's calls with `[CALL_ID]`, of which mlx-lm takes the id for the name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.advice import our_parser, setting
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.checks.listing import listed
+from toolfmt.inspect.elsewhere import parser_name
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.places import MLX_LM, MLX_SWIFT_LM
+from toolfmt.inspect.probes import quote
+from toolfmt.inspect.readers import declares_parser, misread
+from toolfmt.inspect.report import Reader, Severity
+
+SEVERITY: Severity = "error"
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    best = facts.decided.read_back
+    wrong = [
+        reader
+        for reader in facts.sections.readers
+        if reader.runtime in (MLX_LM, MLX_SWIFT_LM) and reader.right is False
+    ]
+    if best is None or not wrong or declares_parser(facts):
+        return
+    misread_only = all(misread(facts, reader.runtime, reader.format or "") for reader in wrong)
+    but = "" if misread_only else f", but the template renders {best.format.name} calls"
+    yield Found(
+        f"{listed([_takes(facts, reader) for reader in wrong])}{but}: {quote(facts.decided.rendered)}.",
+        _instead(facts, wrong),
+        facts.capabilities["tool_calls"].line,
+    )
+
+
+def _takes(facts: Facts, reader: Reader) -> str:
+    assert reader.format is not None
+    what = misread(facts, reader.runtime, reader.format)
+    return f"{reader.runtime} takes {reader.format}" + (f", which {what}" if what else "")
+
+
+def _instead(facts: Facts, wrong: list[Reader]) -> str:
+    best = facts.decided.read_back
+    assert best is not None
+    first = wrong[0]
+    name = parser_name(best.format, MLX_LM)
+    if name is not None and name not in [reader.format for reader in wrong]:
+        return f"Write {setting(name)} into tokenizer_config.json."
+    swift = parser_name(best.format, MLX_SWIFT_LM)
+    if first.runtime == MLX_SWIFT_LM:
+        return f"Set its toolCallFormat to {swift}." if swift else "Do not call tools with it."
+    return f"Parse what {first.runtime} generates with {our_parser(best.format)}."
