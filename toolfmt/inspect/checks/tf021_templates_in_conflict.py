@@ -43,13 +43,13 @@ def check(facts: Facts) -> Iterator[Found]:
                 f"Make {other.origin} hold the same template as {better.origin}, or none.",
                 severity="note",
             )
-    if with_tools is not None and without is not None and not same_text(with_tools, without):
+    if len(choices) < 2 and with_tools is not None and without is not None and not same_text(with_tools, without):
         yield Found(
             f"With tools the template {with_tools.name} of {with_tools.origin} is in force, without them "
             f"{without.name}, and a runtime may know one of them only.",
             f"Where the runtime knows one template only, give it {with_tools.name}.",
         )
-    elif with_tools is not None and without is None:
+    if with_tools is not None and without is None:
         yield Found(
             f"Only the template {with_tools.name} is there, and it is in force only when tools are given.",
             "Add a template called default.",
