@@ -40,6 +40,7 @@ WITH_ID = JSON.replace(
     '<tool_call>\n{"name": "{{ tool_call.name }}", "arguments": {{ arguments }}}\n</tool_call>\n',
     "[TOOL_CALLS]{{ tool_call.name }}[CALL_ID]{{ call.id }}[ARGS]{{ arguments }}",
 )
+PARSER = 'toolfmt.Parser("{}", tools=tools)'
 PLAIN = "{% for message in messages %}<|{{ message.role }}|>\n{{ message.content }}<|end|>\n{% endfor %}"
 OTHER = JSON.replace("<|end|>", "<|stop|>")
 
@@ -256,6 +257,33 @@ def test_the_id_of_a_call_is_taken_for_its_name() -> None:
     assert advised(report)["mlx-lm"] == (
         'it takes mistral, which misreads these calls: toolfmt.Parser("mistral", tools=tools) instead'
     )
+
+
+def test_a_runtime_without_a_parser_falls_back_which_is_no_fault_of_the_template() -> None:
+    listed = (
+        TOOLS_PART
+        + MESSAGES
+        + "{% if message.tool_calls %}<tool_call>\n{{ message.tool_calls | tojson(indent=2) }}\n</tool_call>{% endif %}"
+        + "<|end|>\n{% endfor %}"
+    )
+    report = inspect_template(listed, model_type="llama")
+    assert (told(report)["mlx-swift-lm"].format, told(report)["mlx-swift-lm"].right) == ("json", False)
+    assert found(report) == {
+        "TF063": f"No runtime is known to have a parser for {report.format.name}, the format of this template's calls."
+    }
+    assert advised(report)["vLLM"] == f"no parser for it, import toolfmt's: {PARSER.format(report.format.name)}"
+
+
+def test_what_was_only_read_of_a_runtime_and_not_run_is_a_note() -> None:
+    in_a_list = WITH_ID.replace(
+        "[TOOL_CALLS]{{ tool_call.name }}[CALL_ID]{{ call.id }}[ARGS]{{ arguments }}",
+        '[TOOL_CALLS][{"name": "{{ tool_call.name }}", "arguments": {{ arguments }}}]',
+    )
+    report = inspect_template(in_a_list)
+    assert (told(report)["mlx-lm"].right, told(report)["mlx-swift-lm"].right) == (True, False)
+    assert [(note.code, note.fix) for note in report.notes if note.code == "TF061"] == [
+        ("TF061", f"mlx-swift-lm has no parser for {report.format.name}.")
+    ]
 
 
 def test_a_declared_parser_is_believed(tmp_path: Path) -> None:

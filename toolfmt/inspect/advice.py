@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from toolfmt.formats import ToolCallFormat
-from toolfmt.inspect.elsewhere import DERIVED, parser_name, parser_names, remark
+from toolfmt.inspect.elsewhere import DERIVED, caution, parser_name, parser_names, remark
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.places import LLAMA_CPP, MLX_LM, MLX_SWIFT_LM, SGLANG, TRANSFORMERS, VLLM, Taken, same_text
 from toolfmt.inspect.readers import DECLARING_KEY, readers, taken_by
@@ -93,7 +93,7 @@ def _mlx_lm(facts: Facts, format: ToolCallFormat, reader: Reader | None, taken: 
     wrong = reader is not None and reader.right is False
     name = parser_name(format, MLX_LM)
     if found is not None and (found in parser_names(format, MLX_LM) or (reader and reader.right)) and not wrong:
-        return Advice(MLX_LM, f"nothing to do: it takes {found}{remark(format, MLX_LM) if found == name else ''}")
+        return Advice(MLX_LM, f"nothing to do: it takes {found}{caution(format, MLX_LM) if found == name else ''}")
     if name is not None and name != found:
         instead = f", else it takes {found}" if found else ""
         return Advice(MLX_LM, f"{setting(name)} in tokenizer_config.json{instead}")
@@ -108,7 +108,7 @@ def _mlx_swift_lm(facts: Facts, format: ToolCallFormat, reader: Reader | None, t
     name = parser_name(format, MLX_SWIFT_LM)
     if found is not None and (found in parser_names(format, MLX_SWIFT_LM) or (reader and reader.right)) and not wrong:
         return Advice(
-            MLX_SWIFT_LM, f"nothing to do: it takes {found}{remark(format, MLX_SWIFT_LM) if found == name else ''}"
+            MLX_SWIFT_LM, f"nothing to do: it takes {found}{caution(format, MLX_SWIFT_LM) if found == name else ''}"
         )
     if name is not None:
         return Advice(MLX_SWIFT_LM, f'toolCallFormat: ToolCallFormat(rawValue: "{name}") in its ModelConfiguration')

@@ -27,6 +27,11 @@ def parser_name(format: ToolCallFormat, runtime: str) -> str | None:
     return next(iter(parser_names(format, runtime)), None)
 
 
+def caution(format: ToolCallFormat, runtime: str) -> str:
+    """The remark where it says what the parser lacks, and not which further names there are."""
+    return "" if len(parser_names(format, runtime)) > 1 else remark(format, runtime)
+
+
 def remark(format: ToolCallFormat, runtime: str) -> str:
     """What stands in brackets behind the name, with its brackets and a blank before them; empty where nothing does."""
     _, found, text = format.elsewhere.get(runtime, "").partition(" (")

@@ -92,12 +92,13 @@ _MLX_SWIFT_LM_KEEPS: dict[str, tuple[str, ...] | Literal["any"]] = {
 @dataclass(frozen=True)
 class Inferred:
     """The parser that a runtime takes by itself, in its own words: None for none, or, where not `known`, for one that
-    could not be looked up. `how` is half a sentence: what made it take this one.
+    could not be looked up. `how` is half a sentence: what made it take this one; `shown` says that the template did.
     """
 
     parser: str | None
     how: str
     known: bool = True
+    shown: bool = False
 
 
 def mlx_lm(
@@ -164,5 +165,5 @@ def _first(markers: Markers, held: str | Collection[str]) -> Inferred | None:
         for group in groups:
             if all(marker in held for marker in group):
                 shown = " and ".join(marker.replace("\n", "\\n") for marker in group)
-                return Inferred(parser, f"{shown} stand{'s' if len(group) == 1 else ''} in the template")
+                return Inferred(parser, f"{shown} stand{'s' if len(group) == 1 else ''} in the template", shown=True)
     return None

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from toolfmt.formats import FORMATS, ToolCallFormat
-from toolfmt.inspect.conversations import SINGLE
+from toolfmt.formats import FORMATS
 from toolfmt.inspect.elsewhere import DERIVED, parser_names
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.inferring import MISREAD, Inferred, mlx_lm, mlx_swift_lm
@@ -24,7 +23,6 @@ from toolfmt.inspect.places import (
     swift_infers_from,
     takings,
 )
-from toolfmt.inspect.reading_back import SINGLE_CALL, try_calls
 from toolfmt.inspect.report import Reader
 from toolfmt.templates import ModelFiles, TemplateSource
 
@@ -53,6 +51,11 @@ def taken_by(facts: Facts) -> tuple[Taken, ...]:
 def declares_parser(facts: Facts) -> bool:
     """Whether the directory names a parser to mlx-lm and mlx-swift-lm, which then infer none."""
     return facts.files is not None and facts.files.tokenizer_config.get(DECLARING_KEY) is not None
+
+
+def misled(facts: Facts, runtime: str) -> bool:
+    """Whether it is the template's text that makes the runtime take its parser."""
+    return any(_inferred(facts, taken).shown for taken in taken_by(facts) if taken.runtime == runtime)
 
 
 def misread(facts: Facts, runtime: str, parser: str) -> str:
@@ -123,18 +126,8 @@ def _reads(facts: Facts, taken: Taken, parser: str) -> bool | None:
         return None
     if parser in parser_names(best.format, taken.runtime):
         return not misread(facts, taken.runtime, parser)
-    known = [format for format in FORMATS if parser in parser_names(format, taken.runtime)]
-    if not known:
-        return None
-    # Formats that share a wire: the calls are read all the same.
-    return any(_reads_exactly(facts, format) for format in known)
-
-
-def _reads_exactly(facts: Facts, format: ToolCallFormat) -> bool:
-    best, renders = facts.decided.read_back, facts.renders
-    assert best is not None and renders is not None
-    trial = try_calls(renders, format, best.shape, SINGLE_CALL, SINGLE, signed=False)
-    return trial.exact and not trial.tolerated
+    # A parser that no format names could be one for anything.
+    return False if any(parser in parser_names(format, taken.runtime) for format in FORMATS) else None
 
 
 def _verdict(facts: Facts, runtime: str, parser: str | None, right: bool | None) -> str:
