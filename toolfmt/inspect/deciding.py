@@ -16,6 +16,7 @@ from typing import Any, Literal
 from toolfmt.errors import TemplateError, UnknownFormat
 from toolfmt.formats import FORMATS, ToolCallFormat, default_format, get
 from toolfmt.inspect.conversations import SINGLE, STAND_INS, TOOLS, Shape, user
+from toolfmt.inspect.elsewhere import parser_names
 from toolfmt.inspect.probes import Probed, probe, quote
 from toolfmt.inspect.reading_back import NASTY, SINGLE_CALL, TYPED_CALL, Trial, spelling, trials, try_calls
 from toolfmt.inspect.renders import Region, Renders
@@ -34,6 +35,12 @@ class Declaration:
     place: str
     value: str
     formats: tuple[ToolCallFormat, ...]
+    runtime: str = ""
+    """Whose name for a parser it is, where one runtime reads the key."""
+
+    def covers(self, format: ToolCallFormat) -> bool:
+        """Whether this names the format: also where the runtime's parser of that name reads only a part of it."""
+        return format in self.formats or self.value in parser_names(format, self.runtime)
 
 
 @dataclass(frozen=True)
@@ -129,7 +136,7 @@ def declarations(tokenizer_config: Mapping[str, Any], config: Mapping[str, Any])
         for key, runtime in _DECLARING_KEYS.items():
             value = values.get(key)
             if isinstance(value, str) and value:
-                found.append(Declaration(f"{place}: {key}", value, _named(value, runtime)))
+                found.append(Declaration(f"{place}: {key}", value, _named(value, runtime), runtime))
         literals = _response_literals(values.get(_RESPONSE_TEMPLATE))
         if literals:
             formats = tuple(
@@ -181,6 +188,8 @@ def _strongest(
     typed: Sequence[ToolCallFormat],
 ) -> tuple[ToolCallFormat | None, Confidence]:
     for declared in declarations:
+        if best is not None and declared.covers(best.format):
+            return best.format, "declared"
         agreed = _agreed(declared.formats, [best.format] if best else [], signed, typed) or next(
             (format for format in declared.formats if format.name == declared.value), None
         )

@@ -13,11 +13,13 @@ from dataclasses import dataclass, replace
 from toolfmt.errors import LimitHit, TemplateError
 from toolfmt.formats import FORMATS, ToolCallFormat
 from toolfmt.inspect import checks
+from toolfmt.inspect.advice import advice
 from toolfmt.inspect.conversations import SINGLE, STAND_INS, TOOLS, Shape, conversation, reply, user
 from toolfmt.inspect.deciding import Decided, Declaration, ReadBack, decide, declarations
 from toolfmt.inspect.facts import NO_OPTIONS, Facts, Options
 from toolfmt.inspect.portability import portability
 from toolfmt.inspect.probes import Probed, probe, quote
+from toolfmt.inspect.readers import readers
 from toolfmt.inspect.reading_back import call_sets, read, render_calls, try_calls
 from toolfmt.inspect.renders import Renders
 from toolfmt.inspect.report import CAPABILITIES, Answer, Rendering, Report, Sections, TemplateInfo
@@ -161,6 +163,8 @@ def _sections(facts: Facts) -> Sections:
         tokens=tokens(facts),
         portability=portability(facts),
         sample=sample(facts),
+        readers=readers(facts),
+        advice=advice(facts),
     )
 
 

@@ -51,5 +51,11 @@ FORMAT = ToolCallFormat(
     families=("MiniCPM 5", "MiniCPM-SALA", "G9v3"),
     model_types=("minicpm5_moe", "minicpm_sala"),
     signatures=(r'<function name="[^"\n]*"><param name=',),
-    elsewhere={"vLLM": "minicpm5", "SGLang": "minicpm5", "mlx-lm": "minicpm5", "llama.cpp": "auto"},
+    elsewhere={
+        "vLLM": "minicpm5",
+        "SGLang": "minicpm5",
+        "mlx-lm": "minicpm5",
+        "mlx-swift-lm": "minicpm5",
+        "llama.cpp": "auto",
+    },
 )

@@ -44,6 +44,6 @@ FORMAT = ToolCallFormat(
     signatures=(r"(?s)Unexpected item type in content.*<function=(?!example)",),
     elsewhere={
         "vLLM": "qwen3_coder (tags only)", "SGLang": "qwen3_coder (tags only)", "mlx-lm": "qwen3_coder (tags only)",
-        "mlx-swift-lm": "qwen3_5", "llama.cpp": "auto",
+        "mlx-swift-lm": "qwen3_5 (tags only: xml_function)", "llama.cpp": "auto",
     },
 )  # fmt: skip

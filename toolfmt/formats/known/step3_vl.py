@@ -33,5 +33,10 @@ FORMAT = ToolCallFormat(
     families=("Step3-VL",),
     model_types=("step_robotics",),
     signatures=(r"<tool_calls>(?:\\n|\s)*<tool_call>(?:\\n|\s)*\{",),
-    elsewhere={"SGLang": "hermes", "llama.cpp": "auto"},
+    elsewhere={
+        "SGLang": "hermes",
+        "mlx-lm": "json_tools (leaves the outer tags as text)",
+        "mlx-swift-lm": "json (leaves the outer tags as text)",
+        "llama.cpp": "auto",
+    },
 )

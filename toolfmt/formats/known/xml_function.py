@@ -44,7 +44,8 @@ FORMAT = ToolCallFormat(
     ),
     signatures=(r"<tool_call>(?:\\n|\s)*<function=", r"<function=function_name>\\n *<parameter="),
     elsewhere={
-        "vLLM": "qwen3_coder", "SGLang": "qwen3_coder", "mlx-lm": "qwen3_coder", "mlx-swift-lm": "xml_function",
+        "vLLM": "qwen3_coder", "SGLang": "qwen3_coder", "mlx-lm": "qwen3_coder",
+        "mlx-swift-lm": "xml_function (Qwen3.5 models: qwen3_5)",
         "llama.cpp": "auto",
     },
 )  # fmt: skip

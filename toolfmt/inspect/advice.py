@@ -1,0 +1,142 @@
+"""A chapter of the report: what to do to call tools with each runtime, as it is typed.
+
+Flags and settings are those of the runtimes' own documentation (November 2026): vLLM "Tool Calling", SGLang "Tool
+Parser", llama.cpp tools/server/README.md and docs/function-calling.md, mlx-lm tokenizer_utils.py, mlx-swift-lm
+ChatConventionsRegistry.swift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from toolfmt.formats import ToolCallFormat
+from toolfmt.inspect.elsewhere import DERIVED, caution, parser_name, parser_names, remark
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.places import LLAMA_CPP, MLX_LM, MLX_SWIFT_LM, SGLANG, TRANSFORMERS, VLLM, Taken, same_text
+from toolfmt.inspect.readers import DECLARING_KEY, misread, readers, taken_by
+from toolfmt.inspect.report import Advice, Reader
+
+EVERY_RUNTIME = "any runtime"
+_FLAGS = {VLLM: "--enable-auto-tool-choice --tool-call-parser", SGLANG: "--tool-call-parser"}
+
+
+def advice(facts: Facts) -> tuple[Advice, ...]:
+    """What to do, one entry a runtime; before them, for `EVERY_RUNTIME`, what holds wherever the model runs.
+
+    Where no format is known, or it is only the default beside a template that shows tools, no flag is named: it would
+    be a guess.
+    """
+    # Where a declaration contradicts the template, the template is right (TF022).
+    best = facts.decided.read_back
+    format = facts.decided.format if best is None else best.format
+    guessed = facts.decided.decision.confidence == "default"
+    if facts.template is None or facts.broken is not None:
+        what = "there is no chat template" if facts.broken is None else "the chat template does not compile"
+        return (Advice(EVERY_RUNTIME, f"{what}: take the one of the original model first", False),)
+    if format is None:
+        unknown = Advice(EVERY_RUNTIME, "no known format: set the parser that the model card names", False)
+        return (unknown,) if facts.shows_tools else (_in_words(None, guessed=False), unknown)
+    if not facts.shows_tools:
+        return (_in_words(format, guessed=guessed), *_each(facts, format))
+    if guessed:
+        text = f"nothing tells the format, {format.name} is a guess: look at one answer before you set a parser"
+        return (Advice(EVERY_RUNTIME, text, False),)
+    return tuple(_each(facts, format))
+
+
+def setting(parser: str) -> str:
+    """The entry of tokenizer_config.json that names a parser to mlx-lm and mlx-swift-lm."""
+    return f'"{DECLARING_KEY}": "{parser}"'
+
+
+def our_parser(format: ToolCallFormat) -> str:
+    """The line of Python that makes toolfmt's parser for the format."""
+    return f'toolfmt.Parser("{format.name}", tools=tools)'
+
+
+def _in_words(format: ToolCallFormat | None, *, guessed: bool) -> Advice:
+    """Where the template shows no tools, toolfmt's prompt asks for calls in the format, known or chosen."""
+    text = "the template shows no tools: toolfmt render describes them in words"
+    if format is None:
+        return Advice(EVERY_RUNTIME, text)
+    chosen = f" and asks for {format.name} calls" if guessed else ""
+    return Advice(EVERY_RUNTIME, f"{text}{chosen}; {our_parser(format)} reads the answer")
+
+
+def _each(facts: Facts, format: ToolCallFormat) -> list[Advice]:
+    told = {reader.runtime: reader for reader in readers(facts)}
+    taken = {one.runtime: one for one in taken_by(facts)} if told else {}
+    gguf = bool(taken) and VLLM not in taken
+    runtimes = tuple(taken) if gguf else tuple(_ADVISERS)
+    return [_ADVISERS[runtime](facts, format, told.get(runtime), taken.get(runtime)) for runtime in runtimes]
+
+
+def _transformers(facts: Facts, format: ToolCallFormat, reader: Reader | None, taken: Taken | None) -> Advice:
+    parse = f"read the answer with {our_parser(format)}"
+    if not facts.shows_tools:
+        return Advice(TRANSFORMERS, f"give it the prompt of toolfmt render, {parse}")
+    return Advice(TRANSFORMERS, f"apply_chat_template(messages, tools=tools), {parse}")
+
+
+def _flagged(runtime: str) -> Callable[[Facts, ToolCallFormat, Reader | None, Taken | None], Advice]:
+    def advise(facts: Facts, format: ToolCallFormat, reader: Reader | None, taken: Taken | None) -> Advice:
+        name = parser_name(format, runtime)
+        if name is None:
+            return _without(runtime, format)
+        return Advice(runtime, f"{_FLAGS[runtime]} {name}{remark(format, runtime)}")
+
+    return advise
+
+
+def _mlx_lm(facts: Facts, format: ToolCallFormat, reader: Reader | None, taken: Taken | None) -> Advice:
+    found = None if reader is None else reader.format
+    wrong = reader is not None and reader.right is False
+    name = parser_name(format, MLX_LM)
+    if found is not None and (found in parser_names(format, MLX_LM) or (reader and reader.right)) and not wrong:
+        return Advice(MLX_LM, f"nothing to do: it takes {found}{caution(format, MLX_LM) if found == name else ''}")
+    if name is not None and name != found and not misread(facts, MLX_LM, name):
+        instead = f", else it takes {found}" if found else ""
+        return Advice(MLX_LM, f"{setting(name)} in tokenizer_config.json{instead}")
+    if found is not None:
+        return Advice(MLX_LM, f"it takes {found}, which misreads these calls: {our_parser(format)} instead", False)
+    return _without(MLX_LM, format)
+
+
+def _mlx_swift_lm(facts: Facts, format: ToolCallFormat, reader: Reader | None, taken: Taken | None) -> Advice:
+    found = None if reader is None else reader.format
+    wrong = reader is not None and reader.right is False
+    name = parser_name(format, MLX_SWIFT_LM)
+    if found is not None and (found in parser_names(format, MLX_SWIFT_LM) or (reader and reader.right)) and not wrong:
+        return Advice(
+            MLX_SWIFT_LM, f"nothing to do: it takes {found}{caution(format, MLX_SWIFT_LM) if found == name else ''}"
+        )
+    if name is not None:
+        return Advice(MLX_SWIFT_LM, f'toolCallFormat: ToolCallFormat(rawValue: "{name}") in its ModelConfiguration')
+    return Advice(MLX_SWIFT_LM, "no parser for it" + (f", it takes {found}" if found else ""), False)
+
+
+def _llama_cpp(facts: Facts, format: ToolCallFormat, reader: Reader | None, taken: Taken | None) -> Advice:
+    if not facts.shows_tools:
+        return Advice(LLAMA_CPP, f"no parser for toolfmt's prompts: {our_parser(format)} reads the answer", False)
+    confirmed = DERIVED in parser_names(format, LLAMA_CPP)
+    text = "--jinja" + ("" if confirmed else f" (it derives a parser; for {format.name} that is not confirmed)")
+    if taken is None or facts.template is None or same_text(taken.with_tools, facts.template):
+        return Advice(LLAMA_CPP, text)
+    file = facts.template.origin
+    if not file.endswith(".jinja"):
+        return Advice(LLAMA_CPP, f"{text} --chat-template-file FILE, with the template of {file} in FILE")
+    return Advice(LLAMA_CPP, f"{text} --chat-template-file {file}")
+
+
+def _without(runtime: str, format: ToolCallFormat) -> Advice:
+    return Advice(runtime, f"no parser for it, import toolfmt's: {our_parser(format)}", False)
+
+
+_ADVISERS: dict[str, Callable[[Facts, ToolCallFormat, Reader | None, Taken | None], Advice]] = {
+    TRANSFORMERS: _transformers,
+    VLLM: _flagged(VLLM),
+    SGLANG: _flagged(SGLANG),
+    MLX_LM: _mlx_lm,
+    MLX_SWIFT_LM: _mlx_swift_lm,
+    LLAMA_CPP: _llama_cpp,
+}

@@ -1,0 +1,39 @@
+"""A runtime finds no chat template in this directory, although it holds one.
+
+The tokenizer of transformers, and with it vLLM, SGLang and mlx-lm, does not read `chat_template.json`: only
+processors do. llama.cpp's converter believes an empty `chat_template` entry of `tokenizer_config.json`. Such a
+runtime refuses to chat, or makes up a template of its own.
+
+What to do: put the template into `chat_template.jinja`, which all of them read, and leave `chat_template` out of
+`tokenizer_config.json`.
+
+Example: a vision model whose only template stands in `chat_template.json`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.checks.listing import listed
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.places import LLAMA_CPP
+from toolfmt.inspect.readers import taken_by
+from toolfmt.inspect.report import Severity
+
+SEVERITY: Severity = "warning"
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    if facts.files is None or facts.template is None:
+        return
+    without: dict[str, list[str]] = {}
+    for taken in taken_by(facts):
+        # Without a tokenizer_config.json there is nothing that llama.cpp could convert.
+        if not taken.describe() and not (taken.runtime == LLAMA_CPP and not facts.files.tokenizer_config):
+            without.setdefault(taken.why, []).append(taken.runtime)
+    for why, runtimes in without.items():
+        yield Found(
+            f"{listed(runtimes)} {'find' if len(runtimes) > 1 else 'finds'} no chat template here: {why}.",
+            "Put the template into chat_template.jinja, and leave chat_template out of tokenizer_config.json.",
+        )

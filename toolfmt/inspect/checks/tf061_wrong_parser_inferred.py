@@ -1,0 +1,73 @@
+"""A runtime that finds its parser by itself takes one that does not read the calls of this template.
+
+mlx-lm and mlx-swift-lm look for markers in the template's text and take the parser of the first that stands there.
+Where a template mentions the markers of another format, or writes its calls a little differently, that is the
+wrong one: calls arrive as raw markup in the answer, with a wrong name, or not at all.
+
+What is wrong with mlx-swift-lm alone is a note: its code was read, not run.
+
+What to do: name the parser in `tokenizer_config.json` where the runtime has one for the format; otherwise parse
+what it generates with toolfmt's.
+
+Example: MiniMax M3's template mentions `<tool_call>`, so that mlx-lm takes `json_tools`, which reads none of its
+calls; Mistral's calls with `[CALL_ID]`, of which mlx-lm takes the id for the name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.advice import our_parser, setting
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.checks.listing import listed
+from toolfmt.inspect.elsewhere import parser_name
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.places import MLX_LM, MLX_SWIFT_LM
+from toolfmt.inspect.probes import quote
+from toolfmt.inspect.readers import declares_parser, misled, misread
+from toolfmt.inspect.report import Reader, Severity
+
+SEVERITY: Severity = "error"
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    best = facts.decided.read_back
+    if best is None or declares_parser(facts):
+        return
+    wrong = [
+        reader
+        for reader in facts.sections.readers
+        if reader.runtime in (MLX_LM, MLX_SWIFT_LM)
+        and reader.right is False
+        # A runtime without a parser for the format has to fall back on something, which is no fault of the template.
+        and (parser_name(best.format, reader.runtime) is not None or misled(facts, reader.runtime))
+    ]
+    if not wrong:
+        return
+    misread_only = all(misread(facts, reader.runtime, reader.format or "") for reader in wrong)
+    but = "" if misread_only else f", but the template renders {best.format.name} calls"
+    yield Found(
+        f"{listed([_takes(facts, reader) for reader in wrong])}{but}: {quote(facts.decided.rendered)}.",
+        _instead(facts, wrong),
+        facts.capabilities["tool_calls"].line,
+        # mlx-lm's parsers were run on such calls, those of mlx-swift-lm only read.
+        severity=None if wrong[0].runtime == MLX_LM else "note",
+    )
+
+
+def _takes(facts: Facts, reader: Reader) -> str:
+    assert reader.format is not None
+    what = misread(facts, reader.runtime, reader.format)
+    return f"{reader.runtime} takes {reader.format}" + (f", which {what}" if what else "")
+
+
+def _instead(facts: Facts, wrong: list[Reader]) -> str:
+    best = facts.decided.read_back
+    assert best is not None
+    name = parser_name(best.format, MLX_LM)
+    if name is not None and not misread(facts, MLX_LM, name) and name not in [reader.format for reader in wrong]:
+        return f"Write {setting(name)} into tokenizer_config.json."
+    if wrong[0].runtime == MLX_LM:
+        return f"Parse what mlx-lm generates with {our_parser(best.format)}."
+    swift = parser_name(best.format, MLX_SWIFT_LM)
+    return f"Set its toolCallFormat to {swift}." if swift else f"mlx-swift-lm has no parser for {best.format.name}."

@@ -1,0 +1,37 @@
+"""mlx-lm has a parser for these calls and does not find it by itself.
+
+It looks for markers in the template's text, and not at all where templates have names. Without a parser its
+server hands the calls out as text. Of 388 real templates that describe tools it finds none for 123; for some of
+these it has one.
+
+What to do: name the parser in `tokenizer_config.json`; mlx-swift-lm reads the same entry.
+
+Example: a template that writes `call.function.name` where mlx-lm looks for `tool_call.name`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.advice import setting
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.elsewhere import parser_name
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.places import MLX_LM
+from toolfmt.inspect.readers import declares_parser, misread
+from toolfmt.inspect.report import Severity
+
+SEVERITY: Severity = "note"
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    best = facts.decided.read_back
+    name = None if best is None else parser_name(best.format, MLX_LM)
+    if name is None or declares_parser(facts) or misread(facts, MLX_LM, name):
+        return
+    for reader in facts.sections.readers:
+        if reader.runtime == MLX_LM and reader.template and reader.format is None:
+            yield Found(
+                f"mlx-lm does not find its parser {name} by itself: {reader.why.rpartition('; ')[2]}.",
+                f"Write {setting(name)} into tokenizer_config.json.",
+            )

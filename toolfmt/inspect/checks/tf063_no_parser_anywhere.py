@@ -1,0 +1,30 @@
+"""No runtime has a parser for the calls that this template renders.
+
+The format is known here, but neither vLLM nor SGLang, mlx-lm or mlx-swift-lm has a parser of its own for it, and
+that llama.cpp derives one from the template is not confirmed. Served by one of them, calls arrive as raw markup.
+
+What to do: parse the answers with toolfmt.
+
+Example: Falcon3's calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.advice import our_parser
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report import Severity
+
+SEVERITY: Severity = "note"
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    best = facts.decided.read_back
+    if best is None or best.format.elsewhere:
+        return
+    yield Found(
+        f"No runtime is known to have a parser for {best.format.name}, the format of this template's calls.",
+        f"Parse the answers with {our_parser(best.format)}.",
+    )

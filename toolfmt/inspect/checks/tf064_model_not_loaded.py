@@ -1,0 +1,42 @@
+"""mlx-lm does not load a model that declares a parser it does not have.
+
+It imports the module that `tool_parser_type` names, and an unknown name ends the loading with an error. Names of
+other runtimes (`hermes`, `qwen25`) are unknown to it.
+
+What to do: declare the name that mlx-lm has for the format, or leave the entry out.
+
+Example: `"tool_parser_type": "hermes"`, where mlx-lm calls that parser `json_tools`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.advice import setting
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.elsewhere import parser_name
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.inferring import MLX_LM_OPENERS, MLX_LM_VERSION
+from toolfmt.inspect.places import MLX_LM
+from toolfmt.inspect.readers import DECLARING_KEY
+from toolfmt.inspect.report import Severity
+
+SEVERITY: Severity = "error"
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    declared = None if facts.files is None else facts.files.tokenizer_config.get(DECLARING_KEY)
+    if declared is None or (isinstance(declared, str) and declared in MLX_LM_OPENERS):
+        return
+    # A name that nobody knows may be a plug-in's; TF023 tells of it.
+    if isinstance(declared, str) and not any(
+        known.formats for known in facts.decided.declarations if known.value == declared
+    ):
+        return
+    format = facts.decided.read_back.format if facts.decided.read_back is not None else facts.decided.format
+    name = None if format is None else parser_name(format, MLX_LM)
+    yield Found(
+        f"tokenizer_config.json declares {DECLARING_KEY} {declared!r}, which mlx-lm {MLX_LM_VERSION} does not have: "
+        "it does not load the model.",
+        f"Write {setting(name)} instead." if name else f"Leave {DECLARING_KEY} out.",
+    )

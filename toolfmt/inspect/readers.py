@@ -1,0 +1,154 @@
+"""A chapter of the report: which template each runtime takes, which parser it finds by itself, whether that reads the
+calls that the template renders.
+
+Where templates stand is `places`, what runtimes look for is `inferring`; here the two meet what the probes found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from toolfmt.formats import FORMATS
+from toolfmt.inspect.elsewhere import DERIVED, parser_names
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.inferring import Inferred, misread_by_mlx_lm, mlx_lm, mlx_swift_lm
+from toolfmt.inspect.places import (
+    LLAMA_CPP,
+    MLX_LM,
+    MLX_SWIFT_LM,
+    RUNTIMES,
+    TRANSFORMERS,
+    Taken,
+    same_text,
+    swift_infers_from,
+    takings,
+)
+from toolfmt.inspect.report import Reader
+from toolfmt.templates import ModelFiles, TemplateSource
+
+DECLARING_KEY = "tool_parser_type"
+_RESPONSE_TEMPLATE = "response_template"
+
+
+def readers(facts: Facts) -> tuple[Reader, ...]:
+    """One entry a runtime, in the order of `RUNTIMES`; none where there is no template to take.
+
+    For a template given alone every runtime is taken to render that one.
+    """
+    if facts.template is None:
+        return ()
+    return tuple(_reader(facts, taken) for taken in taken_by(facts))
+
+
+def taken_by(facts: Facts) -> tuple[Taken, ...]:
+    """What every runtime takes of the directory, or of the one template that was given."""
+    if facts.files is not None:
+        return takings(facts.files)
+    given = facts.template
+    return tuple(Taken(runtime, given, given, "the only template given") for runtime in RUNTIMES)
+
+
+def declares_parser(facts: Facts) -> bool:
+    """Whether the directory names a parser to mlx-lm and mlx-swift-lm, which then infer none."""
+    return facts.files is not None and facts.files.tokenizer_config.get(DECLARING_KEY) is not None
+
+
+def misled(facts: Facts, runtime: str) -> bool:
+    """Whether it is the template's text that makes the runtime take its parser."""
+    return any(_inferred(facts, taken).shown for taken in taken_by(facts) if taken.runtime == runtime)
+
+
+def misread(facts: Facts, runtime: str, parser: str) -> str:
+    """What the runtime's parser for the format gets wrong in the calls that the template renders; empty for nothing."""
+    best = facts.decided.read_back
+    if runtime != MLX_LM or best is None or parser not in parser_names(best.format, runtime):
+        return ""
+    return misread_by_mlx_lm(parser, facts.decided.rendered)
+
+
+def _reader(facts: Facts, taken: Taken) -> Reader:
+    where = taken.describe()
+    if not where:
+        return Reader(taken.runtime, "", None, None, taken.why)
+    if taken.runtime == LLAMA_CPP:
+        parser, right, how = _derived(facts, taken)
+    elif taken.runtime == TRANSFORMERS:
+        parser, right, how = _declared(facts)
+    elif taken.runtime in (MLX_LM, MLX_SWIFT_LM):
+        inferred = _inferred(facts, taken)
+        parser, how = inferred.parser, inferred.how
+        right = None if parser is None else _reads(facts, taken, parser)
+        how += _verdict(facts, taken.runtime, parser, right)
+    else:
+        parser, right, how = None, None, "it takes no parser by itself"
+    why = how if facts.files is None else f"{taken.why}; {how}"
+    return Reader(taken.runtime, where, parser, right, why)
+
+
+def _inferred(facts: Facts, taken: Taken) -> Inferred:
+    files = facts.files
+    model_type = next(iter(facts.model_types), None)
+    config: Mapping[str, object] = {} if files is None else files.tokenizer_config
+    declared = config.get(DECLARING_KEY)
+    if taken.runtime == MLX_SWIFT_LM:
+        source = taken.with_tools if files is None else swift_infers_from(files)
+        return mlx_swift_lm(_text(source), declared, model_type, {} if files is None else files.config)
+    inferred = mlx_lm(None if taken.named else _text(taken.with_tools), declared, model_type, _tokens(files))
+    if taken.named and inferred.parser is None and declared is None:
+        return Inferred(None, "it looks for no parser in templates that have names")
+    return inferred
+
+
+def _derived(facts: Facts, taken: Taken) -> tuple[str | None, bool | None, str]:
+    """llama.cpp makes a parser from the template: confirmed for the formats that say so."""
+    same = same_text(taken.with_tools, facts.template)
+    if same and not facts.shows_tools:
+        return None, None, "the template shows no tools, so that there is no parser to derive from it"
+    best = facts.decided.read_back
+    confirmed = same and best is not None and DERIVED in parser_names(best.format, LLAMA_CPP)
+    return DERIVED, True if confirmed else None, "it derives the parser from the template"
+
+
+def _declared(facts: Facts) -> tuple[str | None, bool | None, str]:
+    """transformers parses what a `response_template` describes, and nothing else."""
+    found = next((known for known in facts.decided.declarations if known.place.endswith(_RESPONSE_TEMPLATE)), None)
+    if found is None:
+        return None, None, "it parses no calls without a response_template"
+    best = facts.decided.read_back
+    right = None if best is None or not found.formats else best.format in found.formats
+    return _RESPONSE_TEMPLATE, right, f"{found.place} tells it how calls are written"
+
+
+def _reads(facts: Facts, taken: Taken, parser: str) -> bool | None:
+    """Whether the parser of this name reads the calls that the inspected template renders."""
+    best = facts.decided.read_back
+    if best is None or facts.renders is None or taken.own or not same_text(taken.with_tools, facts.template):
+        return None
+    if parser in parser_names(best.format, taken.runtime):
+        return not misread(facts, taken.runtime, parser)
+    # A parser that no format names could be one for anything.
+    return False if any(parser in parser_names(format, taken.runtime) for format in FORMATS) else None
+
+
+def _verdict(facts: Facts, runtime: str, parser: str | None, right: bool | None) -> str:
+    best = facts.decided.read_back
+    if parser is None or right is not False or best is None:
+        return ""
+    wrong = misread(facts, runtime, parser)
+    return f", but it {wrong}" if wrong else f", but the calls are {best.format.name}"
+
+
+def _tokens(files: ModelFiles | None) -> frozenset[str] | None:
+    """The texts of the added tokens; None where the directory's configuration does not list them."""
+    added = None if files is None else files.tokenizer_config.get("added_tokens_decoder")
+    if not isinstance(added, Mapping):
+        return None
+    texts = (token.get("content") for token in added.values() if isinstance(token, Mapping))
+    return frozenset(text for text in texts if isinstance(text, str))
+
+
+def _text(source: TemplateSource | None) -> str | None:
+    """The text as a runtime holds it: files are read as text, which makes every line end a newline."""
+    if source is None:
+        return None
+    return source.text.replace("\r\n", "\n") if source.origin.endswith(".jinja") else source.text
