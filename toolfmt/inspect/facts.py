@@ -10,7 +10,7 @@ from toolfmt.inspect.conversations import Message
 from toolfmt.inspect.deciding import Decided
 from toolfmt.inspect.probes import Probed
 from toolfmt.inspect.renders import Renders
-from toolfmt.inspect.report import Answer, Sections
+from toolfmt.inspect.report import Answer, Rendering, Sections
 from toolfmt.templates import ModelFiles, TemplateSource
 
 
@@ -50,6 +50,8 @@ class Facts:
     files: ModelFiles | None = None
     """The directory's files; None for a template given alone."""
     options: Options = field(default_factory=Options)
+    rendering: Rendering = field(default_factory=Rendering)
+    """What the renderer is told, as far as it is known without the chapters."""
     sections: Sections = field(default_factory=Sections)
     """The chapters of the report; empty while they are being made."""
 

@@ -14,6 +14,7 @@ from toolfmt.formats import FORMATS, ToolCallFormat
 from toolfmt.inspect import checks
 from toolfmt.inspect.conversations import SINGLE, STAND_INS, TOOLS, Shape, conversation, reply, user
 from toolfmt.inspect.deciding import Decided, Declaration, ReadBack, decide, declarations
+from toolfmt.inspect.details import details, fitted
 from toolfmt.inspect.facts import NO_OPTIONS, Facts, Options
 from toolfmt.inspect.probes import Probed, probe, quote
 from toolfmt.inspect.reading_back import call_sets, read, render_calls, try_calls
@@ -109,6 +110,7 @@ def _inspect(
         files=files,
         options=options,
     )
+    facts = replace(facts, rendering=_rendering(facts, special_tokens or {}, eos_tokens))
     facts = replace(facts, sections=_sections(facts))
     found = checks.findings(facts)
     return Report(
@@ -122,13 +124,15 @@ def _inspect(
         findings=tuple(finding for finding in found if finding.severity != "note"),
         notes=tuple(finding for finding in found if finding.severity == "note"),
         sections=facts.sections,
-        rendering=_rendering(facts, special_tokens or {}, eos_tokens),
+        rendering=fitted(facts.rendering, capabilities, facts.sections.details),
     )
 
 
 def _sections(facts: Facts) -> Sections:
     """The chapters of the report, one module each."""
-    return Sections()
+    return Sections(
+        details=details(facts),
+    )
 
 
 def runtimes(format: ToolCallFormat | None, *, by_template: bool = True) -> dict[str, str]:
@@ -249,8 +253,12 @@ def _rendering(facts: Facts, special_tokens: Mapping[str, str], eos_tokens: tupl
                 )
             )
         ),
-        prefill=prefill(facts.renders, tools=facts.shows_tools),
+        prefill=prefill(facts.renders, tools=facts.shows_tools, headers=_headers(facts)),
     )
+
+
+def _headers(facts: Facts) -> tuple[str, ...]:
+    return facts.decided.format.headers if facts.decided.format is not None else ()
 
 
 def _ending_calls(facts: Facts, shape: Shape | None) -> tuple[str, ...]:
