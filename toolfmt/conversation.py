@@ -65,6 +65,36 @@ def text_of(content: Content) -> str:
     return content or ""
 
 
+def flattened(content: Content) -> Content:
+    """The content as one string where all of its parts can be told in words, else its parts with these as text parts.
+
+    Texts stay as they are, documents and other objects become the text or the JSON that they hold; images, sound and
+    files stay parts.
+    """
+    if not isinstance(content, list):
+        return content
+    told = [_told(part) for part in content]
+    if None not in told:
+        return "\n".join(text for text in told if text is not None)
+    return [part if text is None else {"type": "text", "text": text} for part, text in zip(content, told, strict=True)]
+
+
+_MEDIA = ("image", "audio", "video", "file")
+
+
+def _told(part: object) -> str | None:
+    """A part of a content in words; None for one that is none."""
+    if isinstance(part, Mapping):
+        if isinstance(part.get("text"), str):
+            return str(part["text"])
+        if any(kind in str(part.get("type", "")) for kind in _MEDIA):
+            return None
+        part = part.get("document", part)
+    if isinstance(part, Mapping):
+        part = part.get("data", part)
+    return part if isinstance(part, str) else json.dumps(part, ensure_ascii=False)
+
+
 def joined(one: Content, other: Content, between: str) -> Content:
     """Two contents as one: strings with `between` between them, lists of parts with text parts where strings were."""
     if not one or not other:

@@ -69,7 +69,10 @@ def fitted(rendering: Rendering, capabilities: Mapping[str, Answer], answers: Ma
         ids=needed_ids(answers),
         results="parts" if spelled else "string",
         results_in_order=answers["results_reordered"].how == "by-order",
-        parts=answers["content_parts"].how not in ("python", "json-text", "threw"),
+        results_named=answers["results_unnamed"].how in ("threw", "dropped", "name-lost"),
+        parts=not answers["content_parts"].how,
+        result_parts=not answers["results_as_parts"].how,
+        text_beside_call=answers["text_beside_call"].how != "dropped",
     )
 
 

@@ -25,6 +25,7 @@ class Options:
 
 
 NO_OPTIONS = Options()
+_NOT_ASKED = Answer("no", "not asked")
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,10 @@ class Facts:
     @property
     def shows_tools(self) -> bool:
         return self.yes("tools")
+
+    def detail(self, name: str) -> Answer:
+        """A detail by its name; a plain no where nothing was asked."""
+        return self.sections.details.get(name, _NOT_ASKED)
 
     def yes(self, capability: str) -> bool:
         return self.capabilities[capability].answer == "yes"

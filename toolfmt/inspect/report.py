@@ -158,8 +158,14 @@ class Rendering:
     """The form of a result's content that comes out whole."""
     results_in_order: bool = False
     """Whether a result belongs to its call by its place alone, so that results have to stand in the order of calls."""
+    results_named: bool = False
+    """Whether a result needs the tool's name beside the id of its call."""
     parts: bool = True
     """Whether content given as a list of parts comes out as its text."""
+    result_parts: bool = True
+    """The same of a result's content."""
+    text_beside_call: bool = True
+    """Whether text beside a call comes out, where the call does with any text beside it."""
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,9 @@ def prefill(renders: Renders, *, tools: bool, headers: tuple[str, ...] = ()) -> 
     behind = prompt.rpartition(USER)[2] if isinstance(prompt, str) else ""
     begun = answer_begun(behind, headers=headers)
     if len(begun) < len(behind):
-        return begun if begun.strip() else ""
+        ending = first_marker(renders.text(reply(), TOOLS if tools else None).rpartition(REPLY)[2])
+        # What ends an answer begins none: a template may write turns for a model that only judges.
+        return begun if begun.strip(": \n") and not (ending and begun.lstrip().startswith(ending)) else ""
     marks = {mark for pair in _reasoning_markers() for mark in pair}
     places = [place for mark in marks if (place := behind.find(mark)) >= 0]
     return behind[min(places) :] if places else ""

@@ -40,6 +40,17 @@ _MODULES = (
     "tf026_call_not_read_back",
     "tf027_system_message_lost",
     "tf028_content_empty_refused",
+    "tf029_id_form_required",
+    "tf030_text_beside_call_dropped",
+    "tf031_results_mismatched",
+    "tf032_history_needs_tools",
+    "tf033_reasoning_dropped",
+    "tf034_alternation_required",
+    "tf035_later_system_refused",
+    "tf036_developer_role_dropped",
+    "tf037_content_parts_printed_raw",
+    "tf038_generation_prompt_ignored",
+    "tf039_template_changes_lists",
 )
 
 CHECKS: tuple[ModuleType, ...] = tuple(import_module(f"toolfmt.inspect.checks.{module}") for module in _MODULES)

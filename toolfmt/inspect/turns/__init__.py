@@ -1,1 +1,1 @@
-"""Capabilities in depth, of turns: one module a subject, each with questions that take `Asking` and give an `Answer`."""
+"""Capabilities in depth, of turns: one module a subject; each question takes `Asking` and gives an `Answer`."""

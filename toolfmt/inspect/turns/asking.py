@@ -113,4 +113,3 @@ def threw(error: TemplateError) -> Answer:
 def no(evidence: str, how: Outcome = "", line: int | None = None) -> Answer:
     """A plain no."""
     return Answer("no", evidence, line, how)
-

@@ -11,8 +11,7 @@ from toolfmt.inspect.turns.asking import Asking, no, threw
 
 
 def generation_prompt(asking: Asking) -> Answer:
-    """What `add_generation_prompt=True` adds behind a question; `misplaced` where it stands there without being asked.
-    """
+    """What `add_generation_prompt=True` adds behind a question; `misplaced` where it always stands there."""
     without, added = asking.prompt(user()), asking.prompt(user(), generation=True)
     for prompt in (added, without):
         if isinstance(prompt, TemplateError):
@@ -25,8 +24,12 @@ def generation_prompt(asking: Asking) -> Answer:
         return Answer("yes", f"it adds {quote(what, 80)}", line)
     tail = added.rpartition(USER)[2]
     if len(answer_begun(tail)) < len(tail):
-        return no(f"the prompt is the same with and without it; it always ends with {quote(tail, 80)}", "misplaced", line)
-    return no(f"the prompt is the same with and without it: nothing is added behind {quote(tail, 80) or 'the text'}", "", line)
+        return no(
+            f"the prompt is the same with and without it; it always ends with {quote(tail, 80)}", "misplaced", line
+        )
+    return no(
+        f"the prompt is the same with and without it: nothing is added behind {quote(tail, 80) or 'the text'}", "", line
+    )
 
 
 def generation_open(rendering: Rendering) -> Answer:
@@ -42,5 +45,5 @@ def stop(rendering: Rendering, *, eos_token: str | None) -> Answer:
     """What ends an answer; whether the end-of-sequence token is among it."""
     named = f"the eos_token is {eos_token}" if eos_token else "no eos_token is named"
     if not rendering.stop:
-        return no("unknown: no eos_token, and the template writes no mark behind an answer")
+        return no("unknown: no eos_token is named, and the template writes no other mark behind an answer")
     return Answer("yes", f"an answer ends with {' or '.join(rendering.stop)}; {named}")

@@ -77,7 +77,7 @@ def ids_paired(asking: Asking) -> Answer:
 def numbered(messages: Sequence[Message], form: Form) -> list[Message]:
     """The messages with ids of this form on the calls, counted through, and on the results, in the order of calls."""
     ids: list[str | None] = []
-    written = []
+    written: list[Message] = []
     for message in messages:
         calls = []
         for call in message.get("tool_calls") or []:

@@ -51,7 +51,9 @@ def results_reordered(asking: Asking) -> Answer:
         return threw(turned)
     line = asking.line(*RESULT_AT)
     if as_called == turned:
-        return no("a result goes with a call by its place alone: its id changes nothing in the prompt", "by-order", line)
+        return no(
+            "a result goes with a call by its place alone: its id changes nothing in the prompt", "by-order", line
+        )
     return Answer("yes", "the prompt tells by its id which call a result answers", line)
 
 
@@ -96,9 +98,13 @@ def _without(asking: Asking, key: str) -> Answer:
     if RESULT not in missing:
         return no(f"a result without {key} is dropped", "dropped", line)
     if missing.count("None") > given.count("None"):
-        return no(f"a result without {key} is told under the word None: {around(missing, RESULT, 60)}", "name-lost", line)
+        return no(
+            f"a result without {key} is told under the word None: {around(missing, RESULT, 60)}", "name-lost", line
+        )
     if key == "name" and missing.count(TOOL) < given.count(TOOL):
-        return no(f"a result without {key} is told without the tool's name: {around(missing, RESULT)}", "name-lost", line)
+        return no(
+            f"a result without {key} is told without the tool's name: {around(missing, RESULT)}", "name-lost", line
+        )
     return Answer("yes", f"a result without {key} is rendered: {around(missing, RESULT)}", line)
 
 

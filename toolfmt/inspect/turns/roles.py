@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.conversations import REPLY, RESULT, SYSTEM, TOOLS, USER, VALUES, Message, user
+from toolfmt.inspect.conversations import REPLY, RESULT, SINGLE, SYSTEM, USER, VALUES, Message, conversation, user
 from toolfmt.inspect.probes import around, quote
 from toolfmt.inspect.report import Answer
 from toolfmt.inspect.turns.asking import SECOND_REPLY, SECOND_USER, Asking, no, threw
@@ -72,16 +72,16 @@ def history_without_tools(asking: Asking) -> Answer:
     """Whether calls and results of earlier turns are still rendered when no tools are given any more."""
     if not asking.renders_calls:
         return no("no call is rendered")
-    messages = [*asking.history(), _ANSWER] if asking.results != "none" else [*asking.history()[:-1]]
-    wanted = [VALUES[0], *([RESULT] if asking.results != "none" else [])]
-    if not _appear(asking, messages, wanted, tools=True):
-        messages = asking.history()
+    answered = asking.results != "none"
+    messages = asking.history() if answered else conversation(asking.shape, SINGLE)
+    wanted = [VALUES[0], RESULT] if answered else [VALUES[0]]
     prompt = asking.renders.render(messages, None)
     if isinstance(prompt, TemplateError):
         return threw(prompt)
     lost = [what for what, text in zip(("the call", "the result"), wanted, strict=False) if text not in prompt]
-    if lost and not isinstance(asking.ask(messages), TemplateError):
-        return no(f"without tools {' and '.join(lost)} of an earlier turn are not in the prompt", "dropped")
+    if lost:
+        verb = "is" if len(lost) == 1 else "are"
+        return no(f"without tools {' and '.join(lost)} of an earlier turn {verb} not in the prompt", "dropped")
     return Answer("yes", "a call and its result are rendered without tools as well")
 
 
@@ -89,8 +89,9 @@ def _both(
     asking: Asking, base: Sequence[Message], messages: Sequence[Message], texts: Sequence[str], what: str
 ) -> Answer:
     """Whether all texts appear in order, where the conversation without the second of them does render."""
-    if isinstance(asking.ask(base), TemplateError):
-        return no("the conversation without it is refused as well")
+    plain = asking.ask(base)
+    if isinstance(plain, TemplateError) or texts[0] not in plain:
+        return no("the conversation without it is not rendered either")
     prompt = asking.ask(messages)
     if isinstance(prompt, TemplateError):
         return threw(prompt)
@@ -101,6 +102,6 @@ def _both(
     return Answer("yes", f"{what} appear; between them stands {quote(prompt[begin:end], 80)}")
 
 
-def _appear(asking: Asking, messages: Sequence[Message], texts: Sequence[str], *, tools: bool = False) -> bool:
-    prompt = asking.renders.render(messages, TOOLS) if tools else asking.prompt(messages)
+def _appear(asking: Asking, messages: Sequence[Message], texts: Sequence[str]) -> bool:
+    prompt = asking.prompt(messages)
     return isinstance(prompt, str) and all(text in prompt for text in texts)
