@@ -16,6 +16,7 @@
     results-named                  the name of the tool put on its result, for a template that needs it there
     results-in-order               results put in the order of their calls, where their place is all that tells them
     results-as-parts               a result's text handed to the template as a list of parts
+    documents-as-text              documents in a result handed to the template as parts of text
     content-parts-joined           a list of parts handed to the template as their text
     content-filled                 a full stop as content, for a template that wants text beside a call and drops it
     ids-as-functions               call ids `functions.NAME:N`, for a template that takes the tool's name from the id
@@ -29,7 +30,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from toolfmt.conversation import Message, arguments_of, calls_of, flattened, function_of, joined
+from toolfmt.conversation import Message, arguments_of, calls_of, flattened, function_of, joined, told_in_words
 from toolfmt.errors import CannotWrite
 from toolfmt.formats import ToolCallFormat, write
 from toolfmt.inspect.conversations import Shape
@@ -192,16 +193,22 @@ def _results_fitted(messages: list[Message], rendering: Rendering, done: dict[st
         if named != messages:
             done["results-named"] = None
         messages = named
-    fitted = []
-    for message in messages:
-        content = message.get("content")
-        if message["role"] == "tool" and rendering.results == "parts" and isinstance(content, str):
-            done["results-as-parts"] = None
-            message = {**message, "content": [{"type": "text", "text": content}]}
-        elif message["role"] == "tool" and rendering.results == "string" and not rendering.result_parts:
-            message = _parts_joined(message, done)
-        fitted.append(message)
-    return fitted
+    return [_result_fitted(message, rendering, done) if message["role"] == "tool" else message for message in messages]
+
+
+def _result_fitted(message: Message, rendering: Rendering, done: dict[str, None]) -> Message:
+    content = message.get("content")
+    if rendering.results == "parts" and isinstance(content, str):
+        done["results-as-parts"] = None
+        return {**message, "content": [{"type": "text", "text": content}]}
+    if rendering.results == "string" and not rendering.result_parts:
+        message = _parts_joined(message, done)
+    elif isinstance(content, list) and not rendering.result_documents:
+        parts = told_in_words(content)
+        if parts != content:
+            done["documents-as-text"] = None
+            message = {**message, "content": parts}
+    return message
 
 
 def _parts_joined(message: Message, done: dict[str, None]) -> Message:

@@ -23,6 +23,7 @@ _QUESTIONS: tuple[Callable[[Asking], Answer], ...] = (
     results.results_unnamed,
     results.results_unnumbered,
     results.results_as_parts,
+    results.results_as_documents,
     ids.ids_ordinary,
     ids.ids_nine,
     ids.ids_function,
@@ -72,6 +73,7 @@ def fitted(rendering: Rendering, capabilities: Mapping[str, Answer], answers: Ma
         results_named=answers["results_unnamed"].how in ("threw", "dropped", "name-lost"),
         parts=not answers["content_parts"].how,
         result_parts=not answers["results_as_parts"].how,
+        result_documents=not answers["results_as_documents"].how,
         text_beside_call=answers["text_beside_call"].how != "dropped",
     )
 

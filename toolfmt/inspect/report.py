@@ -164,6 +164,8 @@ class Rendering:
     """Whether content given as a list of parts comes out as its text."""
     result_parts: bool = True
     """The same of a result's content."""
+    result_documents: bool = True
+    """Whether documents in a result's content come out."""
     text_beside_call: bool = True
     """Whether text beside a call comes out, where the call does with any text beside it."""
 

@@ -45,7 +45,9 @@ def prefill(renders: Renders, *, tools: bool, headers: tuple[str, ...] = ()) -> 
         ending = first_marker(renders.text(reply(), TOOLS if tools else None).rpartition(REPLY)[2])
         # What ends an answer begins none: a template may write turns for a model that only judges.
         return begun if begun.strip(": \n") and not (ending and begun.lstrip().startswith(ending)) else ""
-    marks = {mark for pair in _reasoning_markers() for mark in pair}
+    pairs = _reasoning_markers()
+    # A closer alone counts where it is a tag's own: other closers end any turn.
+    marks = {opener for opener, _ in pairs} | {closer for opener, closer in pairs if closer == f"</{opener[1:]}"}
     places = [place for mark in marks if (place := behind.find(mark)) >= 0]
     return behind[min(places) :] if places else ""
 

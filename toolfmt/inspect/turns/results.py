@@ -84,6 +84,23 @@ def results_as_parts(asking: Asking) -> Answer:
     return Answer("yes", f"a list of parts appears{how}: {around(prompt, RESULT)}", line)
 
 
+def results_as_documents(asking: Asking) -> Answer:
+    """Whether the content of a result may be documents, as Cohere's interface has them."""
+    nothing = _nothing_to_ask(asking)
+    if nothing is not None:
+        return nothing
+    document = {"type": "document", "document": {"id": "0", "data": {"text": RESULT}}}
+    prompt = asking.ask(contents(asking.history(), [[document]]))
+    if isinstance(prompt, TemplateError):
+        return threw(prompt)
+    line = asking.line(*RESULT_AT)
+    if RESULT not in prompt:
+        return no("the text of a result given as a document is not in the prompt", "dropped", line)
+    if printed_as(prompt, RESULT) == "python":
+        return no(f"the document is printed as Python's repr: {around(prompt, RESULT)}", "python", line)
+    return Answer("yes", f"a document appears: {around(prompt, RESULT)}", line)
+
+
 def _without(asking: Asking, key: str) -> Answer:
     nothing = _nothing_to_ask(asking)
     if nothing is not None:
