@@ -36,6 +36,8 @@ TEMPLATE_DROPPED_TOOLS = "template-dropped-tools"
 
 _PLACEHOLDER = "Xq5placeholder"
 """A word that no template holds, in the place of the prose."""
+_LONGEST_HEADER = 200
+"""More characters than any header of an assistant's turn has."""
 _REPLY: Message = {"role": "assistant", "content": "Aq3reply"}
 """An answer of a word that no template holds: where it comes out shows what stands around an answer."""
 
@@ -214,6 +216,8 @@ class _Request:
         begun = answer_begun(generation, headers=format.headers)
         if not begun.strip(": \n"):
             return ""
+        if begun == generation and not answer_begun(closed[-_LONGEST_HEADER:], headers=format.headers):
+            return generation  # the header always stands there, what is added begins the answer
         header = len(generation) - len(begun) or seen or len(generation)
         openers = {opener for opener, _ in format.reasoning}
         openers |= {closer for opener, closer in format.reasoning if closer == f"</{opener[1:]}"}
