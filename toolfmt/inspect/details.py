@@ -52,7 +52,7 @@ def details(facts: Facts) -> dict[str, Answer]:
     """Every detail by its name; empty without a template that renders. Never raises."""
     if facts.renders is None or facts.probed is None:
         return {}
-    asking = Asking(facts.renders, _shape(facts), parallel=facts.probed.parallel)
+    asking = Asking(facts.renders, _shape(facts), parallel=facts.probed.parallel, reasoning=facts.yes("reasoning"))
     answers = {question.__name__: question(asking) for question in _QUESTIONS}
     answers["generation_open"] = generation.generation_open(facts.rendering)
     tokens = facts.renders.template.special_tokens

@@ -25,8 +25,6 @@ _PLACES = {"reasoning_earlier": "before the last user message", "reasoning_in_lo
 
 
 def check(facts: Facts) -> Iterator[Found]:
-    if not facts.yes("reasoning"):
-        return
     dropped = [where for name, where in _PLACES.items() if facts.detail(name).how == "dropped"]
     if dropped:
         yield Found(

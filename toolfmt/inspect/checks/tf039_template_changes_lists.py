@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from toolfmt.errors import TemplateError
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Severity
@@ -25,14 +26,22 @@ _REFUSED = re.compile(r"access to attribute '(\w+)' of '(list|dict|set)' object 
 
 
 def check(facts: Facts) -> Iterator[Found]:
-    for error in facts.renders.errors if facts.renders is not None else ():
+    if facts.renders is None:
+        return
+    probed = facts.renders.errors
+    empty = facts.renders.render([{"role": "user", "content": ""}])  # some change a list only at an empty beginning
+    for error in (*probed, *([empty] if isinstance(empty, TemplateError) else [])):
         refused = _REFUSED.search(str(error))
         if refused is not None:
             method, kind = refused.groups()
-            elsewhere = "llama.cpp renders it all the same" if method in ("append", "pop") else "no runtime renders it"
+            known = method in ("append", "pop") and kind == "list"
+            elsewhere = "llama.cpp renders it all the same" if known else "llama.cpp does not know it either"
+            rarely = "" if error in probed else " when the first message is empty"
             yield Found(
-                f"The template calls .{method} on a {kind}, which transformers' sandbox refuses; {elsewhere}.",
+                f"The template calls .{method} on a {kind}{rarely}, which the sandbox of transformers refuses; "
+                f"{elsewhere}.",
                 "Build a new value with + instead, or take the model's own template.",
                 error.line,
+                "warning" if rarely else None,
             )
             return

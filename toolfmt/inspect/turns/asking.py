@@ -28,14 +28,17 @@ CALL_AT = (r"\btool_calls\b",)
 class Asking:
     """A template's renders and the shape of a turn with a call that it renders; `renders_calls` is False without one.
 
+    `parallel` says whether it renders several calls of one turn, `reasoning` whether it shows a last turn's reasoning.
+
     `results` is how a result's content comes out whole: as a string, only as a list of parts, or not at all.
     """
 
-    def __init__(self, renders: Renders, shape: Shape | None, *, parallel: bool = False) -> None:
+    def __init__(self, renders: Renders, shape: Shape | None, *, parallel: bool, reasoning: bool) -> None:
         self.renders = renders
         self.renders_calls = shape is not None
         self.shape = shape or Shape()
         self.parallel = parallel
+        self.shows_reasoning = reasoning
 
     def prompt(self, messages: Sequence[Message], *, generation: bool = False) -> str | TemplateError:
         """The prompt of a conversation without calls."""

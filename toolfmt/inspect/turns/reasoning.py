@@ -38,6 +38,8 @@ def reasoning_in_loop(asking: Asking) -> Answer:
 
 
 def _kept(asking: Asking, messages: list[Message], where: str) -> Answer:
+    if not asking.shows_reasoning:
+        return no("reasoning is not rendered at all")
     prompt = asking.ask(messages)
     if isinstance(prompt, TemplateError):
         return threw(prompt)

@@ -8,7 +8,7 @@ from toolfmt.errors import TemplateError
 from toolfmt.inspect.conversations import REPLY, RESULT, SINGLE, SYSTEM, USER, VALUES, Message, conversation, user
 from toolfmt.inspect.probes import around, quote
 from toolfmt.inspect.report import Answer
-from toolfmt.inspect.turns.asking import SECOND_REPLY, SECOND_USER, Asking, no, threw
+from toolfmt.inspect.turns.asking import CALL_AT, SECOND_REPLY, SECOND_USER, Asking, no, threw
 
 _ANSWER: Message = {"role": "assistant", "content": REPLY}
 _AGAIN: Message = {"role": "user", "content": SECOND_USER}
@@ -81,7 +81,11 @@ def history_without_tools(asking: Asking) -> Answer:
     lost = [what for what, text in zip(("the call", "the result"), wanted, strict=False) if text not in prompt]
     if lost:
         verb = "is" if len(lost) == 1 else "are"
-        return no(f"without tools {' and '.join(lost)} of an earlier turn {verb} not in the prompt", "dropped")
+        return no(
+            f"without tools {' and '.join(lost)} of an earlier turn {verb} not in the prompt",
+            "dropped",
+            asking.line(*CALL_AT),
+        )
     return Answer("yes", "a call and its result are rendered without tools as well")
 
 
@@ -99,7 +103,7 @@ def _both(
     if lost:
         return no(f"of {what} one is dropped", "dropped")
     begin, end = prompt.find(texts[0]) + len(texts[0]), prompt.find(texts[1])
-    return Answer("yes", f"{what} appear; between them stands {quote(prompt[begin:end], 80)}")
+    return Answer("yes", f"{what}: both are in the prompt; between them stands {quote(prompt[begin:end], 80)}")
 
 
 def _appear(asking: Asking, messages: Sequence[Message], texts: Sequence[str]) -> bool:
