@@ -121,7 +121,7 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ("system_later", "yes", "", "in its place", BASE),
     ("system_later", "no", "dropped", "is dropped", when("m.role == 'system' and not loop.first", SKIP)),
     ("system_later", "error", "threw", "no, thank you", when("m.role == 'system' and not loop.first", REFUSE)),
-    ("system_later", "no", "", "not rendered at all", when("m.role == 'system'", SKIP)),
+    ("system_later", "no", "", "does not come out whole either", when("m.role == 'system'", SKIP)),
     ("developer", "yes", "", "is rendered: <|developer|>", changed("<tools>{{ tools | tojson }}</tools>", "", BASE)),
     ("developer", "yes", "", "treated as a system message",
      changed(ROLE, "<|{{ 'system' if m.role == 'developer' else m.role }}|>")),

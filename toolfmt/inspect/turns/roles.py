@@ -20,7 +20,7 @@ def system_later(asking: Asking) -> Answer:
     """Whether a second system message, in the middle of the conversation, appears."""
     before = [*user(system=True), _ANSWER]
     if not _appear(asking, [*before, _AGAIN], [SYSTEM, SECOND_USER]):
-        return no("a system message is not rendered at all")
+        return no("a conversation that begins with a system message does not come out whole either")
     prompt = asking.prompt([*before, {"role": "system", "content": _LATER}, _AGAIN])
     if isinstance(prompt, TemplateError):
         return threw(prompt)
