@@ -51,6 +51,12 @@ def changed(*replacements: tuple[str, str], template: str = TEMPLATE) -> str:
     return template
 
 
+def refusing(condition: str) -> str:
+    """The template at which nothing is wrong, but for messages of this condition, which it refuses."""
+    loop = "{% for message in messages %}"
+    return changed((loop, loop + "{% if " + condition + " %}{{ raise_exception('no, thank you') }}{% endif %}"))
+
+
 def answers(report: Report) -> dict[str, str]:
     return {name: answer.answer for name, answer in report.capabilities.items()}
 
@@ -364,6 +370,20 @@ FINDINGS: dict[str, tuple[str | None, dict[str, Any]]] = {
     ),
     "TF028": (
         changed(("message.tool_calls or []", "(message.tool_calls if message.content is none) or []")),
+        {},
+    ),
+    "TF029": (changed(("{{ call.function.name }}", "{{ call.id.split(':')[0].split('.')[-1] }}")), {}),
+    "TF030": (changed(("{{ message.content or '' }}", "{{ (message.content or '') if not message.tool_calls }}")), {}),
+    "TF031": (changed(("<|{{ message.role }}|>", "<|{{ message.role }} {{ message.name }}|>")), {}),
+    "TF032": (changed(("message.tool_calls or []", "(message.tool_calls if tools) or []")), {}),
+    "TF033": (changed(("message.reasoning_content %}", "message.reasoning_content and loop.last %}")), {}),
+    "TF034": (refusing("message.role == 'user' and not loop.first and loop.previtem.role == 'user'"), {}),
+    "TF035": (refusing("message.role == 'system' and not loop.first"), {}),
+    "TF036": (refusing("message.role == 'developer'"), {}),
+    "TF037": (TEMPLATE, {}),
+    "TF038": (changed(("{% if add_generation_prompt %}<|assistant|>\n<think>\n{% endif %}", "")), {}),
+    "TF039": (
+        changed(("{% for message in messages %}", "{% set _ = messages.append(1) %}{% for message in messages %}")),
         {},
     ),
     "TF060": (None, {"chat_template": {"chat_template": TEMPLATE}}),

@@ -13,21 +13,28 @@
     content-null-dropped           `content: null` beside a call, left out
     content-empty-to-null          `content: ""` beside a call, handed to the template as null
     system-in-first-user-message   the system message at the beginning of the first user message
-    results-named                  the name of the tool put on its result, for a template that refuses one without
+    results-named                  the name of the tool put on its result, for a template that needs it there
+    results-in-order               results put in the order of their calls, where their place is all that tells them
+    results-as-parts               a result's text handed to the template as a list of parts
+    documents-as-text              documents in a result handed to the template as parts of text
+    content-parts-joined           a list of parts handed to the template as their text
+    content-filled                 a full stop as content, for a template that wants text beside a call and drops it
+    ids-as-functions               call ids `functions.NAME:N`, for a template that takes the tool's name from the id
     ids-shortened                  call ids of nine letters and digits, for a template that refuses any other
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from toolfmt.conversation import Message, arguments_of, calls_of, function_of, joined
+from toolfmt.conversation import Message, arguments_of, calls_of, flattened, function_of, joined, told_in_words
 from toolfmt.errors import CannotWrite
 from toolfmt.formats import ToolCallFormat, write
 from toolfmt.inspect.conversations import Shape
-from toolfmt.inspect.report import Report
+from toolfmt.inspect.report import Rendering, Report
 
 CALLS_AS_CONTENT = "calls-as-content"
 
@@ -51,24 +58,30 @@ def adapt(
     done: dict[str, None] = {}
     adapted = list(messages)
     called = {str(call.get("id")): function_of(call)["name"] for turn in messages for call in calls_of(turn)}
+    if calls_in is not None or report.rendering.results_in_order:
+        adapted = _results_in_order(adapted, done)
     if calls_in is not None:
         adapted = _results_as_user(_calls_as_content(adapted, calls_in, tools, done), called, done)
     else:
         adapted = [_fitted(message, report, f"messages[{at}]", done) for at, message in enumerate(adapted)]
         if report.capabilities["parallel_tool_calls"].answer != "yes":
             adapted = list(_split(adapted, done))
-        if report.capabilities["tool_results"].answer != "yes":
+        if report.capabilities["tool_results"].answer == "yes" or report.rendering.results == "parts":
+            adapted = _numbered(_results_fitted(adapted, report.rendering, done), report.rendering, done)
+        else:
             adapted = _results_as_user(adapted, called, done)
     adapted = _with_system_text(adapted, system_text)
     if system_lost or report.capabilities["system"].answer != "yes":
         adapted = _system_in_user(adapted, done)
+    if not report.rendering.parts:
+        adapted = [message if message["role"] == "tool" else _parts_joined(message, done) for message in adapted]
     return adapted, list(done)
 
 
 def writes_calls(report: Report) -> bool:
     """Whether the template renders calls in some form that a turn can be brought into."""
     shape = report.rendering.shape
-    return shape is not None and shape.content not in ("text", "parts")
+    return shape is not None and (shape.content not in ("text", "parts") or not report.rendering.text_beside_call)
 
 
 def remedies(messages: Sequence[Message]) -> Iterator[tuple[list[str], list[Message]]]:
@@ -83,28 +96,21 @@ def remedies(messages: Sequence[Message]) -> Iterator[tuple[list[str], list[Mess
 
 
 def _results_named(messages: Sequence[Message]) -> list[Message]:
-    called = {call["id"]: function_of(call)["name"] for turn in messages for call in calls_of(turn) if "id" in call}
-    return [
-        {**message, "name": called[message["tool_call_id"]]}
-        if message["role"] == "tool" and "name" not in message and message.get("tool_call_id") in called
-        else message
-        for message in messages
-    ]
+    """The name of the tool on each result that has none: that of the last call with its id."""
+    called: dict[str, str] = {}
+    named = []
+    for message in messages:
+        called |= {str(call["id"]): function_of(call)["name"] for call in calls_of(message) if call.get("id")}
+        name = called.get(str(message.get("tool_call_id")))
+        bare = message["role"] == "tool" and not message.get("name")
+        named.append({**message, "name": name} if bare and name else message)
+    return named
 
 
 def _ids_shortened(messages: Sequence[Message]) -> list[Message]:
     """The ids counted through; Mistral's templates want nine letters and digits."""
-    old = dict.fromkeys(call["id"] for turn in messages for call in calls_of(turn) if "id" in call)
-    ids = {id: f"call{number:05}" for number, id in enumerate(old)}
-    shortened = []
-    for message in messages:
-        if calls_of(message):
-            calls = [{**call, "id": ids[call["id"]]} if "id" in call else call for call in calls_of(message)]
-            message = {**message, "tool_calls": calls}
-        elif message.get("tool_call_id") in ids:
-            message = {**message, "tool_call_id": ids[message["tool_call_id"]]}
-        shortened.append(message)
-    return shortened
+    calls = [call for turn in messages for call in calls_of(turn)]
+    return _counted(messages, [f"call{number:05}" for number in range(len(calls))])
 
 
 # --- calls and results told in words
@@ -151,13 +157,113 @@ def _results_as_user(messages: list[Message], called: Mapping[str, str], done: d
             done["results-as-user-messages"] = None
             name = message.get("name") or called.get(str(message.get("tool_call_id")))
             heading = f"Result of {name}:" if name else "Result:"
-            message = {"role": "user", "content": joined(heading, message.get("content"), "\n")}
+            message = {"role": "user", "content": joined(heading, flattened(message.get("content")), "\n")}
         if after_result and message["role"] == "user":
             adapted[-1] = {**adapted[-1], "content": joined(adapted[-1]["content"], message.get("content"), "\n\n")}
         else:
             adapted.append(message)
         after_result = is_result
     return adapted
+
+
+# --- results and ids in the form the template renders
+
+
+def _results_in_order(messages: list[Message], done: dict[str, None]) -> list[Message]:
+    """The results of each turn in the order of its calls, where every one of them names a call of that turn."""
+    ordered = list(messages)
+    for at, turn in enumerate(messages):
+        places = {str(call.get("id")): place for place, call in enumerate(calls_of(turn))}
+        end = at + 1
+        while end < len(messages) and messages[end]["role"] == "tool":
+            end += 1
+        results = messages[at + 1 : end]
+        if len(places) < 2 or not all(str(result.get("tool_call_id")) in places for result in results):
+            continue
+        ordered[at + 1 : end] = sorted(results, key=lambda result: places[str(result["tool_call_id"])])
+        if ordered[at + 1 : end] != results:
+            done["results-in-order"] = None
+    return ordered
+
+
+def _results_fitted(messages: list[Message], rendering: Rendering, done: dict[str, None]) -> list[Message]:
+    """Results with the tool's name and in the form of content that comes out, where the template needs that."""
+    if rendering.results_named:
+        named = _results_named(messages)
+        if named != messages:
+            done["results-named"] = None
+        messages = named
+    return [_result_fitted(message, rendering, done) if message["role"] == "tool" else message for message in messages]
+
+
+def _result_fitted(message: Message, rendering: Rendering, done: dict[str, None]) -> Message:
+    content = message.get("content")
+    if rendering.results == "parts" and isinstance(content, str):
+        done["results-as-parts"] = None
+        return {**message, "content": [{"type": "text", "text": content}]}
+    if rendering.results == "string" and not rendering.result_parts:
+        message = _parts_joined(message, done)
+    elif isinstance(content, list) and not rendering.result_documents:
+        parts = told_in_words(content)
+        if parts != content:
+            done["documents-as-text"] = None
+            message = {**message, "content": parts}
+    return message
+
+
+def _parts_joined(message: Message, done: dict[str, None]) -> Message:
+    """The message with its parts as one text; as it is where one of them is no text."""
+    content = message.get("content")
+    told = flattened(content)
+    if content == told or not isinstance(told, str):
+        return message
+    done["content-parts-joined"] = None
+    return {**message, "content": told}
+
+
+_NINE = re.compile(r"[A-Za-z0-9]{9}")
+
+
+def _numbered(messages: list[Message], rendering: Rendering, done: dict[str, None]) -> list[Message]:
+    """The messages with ids in the form that the template needs, where any is not in it."""
+    calls = [call for turn in messages for call in calls_of(turn)]
+    given = [str(call.get("id")) for call in calls]
+    if rendering.ids == "function":
+        wanted = [f"functions.{function_of(call)['name']}:{number}" for number, call in enumerate(calls)]
+        if given == wanted:
+            return messages
+        done["ids-as-functions"] = None
+        return _counted(messages, wanted)
+    if rendering.ids == "nine" and not all(_NINE.fullmatch(id) for id in given):
+        done["ids-shortened"] = None
+        return _counted(messages, [f"call{number:05}" for number in range(len(calls))])
+    return messages
+
+
+def _counted(messages: Sequence[Message], wanted: Sequence[str]) -> list[Message]:
+    """The messages with these ids on the calls, in their order; a result follows the last call of its old id, or takes
+    the place of one without an id."""
+    ids = iter(wanted)
+    current: dict[str, str] = {}
+    unanswered: list[str] = []
+    counted = []
+    for message in messages:
+        if calls_of(message):
+            calls = [{**call, "id": next(ids)} for call in calls_of(message)]
+            current |= {
+                str(old["id"]): call["id"] for old, call in zip(calls_of(message), calls, strict=True) if old.get("id")
+            }
+            unanswered = [call["id"] for call in calls]
+            message = {**message, "tool_calls": calls}
+        elif message["role"] == "tool":
+            old = message.get("tool_call_id")
+            new = current.get(str(old)) if old else (unanswered[0] if unanswered else None)
+            if new is not None:
+                message = {**message, "tool_call_id": new}
+            if new in unanswered:
+                unanswered.remove(new)
+        counted.append(message)
+    return counted
 
 
 # --- calls in the form the template renders
@@ -236,6 +342,11 @@ def _wrapped(function: dict[str, Any]) -> Message:
 
 def _fit_content(turn: Message, report: Report, shape: Shape, done: dict[str, None]) -> None:
     content = turn.get("content")
+    if not content and shape.content in ("text", "parts"):
+        if not report.rendering.text_beside_call:
+            done["content-filled"] = None
+            turn["content"] = "."
+        return
     if content is None and report.capabilities["content_null"].answer != "yes":
         if shape.content != "absent" and report.capabilities["content_empty"].answer == "yes":
             done["content-null-to-empty"] = None

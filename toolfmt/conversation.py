@@ -65,6 +65,41 @@ def text_of(content: Content) -> str:
     return content or ""
 
 
+def flattened(content: Content) -> Content:
+    """The content as one string where all of its parts can be told in words, else as parts with these told in words."""
+    if not isinstance(content, list):
+        return content
+    parts = told_in_words(content)
+    if all(_is_text(part) for part in parts):
+        return "\n".join(part["text"] for part in parts)
+    return parts
+
+
+def told_in_words(parts: list[Any]) -> list[Any]:
+    """The parts of a content, documents and other objects as parts of the text or the JSON that they hold.
+
+    Texts stay as they are, and so do images, sound and files.
+    """
+    return [part if _is_text(part) or _is_media(part) else {"type": "text", "text": _told(part)} for part in parts]
+
+
+_MEDIA = ("image", "audio", "video", "file")
+
+
+def _is_text(part: object) -> bool:
+    return isinstance(part, Mapping) and isinstance(part.get("text"), str)
+
+
+def _is_media(part: object) -> bool:
+    return isinstance(part, Mapping) and any(kind in str(part.get("type", "")) for kind in _MEDIA)
+
+
+def _told(part: object) -> str:
+    for key in ("document", "data"):
+        part = part.get(key, part) if isinstance(part, Mapping) else part
+    return part if isinstance(part, str) else json.dumps(part, ensure_ascii=False, default=str)
+
+
 def joined(one: Content, other: Content, between: str) -> Content:
     """Two contents as one: strings with `between` between them, lists of parts with text parts where strings were."""
     if not one or not other:

@@ -37,6 +37,8 @@ TEMPLATE_DROPPED_TOOLS = "template-dropped-tools"
 
 _PLACEHOLDER = "Xq5placeholder"
 """A word that no template holds, in the place of the prose."""
+_LONGEST_HEADER = 200
+"""More characters than any header of an assistant's turn has."""
 _REPLY: Message = {"role": "assistant", "content": "Aq3reply"}
 """An answer of a word that no template holds: where it comes out shows what stands around an answer."""
 
@@ -200,16 +202,26 @@ class _Request:
     def prefill(self, made: _Made) -> str:
         """What of the answer the generation prompt has begun already: mostly nothing, or an opened reasoning block."""
         closed = self._attempt(made, made.messages)
+        if closed == made.text and self.variables["add_generation_prompt"]:
+            # A template that always begins the answer: then what it begins is what the probes saw.
+            always = made.report.rendering.prefill
+            return always if made.text.endswith(always) else ""
         if not closed or not made.text.startswith(closed):
             return ""
         generation = made.text[len(closed) :]
-        # Two ways to find the assistant's header: what also stands before an answer in words, and its shape.
+        # Two ways to find the assistant's header: its shape, else what also stands before an answer in words.
         before = self._attempt(made, [*made.messages, _REPLY]).partition(_REPLY["content"])[0]
         shown = before[len(closed) :] if before.startswith(closed) else ""
         seen = len(commonprefix([generation, shown]))  # noqa: RUF071 - character by character is what is wanted
         format = spoken_format(self.report)
-        header = max(seen, len(generation) - len(answer_begun(generation, headers=format.headers))) or len(generation)
+        begun = answer_begun(generation, headers=format.headers)
+        if not begun.strip(": \n"):
+            return ""
+        if begun == generation and not answer_begun(closed[-_LONGEST_HEADER:], headers=format.headers):
+            return generation  # the header always stands there, what is added begins the answer
+        header = len(generation) - len(begun) or seen or len(generation)
         openers = {opener for opener, _ in format.reasoning}
+        openers |= {closer for opener, closer in format.reasoning if closer == f"</{opener[1:]}"}
         openers |= {made.report.rendering.reasoning[0]} if made.report.rendering.reasoning else set()
         # A template may put an empty reasoning block before every answer: that is no header.
         return generation[min([header, *(at for opener in openers if (at := generation.find(opener)) >= 0)]) :]

@@ -26,6 +26,7 @@ class Options:
 
 
 NO_OPTIONS = Options()
+_NOT_ASKED = Answer("no", "not asked")
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Facts:
     """The model's tokenizer.json; None where there is none."""
     options: Options = field(default_factory=Options)
     rendering: Rendering = field(default_factory=Rendering)
-    """What stands around calls, reasoning and answers."""
+    """What the renderer is told, as far as it is known without the chapters."""
     sections: Sections = field(default_factory=Sections)
     """The chapters of the report; empty while they are being made."""
 
@@ -65,6 +66,10 @@ class Facts:
     @property
     def shows_tools(self) -> bool:
         return self.yes("tools")
+
+    def detail(self, name: str) -> Answer:
+        """A detail by its name; a plain no where nothing was asked."""
+        return self.sections.details.get(name, _NOT_ASKED)
 
     def yes(self, capability: str) -> bool:
         return self.capabilities[capability].answer == "yes"

@@ -16,6 +16,7 @@ from toolfmt.inspect import checks
 from toolfmt.inspect.advice import advice
 from toolfmt.inspect.conversations import SINGLE, STAND_INS, TOOLS, Shape, conversation, reply, user
 from toolfmt.inspect.deciding import Decided, Declaration, ReadBack, decide, declarations
+from toolfmt.inspect.details import details, fitted
 from toolfmt.inspect.facts import NO_OPTIONS, Facts, Options
 from toolfmt.inspect.portability import portability
 from toolfmt.inspect.probes import Probed, probe, quote
@@ -153,13 +154,14 @@ def _judged(subject: _Subject, hit: LimitHit | None) -> Report:
         notes=tuple(finding for finding in found if finding.severity == "note"),
         sections=facts.sections,
         broken="" if broken is None or isinstance(broken, LimitHit) else str(broken),
-        rendering=facts.rendering,
+        rendering=fitted(facts.rendering, capabilities, facts.sections.details),
     )
 
 
 def _sections(facts: Facts) -> Sections:
     """The chapters of the report, one module each."""
     return Sections(
+        details=details(facts),
         tokens=tokens(facts),
         portability=portability(facts),
         sample=sample(facts),
@@ -288,8 +290,12 @@ def _rendering(facts: Facts, special_tokens: Mapping[str, str], eos_tokens: tupl
                 )
             )
         ),
-        prefill=prefill(facts.renders, tools=facts.shows_tools),
+        prefill=prefill(facts.renders, tools=facts.shows_tools, headers=_headers(facts)),
     )
+
+
+def _headers(facts: Facts) -> tuple[str, ...]:
+    return facts.decided.format.headers if facts.decided.format is not None else ()
 
 
 def _ending_calls(facts: Facts, shape: Shape | None) -> tuple[str, ...]:

@@ -52,6 +52,8 @@ _REASONING_AT = (rf"{_EXPRESSION}\b(?:reasoning_content|thinking)\b", r"\b(?:rea
 _IDS_AT = (r"\btool_call_id\b", r"(?:\.id\b|\[['\"]id['\"]\])")
 # A message printed as it is: what it holds appears, but not as a call.
 _DUMPED = re.compile(r"""\btool_calls['"]\s*:""")
+# A text that a template takes for a list of its letters, with quotes and numbers between them.
+_SPELLED = re.compile(r"[\W\d]{1,60}?".join(RESULT))
 
 
 @dataclass(frozen=True)
@@ -84,8 +86,8 @@ def probe(renders: Renders) -> Probed:
     capabilities["tool_results"] = _results(renders, shape or Shape())
     capabilities["tool_call_ids"] = _ids(renders, shape or Shape())
     capabilities["system"] = _system(renders)
-    capabilities["content_null"] = _content(renders, shape, "null")
-    capabilities["content_empty"] = _content(renders, shape, "empty")
+    capabilities["content_null"] = content_beside_call(renders, shape, "null")
+    capabilities["content_empty"] = content_beside_call(renders, shape, "empty")
     capabilities["arguments_object"] = _arguments(renders, shape, "object")
     capabilities["arguments_string"] = _arguments(renders, shape, "string")
     capabilities["reasoning"], turn = _reasoning(renders, shape)
@@ -174,6 +176,21 @@ def _parallel(renders: Renders, shape: Shape | None) -> Answer:
 
 def _results(renders: Renders, shape: Shape) -> Answer:
     """Whether a result appears, in the shape of the calls or near it."""
+    found = result_shape(renders, shape)
+    line = _line(renders, _RESULTS_AT)
+    if isinstance(found, TemplateError):
+        return _error(found)
+    if found is not None:
+        prompt = renders.text(conversation(found, SINGLE), TOOLS if found.tools else None)
+        return Answer("yes", f"the result appears: {around(prompt, RESULT)}", line)
+    spelled = _SPELLED.search(renders.text(conversation(shape, SINGLE, results=True), TOOLS))
+    if spelled is not None:
+        return Answer("no", f"the text of a result is printed letter by letter: {quote(spelled[0])}", line, "spelled")
+    return Answer("no", "the text of a result is not in the prompt", line)
+
+
+def result_shape(renders: Renders, shape: Shape) -> Shape | TemplateError | None:
+    """The shape nearest to this one in which a result appears; None where none does, the error where all throw."""
     nearby = [replace(shape, follows=follows) for follows in ("result", "answer")]
     nearby += [
         replace(nearby[0], arguments="string"),
@@ -186,10 +203,8 @@ def _results(renders: Renders, shape: Shape) -> Answer:
         if isinstance(prompt, TemplateError):
             errors.append(prompt)
         elif RESULT in prompt:
-            return Answer("yes", f"the result appears: {_around(prompt, RESULT)}", _line(renders, _RESULTS_AT))
-    if len(errors) == len(dict.fromkeys(nearby)):
-        return _error(errors[0])
-    return Answer("no", "the text of a result is not in the prompt", _line(renders, _RESULTS_AT))
+            return near
+    return errors[0] if len(errors) == len(dict.fromkeys(nearby)) else None
 
 
 def _ids(renders: Renders, shape: Shape) -> Answer:
@@ -203,7 +218,7 @@ def _ids(renders: Renders, shape: Shape) -> Answer:
         if isinstance(prompt, TemplateError):
             errors.append(prompt)
         elif identifier in prompt:
-            return Answer("yes", f"the id of a call appears: {_around(prompt, identifier)}", _line(renders, _IDS_AT))
+            return Answer("yes", f"the id of a call appears: {around(prompt, identifier)}", _line(renders, _IDS_AT))
     return _error(errors[0]) if len(errors) == 2 else Answer("no", "the id of a call is not in the prompt")
 
 
@@ -223,7 +238,7 @@ def _system(renders: Renders) -> Answer:
     return Answer("yes", "the system message appears", line)
 
 
-def _content(renders: Renders, shape: Shape | None, content: Literal["null", "empty"]) -> Answer:
+def content_beside_call(renders: Renders, shape: Shape | None, content: Literal["null", "empty", "absent"]) -> Answer:
     """Whether a turn with a call may have this content: it neither throws, nor loses the call, nor prints `None`."""
     asked = replace(shape or Shape(), content=content)
     region = renders.calls(asked, SINGLE, TOOLS)
@@ -284,11 +299,11 @@ def _reasoning(renders: Renders, shape: Shape | None) -> tuple[Answer, str]:
         if isinstance(prompt, TemplateError):
             first, failed = first or prompt, failed + 1
         elif REASONING in prompt:
-            if re.search(r"thinking['\"]:", _around(prompt, REASONING, 20)):
+            if re.search(r"thinking['\"]:", around(prompt, REASONING, 20)):
                 continue  # a list of parts printed as Python's repr or as JSON is no reasoning block
             turn = prompt[prompt.rfind(USER) + len(USER) :]
             answer = Answer(
-                "yes", f"reasoning appears{how}: {_around(prompt, REASONING)}", _line(renders, _REASONING_AT)
+                "yes", f"reasoning appears{how}: {around(prompt, REASONING)}", _line(renders, _REASONING_AT)
             )
             return answer, turn
     if first is not None and failed == len(turns):
@@ -305,7 +320,8 @@ def quote(text: str, longest: int = 160) -> str:
     return text if len(text) <= longest else f"{text[: longest // 2]} … {text[-longest // 2 :]}"
 
 
-def _around(prompt: str, sentinel: str, width: int = 30) -> str:
+def around(prompt: str, sentinel: str, width: int = 30) -> str:
+    """The stretch of a prompt around the first place of a sentinel, for a person."""
     begin = prompt.find(sentinel)
     return quote(prompt[max(0, begin - width) : begin + len(sentinel) + width])
 

@@ -60,6 +60,11 @@ class Renders:
             made = self._made[key] = self._render(messages, tools, generation, now)
         return made
 
+    @property
+    def errors(self) -> tuple[TemplateError, ...]:
+        """The errors that the template has thrown so far, in the order of the renders."""
+        return tuple(made for made in self._made.values() if isinstance(made, TemplateError))
+
     def text(self, messages: Sequence[Message], tools: Sequence[Message] | None = None) -> str:
         """The prompt; empty where the template threw."""
         made = self.render(messages, tools)

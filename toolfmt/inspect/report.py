@@ -14,7 +14,21 @@ from toolfmt.inspect.conversations import Shape
 SCHEMA = "toolfmt.report/1"
 
 Verdict: TypeAlias = Literal["yes", "no", "error"]
-Outcome: TypeAlias = Literal["", "threw", "dropped", "double-encoded", "python", "none-printed", "not-read-back"]
+Outcome: TypeAlias = Literal[
+    "",
+    "threw",
+    "dropped",
+    "double-encoded",
+    "python",
+    "none-printed",
+    "not-read-back",
+    "spelled",
+    "call-dropped",
+    "name-lost",
+    "by-order",
+    "misplaced",
+    "json-text",
+]
 Source: TypeAlias = Literal["declared", "verified", "signature", "model-type", "default"]
 Confidence: TypeAlias = Literal["declared", "verified", "signature", "model-type", "default", "none"]
 Strategy: TypeAlias = Literal["template", "prose"]
@@ -138,6 +152,22 @@ class Rendering:
     reasoning: tuple[str, str] | None = None
     stop: tuple[str, ...] = ()
     prefill: str = ""
+    ids: Literal["", "nine", "function"] = ""
+    """The form that ids of calls have to be written in; empty where ids as clients send them come out right."""
+    results: Literal["string", "parts"] = "string"
+    """The form of a result's content that comes out whole."""
+    results_in_order: bool = False
+    """Whether a result belongs to its call by its place alone, so that results have to stand in the order of calls."""
+    results_named: bool = False
+    """Whether a result needs the tool's name beside the id of its call."""
+    parts: bool = True
+    """Whether content given as a list of parts comes out as its text."""
+    result_parts: bool = True
+    """The same of a result's content."""
+    result_documents: bool = True
+    """Whether documents in a result's content come out."""
+    text_beside_call: bool = True
+    """Whether text beside a call comes out, where the call does with any text beside it."""
 
 
 @dataclass(frozen=True)

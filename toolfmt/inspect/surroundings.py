@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from toolfmt.formats import FORMATS
+from toolfmt.formats.prefix import answer_begun
 from toolfmt.inspect.conversations import REASONING, REPLY, STAND_INS, TOOLS, USER, Shape, reply, user
 from toolfmt.inspect.renders import Renders
 
@@ -25,19 +26,30 @@ def stop_strings(
     `special_tokens` are those that the model has; a stand-in for one that is missing ends nothing.
     """
     spoken = renders.text(reply(shape or Shape()), TOOLS)
-    found = [_first_marker(text) for text in (spoken.rpartition(REPLY)[2], after_calls)]
+    found = [first_marker(text) for text in (spoken.rpartition(REPLY)[2], after_calls)]
     invented = set(STAND_INS.values()) - set(special_tokens.values())
     stops = dict.fromkeys((*(stop for stop in found if stop not in invented), special_tokens.get("eos_token", "")))
     return tuple(stop for stop in stops if stop)
 
 
-def prefill(renders: Renders, *, tools: bool) -> str:
-    """What of the answer stands in the generation prompt already: a reasoning block, opened or empty."""
+def prefill(renders: Renders, *, tools: bool, headers: tuple[str, ...] = ()) -> str:
+    """What of the answer stands in the generation prompt already: a reasoning block, opened or empty, or anything else
+    behind the assistant's header.
+
+    `headers` are those that only the model's format knows. Where no header is found, only marks of reasoning tell.
+    """
     prompt = renders.render(user(), TOOLS if tools else None, generation=True)
-    begun = prompt.rpartition(USER)[2] if isinstance(prompt, str) else ""
-    places = [begun.rfind(opener) for opener, _ in _reasoning_markers()]
-    place = max(places, default=-1)
-    return begun[place:] if place >= 0 else ""
+    behind = prompt.rpartition(USER)[2] if isinstance(prompt, str) else ""
+    begun = answer_begun(behind, headers=headers)
+    if len(begun) < len(behind):
+        ending = first_marker(renders.text(reply(), TOOLS if tools else None).rpartition(REPLY)[2])
+        # What ends an answer begins none: a template may write turns for a model that only judges.
+        return begun if begun.strip(": \n") and not (ending and begun.lstrip().startswith(ending)) else ""
+    pairs = _reasoning_markers()
+    # A closer alone counts where it is a tag's own: other closers end any turn.
+    marks = {opener for opener, _ in pairs} | {closer for opener, closer in pairs if closer == f"</{opener[1:]}"}
+    places = [place for mark in marks if (place := behind.find(mark)) >= 0]
+    return behind[min(places) :] if places else ""
 
 
 def reasoning_markers(turn: str) -> tuple[str, str] | None:
@@ -48,11 +60,12 @@ def reasoning_markers(turn: str) -> tuple[str, str] | None:
     for opener, closer in _reasoning_markers():
         if before.rstrip().endswith(opener) and after.lstrip().startswith(closer):
             return opener, closer
-    last, first = _LAST_MARKER.search(before), _first_marker(after)
+    last, first = _LAST_MARKER.search(before), first_marker(after)
     return (last[1], first) if last and first else None
 
 
-def _first_marker(text: str) -> str:
+def first_marker(text: str) -> str:
+    """The marker that a text begins with; empty without one."""
     found = _FIRST_MARKER.match(text)
     return found[1] if found else ""
 

@@ -21,10 +21,13 @@ SEVERITY: Severity = "warning"
 
 def check(facts: Facts) -> Iterator[Found]:
     answer = facts.capabilities["content_null"]
-    if facts.renders_calls and answer.how in ("threw", "dropped") and facts.yes("content_empty"):
+    if facts.renders_calls and answer.how in ("threw", "dropped"):
         what = "is refused" if answer.how == "threw" else "loses its call"
+        empty = facts.yes("content_empty")
+        fits = empty or facts.detail("text_beside_call").how == "dropped"
+        done = "; toolfmt's render does it for you" if fits else ""
         yield Found(
             f"A turn with a call and content null {what}: {answer.evidence}.",
-            "Send an empty string instead of null; toolfmt's render does it for you.",
+            f"Send {'an empty string' if empty else 'a word of text'} instead of null{done}.",
             answer.line,
         )

@@ -2,7 +2,8 @@
 
 The model has called a tool and never sees what came back: it calls again, or makes the result up.
 
-What to do: give the result as a user message that says which call it answers; toolfmt's `render` does so.
+What to do: give the result as a user message that says which call it answers; toolfmt's `render` does so. A template
+that takes the text for a list of letters wants a list of parts instead: the finding then says so.
 
 Example: a template that prints the roles `user` and `assistant` and skips every other.
 """
@@ -21,6 +22,13 @@ SEVERITY: Severity = "error"
 def check(facts: Facts) -> Iterator[Found]:
     answer = facts.capabilities["tool_results"]
     if answer.answer == "yes" or not (facts.shows_tools or facts.renders_calls):
+        return
+    if answer.how == "spelled" and facts.detail("results_as_parts").answer == "yes":
+        yield Found(
+            f"The result of a tool given as a string does not come out whole: {answer.evidence}.",
+            "Give the result as a list of text parts; toolfmt's render does it for you.",
+            answer.line,
+        )
         return
     what = f"is refused: {answer.evidence}" if answer.answer == "error" else "is not in the prompt"
     yield Found(

@@ -24,7 +24,8 @@ def check(facts: Facts) -> Iterator[Found]:
     if facts.renders_calls and answer.answer != "yes":
         what = "is refused" if answer.how == "threw" else "goes wrong"
         instead = "null" if facts.yes("content_null") else "a word of text"
-        done = "; toolfmt's render does it for you" if facts.yes("content_null") else ""
+        fits = facts.yes("content_null") or facts.detail("text_beside_call").how == "dropped"
+        done = "; toolfmt's render does it for you" if fits else ""
         yield Found(
             f"A turn with a call and empty content {what}: {answer.evidence}.",
             f"Send {instead} instead of an empty string{done}.",

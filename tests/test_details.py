@@ -1,0 +1,259 @@
+"""Capabilities in depth, of turns: each detail on templates whose text says what becomes of it, and on real ones."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+import pytest
+from model_cases import SHARED
+
+from toolfmt.inspect.details import DETAILS
+from toolfmt.inspect.inspection import inspect_template
+from toolfmt.inspect.report import Report
+
+TOOLS = "{% if tools %}<tools>{{ tools | tojson }}</tools>{% endif %}"
+CONTENT = "{{ m.content or '' }}"
+CALL = '<tool_call>{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}</tool_call>'
+CALLS = "{% for c in m.tool_calls or [] %}" + CALL + "{% endfor %}"
+LOOP = "{% for m in messages %}"
+GENERATION = "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+BASE = TOOLS + LOOP + "<|{{ m.role }}|>" + CONTENT + CALLS + "<|end|>{% endfor %}" + GENERATION
+"""Prints every role, content as it is (a list as Python's repr), no id, no reasoning."""
+THINKS = BASE.replace(
+    CONTENT, "{% if m.reasoning_content %}<think>{{ m.reasoning_content }}</think>{% endif %}" + CONTENT
+)
+PARTS = "{% if m.content is string %}{{ m.content }}{% else %}{{ m.content | map(attribute='text') | join }}{% endif %}"
+JOINED = BASE.replace(
+    "<|{{ m.role }}|>" + CONTENT,
+    "{% if m.role == 'tool' %}{% if loop.previtem.role != 'tool' %}<|tool|>{% endif %}[{{ m.content }}]"
+    "{% if loop.nextitem is defined and loop.nextitem.role == 'tool' %}{% continue %}{% endif %}"
+    "{% else %}<|{{ m.role }}|>" + CONTENT + "{% endif %}",
+)
+
+
+def changed(old: str, new: str, template: str = BASE) -> str:
+    assert old in template
+    return template.replace(old, new)
+
+
+def when(condition: str, then: str, template: str = BASE) -> str:
+    """The template with something done first at each message that fulfils a condition."""
+    return changed(LOOP, LOOP + "{% if " + condition + " %}" + then + "{% endif %}", template)
+
+
+ROLE, WITH_ID = "<|{{ m.role }}|>", "<|{{ m.role }} {{ m.tool_call_id }}|>"
+NAME, FROM_ID = "{{ c.function.name }}", "{{ c.id.split(':')[0].split('.')[-1] }}"
+HEADER = "<|assistant|>{% endif"
+BARE = "{{ (m.content or '') if not m.tool_calls }}"
+REFUSE = "{{ raise_exception('no, thank you') }}"
+SKIP = "{% continue %}"
+
+
+@cache
+def report(template: str) -> Report:
+    return inspect_template(template)
+
+
+CASES: list[tuple[str, str, str, str, str]] = [
+    # the detail, the answer, its one word, what the evidence says, the template
+    ("results_several", "yes", "", "each in a turn of its own; between them stands <|end|><|tool|>", BASE),
+    ("results_several", "yes", "", "in one turn; between them stands ][", JOINED),
+    ("results_several", "no", "dropped", "the second is dropped",
+     when("not loop.first and m.role == loop.previtem.role == 'tool'", SKIP)),
+    ("results_several", "error", "threw", "no, thank you",
+     when("not loop.first and m.role == loop.previtem.role == 'tool'", REFUSE)),
+    ("results_several", "no", "misplaced", "wrong order", changed(
+        LOOP, "{% set late = messages | selectattr('role', 'eq', 'tool') | list %}"
+        "{% for m in messages | rejectattr('role', 'eq', 'tool') | list + late | reverse | list %}")),
+    ("results_several", "no", "", "a turn with several calls is not rendered",
+     changed("m.tool_calls or []", "(m.tool_calls or [])[:1]")),
+    ("results_reordered", "no", "by-order", "by its place alone", BASE),
+    ("results_reordered", "yes", "", "by its id", changed(ROLE, WITH_ID)),
+    ("results_unnamed", "yes", "", "as one with it", BASE),
+    ("results_unnamed", "no", "name-lost", "without the tool's name: ",
+     changed(ROLE, "<|{{ m.role }} {{ m.name }}|>")),
+    ("results_unnamed", "no", "name-lost", "under the word None: ",
+     changed(ROLE, "<|{{ m.role }} {{ m.get('name') }}|>")),
+    ("results_unnamed", "error", "threw", "no, thank you", when("m.role == 'tool' and not m.name", REFUSE)),
+    ("results_unnumbered", "error", "threw", "no, thank you", when("m.role == 'tool' and not m.tool_call_id", REFUSE)),
+    ("results_as_parts", "no", "python", "Python's repr", BASE),
+    ("results_as_parts", "yes", "", "a list of parts appears: ", changed(CONTENT, PARTS)),
+    ("results_as_parts", "yes", "", "as JSON", changed(CONTENT, "{{ m.content | tojson }}")),
+    ("results_as_parts", "no", "dropped", "not in the prompt",
+     changed(CONTENT, "{{ m.content if m.content is string }}")),
+    ("results_as_documents", "no", "dropped", "not in the prompt", changed(CONTENT, PARTS)),
+    ("results_as_documents", "yes", "", "a document appears", changed(CONTENT, "{{ m.content | tojson }}")),
+    ("ids_ordinary", "yes", "", "with the id call_q7Zk2Wx9BvT4mN8sRd3Ly6Hc is rendered", BASE),
+    ("ids_ordinary", "error", "threw", "no, thank you",
+     when("m.tool_calls and m.tool_calls[0].id | length > 9", REFUSE)),
+    ("ids_nine", "yes", "", "is rendered", when("m.tool_calls and m.tool_calls[0].id | length > 9", REFUSE)),
+    ("ids_ordinary", "no", "name-lost", "the tool's name is gone from the call: ",
+     changed(NAME, FROM_ID)),
+    ("ids_function", "yes", "", "is rendered", changed(NAME, FROM_ID)),
+    ("ids_none", "error", "threw", "no, thank you", when("m.tool_calls and not m.tool_calls[0].id", REFUSE)),
+    ("ids_none", "yes", "", "with no id is rendered", BASE),
+    ("ids_paired", "no", "", "not in the prompt", BASE),
+    ("ids_paired", "no", "", "only at the result", changed(ROLE, WITH_ID)),
+    ("text_beside_call", "yes", "", "appears: ", BASE),
+    ("text_beside_call", "no", "dropped", "is dropped: ", changed(CONTENT, BARE)),
+    ("text_beside_call", "no", "call-dropped", "a call is dropped",
+     changed("m.tool_calls or []", "(m.tool_calls if not m.content) or []")),
+    ("text_beside_call", "error", "threw", "no, thank you", when("m.tool_calls and m.content", REFUSE)),
+    ("content_absent", "yes", "", "absent content", BASE),
+    ("content_absent", "error", "threw", "content", changed(CONTENT, "{{ m.content + '' }}")),
+    ("content_parts", "no", "python", "(role user) is printed as Python's repr", BASE),
+    ("content_parts", "no", "json-text", "(role user) is printed as JSON",
+     changed(CONTENT, "{{ m.content | tojson }}")),
+    ("content_parts", "no", "dropped", "role user", changed(CONTENT, "{{ m.content if m.content is string }}")),
+    ("content_parts", "yes", "", "role user, system, assistant", changed(CONTENT, PARTS)),
+    ("content_parts", "error", "threw", "no, thank you",
+     when("m.content is sequence and m.content is not string", REFUSE)),
+    ("reasoning_field", "no", "", "no field", BASE),
+    ("reasoning_field", "yes", "", "read as reasoning_content", THINKS),
+    ("reasoning_earlier", "yes", "", "is kept: ", THINKS),
+    ("reasoning_earlier", "no", "dropped", "not in the prompt",
+     changed("m.reasoning_content %}", "m.reasoning_content and loop.last %}", THINKS)),
+    ("reasoning_in_loop", "yes", "", "is kept: ", THINKS),
+    ("reasoning_in_loop", "no", "dropped", "not in the prompt",
+     changed("m.reasoning_content %}", "m.reasoning_content and not m.tool_calls %}", THINKS)),
+    ("system_later", "yes", "", "in its place", BASE),
+    ("system_later", "no", "dropped", "is dropped", when("m.role == 'system' and not loop.first", SKIP)),
+    ("system_later", "error", "threw", "no, thank you", when("m.role == 'system' and not loop.first", REFUSE)),
+    ("system_later", "no", "", "does not come out whole either", when("m.role == 'system'", SKIP)),
+    ("developer", "yes", "", "is rendered: <|developer|>", changed("<tools>{{ tools | tojson }}</tools>", "", BASE)),
+    ("developer", "yes", "", "treated as a system message",
+     changed(ROLE, "<|{{ 'system' if m.role == 'developer' else m.role }}|>")),
+    ("developer", "no", "dropped", "is dropped", when("m.role == 'developer'", SKIP)),
+    ("developer", "error", "threw", "no, thank you", when("m.role == 'developer'", REFUSE)),
+    ("users_in_a_row", "yes", "", "between them stands <|end|><|user|>", BASE),
+    ("users_in_a_row", "error", "threw", "no, thank you",
+     when("not loop.first and m.role == loop.previtem.role == 'user'", REFUSE)),
+    ("users_in_a_row", "no", "dropped", "one is dropped",
+     when("not loop.first and m.role == loop.previtem.role == 'user'", SKIP)),
+    ("assistants_in_a_row", "error", "threw", "no, thank you",
+     when("not loop.first and m.role == loop.previtem.role == 'assistant'", REFUSE)),
+    ("user_after_result", "error", "threw", "no, thank you",
+     when("m.role == 'user' and not loop.first and loop.previtem.role == 'tool'", REFUSE)),
+    ("user_after_result", "yes", "", "between them stands <|end|><|user|>", BASE),
+    ("history_without_tools", "yes", "", "without tools as well", BASE),
+    ("history_without_tools", "no", "dropped", "without tools the call of an earlier turn is not",
+     changed("m.tool_calls or []", "(m.tool_calls if tools) or []")),
+    ("history_without_tools", "error", "threw", "no, thank you", when("m.tool_calls and not tools", REFUSE)),
+    ("generation_prompt", "yes", "", "it adds <|assistant|>", BASE),
+    ("generation_prompt", "no", "", "nothing is added", changed(GENERATION, "")),
+    ("generation_prompt", "no", "misplaced", "always ends with <|end|><|assistant|>",
+     changed(GENERATION, "<|assistant|>")),
+    ("generation_open", "no", "", "first word", BASE),
+    ("generation_open", "yes", "", "has opened <think>", changed(HEADER, "<|assistant|><think>{% endif")),
+    ("generation_open", "yes", "", "begins with <think></think>",
+     changed(HEADER, "<|assistant|><think></think>{% endif", THINKS)),
+    ("stop", "yes", "", "ends with <|end|>; no eos_token is named", BASE),
+    ("stop", "no", "", "unknown: no eos_token", changed("<|end|>", "\n")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "how", "says", "template"),
+    CASES,
+    ids=[f"{name}-{how or answer}" for name, answer, how, *_ in CASES],
+)
+def test_a_detail_is_what_rendering_shows(name: str, answer: str, how: str, says: str, template: str) -> None:
+    told = report(template).sections.details[name]
+    assert (answer, how) == (told.answer, told.how)
+    assert says in told.evidence
+
+
+def test_every_detail_is_told_in_order_and_has_a_case() -> None:
+    assert list(DETAILS) == list(report(BASE).sections.details)
+    assert set(DETAILS) == {name for name, *_ in CASES}
+
+
+def test_an_error_points_to_its_line() -> None:
+    told = report("\n\n" + when("m.role == 'developer'", REFUSE)).sections.details["developer"]
+    assert told.line == 3
+
+
+def test_without_a_template_that_compiles_nothing_is_asked() -> None:
+    assert report("{% for").sections.details == {}
+
+
+# --- what begins the answer
+
+
+@pytest.mark.parametrize(
+    ("generation", "expected"),
+    [
+        ("<|assistant|>", ""),
+        ("<|assistant|>\n", ""),
+        ("<|assistant|><think>\n", "<think>\n"),
+        ("<|assistant|>>>>", ">>>"),
+        ("<|im_start|>assistant\nSure: ", "Sure: "),
+        ("<assistant></think>", "</think>"),
+        ("<assistant>", ""),
+        ("<|assistant|><|end|>", ""),
+    ],
+)
+def test_the_prefill_is_what_stands_behind_the_header(generation: str, expected: str) -> None:
+    template = changed(GENERATION, "{{ '" + generation.replace("\n", "\\n") + "' if add_generation_prompt }}")
+    assert expected == report(template).rendering.prefill
+
+
+# --- what the renderer is told
+
+
+@pytest.mark.parametrize(
+    ("template", "told"),
+    [
+        (BASE, {"ids": "", "results": "string", "results_in_order": True, "results_named": False, "parts": False}),
+        (changed(CONTENT, PARTS), {"parts": True, "result_parts": True, "result_documents": False}),
+        (changed(ROLE, "<|{{ m.role }} {{ m.tool_call_id }} {{ m.name }}|>"),
+         {"results_in_order": False, "results_named": True}),
+        (changed(NAME, FROM_ID), {"ids": "function"}),
+        (when("m.tool_calls and m.tool_calls[0].id | length > 9", REFUSE), {"ids": "nine"}),
+        (changed(CONTENT, BARE), {"text_beside_call": False}),
+        (when("m.role == 'tool' and m.content is string", "<|tool|>{{ m.content | list }}<|end|>" + SKIP,
+              changed(CONTENT, PARTS)), {"results": "parts"}),
+    ],
+)  # fmt: skip
+def test_the_renderer_is_told_what_the_details_show(template: str, told: dict[str, Any]) -> None:
+    rendering = report(template).rendering
+    assert told == {name: getattr(rendering, name) for name in told}
+
+
+# --- real templates: the lists of QUIRKS.md beside them
+
+
+@cache
+def quirks() -> dict[str, list[str]]:
+    """The templates under each heading of the list that was made by rendering, as far as they are there."""
+    path = SHARED / "more" / "QUIRKS.md"
+    if not path.is_file():
+        pytest.skip("the folder ../shared is not there")
+    sections = re.findall(r"^### ([^\n]*) \(\d+\)\s*\n(.*?)(?=^#|\Z)", path.read_text("utf-8"), re.M | re.S)
+    there = {path.stem for path in (SHARED / "more").glob("*.jinja")}
+    return {
+        heading: [name for name in re.findall(r"`([\w.\-]+)`", text) if name in there] for heading, text in sections
+    }
+
+
+@pytest.mark.parametrize(
+    ("heading", "code", "least"),
+    [
+        ("Raises on a later system message", "TF035", 8),
+        ("Raises on two user messages in a row", "TF034", 8),
+        ("Drops the call when the message also has text", "TF030", 1),
+        ("Drops the text when the message has calls", "TF030", 29),
+        ("Tool-call ids must be 9 alphanumeric characters", "TF029", 4),
+        ("Function name is not printed (taken from the id)", "TF029", 3),
+        ("Calls or responses in history fail when `tools` is not passed again", "TF032", 6),
+    ],
+)
+def test_a_quirk_of_real_templates_is_a_finding(heading: str, code: str, least: int) -> None:
+    names = quirks()[heading]
+    found = 0
+    for name in names:
+        told = report((SHARED / "more" / f"{name}.jinja").read_text("utf-8"))
+        found += code in {finding.code for finding in told.findings}
+    assert found >= least

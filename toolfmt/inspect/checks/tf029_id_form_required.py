@@ -1,0 +1,38 @@
+"""Ids of calls have to be written in a form of their own: others are refused, or cost the tool's name.
+
+OpenAI's clients and servers number calls `call_` and 24 letters and digits. Mistral's templates refuse all but nine
+letters and digits. Kimi's write the id where the tool's name belongs: with an ordinary id the model no longer sees
+which tool it has called.
+
+What to do: write ids in the form the template needs, on calls and on their results alike; toolfmt's `render`
+does so.
+
+Example: `<|tool_call_begin|>{{ tool_call.id }}<|tool_call_argument_begin|>`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.details import needed_ids
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report import Severity
+
+SEVERITY: Severity = "error"
+
+
+_FORMS = {"function": "functions.NAME:N, counted through the conversation", "nine": "nine letters and digits"}
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    answer = facts.detail("ids_ordinary")
+    if answer.how not in ("threw", "name-lost"):
+        return
+    needed = needed_ids(facts.sections.details)
+    what = "are refused" if answer.how == "threw" else "cost the tool's name"
+    yield Found(
+        f"Ids of calls as OpenAI's clients write them (call_…) {what}: {answer.evidence}.",
+        f"Write ids as {_FORMS[needed]}; toolfmt's render does it for you." if needed else "Leave the ids out.",
+        answer.line,
+    )

@@ -1,0 +1,41 @@
+"""A turn with text and a call loses one of them, or is refused.
+
+Models often say a sentence before they call a tool. This template writes either the text or the call into the
+history: the model sees another turn than the one it made, and a prefix cache misses from there on.
+
+What to do: nothing is needed where models only call. Else put the text into a turn of its own before the call, where
+the template takes two answers in a row.
+
+Example: `{% if message.tool_calls %}` … `{% else %}{{ message.content }}{% endif %}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report import Severity
+
+SEVERITY: Severity = "warning"
+
+
+_WHAT = {
+    "dropped": "Text beside a call is dropped",
+    "call-dropped": "A call is dropped where there is text beside it",
+    "threw": "Text beside a call is refused",
+}
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    answer = facts.detail("text_beside_call")
+    if not facts.renders_calls or answer.how not in _WHAT:
+        return
+    lost = answer.how == "call-dropped"
+    shown = "" if lost else f": {answer.evidence.partition(': ')[2] or answer.evidence}"
+    yield Found(
+        f"{_WHAT[answer.how]}{shown}.",
+        "Send the call without text." if lost else "Send the text as a turn of its own, or do without it.",
+        answer.line,
+        "error" if lost else None,
+    )

@@ -1,0 +1,30 @@
+"""Calls and results of earlier turns are lost or refused when the tools are not given again.
+
+A request without tools that continues a conversation with calls (a summary, a last answer) then loses that part of
+the conversation, or fails.
+
+What to do: give the tools with every request of a conversation that holds calls.
+
+Example: `{% if tools %}` around the part that renders calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report import Severity
+
+SEVERITY: Severity = "warning"
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    answer = facts.detail("history_without_tools")
+    if facts.renders_calls and answer.how in ("threw", "dropped"):
+        what = "refused" if answer.how == "threw" else "lost"
+        yield Found(
+            f"A conversation with calls is {what} when no tools are given: {answer.evidence}.",
+            "Give the tools with every request of a conversation that holds calls.",
+            answer.line,
+        )

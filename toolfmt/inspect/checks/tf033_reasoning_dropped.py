@@ -1,0 +1,34 @@
+"""Reasoning of earlier turns does not stay in the prompt.
+
+Most templates drop the reasoning of answers before the last user message, as their models were trained. Where it goes
+even between a call and its result, the model no longer knows why it called; and where it goes at all, the
+prompt of a turn is no prefix of the next one's.
+
+What to do: nothing, unless the model's page says that it needs its reasoning kept; some templates have a variable for
+that.
+
+Example: `{% if message.reasoning_content and loop.index0 > ns.last_query_index %}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report import Severity
+
+SEVERITY: Severity = "note"
+
+
+_PLACES = {"reasoning_earlier": "before the last user message", "reasoning_in_loop": "beside an answered call"}
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    dropped = [where for name, where in _PLACES.items() if facts.detail(name).how == "dropped"]
+    if dropped:
+        yield Found(
+            f"The reasoning of an earlier turn is dropped: {' and '.join(dropped)}.",
+            "Look on the model's page whether it wants its reasoning kept, and for a variable that keeps it.",
+            facts.capabilities["reasoning"].line,
+        )

@@ -1,0 +1,39 @@
+"""Two turns of the same role in a row are refused or lost.
+
+Clients send two user messages in a row when a request is cancelled and asked again, when a context is put before the
+question, or when the user speaks right after a result. This template wants user and assistant in turns.
+
+What to do: join neighbouring messages of one role into one before rendering.
+
+Example: `{{ raise_exception('Conversation roles must alternate user/assistant/user/assistant/...') }}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report import Severity
+
+SEVERITY: Severity = "warning"
+
+
+_WHAT = {
+    "users_in_a_row": "two user messages in a row",
+    "assistants_in_a_row": "two answers in a row",
+    "user_after_result": "a user message right after a result",
+}
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    answers = {name: facts.detail(name) for name in _WHAT if facts.detail(name).how in ("threw", "dropped")}
+    if not answers:
+        return
+    first = next(iter(answers.values()))
+    listed = ", ".join(_WHAT[name] for name in answers)
+    yield Found(
+        f"The template does not take {listed}: {first.evidence}.",
+        "Join neighbouring messages of one role into one.",
+        first.line,
+    )

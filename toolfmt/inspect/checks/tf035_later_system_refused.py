@@ -1,0 +1,30 @@
+"""A system message in the middle of a conversation is refused or dropped.
+
+Agents remind the model of its rules there, or tell it of a change. This template takes a system message only at the
+beginning.
+
+What to do: put what it says into the first system message, or into the next user message.
+
+Example: `{{ raise_exception('System message must be at the beginning.') }}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report import Severity
+
+SEVERITY: Severity = "warning"
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    answer = facts.detail("system_later")
+    if answer.how in ("threw", "dropped"):
+        what = f"is refused: {answer.evidence}" if answer.how == "threw" else "is dropped without a word"
+        yield Found(
+            f"A system message after the first turn {what}.",
+            "Put its text into the first system message or into the next user message.",
+            answer.line,
+        )

@@ -1,0 +1,25 @@
+"""A message of the role `developer` is dropped or refused.
+
+Newer OpenAI clients send their instructions under that role instead of `system`. This template does not know it.
+
+What to do: send the message under the role `system`.
+
+Example: a template that prints the roles it knows and skips every other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report import Severity
+
+SEVERITY: Severity = "note"
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    answer = facts.detail("developer")
+    if answer.how in ("threw", "dropped"):
+        what = "refused" if answer.how == "threw" else "dropped without a word"
+        yield Found(f"A message of the role developer is {what}.", "Send it under the role system.", answer.line)

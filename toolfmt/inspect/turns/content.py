@@ -1,0 +1,66 @@
+"""Content: text beside a call, none at all beside one, and lists of parts."""
+
+from __future__ import annotations
+
+from toolfmt.errors import TemplateError
+from toolfmt.inspect.conversations import REPLY, SINGLE, SYSTEM, USER, VALUES, Message, conversation
+from toolfmt.inspect.probes import around, content_beside_call
+from toolfmt.inspect.report import Answer
+from toolfmt.inspect.turns.asking import BESIDE, CALL_AT, Asking, no, printed_as, text_part, threw
+
+
+def text_beside_call(asking: Asking) -> Answer:
+    """Whether a turn may hold text and a call: both appear."""
+    if not asking.renders_calls:
+        return no("no call is rendered")
+    messages = conversation(asking.shape, SINGLE)
+    prompt = asking.prompt(
+        [message | {"content": BESIDE} if message.get("tool_calls") else message for message in messages]
+    )
+    if isinstance(prompt, TemplateError):
+        return threw(prompt)
+    line = asking.line(*CALL_AT)
+    if VALUES[0] not in prompt:
+        return no("a call is dropped where there is text beside it", "call-dropped", line)
+    if BESIDE not in prompt:
+        return no(f"text beside a call is dropped: {around(prompt, VALUES[0], 60)}", "dropped", line)
+    return Answer("yes", f"text beside a call appears: {around(prompt, BESIDE)}", line)
+
+
+def content_absent(asking: Asking) -> Answer:
+    """Whether a turn with a call may have no content at all."""
+    if not asking.renders_calls:
+        return no("no call is rendered")
+    return content_beside_call(asking.renders, asking.shape, "absent")
+
+
+def content_parts(asking: Asking) -> Answer:
+    """Whether content may be a list of text parts, of a question, an instruction and an answer alike."""
+    texts = {"user": USER, "system": SYSTEM, "assistant": REPLY}
+    said = []
+    for role, text in texts.items():
+        given = [*_before(role), {"role": role, "content": text}, *_behind(role)]
+        if not isinstance(whole := asking.prompt(given), str) or text not in whole:
+            continue  # as a string it does not come out either
+        prompt = asking.prompt([*_before(role), {"role": role, "content": text_part(text)}, *_behind(role)])
+        if isinstance(prompt, TemplateError):
+            return threw(prompt)
+        if text not in prompt:
+            return no(f"content of the role {role} given as a list of parts is dropped", "dropped")
+        how = printed_as(prompt, text)
+        if how:
+            like = "Python's repr" if how == "python" else "JSON"
+            shown = around(prompt, text, 40)
+            return no(f"a list of parts (role {role}) is printed as {like}: {shown}", how, asking.line(r"\bcontent\b"))
+        said.append(role)
+    if not said:
+        return no("no content is rendered")
+    return Answer("yes", f"the text of a list of parts appears (role {', '.join(said)})")
+
+
+def _before(role: str) -> list[Message]:
+    return [{"role": "user", "content": USER}] if role == "assistant" else []
+
+
+def _behind(role: str) -> list[Message]:
+    return [{"role": "user", "content": USER}] if role == "system" else []

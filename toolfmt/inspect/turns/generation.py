@@ -1,0 +1,49 @@
+"""Where the answer begins and ends: what the generation prompt adds, what it leaves open, what stops the model."""
+
+from __future__ import annotations
+
+from toolfmt.errors import TemplateError
+from toolfmt.formats.prefix import answer_begun
+from toolfmt.inspect.conversations import USER, user
+from toolfmt.inspect.probes import quote
+from toolfmt.inspect.report import Answer, Rendering
+from toolfmt.inspect.turns.asking import Asking, no, threw
+
+
+def generation_prompt(asking: Asking) -> Answer:
+    """What `add_generation_prompt=True` adds behind a question; `misplaced` where it always stands there."""
+    without, added = asking.prompt(user()), asking.prompt(user(), generation=True)
+    for prompt in (added, without):
+        if isinstance(prompt, TemplateError):
+            return threw(prompt)
+    assert isinstance(without, str)
+    assert isinstance(added, str)
+    line = asking.line(r"\badd_generation_prompt\b")
+    if added != without:
+        what = added[len(without) :] if added.startswith(without) else added.rpartition(USER)[2]
+        return Answer("yes", f"it adds {quote(what, 80)}", line)
+    tail = added.rpartition(USER)[2]
+    if len(answer_begun(tail)) < len(tail):
+        return no(
+            f"the prompt is the same with and without it; it always ends with {quote(tail, 80)}", "misplaced", line
+        )
+    return no(
+        f"the prompt is the same with and without it: nothing is added behind {quote(tail, 80) or 'the text'}", "", line
+    )
+
+
+def generation_open(rendering: Rendering) -> Answer:
+    """What of the answer the generation prompt has begun."""
+    if not rendering.prefill:
+        return no("the answer begins with its first word")
+    closes = rendering.reasoning is not None and rendering.reasoning[1] in rendering.prefill
+    how = "begins with" if closes else "has opened"
+    return Answer("yes", f"the prompt {how} {quote(rendering.prefill, 80)}")
+
+
+def stop(rendering: Rendering, *, eos_token: str | None) -> Answer:
+    """What ends an answer; whether the end-of-sequence token is among it."""
+    named = f"the eos_token is {eos_token}" if eos_token else "no eos_token is named"
+    if not rendering.stop:
+        return no("unknown: no eos_token is named, and the template writes no other mark behind an answer")
+    return Answer("yes", f"an answer ends with {' or '.join(rendering.stop)}; {named}")

@@ -1,0 +1,138 @@
+"""Results: several of one turn, out of order, without a name or an id, and their content as a list of parts."""
+
+from __future__ import annotations
+
+from toolfmt.errors import TemplateError
+from toolfmt.inspect.conversations import RESULT, TOOL, Message, reply
+from toolfmt.inspect.probes import around, quote
+from toolfmt.inspect.report import Answer
+from toolfmt.inspect.surroundings import first_marker
+from toolfmt.inspect.turns.asking import RESULT_AT, SECOND_RESULT, Asking, contents, no, printed_as, text_part, threw
+
+
+def results_several(asking: Asking) -> Answer:
+    """Whether the results of a turn with two calls all appear, in order; joined into one turn or each its own."""
+    nothing = _nothing_to_ask(asking, several=True)
+    if nothing is not None:
+        return nothing
+    prompt = asking.ask(asking.history(several=True))
+    if isinstance(prompt, TemplateError):
+        return threw(prompt)
+    line = asking.line(*RESULT_AT)
+    first, second = (prompt.find(text) for text in (RESULT, SECOND_RESULT))
+    if -1 in (first, second):
+        return no(f"of two results the {'first' if first < 0 else 'second'} is dropped", "dropped", line)
+    if second < first:
+        return no("two results appear in the wrong order", "misplaced", line)
+    between = prompt[first + len(RESULT) : second]
+    ending = first_marker(asking.renders.text(reply(asking.shape)).rpartition(reply()[-1]["content"])[2])
+    how = "each in a turn of its own" if ending and ending in between else "in one turn"
+    return Answer("yes", f"two results appear {how}; between them stands {quote(between, 80)}", line)
+
+
+def results_reordered(asking: Asking) -> Answer:
+    """Whether results that come in another order than the calls still go with them: the ids have to change something.
+
+    The same texts in the same places, under ids that are swapped: a template that renders both alike looks at none.
+    """
+    nothing = _nothing_to_ask(asking, several=True)
+    if nothing is not None:
+        return nothing
+    messages = asking.history(several=True)
+    answers = [message for message in messages if message["role"] == "tool"]
+    if len({message.get("tool_call_id") for message in answers}) < 2:
+        return no("calls are rendered only without ids", "by-order")
+    before = messages[: messages.index(answers[0])]
+    behind = messages[messages.index(answers[-1]) + 1 :]
+    as_called = asking.ask([*before, *answers, *behind])
+    swapped = asking.told([*before, *reversed(answers), *behind], [RESULT, SECOND_RESULT])
+    turned = asking.ask(swapped)
+    if isinstance(turned, TemplateError):
+        return threw(turned)
+    line = asking.line(*RESULT_AT)
+    if as_called == turned:
+        return no(
+            "a result goes with a call by its place alone: its id changes nothing in the prompt", "by-order", line
+        )
+    return Answer("yes", "the prompt tells by its id which call a result answers", line)
+
+
+def results_unnamed(asking: Asking) -> Answer:
+    """Whether a result may come as clients send it: with the id of its call and without the tool's name."""
+    return _without(asking, "name")
+
+
+def results_unnumbered(asking: Asking) -> Answer:
+    """Whether a result may come with the tool's name alone, without the id of its call."""
+    return _without(asking, "tool_call_id")
+
+
+def results_as_parts(asking: Asking) -> Answer:
+    """Whether the content of a result may be a list of parts."""
+    nothing = _nothing_to_ask(asking)
+    if nothing is not None:
+        return nothing
+    prompt = asking.ask(contents(asking.history(), [text_part(RESULT)]))
+    if isinstance(prompt, TemplateError):
+        return threw(prompt)
+    line = asking.line(*RESULT_AT)
+    if RESULT not in prompt:
+        return no("the text of a result given as a list of parts is not in the prompt", "dropped", line)
+    if printed_as(prompt, RESULT) == "python":
+        return no(f"the list of parts is printed as Python's repr: {around(prompt, RESULT)}", "python", line)
+    how = " as JSON" if printed_as(prompt, RESULT) else ""
+    return Answer("yes", f"a list of parts appears{how}: {around(prompt, RESULT)}", line)
+
+
+def results_as_documents(asking: Asking) -> Answer:
+    """Whether the content of a result may be documents, as Cohere's interface has them."""
+    nothing = _nothing_to_ask(asking)
+    if nothing is not None:
+        return nothing
+    document = {"type": "document", "document": {"id": "0", "data": {"text": RESULT}}}
+    prompt = asking.ask(contents(asking.history(), [[document]]))
+    if isinstance(prompt, TemplateError):
+        return threw(prompt)
+    line = asking.line(*RESULT_AT)
+    if RESULT not in prompt:
+        return no("the text of a result given as a document is not in the prompt", "dropped", line)
+    if printed_as(prompt, RESULT) == "python":
+        return no(f"the document is printed as Python's repr: {around(prompt, RESULT)}", "python", line)
+    return Answer("yes", f"a document appears: {around(prompt, RESULT)}", line)
+
+
+def _without(asking: Asking, key: str) -> Answer:
+    nothing = _nothing_to_ask(asking)
+    if nothing is not None:
+        return nothing
+    messages = asking.history()
+    given, missing = asking.ask(messages), asking.ask([_left_out(message, key) for message in messages])
+    if isinstance(missing, TemplateError):
+        return threw(missing)
+    if isinstance(given, TemplateError) or given == missing:
+        return Answer("yes", f"a result without {key} is rendered as one with it")
+    line = asking.line(rf"\b{key}\b", *RESULT_AT)
+    if RESULT not in missing:
+        return no(f"a result without {key} is dropped", "dropped", line)
+    if missing.count("None") > given.count("None"):
+        return no(
+            f"a result without {key} is told under the word None: {around(missing, RESULT, 60)}", "name-lost", line
+        )
+    if key == "name" and missing.count(TOOL) < given.count(TOOL):
+        return no(
+            f"a result without {key} is told without the tool's name: {around(missing, RESULT)}", "name-lost", line
+        )
+    return Answer("yes", f"a result without {key} is rendered: {around(missing, RESULT)}", line)
+
+
+def _left_out(message: Message, key: str) -> Message:
+    return {name: value for name, value in message.items() if name != key} if message["role"] == "tool" else message
+
+
+def _nothing_to_ask(asking: Asking, *, several: bool = False) -> Answer | None:
+    """Why there is nothing to ask about results; None where there is."""
+    if asking.results == "none":
+        return no("no result is rendered")
+    if several and not asking.parallel:
+        return no("a turn with several calls is not rendered")
+    return None

@@ -1,0 +1,111 @@
+"""Who may speak when: a later system message, the developer role, two turns of one role, a user after a result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from toolfmt.errors import TemplateError
+from toolfmt.inspect.conversations import REPLY, RESULT, SINGLE, SYSTEM, USER, VALUES, Message, conversation, user
+from toolfmt.inspect.probes import around, quote
+from toolfmt.inspect.report import Answer
+from toolfmt.inspect.turns.asking import CALL_AT, SECOND_REPLY, SECOND_USER, Asking, no, threw
+
+_ANSWER: Message = {"role": "assistant", "content": REPLY}
+_AGAIN: Message = {"role": "user", "content": SECOND_USER}
+_LATER = "Vs3later"
+_DEVELOPER = "Wd1developer"
+
+
+def system_later(asking: Asking) -> Answer:
+    """Whether a second system message, in the middle of the conversation, appears."""
+    before = [*user(system=True), _ANSWER]
+    if not _appear(asking, [*before, _AGAIN], [SYSTEM, SECOND_USER]):
+        return no("a conversation that begins with a system message does not come out whole either")
+    prompt = asking.prompt([*before, {"role": "system", "content": _LATER}, _AGAIN])
+    if isinstance(prompt, TemplateError):
+        return threw(prompt)
+    line = asking.line(r"""['"]system['"]""")
+    if _LATER not in prompt:
+        return no("a later system message is dropped", "dropped", line)
+    if prompt.find(_LATER) < prompt.find(USER):
+        return Answer("yes", f"a later system message appears, moved to the beginning: {around(prompt, _LATER)}", line)
+    return Answer("yes", f"a later system message appears in its place: {around(prompt, _LATER)}", line)
+
+
+def developer(asking: Asking) -> Answer:
+    """What becomes of the developer role: its own, treated as system, dropped, refused."""
+    prompt = asking.prompt([{"role": "developer", "content": _DEVELOPER}, *user()])
+    plain = asking.prompt(user())
+    if isinstance(prompt, TemplateError):
+        return threw(prompt) if isinstance(plain, str) else no("no user message is rendered")
+    line = asking.line(r"""['"]developer['"]""")
+    if _DEVELOPER not in prompt:
+        return no("a message of the role developer is dropped", "dropped", line)
+    as_system = asking.prompt([{"role": "system", "content": _DEVELOPER}, *user()])
+    how = "treated as a system message" if as_system == prompt else "rendered"
+    return Answer("yes", f"a message of the role developer is {how}: {around(prompt, _DEVELOPER)}", line)
+
+
+def users_in_a_row(asking: Asking) -> Answer:
+    """Whether two user messages may follow each other."""
+    return _both(asking, user(), [*user(), _AGAIN], [USER, SECOND_USER], "two user messages in a row")
+
+
+def assistants_in_a_row(asking: Asking) -> Answer:
+    """Whether two answers may follow each other."""
+    more: Message = {"role": "assistant", "content": SECOND_REPLY}
+    base = [*user(), _ANSWER, _AGAIN]
+    return _both(asking, base, [*user(), _ANSWER, more, _AGAIN], [REPLY, SECOND_REPLY], "two answers in a row")
+
+
+def user_after_result(asking: Asking) -> Answer:
+    """Whether the user may speak right after a result, before the model has answered."""
+    if not asking.renders_calls or asking.results == "none":
+        return no("no call with a result is rendered")
+    base = asking.history()
+    if base[-1]["role"] == "assistant":
+        base = base[:-1]
+    return _both(asking, base, [*base, _AGAIN], [RESULT, SECOND_USER], "a user message right after a result")
+
+
+def history_without_tools(asking: Asking) -> Answer:
+    """Whether calls and results of earlier turns are still rendered when no tools are given any more."""
+    if not asking.renders_calls:
+        return no("no call is rendered")
+    answered = asking.results != "none"
+    messages = asking.history() if answered else conversation(asking.shape, SINGLE)
+    wanted = [VALUES[0], RESULT] if answered else [VALUES[0]]
+    prompt = asking.renders.render(messages, None)
+    if isinstance(prompt, TemplateError):
+        return threw(prompt)
+    lost = [what for what, text in zip(("the call", "the result"), wanted, strict=False) if text not in prompt]
+    if lost:
+        verb = "is" if len(lost) == 1 else "are"
+        return no(
+            f"without tools {' and '.join(lost)} of an earlier turn {verb} not in the prompt",
+            "dropped",
+            asking.line(*CALL_AT),
+        )
+    return Answer("yes", "a call and its result are rendered without tools as well")
+
+
+def _both(
+    asking: Asking, base: Sequence[Message], messages: Sequence[Message], texts: Sequence[str], what: str
+) -> Answer:
+    """Whether all texts appear in order, where the conversation without the second of them does render."""
+    plain = asking.ask(base)
+    if isinstance(plain, TemplateError) or texts[0] not in plain:
+        return no("the conversation without it is not rendered either")
+    prompt = asking.ask(messages)
+    if isinstance(prompt, TemplateError):
+        return threw(prompt)
+    lost = [text for text in texts if text not in prompt]
+    if lost:
+        return no(f"of {what} one is dropped", "dropped")
+    begin, end = prompt.find(texts[0]) + len(texts[0]), prompt.find(texts[1])
+    return Answer("yes", f"{what}: both are in the prompt; between them stands {quote(prompt[begin:end], 80)}")
+
+
+def _appear(asking: Asking, messages: Sequence[Message], texts: Sequence[str]) -> bool:
+    prompt = asking.prompt(messages)
+    return isinstance(prompt, str) and all(text in prompt for text in texts)
