@@ -14,12 +14,14 @@ from toolfmt.formats import FORMATS, ToolCallFormat
 from toolfmt.inspect import checks
 from toolfmt.inspect.conversations import SINGLE, STAND_INS, TOOLS, Shape, conversation, reply, user
 from toolfmt.inspect.deciding import Decided, Declaration, ReadBack, decide, declarations
+from toolfmt.inspect.definitions import definitions
 from toolfmt.inspect.facts import NO_OPTIONS, Facts, Options
 from toolfmt.inspect.probes import Probed, probe, quote
 from toolfmt.inspect.reading_back import call_sets, read, render_calls, try_calls
 from toolfmt.inspect.renders import Renders
 from toolfmt.inspect.report import CAPABILITIES, Answer, Rendering, Report, Sections, TemplateInfo
 from toolfmt.inspect.surroundings import prefill, reasoning_markers, stop_strings
+from toolfmt.inspect.variables import variables
 from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource
 
 NO_PARSER = "no parser: import toolfmt's"
@@ -128,7 +130,7 @@ def _inspect(
 
 def _sections(facts: Facts) -> Sections:
     """The chapters of the report, one module each."""
-    return Sections()
+    return Sections(definitions=definitions(facts), variables=variables(facts))
 
 
 def runtimes(format: ToolCallFormat | None, *, by_template: bool = True) -> dict[str, str]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from toolfmt.errors import TemplateError, ToolfmtError
 from toolfmt.inspect.conversations import REPLY, Call, Message, Shape, conversation, reply, user
+from toolfmt.inspect.differences import common_prefix
 from toolfmt.templates import ChatTemplate
 
 _PARTIAL = re.compile(r"[<\[][^\s<>\[\]]*\Z|\w+\Z")
@@ -32,8 +33,8 @@ class Region:
 class Renders:
     """What the template makes of conversations."""
 
-    def __init__(self, template: ChatTemplate, tokens: Mapping[str, str] | None = None) -> None:
-        """`tokens` are special tokens that the template is given beside its own."""
+    def __init__(self, template: ChatTemplate, tokens: Mapping[str, Any] | None = None) -> None:
+        """`tokens` are special tokens, and other variables, that the template is given beside its own."""
         self.template = template
         self._tokens = dict(tokens or {})
         self._made: dict[str, str | TemplateError] = {}
@@ -53,6 +54,10 @@ class Renders:
             made = self._made[key] = self._render(messages, tools, generation, now)
         return made
 
+    def given(self, variables: Mapping[str, Any]) -> Renders:
+        """Renders of the same template with these variables."""
+        return Renders(self.template, self._tokens | dict(variables))
+
     def text(self, messages: Sequence[Message], tools: Sequence[Message] | None = None) -> str:
         """The prompt; empty where the template threw."""
         made = self.render(messages, tools)
@@ -68,7 +73,7 @@ class Renders:
         head, found, tail = spoken.rpartition(REPLY)
         if not found:
             head, tail = self.text(user(system=shape.system), given), ""
-        begin = _common_prefix(prompt, head)
+        begin = common_prefix(prompt, head)
         if begin < len(head):
             begin = _token_begin(prompt, begin)
         if shape.content in ("text", "parts") and prompt.startswith(REPLY, begin):
@@ -95,15 +100,3 @@ def _token_begin(prompt: str, cut: int) -> int:
     if partial is None or (partial[0][0] not in "<[" and not re.match(r"\w", prompt[cut : cut + 1])):
         return cut
     return partial.start()
-
-
-def _common_prefix(one: str, other: str) -> int:
-    """How many characters the two begin with alike."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one.startswith(other[:middle]):
-            low = middle
-        else:
-            high = middle - 1
-    return low

@@ -19,6 +19,7 @@ import jinja2
 
 from toolfmt.errors import BadMessages, BadTools, TemplateError
 from toolfmt.templates.environment import Refusal, clock, environment, plain
+from toolfmt.templates.variable_uses import VariableUse, variable_uses
 from toolfmt.templates.variables import caller_names, calls
 from toolfmt.tools import kind_of
 
@@ -43,7 +44,8 @@ class ChatTemplate:
     (its file). Raises `TemplateError` where the source is no jinja2 or longer than `LONGEST_SOURCE`.
 
     `source` is the text as given; `variables` the names it reads from its caller, sorted, without what the environment
-    defines; `uses_clock` whether it calls `strftime_now`, so that its prompts change with the date.
+    defines; `variable_uses` their defaults and uses, as the syntax tree has them; `uses_clock` whether it calls
+    `strftime_now`, so that its prompts change with the date.
     """
 
     def __init__(
@@ -62,6 +64,8 @@ class ChatTemplate:
             provided = {*environment().globals, "strftime_now", "loop", "self"}
             self.variables: tuple[str, ...] = tuple(sorted(caller_names(self._tree) - provided))
             self.uses_clock = calls(self._tree, "strftime_now")
+            # Read here: compiling folds the constants of this very tree.
+            self.variable_uses: tuple[VariableUse, ...] = variable_uses(self._tree, self.variables)
         except Exception as error:  # noqa: BLE001 - untrusted source, and jinja2 lets any type through
             self._fail("does not parse", error)
 

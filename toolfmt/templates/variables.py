@@ -23,7 +23,7 @@ def caller_names(tree: nodes.Template) -> set[str]:
 
 def calls(tree: nodes.Template, name: str) -> bool:
     """Whether the template calls the function of this name anywhere, dead branches included."""
-    return any(_is_call(node, name) for node in _descendants(tree))
+    return any(_is_call(node, name) for node in descendants(tree))
 
 
 class _Reader:
@@ -110,18 +110,18 @@ class _Reader:
 
     def _expressions(self, expressions: Iterable[nodes.Node], known: set[str]) -> None:
         for expression in expressions:
-            for node in _descendants(expression):
+            for node in descendants(expression):
                 if isinstance(node, nodes.Name) and node.name not in known:
                     self.read.add(node.name)
 
     def _assign(self, target: nodes.Node, known: set[str]) -> None:
-        for node in _descendants(target):
+        for node in descendants(target):
             if isinstance(node, nodes.NSRef) and node.name not in known:
                 self.read.add(node.name)
         known |= _names([target])
 
 
-def _descendants(node: nodes.Node) -> Iterator[nodes.Node]:
+def descendants(node: nodes.Node) -> Iterator[nodes.Node]:
     """The node and all below it, without recursion: `a + a + …` nests as deep as it is long."""
     waiting = [node]
     while waiting:
@@ -130,7 +130,7 @@ def _descendants(node: nodes.Node) -> Iterator[nodes.Node]:
 
 
 def _names(targets: Iterable[nodes.Node]) -> set[str]:
-    return {node.name for target in targets for node in _descendants(target) if isinstance(node, nodes.Name)}
+    return {node.name for target in targets for node in descendants(target) if isinstance(node, nodes.Name)}
 
 
 def _imported(node: nodes.Node) -> set[str]:

@@ -40,6 +40,11 @@ _MODULES = (
     "tf026_call_not_read_back",
     "tf027_system_message_lost",
     "tf028_content_empty_refused",
+    "tf040_schema_parts_dropped",
+    "tf041_definition_refused",
+    "tf042_tools_under_another_name",
+    "tf043_format_depends_on_a_variable",
+    "tf044_definition_text_broken",
 )
 
 CHECKS: tuple[ModuleType, ...] = tuple(import_module(f"toolfmt.inspect.checks.{module}") for module in _MODULES)
