@@ -8,6 +8,7 @@ that show no tools have nothing to look at. Nothing here raises or knows formats
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -62,6 +63,8 @@ _DEFAULT, _PATTERN, _FORMAT = "Fz4fallback", "Gz5pattern", "hz6format"
 _INNER, _INNER_ABOUT, _DEEP, _DEEP_ABOUT = "zqinner", "Iz7about", "zqdeep", "Jz8about"
 _ITEM, _REFERRED, _INSIDE = "zqitem", "Rz9thing", "zqinside"
 _LEAST, _MOST = 40423, 40427
+_NO_TEXT = "no description is in the prompt, so none can break it"
+_NULL = re.compile("null|none|optional", re.IGNORECASE)
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _THREE = ("ask_zqone", "ask_zqtwo", "ask_zqthree")
 
@@ -110,8 +113,9 @@ def _tool(
     *,
     name: str = _NAME,
     about: str = _ABOUT,
-    **more: Any,
+    more: Mapping[str, Any] = _NOTHING,
 ) -> Message:
+    """A tool; `more` goes into the schema of its parameters."""
     parameters = {"type": "object", "properties": properties, "required": list(required), **more}
     return {"type": "function", "function": {"name": name, "description": about, "parameters": parameters}}
 
@@ -272,7 +276,10 @@ def _alternatives(keyword: str) -> Callable[[_Template, str], Answer]:
 
 
 def _nullable(template: _Template, plain: str) -> Answer:
-    return _told_apart(plain, template.parameter(**_text(type=["string", "null"])))
+    answer = _told_apart(plain, prompt := template.parameter(**_text(type=["string", "null"])))
+    if answer.answer == "yes" and isinstance(prompt, str) and not _NULL.search(first_change(plain, prompt).added):
+        return Answer("no", f"the type is lost: {answer.evidence}")
+    return answer
 
 
 def _additional(template: _Template, plain: str) -> Answer:
@@ -353,12 +360,13 @@ def _non_ascii(template: _Template, plain: str) -> Answer:
     at = prompt.find("\\u")
     if at >= 0:
         return Answer("no", f"it is escaped: {quote(prompt[max(0, at - 10) : at + 30])}")
-    return Answer("no", "it is not in the prompt")
+    shown = _ABOUT in plain or _KEY_ABOUT in plain
+    return Answer("no", "it is not in the prompt") if shown else Answer("yes", _NO_TEXT)
 
 
 def _quoting(template: _Template, plain: str) -> Answer:
     """Quotes, a backslash and a newline, in the description of the tool and of its parameter."""
-    answer = Answer("no", "no description is in the prompt")
+    answer = Answer("yes", _NO_TEXT)
     for word, what in ((_ABOUT, "a tool's description"), (_KEY_ABOUT, "a parameter's description")):
         if word not in plain:
             continue
@@ -369,7 +377,7 @@ def _quoting(template: _Template, plain: str) -> Answer:
         how = how_quoted(prompt)
         if how.broken:
             return Answer("no", f"in {what} {how.what}: {quote(how.stretch, 80)}")
-        answer = Answer("yes", how.what) if answer.answer == "no" else answer
+        answer = Answer("yes", how.what) if answer.evidence == _NO_TEXT else answer
     return answer
 
 

@@ -51,8 +51,9 @@ def how_quoted(prompt: str) -> Quoting:
         return Quoting("quotes are written as HTML entities", True, stretch)
     if _in_string(prompt, begin) and '"one"' in text:
         return Quoting("a quote ends the string it stands in", True, stretch)
-    line = prompt[prompt.rfind("\n", 0, begin) + 1 : begin]
-    if "\n" in text and line.lstrip().startswith(_COMMENT) and not prompt.startswith(_COMMENT, end - len(_COMMENT)):
+    line = prompt[prompt.rfind("\n", 0, begin) + 1 : begin].strip()
+    # The line that follows may have been given a comment sign of its own.
+    if (line.startswith(_COMMENT) or line.endswith(_COMMENT)) and "\n" in text:
         if _COMMENT not in text.rpartition("\n")[2]:
             return Quoting("a newline ends the comment it stands in", True, stretch)
     if text == _RAW:

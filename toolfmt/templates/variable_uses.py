@@ -78,7 +78,8 @@ class _Uses:
         for node in everything:
             if isinstance(node, nodes.For) and isinstance(node.target, nodes.Name):
                 # What an item is compared with is what the list may hold.
-                self._items[node.target.name] |= self._meant(node.iter)
+                for leaf in _leaves(node.iter):
+                    self._items[node.target.name] |= self._meant(leaf)
         for node in everything:
             self._node(node)
 
@@ -140,7 +141,7 @@ class _Uses:
             case nodes.Filter():
                 self._filter(node)
             case nodes.For():
-                self._mark(node.iter, "iterated")
+                self._mark_leaves(node.iter, "iterated")
             case nodes.Getattr() | nodes.Getitem():
                 self._look_up(node)
             case nodes.Output() | nodes.Concat():
