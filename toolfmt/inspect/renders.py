@@ -38,6 +38,7 @@ class Renders:
         self.template = template
         self._tokens = dict(tokens or {})
         self._made: dict[str, str | TemplateError] = {}
+        self._given: dict[str, Renders] = {}
 
     def render(
         self,
@@ -55,8 +56,13 @@ class Renders:
         return made
 
     def given(self, variables: Mapping[str, Any]) -> Renders:
-        """Renders of the same template with these variables."""
-        return Renders(self.template, self._tokens | dict(variables))
+        """Renders of the same template with these variables; the same ones for the same variables."""
+        if not variables:
+            return self
+        key = json.dumps(variables, ensure_ascii=False)
+        if key not in self._given:
+            self._given[key] = Renders(self.template, self._tokens | dict(variables))
+        return self._given[key]
 
     def text(self, messages: Sequence[Message], tools: Sequence[Message] | None = None) -> str:
         """The prompt; empty where the template threw."""

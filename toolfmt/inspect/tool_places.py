@@ -23,6 +23,7 @@ FORMS: tuple[tuple[str, Any], ...] = (
 )
 """How tools can be written down, in words and as a value."""
 
+_NO_ROLE = "zqrole"
 _KEYS = ("tools", "functions")
 _REPR = re.compile(rf"""'description': ['"]{DESCRIPTION}""")
 _LIKELY = re.compile(r"(?:\A|_)(?:tools|functions)(?:_|\Z)")
@@ -57,7 +58,7 @@ def message_places(renders: Renders) -> Iterator[ToolPlace]:
         if line is None:
             continue
         for name, messages, form in _messages(key):
-            if _shows(renders, messages):
+            if _shows(renders, messages) and not _any_role(renders, messages, key):
                 yield ToolPlace(name, form, line)
                 break
 
@@ -69,6 +70,15 @@ def _messages(key: str) -> Iterator[tuple[str, list[Message], str]]:
         yield f"{key} of the user message", [question | {key: value}], form
     for form, value in FORMS[2:]:
         yield f"a message of role {key}", [{"role": key, "content": value}, question], form
+
+
+def _any_role(renders: Renders, messages: list[Message], key: str) -> bool:
+    """Whether the first message is of the role `key`, and the template writes any other role just so."""
+    first, *others = messages
+    if first["role"] != key:
+        return False
+    other = renders.text([first | {"role": _NO_ROLE}, *others])
+    return other.replace(_NO_ROLE, key) == renders.text(messages)
 
 
 def _shows(renders: Renders, messages: list[Message], *, usual: bool = False) -> bool:

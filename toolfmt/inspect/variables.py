@@ -79,8 +79,8 @@ def variables(facts: Facts) -> tuple[Variable, ...]:
     uses = [use for use in renders.template.variable_uses if use.name not in known]
     seeing = _Seeing(facts, renders, uses)
     found: list[Variable] = []
-    for use in uses:
-        if len(found) >= _MOST_TRIED:
+    for number, use in enumerate(uses):
+        if number >= _MOST_TRIED:
             found += [] if use.own else [Variable(use.name, use.default, "", use.line)]
         elif (variable := seeing.variable(use)) is not None:
             found.append(variable)
