@@ -122,6 +122,15 @@ def test_what_throws_for_one_reason_is_one_finding() -> None:
     ]
 
 
+def test_a_refusal_is_quoted_whole() -> None:
+    refuse = (
+        "{% for p in f.parameters.properties.values() if p.enum %}{{ raise_exception('no: enum: here') }}{% endfor %}"
+    )
+    report = after(refuse + "{{ f | tojson }}")
+    messages = [finding.message for finding in report.findings if finding.code == "TF041"]
+    assert "The template fails on `enum`: it refuses: no: enum: here." in messages
+
+
 def test_what_a_tool_may_leave_out_is_a_warning_of_its_own() -> None:
     report = after("{{ '' + f.description }}{{ f | tojson }}")
     assert codes(report) == [("TF041", "warning")]

@@ -42,29 +42,34 @@ _WHAT = {
     "quoting": "quotes or newlines in a description",
 }
 _LEFT_OUT = {"no_descriptions", "no_parameters"}
-# Evidence is `example: reason` or the reason alone.
-_BECAUSE = ": "
+_BECAUSE = ": it "
 
 
 def check(facts: Facts) -> Iterator[Found]:
     refused: dict[str, list[str]] = {}
     lines: dict[str, int | None] = {}
     for part, answer in facts.sections.definitions.items():
-        example, _, why = answer.evidence.rpartition(_BECAUSE)
+        example, why = _split(answer.evidence)
         if answer.answer == "error" and (part in _WHAT or part in _LEFT_OUT):
             # What a tool may leave out is told by itself: it is a matter of its own, and easily given.
-            told = why if part in _WHAT else f"{example}{_BECAUSE}{why}"
+            told = why if part in _WHAT else answer.evidence
             named = refused.setdefault(told, [])
             what = (example or _WHAT[part]) if part in _WHAT else ""
             named += [what] if what and what not in named else []
             lines.setdefault(told, answer.line)
     for told, named in refused.items():
         yield Found(
-            f"The template fails on {_listed(named)}{_BECAUSE}{told}" if named else f"The template fails on {told}",
+            f"The template fails on {_listed(named)}: {told}" if named else f"The template fails on {told}",
             "Change the definition so that it does not, or render with toolfmt's strategy prose.",
             lines[told],
             SEVERITY if named else "warning",
         )
+
+
+def _split(evidence: str) -> tuple[str, str]:
+    """Evidence is `example: it …` or the reason alone, which begins with `it` and may quote anything."""
+    example, found, why = evidence.partition(_BECAUSE)
+    return (example, f"it {why}") if found and not evidence.startswith("it ") else ("", evidence)
 
 
 def _listed(names: list[str]) -> str:
