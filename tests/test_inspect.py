@@ -391,7 +391,26 @@ FINDINGS: dict[str, tuple[str | None, dict[str, Any]]] = {
     "TF062": (TEMPLATE, {}),
     "TF063": (LISTED_CALLS, {}),
     "TF064": (TEMPLATE, {"tokenizer_config": {"tool_parser_type": "hermes"}}),
-}
+    "TF040": (changed(("{{ tool | tojson }}", "{{ tool.function.name }}: {{ tool.function.description }}")), {}),
+    "TF041": (
+        changed(
+            ("{{ tool | tojson }}", "{% for p in tool.function.parameters.properties.values() %}{{ '' + p.type }}"
+             "{% endfor %}{{ tool | tojson }}")
+        ),
+        {},
+    ),
+    "TF042": ("{% if functions %}{{ functions }}{% endif %}" + PLAIN, {}),
+    "TF043": (
+        changed(
+            ("<tool_call>\n{", "{% if style == 'glm' %}<tool_call>{{ call.function.name }}{% for k, v in "
+             "call.function.arguments.items() %}<arg_key>{{ k }}</arg_key><arg_value>{{ v }}</arg_value>{% endfor %}"
+             "</tool_call>{% else %}<tool_call>\n{"),
+            ("}\n</tool_call>", "}\n</tool_call>{% endif %}"),
+        ),
+        {},
+    ),
+    "TF044": (changed(("{{ tool | tojson }}", '"about": "{{ tool.function.description }}"{{ tool | tojson }}')), {}),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("code", FINDINGS)

@@ -16,6 +16,7 @@ from toolfmt.inspect import checks
 from toolfmt.inspect.advice import advice
 from toolfmt.inspect.conversations import SINGLE, STAND_INS, TOOLS, Shape, conversation, reply, user
 from toolfmt.inspect.deciding import Decided, Declaration, ReadBack, decide, declarations
+from toolfmt.inspect.definitions import definitions
 from toolfmt.inspect.details import details, fitted
 from toolfmt.inspect.facts import NO_OPTIONS, Facts, Options
 from toolfmt.inspect.portability import portability
@@ -29,6 +30,7 @@ from toolfmt.inspect.stop_tokens import eos_texts
 from toolfmt.inspect.surroundings import prefill, reasoning_markers, stop_strings
 from toolfmt.inspect.tokenizer_file import TokenizerFile, find_tokenizer
 from toolfmt.inspect.tokens import tokens
+from toolfmt.inspect.variables import variables
 from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource
 
 NO_PARSER = "no parser: import toolfmt's"
@@ -162,6 +164,8 @@ def _sections(facts: Facts) -> Sections:
     """The chapters of the report, one module each."""
     return Sections(
         details=details(facts),
+        definitions=definitions(facts),
+        variables=variables(facts),
         tokens=tokens(facts),
         portability=portability(facts),
         sample=sample(facts),

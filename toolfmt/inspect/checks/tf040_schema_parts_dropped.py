@@ -1,0 +1,49 @@
+"""Parts of a tool's definition do not reach the prompt.
+
+The template writes a signature of its own instead of the definition, and leaves parts out. The model then cannot know
+which values are allowed, which parameters it must give, or what an object holds: it guesses, and the calls look right
+but are refused by the tool.
+
+What to do: say in the tool's or the parameter's description what is lost (`one of: red, green`), or describe the
+tools in a system message (in toolfmt, strategy `prose`), which keeps the whole definition.
+
+Example: a template that prints `def paint(color: str)` for a parameter with `"enum": ["red", "green"]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report import Severity
+
+SEVERITY: Severity = "warning"
+
+# What a model needs in order to give arguments that the tool takes; the rest is told in the chapter only.
+_MATTERS = {
+    "description": "the tool's description",
+    "parameter_names": "the names of parameters",
+    "parameter_descriptions": "the descriptions of parameters",
+    "types": "types",
+    "required": "which parameters are required",
+    "enum": "the allowed values (`enum`)",
+    "nested_names": "the properties of objects",
+    "item_types": "the types of list items",
+}
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    answers = facts.sections.definitions
+    lost = [what for part, what in _MATTERS.items() if part in answers and answers[part].answer == "no"]
+    if lost:
+        yield Found(
+            f"Of a tool's definition the prompt does not show {_listed(lost)}",
+            "Say it in the descriptions, or render with toolfmt's strategy prose, which shows the whole definition.",
+            facts.capabilities["tools"].line,
+        )
+
+
+def _listed(names: list[str]) -> str:
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last

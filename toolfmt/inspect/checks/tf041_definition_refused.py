@@ -1,0 +1,77 @@
+"""A tool's definition makes the template throw.
+
+The template takes simple tools, and fails on an ordinary part of another one. Which tools a request carries decides
+whether it succeeds: it works in the test and fails on the day a tool with that part is added.
+
+What to do: change the definition as told, leave that part out, or describe the tools in a system message (in toolfmt,
+strategy `prose`).
+
+Example: a template that joins a parameter's `type` to text, and fails where that is `["string", "null"]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report import Severity
+
+SEVERITY: Severity = "error"
+
+_WHAT = {
+    "types": "a parameter's type",
+    "required": "`required`",
+    "enum": "`enum`",
+    "default": "`default`",
+    "nested_names": "objects in objects",
+    "nested_descriptions": "objects in objects",
+    "nested_types": "objects in objects",
+    "item_types": "lists",
+    "any_of": "`anyOf`",
+    "one_of": "`oneOf`",
+    "references": "`$ref`",
+    "nullable": 'a list of types (`["string", "null"]`)',
+    "limits": "`minimum` and `maximum`",
+    "pattern": "`pattern`",
+    "format": "`format`",
+    "additional_properties": "`additionalProperties`",
+    "several_tools": "several tools",
+    "strict": "`strict`",
+    "non_ascii": "other than English letters",
+    "quoting": "quotes or newlines in a description",
+}
+_LEFT_OUT = {"no_descriptions", "no_parameters"}
+_BECAUSE = ": it "
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    refused: dict[str, list[str]] = {}
+    lines: dict[str, int | None] = {}
+    for part, answer in facts.sections.definitions.items():
+        example, why = _split(answer.evidence)
+        if answer.answer == "error" and (part in _WHAT or part in _LEFT_OUT):
+            # What a tool may leave out is told by itself: it is a matter of its own, and easily given.
+            told = why if part in _WHAT else answer.evidence
+            named = refused.setdefault(told, [])
+            what = (example or _WHAT[part]) if part in _WHAT else ""
+            named += [what] if what and what not in named else []
+            lines.setdefault(told, answer.line)
+    for told, named in refused.items():
+        yield Found(
+            f"The template fails on {_listed(named)}: {told}" if named else f"The template fails on {told}",
+            "Change the definition so that it does not, or render with toolfmt's strategy prose.",
+            lines[told],
+            SEVERITY if named else "warning",
+        )
+
+
+def _split(evidence: str) -> tuple[str, str]:
+    """Evidence is `example: it …` or the reason alone, which begins with `it` and may quote anything."""
+    example, found, why = evidence.partition(_BECAUSE)
+    return (example, f"it {why}") if found and not evidence.startswith("it ") else ("", evidence)
+
+
+def _listed(names: list[str]) -> str:
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last

@@ -1,0 +1,32 @@
+"""The template takes tools, but not under the name that every client uses.
+
+A request with `tools` succeeds and the model never hears of them. The template has another place for them: a variable
+of its own, a key of the system message, or a role.
+
+What to do: give the tools there, in the form that is told, or describe them in a system message (in toolfmt, strategy
+`prose`). A template with one more line (`set functions = tools | tojson`) would take both.
+
+Example: `{% if functions %}Functions: {{ functions }}{% endif %}` in a template that never reads `tools`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report import Severity
+
+SEVERITY: Severity = "warning"
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    if facts.shows_tools:
+        return
+    for variable in facts.sections.variables:
+        if variable.takes_tools:
+            yield Found(
+                f"The prompt does not show `tools`, but takes them in {variable.name}, as {variable.takes_tools}",
+                "Give the tools there, or render with toolfmt's strategy prose.",
+                variable.line,
+            )

@@ -1,0 +1,30 @@
+"""A variable of the template decides in which format calls are written.
+
+The prompt teaches the model one format or another, and the runtime's parser reads only one. Where the two are set in
+different places, a changed setting makes calls arrive as raw text.
+
+What to do: leave the variable alone, or set the runtime's parser together with it.
+
+Example: `{% if tool_call_format == 'json' %}` around the instructions for calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report import Severity
+
+SEVERITY: Severity = "warning"
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    for variable in facts.sections.variables:
+        if variable.formats:
+            told = ", ".join(f"{name} with {value}" for value, name in variable.formats)
+            yield Found(
+                f"The variable {variable.name} decides the format of calls: {told}",
+                "Set the parser of the runtime together with the variable, or leave the variable alone.",
+                variable.line,
+            )

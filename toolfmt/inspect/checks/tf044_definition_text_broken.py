@@ -1,0 +1,40 @@
+"""Quotes or newlines in a description break the text around them.
+
+The template writes descriptions as they are between quotes, or behind `//`, without escaping. A description of several
+lines, or with a quoted word, ends the string or the comment too early: the JSON cannot be read any more, and what
+follows looks like something else.
+
+What to do: write descriptions on one line and without quotes, or describe the tools in a system message (in toolfmt,
+strategy `prose`).
+
+Example: `"description": "{{ tool.description }}"` instead of `"description": {{ tool.description | tojson }}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report import Severity
+
+SEVERITY: Severity = "warning"
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    answers = facts.sections.definitions
+    quoting, letters = answers.get("quoting"), answers.get("non_ascii")
+    line = facts.capabilities["tools"].line
+    if quoting is not None and quoting.answer == "no":
+        yield Found(
+            f"Descriptions are written without escaping: {quoting.evidence}",
+            "Write descriptions on one line and without quotes, or render with toolfmt's strategy prose.",
+            line,
+        )
+    if letters is not None and letters.answer == "no":
+        yield Found(
+            f"Other than English letters in a definition do not come out as they are: {letters.evidence}",
+            "Nothing has to be done where the model reads escapes; they cost more tokens.",
+            line,
+            "note",
+        )

@@ -1,0 +1,57 @@
+"""Where two texts differ: the stretch of one and the stretch of the other, between what they share at both ends.
+
+Linear in the texts (prompts of untrusted templates may be megabytes). Nothing here knows what the texts are.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+
+from toolfmt.inspect.cutting import common_prefix
+
+_LONGEST_WORD = 40
+_SHORT, _LOOKED_AT = 24, 400
+_TOKENS = re.compile(r"\w+|\W")
+
+
+@dataclass(frozen=True)
+class Change:
+    """`removed` stands in the first text only, `added` in the second only; `at_end` where nothing shared follows."""
+
+    removed: str
+    added: str
+    at_end: bool
+
+
+def change(one: str, other: str) -> Change:
+    """What of one text became what in the other, widened to whole words where both sides have something there."""
+    begin = common_prefix(one, other)
+    end = common_prefix(one[begin:][::-1], other[begin:][::-1])
+    if begin + end < min(len(one), len(other)):
+        begin, end = _to_words(one, begin, end)
+    return Change(one[begin : len(one) - end], other[begin : len(other) - end], end == 0)
+
+
+def first_change(one: str, other: str) -> Change:
+    """As `change`, but where the two differ in several places only the first of them."""
+    whole = change(one, other)
+    if min(len(whole.removed), len(whole.added)) < _SHORT:
+        return whole
+    was, becomes = (_TOKENS.findall(text[:_LOOKED_AT]) for text in (whole.removed, whole.added))
+    matcher = difflib.SequenceMatcher(None, was, becomes, autojunk=False)
+    for kind, begin, end, first, last in matcher.get_opcodes():
+        if kind != "equal":
+            return Change("".join(was[begin:end]), "".join(becomes[first:last]), at_end=False)
+    return whole
+
+
+def _to_words(text: str, begin: int, end: int) -> tuple[int, int]:
+    """The two cuts, moved outwards to the ends of the words they go through."""
+    for _ in range(_LONGEST_WORD):
+        if begin and (text[begin - 1].isalnum() or text[begin - 1] == "_"):
+            begin -= 1
+        if end and (text[len(text) - end].isalnum() or text[len(text) - end] == "_"):
+            end -= 1
+    return begin, end

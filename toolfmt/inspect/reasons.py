@@ -1,0 +1,40 @@
+"""Why a template threw, in plain words: what it wants, instead of the name of Python's exception.
+
+Chapters and checks call it for evidence that a person reads; the error itself keeps its full text.
+"""
+
+from __future__ import annotations
+
+import re
+
+from toolfmt.errors import TemplateError
+from toolfmt.inspect.probes import quote
+
+_MISSING_KEY = re.compile(r"has no attribute '([^']{1,80})'")
+_UNDEFINED = re.compile(r"'([^']{1,80})' is undefined")
+_REFUSES = "the template refuses: "
+_PLAINLY = (
+    ("Object of type Undefined is not JSON serializable", "it wants a key that is not there"),
+    ("maximum recursion depth exceeded", "it calls itself without end"),
+    ("can only concatenate str", "it joins to a text what is none"),
+    ("must be str, not", "it joins to a text what is none"),
+    ("unsupported operand type", "it joins or compares what does not go together"),
+    ("object is not iterable", "it goes through something that is no list"),
+)
+_FAILS = re.compile(r"does not (?:render|parse): (?:\w+: )?")
+
+
+def reason(error: TemplateError) -> str:
+    """One clause: what the template wants, or what it says itself."""
+    text = str(error)
+    if _REFUSES in text:
+        return f"it refuses: {quote(text.partition(_REFUSES)[2])}"
+    for pattern in (_MISSING_KEY, _UNDEFINED):
+        found = pattern.search(text)
+        if found:
+            return f"it wants `{found[1]}`, which is not there"
+    for said, plainly in _PLAINLY:
+        if said in text:
+            return plainly
+    rest = _FAILS.split(text, maxsplit=1)[-1]
+    return f"it fails: {quote(rest)}"
