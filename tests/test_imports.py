@@ -53,9 +53,17 @@ def test_a_module_imports_only_what_its_room_may(module: Path) -> None:
             assert set() == {name for name in outside if not is_below(name, allowed)}
 
 
-def test_only_the_printer_imports_rich_and_only_the_command_line_click() -> None:
-    for library, home in (("rich", "printing.py"), ("click", "cli.py")):
-        assert [home] == [module.name for module in MODULES if any(is_below(n, {library}) for n in imported(module))]
+def test_only_the_printers_import_rich_and_only_the_command_line_click() -> None:
+    users = {
+        library: {str(module.relative_to(PACKAGE)) for module in MODULES if is_imported(library, module)}
+        for library in ("rich", "click")
+    }
+    assert users["click"] == {"cli.py"}
+    assert users["rich"] == {"layout.py", *(str(path.relative_to(PACKAGE)) for path in PACKAGE.glob("printing*.py"))}
+
+
+def is_imported(library: str, module: Path) -> bool:
+    return any(is_below(name, {library}) for name in imported(module))
 
 
 def test_nothing_imports_the_command_line() -> None:

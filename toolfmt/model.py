@@ -15,10 +15,12 @@ from typing import Any
 
 from toolfmt.errors import TemplateError, ToolfmtError
 from toolfmt.formats import Call, Parser, write
+from toolfmt.inspect.facts import Options
 from toolfmt.inspect.inspection import inspect_files
 from toolfmt.inspect.report import Report
 from toolfmt.prompt import Prompt, Wanted, compiled, render, spoken_format
 from toolfmt.templates import ModelFiles, load_files
+from toolfmt.tools import canonical_tools
 
 
 def load(path: str | Path) -> Model:
@@ -32,9 +34,16 @@ class Model:
     def __init__(self, files: ModelFiles) -> None:
         self.files = files
 
-    def inspect(self) -> Report:
-        """The report: capabilities, format, strategy, findings, each with its evidence. Never raises."""
-        return self._report
+    def inspect(self, *, tools: object = None, context: int | None = None) -> Report:
+        """The report: capabilities, format, strategy, findings, each with its evidence.
+
+        `tools` are tool definitions whose cost in tokens is counted in place of examples, `context` the context size
+        in tokens that they have to fit into. Raises `BadTools`; whatever the template is or does, it does not raise.
+        """
+        if tools is None and context is None:
+            return self._report
+        given = None if tools is None else canonical_tools(tools)
+        return inspect_files(self.files, Options(given, context))
 
     @property
     def broken(self) -> TemplateError | None:

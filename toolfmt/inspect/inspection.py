@@ -16,6 +16,7 @@ from toolfmt.inspect.conversations import SINGLE, STAND_INS, TOOLS, Shape, conve
 from toolfmt.inspect.deciding import Decided, Declaration, ReadBack, decide, declarations
 from toolfmt.inspect.facts import NO_OPTIONS, Facts, Options
 from toolfmt.inspect.probes import Probed, probe, quote
+from toolfmt.inspect.prompts import prompts
 from toolfmt.inspect.reading_back import call_sets, read, render_calls, try_calls
 from toolfmt.inspect.renders import Renders
 from toolfmt.inspect.report import CAPABILITIES, Answer, Rendering, Report, Sections, TemplateInfo
@@ -123,6 +124,7 @@ def _inspect(
         notes=tuple(finding for finding in found if finding.severity == "note"),
         sections=facts.sections,
         rendering=_rendering(facts, special_tokens or {}, eos_tokens),
+        prompts=prompts(facts),
     )
 
 

@@ -68,7 +68,7 @@ class Renders:
         head, found, tail = spoken.rpartition(REPLY)
         if not found:
             head, tail = self.text(user(system=shape.system), given), ""
-        begin = _common_prefix(prompt, head)
+        begin = common_prefix(prompt, head)
         if begin < len(head):
             begin = _token_begin(prompt, begin)
         if shape.content in ("text", "parts") and prompt.startswith(REPLY, begin):
@@ -97,7 +97,7 @@ def _token_begin(prompt: str, cut: int) -> int:
     return partial.start()
 
 
-def _common_prefix(one: str, other: str) -> int:
+def common_prefix(one: str, other: str) -> int:
     """How many characters the two begin with alike."""
     low, high = 0, min(len(one), len(other))
     while low < high:
