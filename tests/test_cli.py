@@ -98,11 +98,11 @@ def test_the_report_in_text_says_everything_at_a_glance() -> None:
         ["error", "TF019"],
         ["warning", "TF014"],
         ["warning", "TF017"],
-        ["toolfmt", "explain"],
+        ["explain", "toolfmt"],
     ]
     for said in ("one a turn; arguments as objects; content empty", "verified: ", "vLLM --tool-call-parser hermes"):
         assert said in text
-    assert "the prompt begins the answer with <think>\\n" in text
+    assert "answers   begin with <think>\\n, which the prompt has written" in text
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])

@@ -65,35 +65,31 @@ def expanded(given: Iterable[str]) -> list[str] | None:
     places: list[str] = []
     several = False
     for place in given:
-        inside = _inside(place)
+        inside = [str(path) for path in model_places(Path(place))]
         several = several or bool(inside) or bool(places)
         places += inside or [place]
     return places if several else None
 
 
-def _inside(place: str) -> list[str]:
-    """The models in a folder that is none itself; empty for anything else."""
-    folder = Path(place)
+def model_places(folder: Path) -> list[Path]:
+    """The models below a folder that is none itself, sorted; empty for a model's own place and where there are none."""
+    # Stands in for toolfmt.templates.model_places, with the same meaning, until that is there.
     try:
-        if not folder.is_dir() or _MODEL_FILES & set(os.listdir(folder)):
-            return []
-        return [str(path) for path in model_places(folder)]
+        return sorted(_models(folder, 3)) if folder.is_dir() and not _is_model(folder) else []
     except OSError:
         return []
 
 
-def model_places(folder: Path) -> list[Path]:
-    """The models in a folder, up to two levels deep: directories with a model's files, .gguf and .jinja files."""
-    # Stands in for toolfmt.templates.model_places, with the same meaning, until that is there.
-    return sorted(_models(folder, 2))
+def _is_model(directory: Path) -> bool:
+    return bool(_MODEL_FILES & set(os.listdir(directory)))
 
 
 def _models(folder: Path, levels: int) -> Iterator[Path]:
     for path in folder.iterdir():
-        if path.is_dir():
-            if _MODEL_FILES & {inside.name for inside in path.iterdir()}:
+        if not path.is_dir():
+            if path.suffix in (".gguf", ".jinja"):
                 yield path
-            elif levels > 1:
-                yield from _models(path, levels - 1)
-        elif path.suffix in (".gguf", ".jinja"):
+        elif _is_model(path):
             yield path
+        elif levels > 1:
+            yield from _models(path, levels - 1)

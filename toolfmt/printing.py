@@ -17,9 +17,10 @@ from rich.text import Text
 
 from toolfmt.inspect.inspection import NO_PARSER
 from toolfmt.inspect.report import Finding, Report
-from toolfmt.layout import DOT, GLUE, grid, printed, shortened, spaced, visible
-from toolfmt.printing_chapters import ANSWER_STYLES, chapters, everything, lost_of_a_schema, special_markers
+from toolfmt.layout import DOT, GLUE, UNWRAPPED, grid, printed, shortened, spaced, visible
+from toolfmt.printing_chapters import ANSWER_STYLES, chapters, everything, special_markers
 from toolfmt.printing_findings import SEVERITY_STYLES
+from toolfmt.printing_phrases import phrases
 
 _CONFIDENCE_STYLES = {"declared": "green", "verified": "green", "signature": "yellow", "model-type": "yellow"}
 # How a runtime is told the name of a parser (vLLM and SGLang: their documentation of tool calling, November 2026).
@@ -27,6 +28,8 @@ _FLAGS = {"vLLM": "--tool-call-parser ", "SGLang": "--tool-call-parser "}
 _FINDS_ITSELF = "auto"
 _LINE_PREFIX = re.compile(r"^.{0,300}?, line \d+: ")
 _LONGEST_EVIDENCE = 160
+_LONGEST_MESSAGE = 180
+"""So many characters of a finding are printed at a glance; all of them in full, and in JSON."""
 _LABEL = len("  definitions")
 _MOST_NOTES = 4
 """More notes than these are told by their codes."""
@@ -42,7 +45,15 @@ def report_text(report: Report, width: int, colour: bool, *, full: bool = False)
     told = _worst_first(report)
     notes = [note for note in report.notes if note not in report.findings]
     if told or notes:
-        parts.append(_findings([*told, *notes] if full else told, [] if full else notes, width))
+        parts.append(
+            _findings(
+                report,
+                [*told, *notes] if full else told,
+                [] if full else notes,
+                width,
+                UNWRAPPED if full else _LONGEST_MESSAGE,
+            )
+        )
     parts.append(_next(report))
     if full:
         parts += everything(report)
@@ -79,8 +90,8 @@ def _abilities(report: Report) -> Table:
             Text(shortened(what, _LONGEST_EVIDENCE)),
             Text("" if answer.line is None else f"line {answer.line}", "dim"),
         )
-        if name == "definitions" and (lost := lost_of_a_schema(report)):
-            table.add_row("", "", Text(lost), "")
+        for line in phrases(report, name) if answer.answer == "yes" else ():
+            table.add_row("", "", Text(visible(line)), "")
     return table
 
 
@@ -149,7 +160,7 @@ def _rows(lines: Iterable[tuple[str, Text]]) -> Table:
     return table
 
 
-def _findings(findings: Iterable[Finding], notes: list[Finding], width: int) -> Table:
+def _findings(report: Report, findings: Iterable[Finding], notes: list[Finding], width: int, longest: int) -> Table:
     """The findings, the worst first, each with what to do; a line for each note, or one for all where they are many."""
     table = Table.grid(padding=(0, 2, 0, 0))
     for _ in ("severity", "code"):
@@ -157,11 +168,15 @@ def _findings(findings: Iterable[Finding], notes: list[Finding], width: int) -> 
     table.add_column(overflow="fold")
     for finding in findings:
         style = SEVERITY_STYLES[finding.severity]
-        table.add_row(Text("  " + finding.severity, style), Text(finding.code, style), Text(_message(finding)))
+        table.add_row(
+            Text("  " + finding.severity, style), Text(finding.code, style), Text(_message(finding, report, longest))
+        )
         table.add_row("", "", Text("→ " + visible(finding.fix), "dim"))
     room = width - len("  warning  TF000  ")
     for note in notes if len(notes) <= _MOST_NOTES else ():
-        table.add_row(Text("  note", "dim"), Text(note.code, "dim"), Text(shortened(_message(note), room), "dim"))
+        table.add_row(
+            Text("  note", "dim"), Text(note.code, "dim"), Text(shortened(_message(note, report, room), room), "dim")
+        )
     if len(notes) > _MOST_NOTES:
         codes = " ".join(dict.fromkeys(note.code for note in notes))
         table.add_row(Text("  notes", "dim"), Text(str(len(notes)), "dim"), Text(f"{codes}: see --full", "dim"))
@@ -172,53 +187,62 @@ def _worst_first(report: Report) -> list[Finding]:
     return sorted(report.findings, key=lambda finding: list(SEVERITY_STYLES).index(finding.severity))
 
 
-def _message(finding: Finding) -> str:
-    told = finding.line is None or f"line {finding.line}" in finding.message
-    return visible(finding.message) + ("" if told else f" (line {finding.line})")
+def _message(finding: Finding, report: Report, longest: int) -> str:
+    """What was found, without the name of the file, which stands in the title; with the line where it is not told."""
+    file = "" if report.template is None else f"{report.template.origin}, "
+    message = finding.message.replace(f"{file}line ", "line ") if file else finding.message
+    told = finding.line is None or f"line {finding.line}" in message
+    return shortened(message, longest) + ("" if told else f" (line {finding.line})")
 
 
 # --- what to do next
 
 
 def _next(report: Report) -> Table:
-    table = grid(first=len("  next"))
-    for position, line in enumerate([*_serving(report), *_decoding(report), *_explaining(report)]):
-        table.add_row(Text("" if position else "  next"), Text(line))
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for _ in ("next", "where"):
+        table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    lines = [*_serving(report), *_decoding(report), *_explaining(report)]
+    for position, (where, what) in enumerate(lines):
+        table.add_row(Text("" if position else "  next"), Text(where), Text(what))
     return table
 
 
-def _serving(report: Report) -> list[str]:
-    """What to set in each runtime: one runtime a line where there is advice, those without a parser in one line."""
+def _serving(report: Report) -> list[tuple[str, str]]:
+    """What to set in each runtime: one runtime a line; runtimes for which nothing can be set share a line."""
     advice = report.sections.advice
     if not advice:
         sure = report.strategy == "prose" or report.format.confidence != "default"
-        return [_runtimes(report)] if report.runtimes and sure else []
-    longest = max(len(one.runtime) for one in advice)
-    lines = [f"{visible(one.runtime):{longest}}{GLUE * 2}{visible(one.text)}" for one in advice if one.supported]
-    without = [visible(one.runtime) for one in advice if not one.supported]
-    return [*lines, f"{', '.join(without)}: {NO_PARSER}"] if without else lines
+        return [("runtimes", _runtimes(report))] if report.runtimes and sure else []
+    without: dict[str, list[str]] = {}
+    for one in advice:
+        if not one.supported:
+            without.setdefault(visible(one.text), []).append(visible(one.runtime))
+    lines = [(visible(one.runtime), visible(one.text)) for one in advice if one.supported]
+    return [*lines, *((", ".join(names), text) for text, names in without.items())]
 
 
-def _decoding(report: Report) -> list[str]:
+def _decoding(report: Report) -> list[tuple[str, str]]:
     """What to know where answers are read: where they stop, how they begin, which markers a detokenizer would drop."""
     lines = []
     if report.rendering.stop:
-        lines.append("stop at " + " or ".join(map(visible, report.rendering.stop)))
+        lines.append(("stop at", " or ".join(map(visible, report.rendering.stop))))
     if report.rendering.prefill:
-        lines.append(f"the prompt begins the answer with {visible(report.rendering.prefill)}")
+        lines.append(("answers", f"begin with {visible(report.rendering.prefill)}, which the prompt has written"))
     special = special_markers(report)
     if special:
         verb = "is a special token" if len(special) == 1 else "are special tokens"
-        lines.append(f"decode with skip_special_tokens=False: {' '.join(special)} {verb}")
+        lines.append(("decode", f"with skip_special_tokens=False: {' '.join(special)} {verb}"))
     return lines
 
 
-def _explaining(report: Report) -> list[str]:
+def _explaining(report: Report) -> list[tuple[str, str]]:
     codes = list(dict.fromkeys(finding.code for finding in _worst_first(report)))
     if not codes:
         return []
     others = f" (or {', '.join(codes[1:_MOST_EXPLAINED])}{', …' if len(codes) > _MOST_EXPLAINED else ''})"
-    return [f"toolfmt explain {codes[0]}" + (others if codes[1:] else "")]
+    return [("explain", f"toolfmt explain {codes[0]}" + (others if codes[1:] else ""))]
 
 
 def _runtimes(report: Report) -> str:

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from toolfmt.inspect.report import Answer, Report, Tokens, Variable
 from toolfmt.layout import shortened, visible
+from toolfmt.printing_phrases import phrased
 
 ANSWER_STYLES = {"yes": "green", "no": "yellow", "error": "red"}
 _LONGEST_LINE = 120
@@ -21,16 +22,10 @@ _MOST = 4
 _MORE = "{} more with --full"
 
 
-def lost_of_a_schema(report: Report) -> str:
-    """What of a tool's schema does not reach the prompt; empty where all of it does, or nothing was looked at."""
-    lost = [_words(name) for name, answer in report.sections.definitions.items() if answer.answer != "yes"]
-    return shortened(f"lost of a schema: {', '.join(lost)}", _LONGEST_LINE) if lost else ""
-
-
 def chapters(report: Report) -> list[tuple[str, Text]]:
-    """The chapters at a glance: turns not taken as they are, costs, what it depends on, what is unsafe or fails."""
+    """The chapters at a glance: what is left of the details, costs, what it depends on, what is unsafe or fails."""
     lines = [
-        *(("details", line) for line in _not_well(report.sections.details)),
+        *(("details", line) for line in _unphrased(report.sections.details)),
         *(("prefix", line) for line in _prefix(report)),
         *(("tokens", line) for line in _tokens(report.sections.tokens)),
         *(("variables", line) for line in _variables(report.sections.variables)),
@@ -54,6 +49,12 @@ def _not_well(answers: Mapping[str, Answer]) -> list[str]:
     bad = [(name, answer) for name, answer in answers.items() if answer.answer != "yes"]
     lines = [shortened(f"{_words(name)}: {answer.evidence}", _LONGEST_LINE) for name, answer in bad[:_MOST]]
     return [*lines, _MORE.format(len(bad) - _MOST)] if len(bad) > _MOST else lines
+
+
+def _unphrased(details: Mapping[str, Answer]) -> list[str]:
+    """The names of details that are not yes and that no phrase of `toolfmt.printing_phrases` tells."""
+    names = [_words(name) for name, answer in details.items() if answer.answer != "yes" and name not in phrased()]
+    return [shortened(f"not {', '.join(names)}; see --full", _LONGEST_LINE)] if names else []
 
 
 def _prefix(report: Report) -> list[str]:
