@@ -13,7 +13,7 @@ from rich.text import Text
 
 from toolfmt.inspect.report import Answer, Report, Tokens, Variable
 from toolfmt.layout import shortened, visible
-from toolfmt.printing_phrases import phrased
+from toolfmt.printing_phrases import phrased, phrases
 
 ANSWER_STYLES = {"yes": "green", "no": "yellow", "error": "red"}
 _LONGEST_LINE = 120
@@ -25,7 +25,7 @@ _MORE = "{} more with --full"
 def chapters(report: Report) -> list[tuple[str, Text]]:
     """The chapters at a glance: what is left of the details, costs, what it depends on, what is unsafe or fails."""
     lines = [
-        *(("details", line) for line in _unphrased(report.sections.details)),
+        *(("details", line) for line in (*phrases(report, "details"), *_unphrased(report.sections.details))),
         *(("prefix", line) for line in _prefix(report)),
         *(("tokens", line) for line in _tokens(report.sections.tokens)),
         *(("variables", line) for line in _variables(report.sections.variables)),

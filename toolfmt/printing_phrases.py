@@ -17,7 +17,7 @@ _MOST = 6
 _DETAILS: Mapping[str, Mapping[str, str]] = {
     "calls": {
         "text_beside_call": "no text beside a call",
-        "content_absent": "content must be there",
+        "content_absent": "content must be given",
         "content_parts": "content as text, not as parts",
         "history_without_tools": "earlier calls need the tools again",
     },
@@ -36,7 +36,12 @@ _DETAILS: Mapping[str, Mapping[str, str]] = {
         "reasoning_earlier": "dropped from earlier turns",
         "reasoning_in_loop": "dropped once a result has come",
     },
+    "details": {
+        "generation_prompt": "add_generation_prompt changes nothing",
+    },
 }
+# Told by the abilities themselves, or neither good nor bad.
+_TOLD = ("ids_ordinary", "ids_none", "ids_paired", "reasoning_field", "generation_open", "stop")
 # Turns that may not follow each other: one phrase for all of them.
 _IN_A_ROW = ("users_in_a_row", "assistants_in_a_row", "user_after_result")
 _IDS = {"ids_nine": "ids of nine letters and digits only", "ids_function": "ids functions.NAME:N only"}
@@ -52,7 +57,7 @@ _SEVERAL = "results_several"
 
 
 def phrases(report: Report, ability: str) -> list[str]:
-    """Lines to stand under an ability that is there; each a few words."""
+    """Lines to stand under an ability that is there, or beside no ability, for `details`; each a few words."""
     details = report.sections.details
     if ability == "definitions":
         return _definitions(report.sections.definitions)
@@ -74,9 +79,9 @@ def phrases(report: Report, ability: str) -> list[str]:
 
 
 def phrased() -> frozenset[str]:
-    """The names of the details that have words here."""
+    """The names of the details that have words here, or need none."""
     names = (name for words in _DETAILS.values() for name in words)
-    return frozenset((*names, *_IN_A_ROW, *_IDS, "ids_ordinary", "ids_none"))
+    return frozenset((*names, *_IN_A_ROW, *_IDS, *_TOLD))
 
 
 def _ids(details: Mapping[str, Answer]) -> list[str]:
