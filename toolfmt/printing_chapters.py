@@ -131,8 +131,7 @@ def everything(report: Report) -> list[RenderableType]:
         ("prefix", _facts(_turns(report))),
         ("tokens", _facts(_costs(sections.tokens))),
         ("other engines", _facts(_differences(report))),
-        ("readers", _facts({one.runtime: f"{one.template or 'no template'}; {one.why}" for one in sections.readers})),
-        ("advice", _facts({one.runtime: one.text for one in sections.advice})),
+        ("readers", _facts({one.runtime: one.why for one in sections.readers})),
     ]
     return [Group(Text(heading, "bold"), table) for heading, table in told if table.row_count]
 
