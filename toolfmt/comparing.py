@@ -18,6 +18,7 @@ from toolfmt.inspect.report import Answer, Finding, Report, SamplePrompt
 SCHEMA = "toolfmt.comparison/1"
 
 _LINE = re.compile(r"(?:\A[^\s,]{1,300}, )?\bline \d+\b:?")
+_QUOTED = re.compile(r"""[<>{}\[\]"'\\|=]""")
 _BEFORE, _AFTER = 40, 80
 """Characters that are shown before the first difference of two prompts, and from it on."""
 
@@ -123,6 +124,9 @@ def compare(a: Report, b: Report) -> Comparison:
 
 
 def _changes(a: Report, b: Report) -> Iterator[Change]:
+    yield from _changed_answers("capabilities", a.capabilities, b.capabilities)
+    for chapter in ("details", "definitions", "safety"):
+        yield from _changed_answers(chapter, getattr(a.sections, chapter), getattr(b.sections, chapter))
     told_a, told_b = _told(a), _told(b)
     for what in dict.fromkeys((*told_a, *told_b)):
         one, other = told_a.get(what), told_b.get(what)
@@ -130,14 +134,29 @@ def _changes(a: Report, b: Report) -> Iterator[Change]:
             yield Change(what, one, other)
 
 
+def _changed_answers(chapter: str, a: Mapping[str, Answer], b: Mapping[str, Answer]) -> Iterator[Change]:
+    """The answers that say another thing, with what each says; what they quote of a prompt is no answer."""
+    for name in dict.fromkeys((*a, *b)):
+        one, other = (answers.get(name) for answers in (a, b))
+        if _said(one) != _said(other):
+            yield Change(f"{chapter}.{name}", _evidence(one), _evidence(other))
+
+
+def _said(answer: Answer | None) -> tuple[str, str, str] | None:
+    """The verdict, how it came about, and the plain words before the first quotation."""
+    if answer is None:
+        return None
+    words = re.split(r"[:;]", _without_lines(answer.evidence), maxsplit=1)[0]
+    return answer.answer, answer.how, "" if _QUOTED.search(words) else words
+
+
+def _evidence(answer: Answer | None) -> dict[str, Any] | None:
+    return None if answer is None else {"answer": answer.answer, "evidence": answer.evidence}
+
+
 def _told(report: Report) -> dict[str, Any]:
-    """Everything of a report that is behaviour, by name, as JSON without the lines of the template."""
-    sections = report.sections
+    """Everything else of a report that is behaviour, by name, as JSON without the lines of the template."""
     told: dict[str, Any] = {"template": report.template is not None}
-    told |= {f"capabilities.{name}": answer.answer for name, answer in report.capabilities.items()}
-    told |= _answers("details", sections.details)
-    told |= _answers("definitions", sections.definitions)
-    told |= _answers("safety", sections.safety)
     told |= {"format": report.format.name, "format.confidence": report.format.confidence}
     told["format.variant"] = report.format.variant or None
     told |= {"strategy": report.strategy, "stop": list(report.rendering.stop), "prefill": report.rendering.prefill}
@@ -145,16 +164,9 @@ def _told(report: Report) -> dict[str, Any]:
     told["variables"] = [] if report.template is None else list(report.template.variables)
     told |= {
         f"variables.{variable.name}": {"default": variable.default, "effect": _without_lines(variable.effect)}
-        for variable in sections.variables
+        for variable in report.sections.variables
     }
     return told | _costs(report) | _elsewhere(report)
-
-
-def _answers(chapter: str, answers: Mapping[str, Answer]) -> dict[str, Any]:
-    return {
-        f"{chapter}.{name}": {"answer": answer.answer, "evidence": _without_lines(answer.evidence)}
-        for name, answer in answers.items()
-    }
 
 
 def _costs(report: Report) -> dict[str, Any]:
@@ -176,10 +188,7 @@ def _elsewhere(report: Report) -> dict[str, Any]:
     told: dict[str, Any] = {}
     if portability is not None:
         told[f"portability.{portability.engine}"] = {"renders": portability.renders, "same": portability.same}
-    told |= {
-        f"readers.{reader.runtime}": {"format": reader.format, "right": reader.right}
-        for reader in report.sections.readers
-    }
+    told |= {f"readers.{reader.runtime}": {"right": reader.right} for reader in report.sections.readers}
     advice = {one.runtime: one.text for one in report.sections.advice} or report.runtimes
     return told | {f"runtimes.{runtime}": text for runtime, text in advice.items()}
 

@@ -13,8 +13,9 @@ from toolfmt.comparing import Change, Comparison, PromptChange
 from toolfmt.inspect.report import Finding
 from toolfmt.layout import grid, printed, shortened, spaced, visible
 
-_LONGEST_VALUE = 160
-_LONGEST_EXCERPT = 120
+_LONGEST_VALUE = 100
+_ONE_LINE = 70
+_LONGEST_EXCERPT = 70
 _LONGEST_NAMES = 3
 """So many conversations are named of those that differ in the same way."""
 
@@ -52,37 +53,46 @@ def _summary(comparison: Comparison) -> str:
 
 
 def _changes(changes: Iterable[Change]) -> Table:
-    table = grid()
+    """A change a line where both sides are short, else a line for each side."""
+    table = Table.grid(padding=0)
+    table.add_column(overflow="fold")
     for change in changes:
-        sides = _sides(change.a, change.b)
-        table.add_row(Text("  " + visible(change.what)), Text("- ", "red").append(sides[0], "default"))
-        table.add_row("", Text("+ ", "green").append(sides[1], "default"))
+        a, b = _sides(change.a, change.b)
+        name = Text("  " + visible(change.what))
+        if len(name.plain) + len(a) + len(b) <= _ONE_LINE:
+            table.add_row(name.append(f": {a} → {b}"))
+            continue
+        table.add_row(name)
+        for sign, style, side in (("-", "red", a), ("+", "green", b)):
+            table.add_row(Text(f"    {sign} ", style).append(side, "default"))
     return table
 
 
 def _sides(a: Any, b: Any) -> tuple[str, str]:
-    """The two values in words; of answers and other objects only the members that differ, and the answer."""
-    if isinstance(a, dict) and isinstance(b, dict):
-        keys = [key for key in a if a[key] != b.get(key) or key == "answer"]
+    """The two values in words; of lists and objects what the other does not have, and of answers all."""
+    if isinstance(a, list) and isinstance(b, list):
+        gone, new = [item for item in a if item not in b], [item for item in b if item not in a]
+        return (_said(gone), _said(new)) if gone or new else (_said(a), _said(b))
+    if isinstance(a, dict) and isinstance(b, dict) and "answer" not in a:
+        keys = [key for key in a if a[key] != b.get(key)]
         return _members(a, keys), _members(b, keys)
     return _said(a), _said(b)
 
 
 def _members(value: dict[str, Any], keys: Iterable[str]) -> str:
-    words = [_said(value[key]) if key in ("answer", "evidence") else f"{key} {_said(value[key])}" for key in keys]
-    return ": ".join(words)
+    if "answer" in value:
+        return f"{value['answer']}: {_said(value['evidence'])}"
+    return ", ".join(f"{key} {_said(value[key])}" for key in keys)
 
 
 def _said(value: Any) -> str:
     match value:
-        case None:
+        case None | []:
             return "none"
         case True | False:
             return "yes" if value else "no"
         case str():
             return shortened(value, _LONGEST_VALUE) or "nothing"
-        case []:
-            return "none"
         case list() if all(isinstance(item, str) for item in value):
             return shortened(", ".join(value), _LONGEST_VALUE)
         case dict():

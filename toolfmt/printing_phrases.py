@@ -41,7 +41,7 @@ _DETAILS: Mapping[str, Mapping[str, str]] = {
     },
 }
 # Told by the abilities themselves, or neither good nor bad.
-_TOLD = ("ids_ordinary", "ids_none", "ids_paired", "reasoning_field", "generation_open", "stop")
+_TOLD = ("ids_ordinary", "ids_none", "ids_paired", "reasoning_field", "results_as_documents", "generation_open", "stop")
 # Turns that may not follow each other: one phrase for all of them.
 _IN_A_ROW = ("users_in_a_row", "assistants_in_a_row", "user_after_result")
 _IDS = {"ids_nine": "ids of nine letters and digits only", "ids_function": "ids functions.NAME:N only"}
