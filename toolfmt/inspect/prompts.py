@@ -29,6 +29,10 @@ from toolfmt.inspect.conversations import (
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import SamplePrompt
 
+# Three times the longest of these conversations in 786 real templates (62,014 characters all together, November 2026).
+LONGEST = 200_000
+"""So many characters of a prompt are kept; a template that writes more does so to do harm."""
+
 _Asked: TypeAlias = tuple[str, list[Message], Sequence[Message] | None, bool]
 """What a conversation holds, its messages, the tools, and whether the prompt for an answer is asked for."""
 _TYPED_CALL: tuple[Call, ...] = ((TYPED_TOOL, TYPED),)
@@ -48,7 +52,9 @@ def prompts(facts: Facts) -> dict[str, SamplePrompt]:
 
 def _sample(made: str | TemplateError) -> SamplePrompt:
     """The prompt, or the error without the file and line, which another template has elsewhere."""
-    return SamplePrompt(made) if isinstance(made, str) else SamplePrompt(_WHERE.sub("", str(made)), threw=True)
+    if isinstance(made, str):
+        return SamplePrompt(made[:LONGEST])
+    return SamplePrompt(_WHERE.sub("", str(made)), threw=True)
 
 
 def _conversations() -> Iterator[_Asked]:
