@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
@@ -14,15 +15,16 @@ from toolfmt.inspect.report import Finding
 from toolfmt.layout import grid, printed, shortened, spaced, visible
 
 _LONGEST_VALUE = 100
+_LONGEST_MESSAGE = 180
 _ONE_LINE = 70
-_LONGEST_EXCERPT = 70
+_LONGEST_EXCERPT = 72
 _LONGEST_NAMES = 3
 """So many conversations are named of those that differ in the same way."""
 
 
 def comparison_text(comparison: Comparison, width: int, colour: bool) -> str:
     """What differs: what is told of the two, findings that went or came, and the first difference of their prompts."""
-    parts: list[Text | Table] = [_title(comparison)]
+    parts: list[Text | Table | Group] = [_title(comparison)]
     if comparison.changes:
         parts.append(_changes(comparison.changes))
     if comparison.went or comparison.came:
@@ -52,19 +54,26 @@ def _summary(comparison: Comparison) -> str:
     return f"{text}{told}; {findings}; {prompts}."
 
 
-def _changes(changes: Iterable[Change]) -> Table:
+def _changes(changes: Iterable[Change]) -> Group:
     """A change a line where both sides are short, else a line for each side."""
-    table = Table.grid(padding=0)
-    table.add_column(overflow="fold")
+    parts: list[Text | Table] = []
     for change in changes:
         a, b = _sides(change.a, change.b)
         name = Text("  " + visible(change.what))
         if len(name.plain) + len(a) + len(b) <= _ONE_LINE:
-            table.add_row(name.append(f": {a} → {b}"))
-            continue
-        table.add_row(name)
-        for sign, style, side in (("-", "red", a), ("+", "green", b)):
-            table.add_row(Text(f"    {sign} ", style).append(side, "default"))
+            parts.append(name.append(f": {a} → {b}"))
+        else:
+            parts += [name, _signed((("-", "red", a), ("+", "green", b)))]
+    return Group(*parts)
+
+
+def _signed(lines: Iterable[tuple[str, str, str]]) -> Table:
+    """Lines with a sign before each and its style, so that what is wrapped stays behind the sign."""
+    table = Table.grid(padding=(0, 1, 0, 0))
+    table.add_column(no_wrap=True, width=len("    -"))
+    table.add_column(overflow="fold")
+    for sign, style, line in lines:
+        table.add_row(Text(f"    {sign}", style), Text(line, "dim" if sign == " " else ""))
     return table
 
 
@@ -110,21 +119,19 @@ def _findings(comparison: Comparison) -> Table:
 
 
 def _finding(finding: Finding) -> str:
-    return f"{finding.severity}: {visible(finding.message)}"
+    return f"{finding.severity}: {shortened(finding.message, _LONGEST_MESSAGE)}"
 
 
-def _prompts(comparison: Comparison) -> Table:
+def _prompts(comparison: Comparison) -> Group:
     """The first difference of the prompts, once for all conversations that differ in the same way."""
-    table = Table.grid(padding=0)
-    table.add_column(overflow="fold")
-    alike: dict[tuple[str, ...], list[PromptChange]] = {}
+    alike: dict[tuple[tuple[str, str, str], ...], list[PromptChange]] = {}
     for change in comparison.prompts:
-        alike.setdefault(tuple(line.plain for line in _sides_of(change)), []).append(change)
-    for changes in alike.values():
-        table.add_row(Text(f"  {_named([change.conversation for change in changes])}", "bold"))
-        for line in (*_context(changes[0]), *_sides_of(changes[0])):
-            table.add_row(line)
-    return table
+        alike.setdefault(tuple(_sides_of(change)), []).append(change)
+    parts: list[Text | Table] = []
+    for sides, changes in alike.items():
+        parts.append(Text(f"  {_named([change.conversation for change in changes])}", "bold"))
+        parts.append(_signed((*_context(changes[0]), *sides)))
+    return Group(*parts)
 
 
 def _named(names: list[str]) -> str:
@@ -132,17 +139,17 @@ def _named(names: list[str]) -> str:
     return "; ".join(names[:_LONGEST_NAMES]) + (f"; and {more} more" if more > 0 else "")
 
 
-def _context(change: PromptChange) -> Iterator[Text]:
+def _context(change: PromptChange) -> Iterator[tuple[str, str, str]]:
     """The line before the first that differs."""
     before = change.before.rpartition("\n")[0].rpartition("\n")[2]
     if before.strip():
-        yield Text("      " + shortened(before, _LONGEST_EXCERPT), "dim")
+        yield " ", "", shortened(before, _LONGEST_EXCERPT)
 
 
-def _sides_of(change: PromptChange) -> Iterator[Text]:
+def _sides_of(change: PromptChange) -> Iterator[tuple[str, str, str]]:
     """The first line of both that differs, in the manner of a unified diff."""
     begun = change.before.rpartition("\n")[2]
     for sign, style, text, threw in (("-", "red", change.a, change.a_threw), ("+", "green", change.b, change.b_threw)):
         line, newline, _ = text.partition("\n")
         shown = f"throws: {text}" if threw else begun + line + newline
-        yield Text(f"    {sign} ", style).append(shortened(shown, _LONGEST_EXCERPT) or "(ends here)", "default")
+        yield sign, style, shortened(shown, _LONGEST_EXCERPT) or "(ends here)"
