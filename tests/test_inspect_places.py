@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -256,3 +259,26 @@ def test_two_ways_to_print_at_once_are_one_line() -> None:
     result = run(str(MODELS / "json-frames"), "--json", "--output-format", "sarif")
     assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
     assert told(str(MODELS / "json-frames"), "--output-format", "json")[0] == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+def test_progress_is_drawn_on_a_terminal_and_leaves_the_output_as_it_is() -> None:
+    import pty  # not on Windows
+
+    reading, terminal = pty.openpty()
+    started = [sys.executable, "-c", "from toolfmt.cli import main; main(prog_name='toolfmt')"]
+    home, environment = str(Path(__file__).parent.parent), {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
+    places = [str(MODELS / "json-frames"), str(MODELS / "xml-functions")]
+    done = subprocess.run(
+        [*started, "inspect", *places],
+        stdout=subprocess.PIPE,
+        stderr=terminal,
+        cwd=home,
+        env=environment,
+        check=False,
+    )
+    drawn = os.read(reading, 1 << 16)
+    os.close(terminal)
+    os.close(reading)
+    assert (done.returncode, b"inspecting" in drawn, b"Traceback" in drawn) == (1, True, False)
+    assert done.stdout.decode() == run(*places).stdout
