@@ -35,7 +35,7 @@ SECTIONS = Sections(
         Variable("enable_thinking", "true", "the answer begins with an empty block", 3),
         Variable("documents", None, ""),
     ),
-    stability=Stability((Turn("a result", 50, 100, "<think>", "<call>", 30), Turn("an answer", 9, 9)), 0.619),
+    stability=Stability((Turn("a result follows", 50, 100, "<think>", "<call>", 30), Turn("an answer", 9, 9)), 0.619),
     safety={"escaping": NO, "imports": YES},
     tokens=Tokens(
         (MarkerTokens("<call>", ("<call>",), True), MarkerTokens("</call>", ("</", "call>"), False)),
@@ -73,7 +73,7 @@ def said(made: Report, chapter: str) -> str:
 def test_the_chapters_say_at_a_glance_what_a_person_needs() -> None:
     assert {chapter: said(FULL, chapter) for chapter in ("prefix", "tokens", "variables", "safety", "elsewhere")} == {
         "prefix": "61 % of the prompt stays from turn to turn, the rest is computed again. "
-        "It changes: a result (line 30).",
+        "It changes when a result follows (line 30).",
         "tokens": "2 tools cost 1,412 tokens of 4,096, 90 of them for having tools at all; the dearest is dear "
         "with 200 leave out dear to stay within 1,024",
         "variables": "enable_thinking (default true): the answer begins with an empty block "
@@ -139,7 +139,7 @@ def test_in_full_every_answer_of_every_chapter_is_there() -> None:
     for words in (
         "enable_thinking default true; the answer begins with an empty block (line 3)",
         "documents no default; nothing seen to change",
-        "a result 50 of 100 characters stay: <think> becomes <call> (line 30)",
+        "a result follows 50 of 100 characters stay: <think> becomes <call> (line 30)",
         "an answer 9 of 9 characters stay",
         "for having tools at all 90 tokens dear 200 tokens cheap 22 tokens",
         "<call> 1 token: <call>; a special token, dropped unless skip_special_tokens=False",

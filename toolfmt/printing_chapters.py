@@ -36,9 +36,11 @@ def chapters(report: Report) -> list[tuple[str, Text]]:
 
 
 def special_markers(report: Report) -> list[str]:
-    """The format's markers that are special tokens, which a detokenizer drops unless told not to."""
+    """The markers to be read that are special tokens, which a detokenizer drops unless told not to."""
     tokens = report.sections.tokens
-    return [] if tokens is None else [visible(one.marker) for one in tokens.markers if one.special]
+    markers = () if tokens is None else tokens.markers
+    # What an answer stops at is special nearly everywhere, and nobody has to read it.
+    return [visible(one.marker) for one in markers if one.special and getattr(one, "kind", "") != "stop"]
 
 
 # --- at a glance
@@ -65,7 +67,7 @@ def _prefix(report: Report) -> list[str]:
         return ["each prompt begins with the one before it: a prefix cache keeps all of it"]
     broken = [turn for turn in stability.turns if turn.kept < turn.length]
     where = [turn.name + ("" if turn.line is None else f" (line {turn.line})") for turn in broken[:_MOST]]
-    after = f" It changes: {', '.join(where)}." if where else ""
+    after = f" It changes when {', when '.join(where)}." if where else ""
     return [f"{int(stability.share * 100)} % of the prompt stays from turn to turn, the rest is computed again.{after}"]
 
 
