@@ -14,6 +14,7 @@ from test_inspect_places import finding, report
 from toolfmt.cli import main
 from toolfmt.comparing import Change, PromptChange, compare
 from toolfmt.inspect.inspection import inspect_template
+from toolfmt.inspect.prompts import LONGEST
 from toolfmt.inspect.report import (
     Answer,
     Rendering,
@@ -83,6 +84,23 @@ def test_a_template_that_throws_differs_by_what_it_throws_and_not_by_the_line() 
         (name, "the template refuses: no results", True, False)
         for name in ("a call and its result", "two calls and their results", "a call, its result and an answer")
     ]
+
+
+def test_an_inspection_carries_a_prompt_of_each_kind_of_conversation() -> None:
+    made = inspect_template(TEMPLATE).prompts
+    assert made["a question"] == SamplePrompt("<user>\nUq1question</end>\n")
+    assert made["a system message"].text.startswith("<system>\nSq2system</end>\n<user>\n")
+    assert made["a tool"].text.startswith("Tools: [")
+    assert made["two calls"].text.count("<tool_call>") == 2
+    assert "prompts" not in inspect_template(TEMPLATE).to_dict()
+    assert inspect_template("{% if %}").prompts == {}
+    unwrapped = inspect_template(TEMPLATE.replace("call.function.", "call.")).prompts
+    assert "<tool_call>" in unwrapped["a call with name and arguments without the function wrapper"].text
+
+
+def test_of_a_prompt_that_does_not_end_a_bounded_part_is_kept() -> None:
+    endless = inspect_template("{{ 'x' * 300000 }}").prompts
+    assert {len(prompt.text) for prompt in endless.values()} == {LONGEST}
 
 
 def test_answers_of_every_chapter_are_compared_by_what_they_say() -> None:

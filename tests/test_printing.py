@@ -26,6 +26,7 @@ from toolfmt.inspect.report import (
 from toolfmt.inspecting import Looked
 from toolfmt.printing import report_text
 from toolfmt.printing_models import models_text
+from toolfmt.printing_phrases import phrases
 
 YES, NO = Answer("yes", "it is seen"), Answer("no", "it is not seen", 12)
 SECTIONS = Sections(
@@ -85,6 +86,27 @@ def test_the_chapters_say_at_a_glance_what_a_person_needs() -> None:
     assert said(FULL, "calls").endswith("ids of nine letters and digits only; no text beside a call")
     assert said(FULL, "reasoning").endswith("dropped from earlier turns")
     assert said(FULL, "details") == "not unheard of; see --full"
+
+
+@pytest.mark.parametrize(
+    ("ability", "details", "parallel", "expected"),
+    [
+        ("calls", {"ids_ordinary": NO, "ids_nine": NO, "ids_function": YES}, YES, ["ids functions.NAME:N only"]),
+        ("calls", {"ids_ordinary": NO, "ids_nine": NO, "ids_none": YES}, YES, ["no ids"]),
+        ("calls", {"ids_ordinary": YES, "ids_nine": NO}, YES, []),
+        ("results", {"results_reordered": NO, "results_unnamed": NO}, YES,
+         ["in the order of their calls; with the name of the tool"]),
+        ("results", {"results_reordered": NO, "results_several": NO}, NO, []),
+        ("system", {"users_in_a_row": NO, "assistants_in_a_row": NO}, YES, ["roles must alternate"]),
+        ("details", {"generation_prompt": NO}, YES, ["add_generation_prompt changes nothing"]),
+    ],
+)  # fmt: skip
+def test_details_come_to_a_few_words(
+    ability: str, details: dict[str, Answer], parallel: Answer, expected: list[str]
+) -> None:
+    capabilities = {**FULL.capabilities, "parallel_tool_calls": parallel}
+    made = replace(FULL, capabilities=capabilities, sections=Sections(details=details))
+    assert phrases(made, ability) == expected
 
 
 def test_what_is_fine_is_not_told_twice() -> None:
