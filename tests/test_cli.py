@@ -18,6 +18,7 @@ from model_cases import MODELS, expected, made, request
 import toolfmt
 from toolfmt.cli import main
 from toolfmt.formats import FORMATS
+from toolfmt.inspect import checks
 
 JSON_FRAMES = str(MODELS / "json-frames")
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"place": "Oslo"}}\n</tool_call>'
@@ -71,7 +72,12 @@ def command(*arguments: str, **options: Any) -> subprocess.Popen[bytes]:
 def test_inspect_says_by_its_status_whether_it_found_something(name: str, status: int) -> None:
     directory = str(MODELS / name)
     assert expected(MODELS / name)["report.json"] == output("inspect", directory, "--json", status=status)
-    assert output("inspect", directory, status=status) == output("inspect", directory, "--strict", status=status)
+    strict = json.loads(output("inspect", directory, "--json", "--strict", status=1))
+    told = json.loads(output("inspect", directory, "--json", status=status))
+    assert strict["notes"] == []
+    assert {finding["code"] for finding in strict["findings"]} == {
+        finding["code"] for finding in (*told["findings"], *told["notes"])
+    }
 
 
 def test_the_report_in_text_says_everything_at_a_glance() -> None:
@@ -88,14 +94,24 @@ def test_the_report_in_text_says_everything_at_a_glance() -> None:
         "reasoning",
         "format",
         "strategy",
-        "TF014",
-        "TF017",
-        "TF019",
+        "error",
+        "warning",
+        "warning",
+        "warning",
+        "note",
         "next",
+    ]
+    assert [line.split()[:2] for line in text.splitlines() if " TF0" in line] == [
+        ["error", "TF019"],
+        ["warning", "TF014"],
+        ["warning", "TF017"],
+        ["warning", "TF035"],
+        ["note", "TF062"],
+        ["explain", "toolfmt"],
     ]
     for said in ("one a turn; arguments as objects; content empty", "verified: ", "vLLM --tool-call-parser hermes"):
         assert said in text
-    assert "the prompt begins the answer with <think>\\n" in text
+    assert "answers   begin with <think>\\n, which the prompt has written" in text
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])
@@ -240,13 +256,27 @@ def test_explain_prints_a_page_by_code_and_by_name() -> None:
     assert page == output("explain", "tools-dropped")
 
 
+@pytest.mark.parametrize("columns", [60, 100])
+def test_explain_wraps_a_page_to_the_width_and_loses_no_word(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    for check in checks.CHECKS:
+        page = output("explain", checks.code(check))
+        assert checks.explain(checks.code(check)).split() == page.split()
+        assert max(len(line) for line in page.splitlines() if not line.startswith("    ")) <= columns
+
+
+def test_explain_without_a_code_lists_every_finding_with_its_severity() -> None:
+    lines = [line.split()[:3] for line in output("explain").splitlines() if line.startswith("TF")]
+    assert [[checks.code(check), checks.name(check), checks.severity(check)] for check in checks.CHECKS] == lines
+
+
 def test_help_names_every_command_and_is_quick() -> None:
     begin = time.perf_counter()
     done = command("--help").communicate()
     took = time.perf_counter() - begin
     text = done[0].decode()
     assert done[1] == b""
-    assert [name for name in ("inspect", "render", "parse", "formats", "explain") if name not in text] == []
+    assert [name for name in ("inspect", "render", "parse", "formats", "explain", "diff") if name not in text] == []
     assert took < 1.5  # measured: 0.10 s; the limit is for a busy machine
     assert f"toolfmt {toolfmt.__version__}\n" == output("--version")
 

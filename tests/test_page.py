@@ -161,6 +161,7 @@ def test_of_a_template_that_does_not_compile_only_that_is_told() -> None:
     assert [text for tag, text in Page(page).headings if tag == "h2"] == [
         "Findings",
         "Format of the calls",
+        "What runtimes take",
         "The template",
     ]
 

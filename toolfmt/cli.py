@@ -1,8 +1,8 @@
 """The command line: arguments in, printed report out; no decisions.
 
-Exit status 0: done, nothing found. 1: `inspect` found something. 2: bad input, told in one line on standard error. What
-a command needs is imported when it runs, so that `toolfmt --help` is quick. Output is UTF-8 whatever the locale says;
-what UTF-8 has no bytes for (half a surrogate pair) is written as an escape.
+Exit status 0: done, nothing found. 1: `inspect` found something, `diff` a difference. 2: bad input, told in one line on
+standard error. What a command needs is imported when it runs, so that `toolfmt --help` is quick. Output is UTF-8
+whatever the locale says; what UTF-8 has no bytes for (half a surrogate pair) is written as an escape.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ from toolfmt.output import EventLines, OneMessage, OpenAIStream, print_json, pri
 
 if TYPE_CHECKING:
     from toolfmt.formats import Parser
+    from toolfmt.inspect.report import Report
+    from toolfmt.inspecting import Inspector
+    from toolfmt.selecting import Selection
 
 _READ_AT_MOST = 1 << 16
 _PIPE_WIDTH = 100
@@ -87,39 +90,138 @@ def main() -> None:
 
 
 @main.command()
-@click.argument("directory", metavar="MODEL")
+@click.argument("places", metavar="PLACE...", nargs=-1, required=True)
 @_as_json
-@click.option("--strict", is_flag=True, help="Exit with 1 on findings that only inform, too (none does yet).")
+@click.option(
+    "--output-format", type=click.Choice(["text", "json", "sarif"]), help="How to print; text unless --json is given."
+)
+@click.option("--full", is_flag=True, help="Print every answer with its evidence (text, one place).")
+@click.option("--strict", is_flag=True, help="Notes count as findings.")
+@click.option("--select", multiple=True, metavar="CODES", help="Tell only these: TF012,tools-dropped,TF01. Repeatable.")
+@click.option("--ignore", multiple=True, metavar="CODES", help="Do not tell these. Repeatable.")
+@click.option("--tools", "tools_file", metavar="FILE", help="A JSON list of tool definitions, to count their tokens.")
+@click.option("--context", type=click.IntRange(min=1), metavar="N", help="The context size the tools must fit into.")
 @click.option("--html", "html_file", metavar="FILE", help="Write the report as a web page, too; - prints that instead.")
 @_trusted
-def inspect(directory: str, as_json: bool, strict: bool, html_file: str | None, trusted: bool) -> int:
-    """Tell what the MODEL can do, which format it speaks, and what will go wrong.
+def inspect(
+    places: tuple[str, ...],
+    as_json: bool,
+    output_format: str | None,
+    full: bool,
+    strict: bool,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    tools_file: str | None,
+    context: int | None,
+    html_file: str | None,
+    trusted: bool,
+) -> int:
+    """Tell what the model in a PLACE can do, which format it speaks, and what will go wrong.
+
+    A place is a model directory, a .gguf or .jinja file, or a repository id. Several places, or a folder of models, are
+    told as a table, one line a model.
 
     Exit status: 0 nothing found, 1 findings, 2 could not look.
     """
-    from toolfmt.model import load
+    if as_json and output_format not in (None, "json"):
+        raise click.UsageError(f"give either --json or --output-format {output_format}")
+    from toolfmt.inspect.facts import Options
+    from toolfmt.inspecting import Inspector, Looked, expanded
+    from toolfmt.selecting import Selection
 
-    if as_json and html_file == "-":
-        raise click.UsageError("only one of --json and --html can be printed; give --html the name of a file")
-    model = load(directory, trusted=trusted)
-    if model.broken is not None:
-        raise model.broken
-    report = model.inspect()
+    selection = Selection.of(select, ignore, strict=strict)
+    options = Options(_tools(tools_file), context)
+    form = "json" if as_json else output_format or "text"
+    several = expanded(places)
+    if html_file == "-" and form != "text":
+        raise click.UsageError(f"only one of {form} and --html can be printed; give --html the name of a file")
+    if several is not None:
+        if html_file is not None:
+            raise click.UsageError("--html shows one model; give one place")
+        return _inspect_several(several, Inspector(options, trusted=trusted), selection, form)
+    report = selection.apply(Inspector(options, trusted=trusted).report(places[0]))
     if html_file is not None:
-        from toolfmt.page import report_page
-
-        page = report_page(report)
-        if html_file != "-":
-            write_file(html_file, page)
+        _web_page(report, html_file)
     if html_file == "-":
-        print_text(page)
-    elif as_json:
+        pass
+    elif form == "json":
         print_json(report.to_dict())
+    elif form == "sarif":
+        from toolfmt.sarif import sarif
+
+        print_json(sarif([Looked(places[0], report)]))
     else:
         from toolfmt.printing import report_text
 
-        print_text(report_text(report, *_terminal()))
+        print_text(report_text(report, *_terminal(), full=full))
     return int(bool(report.findings))
+
+
+def _web_page(report: Report, file: str) -> None:
+    from toolfmt.page import report_page
+
+    page = report_page(report)
+    if file == "-":
+        print_text(page)
+    else:
+        write_file(file, page)
+
+
+def _inspect_several(places: list[str], inspector: Inspector, selection: Selection, form: str) -> int:
+    """Inspect the places side by side, told together; one that cannot be read does not stop the others."""
+    from toolfmt.printing_models import models_text, tracked
+
+    shown = sys.stderr is not None and sys.stderr.isatty()
+    looked = [selection.applied(one) for one in tracked(inspector.looked_at(places), len(places), shown)]
+    if form == "json":
+        print_json([one.to_dict() for one in looked])
+    elif form == "sarif":
+        from toolfmt.sarif import sarif
+
+        print_json(sarif(looked))
+    else:
+        width, colour = _terminal()
+        print_text(models_text(looked, width if _is_terminal() else None, colour))
+    unread = [one.reason for one in looked if one.report is None]
+    for reason in unread:
+        _complain(reason)
+    return 2 if unread else int(any(one.report is not None and one.report.findings for one in looked))
+
+
+def _tools(file: str | None) -> list[dict[str, Any]] | None:
+    """The tool definitions in a file, checked; None where none is given."""
+    if file is None:
+        return None
+    from toolfmt.errors import BadTools
+    from toolfmt.tools import canonical_tools
+
+    tools = _read_json(file)
+    with _naming(file, BadTools):
+        return canonical_tools(tools)
+
+
+@main.command()
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="B")
+@_as_json
+@_trusted
+def diff(a: str, b: str, as_json: bool, trusted: bool) -> int:
+    """Tell how the model in B behaves otherwise than the one in A, whatever their templates look like.
+
+    Exit status: 0 no difference, 1 differences, 2 could not look.
+    """
+    from toolfmt.comparing import compare
+    from toolfmt.inspecting import Inspector
+
+    inspector = Inspector(trusted=trusted)
+    comparison = compare(inspector.report(a), inspector.report(b))
+    if as_json:
+        print_json(comparison.to_dict())
+    else:
+        from toolfmt.printing_diff import comparison_text
+
+        print_text(comparison_text(comparison, *_terminal()))
+    return int(comparison.differs)
 
 
 @main.command()
@@ -217,18 +319,23 @@ def formats(name: str | None, as_json: bool) -> None:
 
         print_json([described(format) for format in chosen] if name is None else described(chosen[0]))
         return
-    from toolfmt.printing import format_text, formats_text
+    from toolfmt.printing_formats import format_text, formats_text
 
     print_text(formats_text(chosen, *_terminal()) if name is None else format_text(chosen[0], *_terminal()))
 
 
 @main.command()
-@click.argument("code", metavar="CODE")
-def explain(code: str) -> None:
-    """Print the page of a finding, by its code (TF012) or its name (tools-dropped)."""
+@click.argument("code", metavar="[CODE]", required=False)
+def explain(code: str | None) -> None:
+    """Print the page of a finding, by its code (TF012) or its name (tools-dropped); without one, list them all."""
+    from toolfmt.printing_findings import findings_table, page_text
+
+    if code is None:
+        print_text(findings_table(*_terminal()))
+        return
     from toolfmt.inspect.checks import explain as page
 
-    print_text(page(code))
+    print_text(page_text(page(code), *_terminal()))
 
 
 def _parser(format_name: str | None, directory: str | None, tools: Any, prefix: str | None, strict: bool) -> Parser:
@@ -325,10 +432,13 @@ def _naming(file: str, kind: type[ToolfmtError]) -> Iterator[None]:
 
 def _terminal() -> tuple[int, bool]:
     """Width of a text report, and whether it may be coloured."""
-    is_terminal = sys.stdout is not None and sys.stdout.isatty()
     width = shutil.get_terminal_size((_PIPE_WIDTH, 24)).columns
-    colour = is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    colour = _is_terminal() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     return min(max(width, _NARROWEST), _WIDEST), colour
+
+
+def _is_terminal() -> bool:
+    return sys.stdout is not None and sys.stdout.isatty()
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from markupsafe import Markup, escape
 from toolfmt import __version__
 from toolfmt.inspect.checks import CHECKS, code, page
 from toolfmt.inspect.report import Finding, Piece, PieceKind, Report
-from toolfmt.printing import visible
+from toolfmt.layout import visible
 
 _SEVERITIES = ("error", "warning", "note")
 _KINDS: dict[PieceKind, tuple[str, str]] = {

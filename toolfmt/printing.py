@@ -1,90 +1,63 @@
-"""The reports of the command line as text: data in, text out, the same text for the same data.
+"""The report on one model as text: data in, text out, the same text for the same data.
 
-`toolfmt.cli` calls it, and only here is rich imported. What comes from a model directory is untrusted: control
-characters are shown as escapes, and nothing is read as markup.
+At one glance: what the model can do, its format, what else a person needs, what will go wrong, what to do next. Every
+answer with its evidence comes with `full`. The chapters behind the abilities are in `toolfmt.printing_chapters`. What
+comes from a model directory is untrusted: it is made `visible`, and nothing is read as markup.
 """
 
 from __future__ import annotations
 
-import io
 import re
-import textwrap
-import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from rich.console import Console, Group, RenderableType
-from rich.padding import Padding
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from toolfmt.describing import example
-from toolfmt.formats import ToolCallFormat
 from toolfmt.inspect.inspection import NO_PARSER
 from toolfmt.inspect.report import Finding, Report
+from toolfmt.layout import DOT, GLUE, UNWRAPPED, grid, printed, shortened, spaced, visible
+from toolfmt.printing_chapters import ANSWER_STYLES, chapters, everything, special_markers
+from toolfmt.printing_findings import SEVERITY_STYLES
+from toolfmt.printing_phrases import phrases
 
-_ANSWER_STYLES = {"yes": "green", "no": "yellow", "error": "red"}
 _CONFIDENCE_STYLES = {"declared": "green", "verified": "green", "signature": "yellow", "model-type": "yellow"}
 # How a runtime is told the name of a parser (vLLM and SGLang: their documentation of tool calling, November 2026).
 _FLAGS = {"vLLM": "--tool-call-parser ", "SGLang": "--tool-call-parser "}
 _FINDS_ITSELF = "auto"
-_GLUE, _DOT = "\ue000", "\ue000· "
-"""Stands for a blank where no line may end (a runtime and its flag): rich breaks lines at a no-break space too."""
-_UNWRAPPED = 100_000
 _LINE_PREFIX = re.compile(r"^.{0,300}?, line \d+: ")
+_LONGEST_EVIDENCE = 160
+_LONGEST_MESSAGE = 180
+"""So many characters of a finding are printed at a glance; all of them in full, and in JSON."""
+_LABEL = len("  definitions")
+_MOST_NOTES = 4
+"""More notes than these are told by their codes."""
+_MOST_EXPLAINED = 6
 
 
-def report_text(report: Report, width: int, colour: bool) -> str:
-    """The report at one glance: what the model can do, its format, what will go wrong, what to do next."""
-    parts: list[RenderableType] = [_title(report), _abilities(report)]
-    if report.findings:
-        parts.append(_findings(report.findings))
+def report_text(report: Report, width: int, colour: bool, *, full: bool = False) -> str:
+    """The report at one glance; with `full` every answer with its evidence behind it."""
+    parts: list[RenderableType] = [_title(report), Group(_abilities(report), _rows(_decisions(report)))]
+    told_chapters = chapters(report)
+    if told_chapters:
+        parts.append(_rows(told_chapters))
+    told = _worst_first(report)
+    notes = [note for note in report.notes if note not in report.findings]
+    if told or notes:
+        parts.append(
+            _findings(
+                report,
+                [*told, *notes] if full else told,
+                [] if full else notes,
+                width,
+                UNWRAPPED if full else _LONGEST_MESSAGE,
+            )
+        )
     parts.append(_next(report))
-    return _printed(_spaced(parts), width, colour)
-
-
-def formats_text(formats: Sequence[ToolCallFormat], width: int, colour: bool) -> str:
-    """The registry: each format with who speaks it, a call in it (`⏎` where a line ends), what others call it."""
-    parts: list[RenderableType] = []
-    for format in formats:
-        table = Table.grid(padding=(0, 2, 0, 0))
-        table.add_column("format", style="bold", no_wrap=True, width=max(len(format.name) for format in formats))
-        table.add_column("what", overflow="fold")
-        call = example(format, short=True).replace("\n", "⏎")
-        for name, line in ((format.name, ", ".join(format.families)), ("", call), ("", _elsewhere(format))):
-            table.add_row(name, Text(line, "cyan" if line is call else ""))
-        parts.append(table)
-    return _printed(_spaced(parts), width, colour)
-
-
-def format_text(format: ToolCallFormat, width: int, colour: bool) -> str:
-    """One format's page: what it is, a call in it, its names here and elsewhere, where it is documented."""
-    facts = Table.grid(padding=(0, 2, 0, 0))
-    facts.add_column("name", style="bold", no_wrap=True)
-    facts.add_column("value", overflow="fold")
-    rows: list[tuple[str, str]] = [
-        ("aliases", ", ".join(format.aliases)),
-        ("families", ", ".join(format.families)),
-        ("model types", ", ".join(format.model_types)),
-        ("elsewhere", _elsewhere(format)),
-        ("sources", "\n".join(format.source)),
-    ]
-    for name, value in rows:
-        if value:
-            facts.add_row(name, Text(value))
-    what = _spaced([Text(format.name, "bold"), Text(_reflowed(format.page)), Text("for example", "bold")])
-    call = Text(textwrap.indent(example(format), "    "), "cyan")  # never wrapped, so that it can be copied
-    return _printed(what, width, colour) + _printed(call, _UNWRAPPED, colour) + "\n" + _printed(facts, width, colour)
-
-
-def visible(text: str) -> str:
-    """The text on one line with every control and format character as an escape, so that it cannot move a cursor."""
-    return "".join(
-        char.encode("unicode_escape").decode("ascii")
-        if unicodedata.category(char) in ("Cc", "Cf", "Co", "Cs")
-        else char
-        for char in text
-    )
+    if full:
+        parts += everything(report)
+    return printed(spaced(parts), width, colour)
 
 
 # --- the parts of a report
@@ -103,8 +76,8 @@ def _title(report: Report) -> Text:
 
 def _abilities(report: Report) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0), expand=True)
-    for column in ("ability", "answer"):
-        table.add_column(column, no_wrap=True)
+    table.add_column("ability", no_wrap=True, width=_LABEL)
+    table.add_column("answer", no_wrap=True)
     table.add_column("what", ratio=1, overflow="fold")
     table.add_column("line", justify="right", no_wrap=True)
     for name, capability, said in _ROWS:
@@ -113,19 +86,28 @@ def _abilities(report: Report) -> Table:
         what = said(report) if answer.answer == "yes" else _LINE_PREFIX.sub("", answer.evidence)
         table.add_row(
             Text("  " + name),
-            Text(answer.answer, _ANSWER_STYLES[answer.answer]),
-            Text(visible(what)),
+            Text(answer.answer, ANSWER_STYLES[answer.answer]),
+            Text(shortened(what, _LONGEST_EVIDENCE)),
             Text("" if answer.line is None else f"line {answer.line}", "dim"),
         )
+        for line in phrases(report, name) if answer.answer == "yes" else ():
+            table.add_row("", "", Text(visible(line)), "")
+    return table
+
+
+def _decisions(report: Report) -> list[tuple[str, Text]]:
+    """The format with what proves it, and how tools go in."""
     format = report.format
     # What a format itself cannot carry stands in the JSON; at a glance it would read as a contradiction.
     proof = next((evidence.detail for evidence in format.evidence if evidence.source == format.confidence), None)
     shown = proof or (format.evidence[0].detail if format.evidence else "nothing tells it")
-    detail = shown.partition(f"; {format.name} itself cannot carry")[0]
-    sure = Text(format.confidence, _CONFIDENCE_STYLES.get(format.confidence, "red"))
-    table.add_row(Text("  format"), Text(format.name or "none", "bold"), sure.append(f": {visible(detail)}", "default"))
-    table.add_row(Text("  strategy"), Text(report.strategy, "bold"), Text(_strategy(report)))
-    return table
+    detail = shortened(shown.partition(f"; {format.name} itself cannot carry")[0], 2 * _LONGEST_EVIDENCE)
+    decided = Text(format.name or "none", "bold")
+    decided.append(f", {format.confidence}", _CONFIDENCE_STYLES.get(format.confidence, "red")).append(
+        f": {detail}", "default"
+    )
+    strategy = Text(report.strategy, "bold").append(f": {_strategy(report)}", "default")
+    return [("format", decided), ("strategy", strategy)]
 
 
 def _calls(report: Report) -> str:
@@ -168,35 +150,99 @@ def _strategy(report: Report) -> str:
     return "toolfmt render describes the tools in words, because the template does not"
 
 
-def _findings(findings: Iterable[Finding]) -> Table:
+def _rows(lines: Iterable[tuple[str, Text]]) -> Table:
+    """Lines of text under the names of their chapters; a name is told once."""
+    table = grid(first=_LABEL)
+    before = ""
+    for name, line in lines:
+        table.add_row(Text("" if name == before else f"  {name}"), line)
+        before = name
+    return table
+
+
+def _findings(report: Report, findings: Iterable[Finding], notes: list[Finding], width: int, longest: int) -> Table:
+    """The findings, the worst first, each with what to do; a line for each note, or one for all where they are many."""
     table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(width=7, no_wrap=True)
+    for _ in ("severity", "code"):
+        table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for finding in findings:
-        told = finding.line is None or f"line {finding.line}" in finding.message
-        line = "" if told else f" (line {finding.line})"
-        table.add_row(Text("  " + finding.code, "yellow"), Text(visible(finding.message) + line))
-        table.add_row("", Text("→ " + visible(finding.fix), "dim"))
+        style = SEVERITY_STYLES[finding.severity]
+        table.add_row(
+            Text("  " + finding.severity, style), Text(finding.code, style), Text(_message(finding, report, longest))
+        )
+        table.add_row("", "", Text("→ " + visible(finding.fix), "dim"))
+    room = width - len("  warning  TF000  ")
+    for note in notes if len(notes) <= _MOST_NOTES else ():
+        table.add_row(
+            Text("  note", "dim"), Text(note.code, "dim"), Text(shortened(_message(note, report, room), room), "dim")
+        )
+    if len(notes) > _MOST_NOTES:
+        codes = " ".join(dict.fromkeys(note.code for note in notes))
+        table.add_row(Text("  notes", "dim"), Text(str(len(notes)), "dim"), Text(f"{codes}: see --full", "dim"))
     return table
+
+
+def _worst_first(report: Report) -> list[Finding]:
+    return sorted(report.findings, key=lambda finding: list(SEVERITY_STYLES).index(finding.severity))
+
+
+def _message(finding: Finding, report: Report, longest: int) -> str:
+    """What was found, without the name of the file, which stands in the title; with the line where it is not told."""
+    file = "" if report.template is None else f"{report.template.origin}, "
+    message = finding.message.replace(f"{file}line ", "line ") if file else finding.message
+    told = finding.line is None or f"line {finding.line}" in message
+    return shortened(message, longest) + ("" if told else f" (line {finding.line})")
+
+
+# --- what to do next
 
 
 def _next(report: Report) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(width=7, no_wrap=True)
+    for _ in ("next", "where"):
+        table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    lines = []
-    if report.runtimes and (report.strategy == "prose" or report.format.confidence != "default"):
-        lines.append(_runtimes(report))
-    if report.rendering.stop:
-        lines.append("stop at " + " or ".join(map(visible, report.rendering.stop)))
-    if report.rendering.prefill:
-        lines.append(f"the prompt begins the answer with {visible(report.rendering.prefill)}")
-    codes = list(dict.fromkeys(finding.code for finding in report.findings))
-    if codes:
-        lines.append(f"toolfmt explain {codes[0]}" + (f" (or {', '.join(codes[1:])})" if codes[1:] else ""))
-    for position, line in enumerate(lines):
-        table.add_row(Text("" if position else "  next"), Text(line))
+    lines = [*_serving(report), *_decoding(report), *_explaining(report)]
+    for position, (where, what) in enumerate(lines):
+        table.add_row(Text("" if position else "  next"), Text(where), Text(what))
     return table
+
+
+def _serving(report: Report) -> list[tuple[str, str]]:
+    """What to set in each runtime: one runtime a line; runtimes for which nothing can be set share a line."""
+    advice = report.sections.advice
+    if not advice:
+        sure = report.strategy == "prose" or report.format.confidence != "default"
+        return [("runtimes", _runtimes(report))] if report.runtimes and sure else []
+    without: dict[str, list[str]] = {}
+    for one in advice:
+        if not one.supported:
+            without.setdefault(visible(one.text), []).append(visible(one.runtime))
+    lines = [(visible(one.runtime), visible(one.text)) for one in advice if one.supported]
+    return [*lines, *((", ".join(names), text) for text, names in without.items())]
+
+
+def _decoding(report: Report) -> list[tuple[str, str]]:
+    """What to know where answers are read: where they stop, how they begin, which markers a detokenizer would drop."""
+    lines = []
+    if report.rendering.stop:
+        lines.append(("stop at", " or ".join(map(visible, report.rendering.stop))))
+    if report.rendering.prefill:
+        lines.append(("answers", f"begin with {visible(report.rendering.prefill)}, which the prompt has written"))
+    special = special_markers(report)
+    if special:
+        verb = "is a special token" if len(special) == 1 else "are special tokens"
+        lines.append(("decode", f"with skip_special_tokens=False: {' '.join(special)} {verb}"))
+    return lines
+
+
+def _explaining(report: Report) -> list[tuple[str, str]]:
+    codes = list(dict.fromkeys(finding.code for finding in _worst_first(report)))
+    if not codes:
+        return []
+    others = f" (or {', '.join(codes[1:_MOST_EXPLAINED])}{', …' if len(codes) > _MOST_EXPLAINED else ''})"
+    return [("explain", f"toolfmt explain {codes[0]}" + (others if codes[1:] else ""))]
 
 
 def _runtimes(report: Report) -> str:
@@ -209,41 +255,5 @@ def _runtimes(report: Report) -> str:
     without = [runtime for runtime in report.runtimes if runtime not in names]
     if without:
         parts.append(f"{', '.join(without)}: {NO_PARSER}")
-    listed = _DOT.join(part.replace(" ", _GLUE) for part in parts)
+    listed = DOT.join(part.replace(" ", GLUE) for part in parts)
     return listed if report.strategy == "template" else f"with toolfmt's prompts: {listed}"
-
-
-# --- printing
-
-
-def _elsewhere(format: ToolCallFormat) -> str:
-    return _DOT.join(f"{runtime} {name}".replace(" ", _GLUE) for runtime, name in format.elsewhere.items())
-
-
-def _reflowed(page: str) -> str:
-    """The page with each paragraph on one line, to be wrapped to any width; what is indented stays as it is."""
-    paragraphs = page.strip().split("\n\n")
-    return "\n\n".join(text if text.startswith("    ") else text.replace("\n", " ") for text in paragraphs)
-
-
-def _spaced(parts: Iterable[RenderableType]) -> Group:
-    """The parts with an empty line between them."""
-    return Group(*[Padding(part, (0 if position == 0 else 1, 0, 0, 0)) for position, part in enumerate(parts)])
-
-
-def _printed(what: RenderableType, width: int, colour: bool) -> str:
-    out = io.StringIO()
-    console = Console(
-        file=out,
-        width=width,
-        force_terminal=colour,
-        color_system="standard" if colour else None,
-        no_color=not colour,
-        markup=False,
-        highlight=False,
-        emoji=False,
-        legacy_windows=False,
-    )
-    console.print(what)
-    lines = out.getvalue().replace(_GLUE, " ").split("\n")
-    return "\n".join(line.rstrip() for line in lines)

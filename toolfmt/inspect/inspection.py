@@ -21,6 +21,7 @@ from toolfmt.inspect.details import details, fitted
 from toolfmt.inspect.facts import NO_OPTIONS, Facts, Options
 from toolfmt.inspect.portability import portability
 from toolfmt.inspect.probes import Probed, probe, quote
+from toolfmt.inspect.prompts import prompts
 from toolfmt.inspect.readers import readers
 from toolfmt.inspect.reading_back import call_sets, read, render_calls, try_calls
 from toolfmt.inspect.renders import Renders
@@ -157,6 +158,7 @@ def _judged(subject: _Subject, hit: LimitHit | None) -> Report:
         sections=facts.sections,
         broken="" if broken is None or isinstance(broken, LimitHit) else str(broken),
         rendering=fitted(facts.rendering, capabilities, facts.sections.details),
+        prompts=prompts(facts),
     )
 
 

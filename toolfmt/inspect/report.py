@@ -379,6 +379,14 @@ class Piece:
 
 
 @dataclass(frozen=True)
+class SamplePrompt:
+    """What the template made of one conversation: the prompt, or what it threw, without file and line."""
+
+    text: str
+    threw: bool = False
+
+
+@dataclass(frozen=True)
 class Sections:
     """The chapters of a report, each made by one module of this room; empty where there was nothing to look at.
 
@@ -416,7 +424,8 @@ class Sections:
 class Report:
     """The whole answer about one model or template.
 
-    `findings` are errors and warnings, `notes` what is only worth knowing; both have the same shape.
+    `findings` are errors and warnings, `notes` what is only worth knowing; both have the same shape. `prompts` are what
+    the template makes of some conversations, by what is in them, for comparing it with another.
     """
 
     path: str
@@ -432,6 +441,7 @@ class Report:
     broken: str = ""
     """Why the template does not compile, and its line; empty where it does."""
     rendering: Rendering = field(default_factory=Rendering)
+    prompts: dict[str, SamplePrompt] = field(default_factory=dict)
 
     @property
     def arguments_form(self) -> Literal["object", "string"]:

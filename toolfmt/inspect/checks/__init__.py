@@ -102,13 +102,34 @@ def page(check: ModuleType) -> str:
 
 def explain(wanted: str) -> str:
     """The page of the finding with this code or name, in any case; raises `UnknownCode` with the nearest ones."""
-    pages = {key.lower(): check for check in CHECKS for key in (code(check), name(check))}
-    check = pages.get(wanted.lower())
+    check = _by_key().get(wanted.lower())
     if check is None:
-        near = difflib.get_close_matches(wanted.lower(), pages, n=3)
-        hint = f"did you mean {' or '.join(code(pages[key]) for key in near)}? " if near else ""
-        raise UnknownCode(f"no finding is called {wanted!r}; {hint}findings: {', '.join(map(code, CHECKS))}")
+        raise unknown(wanted)
     return f"# {code(check)} {name(check)}\n\n{page(check)}"
+
+
+def codes_of(wanted: str) -> frozenset[str]:
+    """The codes that a code, a name or the beginning of codes (`TF01`) stands for; raises `UnknownCode`."""
+    check = _by_key().get(wanted.lower())
+    if check is not None:
+        return frozenset({code(check)})
+    begun = frozenset(filter(lambda one: one.startswith(wanted.upper()), map(code, CHECKS)))
+    if not begun or not wanted:
+        raise unknown(wanted)
+    return begun
+
+
+def unknown(wanted: str) -> UnknownCode:
+    """The error for a code or name that no finding has, with the nearest ones."""
+    keys = _by_key()
+    near = difflib.get_close_matches(wanted.lower(), keys, n=3)
+    hint = f"did you mean {' or '.join(dict.fromkeys(code(keys[key]) for key in near))}? " if near else ""
+    return UnknownCode(f"no finding is called {wanted!r}; {hint}findings: {', '.join(map(code, CHECKS))}")
+
+
+def _by_key() -> dict[str, ModuleType]:
+    """Every check by its code and by its name, in lower case."""
+    return {key.lower(): check for check in CHECKS for key in (code(check), name(check))}
 
 
 def findings(facts: Facts) -> tuple[Finding, ...]:

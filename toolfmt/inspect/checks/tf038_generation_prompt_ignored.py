@@ -23,7 +23,7 @@ SEVERITY: Severity = "note"
 
 def check(facts: Facts) -> Iterator[Found]:
     answer = facts.detail("generation_prompt")
-    if answer.answer == "no":
+    if facts.renders is not None and answer.answer == "no":
         much = answer.how == "misplaced"
         yield Found(
             f"add_generation_prompt is ignored: {answer.evidence}.",

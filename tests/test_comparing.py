@@ -1,0 +1,238 @@
+"""Two models compared by what they do: what counts as a difference, what does not, and how it is told."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from model_cases import MODELS, made
+from test_inspect_places import finding, report
+
+from toolfmt.cli import main
+from toolfmt.comparing import Change, PromptChange, compare
+from toolfmt.inspect.inspection import inspect_template
+from toolfmt.inspect.prompts import LONGEST
+from toolfmt.inspect.report import (
+    Answer,
+    Rendering,
+    SamplePrompt,
+    Sections,
+    Stability,
+    Tokens,
+    ToolCost,
+    Variable,
+)
+from toolfmt.printing_diff import comparison_text
+
+TEMPLATE = """\
+{% if tools %}Tools: {{ tools | tojson }}
+{% endif %}{% for message in messages %}<{{ message.role }}>
+{{ message.content or '' }}{% for call in message.tool_calls or [] %}<tool_call>
+{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}
+</tool_call>{% endfor %}</end>
+{% endfor %}"""
+REWRITTEN = "{# as before #}\n" + TEMPLATE.replace("message", "turn").replace("turns", "messages").replace(
+    ".content or ''", "['content'] or ''"
+)
+GONE = "{{ raise_exception('no results') if messages | selectattr('role', 'equalto', 'tool') | list }}"
+
+
+def places(directory: Path, a: str, b: str) -> tuple[str, str]:
+    """Two model directories with these templates."""
+    for name, template in (("a", a), ("b", b)):
+        made(directory, template)
+        (directory / "model").rename(directory / name)
+    return str(directory / "a"), str(directory / "b")
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["diff", *arguments], prog_name="toolfmt", env={"COLUMNS": "80"})
+
+
+# --- what differs
+
+
+def test_a_model_does_not_differ_from_itself() -> None:
+    a = inspect_template(TEMPLATE)
+    comparison = compare(a, a)
+    assert (comparison.differs, comparison.same_text, comparison.changes, comparison.prompts) == (False, True, (), ())
+    assert list(comparison.same_prompts) == list(a.prompts)
+
+
+def test_a_template_written_otherwise_that_does_the_same_does_not_differ() -> None:
+    comparison = compare(inspect_template(TEMPLATE), inspect_template(REWRITTEN))
+    assert (comparison.differs, comparison.same_text) == (False, False)
+
+
+def test_prompts_differ_from_the_first_character_that_does() -> None:
+    one, other = "a" * 50 + "\n<user>\nU", "a" * 50 + "\n<human>\nU"
+    a, b = (replace(report(text), prompts={"a question": SamplePrompt(text)}) for text in (one, other))
+    change = PromptChange("a question", 52, "a" * 38 + "\n<", "user>\nU", "human>\nU")
+    assert compare(a, b).prompts == (change,)
+    longer = replace(b, prompts={"a question": SamplePrompt(one + "!")})
+    assert compare(a, longer).prompts == (PromptChange("a question", 59, one[-40:], "", "!"),)
+
+
+def test_a_template_that_throws_differs_by_what_it_throws_and_not_by_the_line() -> None:
+    a = inspect_template(TEMPLATE + GONE)
+    assert compare(a, inspect_template("{# #}\n" + TEMPLATE + GONE, name="other")).differs is False
+    differing = compare(a, inspect_template(TEMPLATE)).prompts
+    assert [(one.conversation, one.a, one.a_threw, one.b_threw) for one in differing] == [
+        (name, "the template refuses: no results", True, False)
+        for name in ("a call and its result", "two calls and their results", "a call, its result and an answer")
+    ]
+
+
+def test_an_inspection_carries_a_prompt_of_each_kind_of_conversation() -> None:
+    made = inspect_template(TEMPLATE).prompts
+    assert made["a question"] == SamplePrompt("<user>\nUq1question</end>\n")
+    assert made["a system message"].text.startswith("<system>\nSq2system</end>\n<user>\n")
+    assert made["a tool"].text.startswith("Tools: [")
+    assert made["two calls"].text.count("<tool_call>") == 2
+    assert "prompts" not in inspect_template(TEMPLATE).to_dict()
+    assert inspect_template("{% if %}").prompts == {}
+    unwrapped = inspect_template(TEMPLATE.replace("call.function.", "call.")).prompts
+    assert "<tool_call>" in unwrapped["a call with name and arguments without the function wrapper"].text
+
+
+def test_of_a_prompt_that_does_not_end_a_bounded_part_is_kept() -> None:
+    endless = inspect_template("{{ 'x' * 300000 }}").prompts
+    assert {len(prompt.text) for prompt in endless.values()} == {LONGEST}
+
+
+def test_answers_of_every_chapter_are_compared_by_what_they_say() -> None:
+    a = report("a")
+    sections = Sections(
+        details={"ids": Answer("yes", "any")},
+        definitions={"enum": Answer("yes", "the values appear", 3)},
+        safety={"user_text": Answer("yes", "escaped")},
+        variables=(Variable("enable_thinking", "true", "the prefill changes", 4),),
+        stability=Stability((), 0.611),
+        tokens=Tokens(preamble=5, tools=(ToolCost("f", 7),), total=12),
+    )
+    other = replace(
+        sections,
+        details={"ids": Answer("yes", "nine letters and digits only")},
+        definitions={"enum": Answer("no", "the values do not appear", 3)},
+        stability=Stability((), 0.3),
+        tokens=Tokens(preamble=5, tools=(ToolCost("f", 8),), total=13),
+    )
+    changes = {
+        change.what: (change.a, change.b)
+        for change in compare(replace(a, sections=sections), replace(a, sections=other)).changes
+    }
+    assert changes == {
+        "details.ids": (
+            {"answer": "yes", "evidence": "any"},
+            {"answer": "yes", "evidence": "nine letters and digits only"},
+        ),
+        "definitions.enum": (
+            {"answer": "yes", "evidence": "the values appear"},
+            {"answer": "no", "evidence": "the values do not appear"},
+        ),
+        "prefix": (0.61, 0.3),
+        "tokens.total": (12, 13),
+        "tokens.tools.f": (7, 8),
+    }
+    lines = replace(
+        sections,
+        safety={"user_text": Answer("yes", "escaped", 99)},
+        definitions={"enum": Answer("yes", "the values appear", 4)},
+        variables=(Variable("enable_thinking", "true", "the prefill changes", 5),),
+        stability=Stability((), 0.609),
+    )
+    assert compare(replace(a, sections=sections), replace(a, sections=lines)).differs is False
+
+
+def test_what_an_answer_needs_is_compared() -> None:
+    a = report("a")
+    b = replace(a, strategy="prose", rendering=Rendering(stop=("<end>",), prefill="<think>"))
+    assert compare(a, b).changes == (
+        Change("strategy", "template", "prose"),
+        Change("stop", [], ["<end>"]),
+        Change("prefill", "", "<think>"),
+    )
+    assert [change.what for change in compare(a, replace(a, template=None)).changes] == ["template", "variables"]
+
+
+def test_findings_come_and_go_by_code_and_number() -> None:
+    one, other, note = finding("TF012", "error", 7), finding("TF014"), finding("TF028", "note")
+    comparison = compare(report("a", one, note), report("b", other))
+    assert (comparison.went, comparison.came) == ((one, note), (other,))
+    moved = replace(one, line=9, message="What line 9 says.")
+    assert compare(report("a", one), report("b", moved)).differs is False
+    second = replace(other, message="Another one.")
+    assert compare(report("a", other), report("b", other, second)).came == (second,)
+
+
+# --- the command line
+
+
+def test_diff_says_by_its_status_whether_the_two_differ(tmp_path: Path) -> None:
+    a, b = places(tmp_path, TEMPLATE, REWRITTEN)
+    same = run(a, b)
+    assert (same.exit_code, same.stderr) == (0, "")
+    assert same.stdout.splitlines()[-1] == "The texts differ, the behaviour does not."
+    assert run(a, a).stdout.splitlines()[-1] == "The templates are the same text, and they behave alike."
+    assert json.loads(run(a, b, "--json").stdout)["differs"] is False
+    assert run(a, str(MODELS / "json-frames")).exit_code == 1
+    for wrong in (str(tmp_path / "gone"), str(MODELS / "broken")):
+        for given in ((a, wrong), (wrong, a)):
+            result = run(*given)
+            assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+            assert result.stderr.startswith(f"toolfmt: {wrong}")
+
+
+def test_diff_shows_what_differs_and_where_the_prompts_part(tmp_path: Path) -> None:
+    a, b = places(tmp_path, TEMPLATE, TEMPLATE.replace("<{{ message.role }}>", "[{{ message.role }}]") + GONE)
+    result = run(a, b)
+    lines = result.stdout.splitlines()
+    assert result.exit_code == 1
+    assert lines[:2] == [f"- {a}", f"+ {b}"]
+    at = lines.index("    - <user>\\n")
+    assert lines[at + 1] == "    + [user]\\n"
+    assert "    + throws: the template refuses: no results" in lines
+    assert lines[-1].endswith("0 of 18 prompts are the same.") or "0 of 18" in " ".join(lines[-2:])
+    told = json.loads(run(a, b, "--json").stdout)
+    first = told["prompts"]["differ"][0]
+    assert (first["conversation"], first["at"], first["a"][:5], first["b"][:5]) == ("a question", 0, "<user", "[user")
+    assert [one["what"] for one in told["changes"] if one["what"].startswith("cap")] == ["capabilities.tool_results"]
+
+
+def test_a_difference_that_other_files_make_is_told_as_such(tmp_path: Path) -> None:
+    a, b = places(tmp_path, TEMPLATE + "{{ eos_token }}", TEMPLATE + "{{ eos_token }}")
+    Path(b, "tokenizer_config.json").write_text('{"eos_token": "</s>"}')
+    Path(a, "tokenizer_config.json").write_text('{"eos_token": "<eos>"}')
+    assert "The templates are the same text; other files make the difference" in " ".join(run(a, b).stdout.split())
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_a_comparison_fits_its_width_and_moves_no_cursor(columns: int) -> None:
+    hostile = "\x1b[2J\u202e[red]" * 20
+    a = replace(report("a"), prompts={"a question": SamplePrompt("x"), "two": SamplePrompt("y", threw=True)})
+    b = replace(
+        report(hostile, replace(finding("TF012"), message=hostile)),
+        prompts={"a question": SamplePrompt(hostile), "two": SamplePrompt(hostile, threw=True)},
+        sections=Sections(details={hostile: Answer("no", hostile)}),
+        rendering=Rendering(stop=(hostile,)),
+    )
+    text = comparison_text(compare(a, b), columns, False)
+    assert text == comparison_text(compare(a, b), columns, False)
+    assert {"\x1b", "\u202e"} & set(text) == set()
+    assert max(map(len, text.splitlines())) <= columns
+
+
+def test_every_pair_of_model_directories_compares_alike_both_ways() -> None:
+    names = sorted(path.name for path in MODELS.iterdir() if path.name != "broken")[:5]
+    reports = {name: inspect_template((MODELS / name / "chat_template.jinja").read_text("utf-8")) for name in names}
+    for a in names:
+        for b in names:
+            there, back = compare(reports[a], reports[b]), compare(reports[b], reports[a])
+            assert there.differs == (a != b)
+            assert {(one.what, str(one.a), str(one.b)) for one in there.changes} == {
+                (one.what, str(one.b), str(one.a)) for one in back.changes
+            }
+            assert (there.came, there.went) == (back.went, back.came)

@@ -1,0 +1,283 @@
+"""`toolfmt inspect` on several places and with chosen findings: the table, JSON, statuses, what is told and counts."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from model_cases import MODELS, made
+
+from toolfmt.cli import main
+from toolfmt.errors import BadTools, ToolfmtError
+from toolfmt.inspect.checks import CHECKS, UnknownCode, code, codes_of
+from toolfmt.inspect.facts import Options
+from toolfmt.inspect.report import CAPABILITIES, Answer, Finding, FormatDecision, Report, Severity, TemplateInfo
+from toolfmt.inspecting import Inspector, expanded
+from toolfmt.selecting import Selection
+
+CLEAN = "{% for m in messages %}{{ m.role }}: {{ m.content }}{% endfor %}"
+YES = Answer("yes", "seen")
+
+
+def finding(code: str, severity: Severity = "warning", line: int | None = None) -> Finding:
+    return Finding(code, f"name-of-{code.lower()}", f"What {code} says.", line, "Do this.", severity)
+
+
+def report(path: str, *findings: Finding) -> Report:
+    """A report with these findings and notes, in which every capability is there."""
+    return Report(
+        path=path,
+        model_type="qwen3",
+        template=TemplateInfo("chat_template.jinja", "default", "0" * 64, ("messages",)),
+        capabilities=dict.fromkeys(CAPABILITIES, YES),
+        format=FormatDecision("json", "verified"),
+        strategy="template",
+        runtimes={},
+        findings=tuple(one for one in findings if one.severity != "note"),
+        notes=tuple(one for one in findings if one.severity == "note"),
+    )
+
+
+REPORTS: dict[str, Report] = {
+    "bad": report("bad", finding("TF004"), finding("TF012", "error", 7), finding("TF028", "note")),
+    "fair": report("fair", finding("TF004"), finding("TF014")),
+    "noted": report("noted", finding("TF028", "note")),
+    "clean": report("clean"),
+}
+
+
+@pytest.fixture
+def invented(monkeypatch: pytest.MonkeyPatch) -> dict[str, Options]:
+    """The reports above instead of inspections; what they were asked with, by place."""
+    asked: dict[str, Options] = {}
+
+    def inspected(inspector: Inspector, place: str, worker: object) -> Report:
+        asked[place] = inspector.options
+        if place not in REPORTS:
+            raise ToolfmtError(f"{place}: no such\ndirectory; give one that is there")
+        return REPORTS[place]
+
+    monkeypatch.setattr(Inspector, "_report", inspected)
+    return asked
+
+
+@pytest.fixture(autouse=True)
+def no_terminal_has_a_say_in_the_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["inspect", *arguments], prog_name="toolfmt")
+
+
+def told(*arguments: str) -> tuple[int, Any]:
+    result = run(*arguments, "--json")
+    return result.exit_code, json.loads(result.stdout)
+
+
+def codes(findings: list[dict[str, Any]]) -> list[str]:
+    return [one["code"] for one in findings]
+
+
+# --- several places
+
+
+@pytest.mark.usefixtures("invented")
+def test_several_places_are_a_line_each_and_a_summary() -> None:
+    result = run("bad", "fair", "noted", "clean")
+    *lines, summary = result.stdout.splitlines()
+    rows = [line.split() for line in lines]
+    same = ["qwen3", "json", "(verified)", "yes", "yes", "yes", "template"]
+    assert rows == [
+        ["model", "type", "format", "tools", "calls", "results", "strategy", "E/W/N", "findings"],
+        ["bad", *same, "1/1/1", "TF012", "TF004"],
+        ["fair", *same, "0/2/0", "TF004", "TF014"],
+        ["noted", *same, "0/0/1", "-"],
+        ["clean", *same, "0/0/0", "-"],
+        [],
+    ]
+    assert summary == "4 models: 1 with errors, 1 with warnings only, 2 with neither. E/W/N: errors, warnings, notes."
+    assert (result.exit_code, result.stderr) == (1, "")
+
+
+@pytest.mark.usefixtures("invented")
+def test_a_place_that_cannot_be_read_is_a_row_and_the_others_are_inspected() -> None:
+    result = run("clean", "gone", "noted")
+    lines = result.stdout.splitlines()
+    assert lines[2].split(maxsplit=8) == ["gone", *"-------", "no such directory; give one that is there"]
+    assert [lines[1].split()[0], lines[3].split()[0]] == ["clean", "noted"]
+    assert "1 could not be inspected" in lines[-1]
+    assert result.stderr == "toolfmt: gone: no such directory; give one that is there\n"
+    assert result.exit_code == 2
+    status, reports = told("clean", "gone", "bad")
+    assert (status, [one["path"] for one in reports]) == (2, ["clean", "gone", "bad"])
+    assert reports[1] == {"path": "gone", "error": "gone: no such directory; give one that is there"}
+
+
+@pytest.mark.usefixtures("invented")
+def test_json_of_several_is_a_list_and_of_one_the_object() -> None:
+    assert told("bad") == (1, REPORTS["bad"].to_dict())
+    assert told("clean", "bad") == (
+        1,
+        [{"path": name, **REPORTS[name].to_dict()} for name in ("clean", "bad")],
+    )
+    assert told("clean", "noted")[0] == 0
+
+
+def test_a_folder_of_models_is_told_as_its_models(tmp_path: Path) -> None:
+    for name in ("one", "group/two"):
+        made(tmp_path, CLEAN)
+        (tmp_path / "models" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "model").rename(tmp_path / "models" / name)
+    (tmp_path / "models" / "empty").mkdir()
+    folder = str(tmp_path / "models")
+    status, reports = told(folder)
+    assert (status, [one["path"] for one in reports]) == (1, [f"{folder}/group/two", f"{folder}/one"])
+    rows = [line.split() for line in run(folder).stdout.splitlines()]
+    assert [row[0] for row in rows[1:3]] == ["group/two", "one"]
+    assert expanded([f"{folder}/one"]) is None
+    assert expanded([f"{folder}/one", f"{folder}/one"]) == [f"{folder}/one", f"{folder}/one"]
+    assert expanded([f"{folder}/empty"]) is None
+
+
+def test_a_folder_without_models_is_one_line(tmp_path: Path) -> None:
+    result = run(str(tmp_path))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"toolfmt: {tmp_path}: empty; give a model directory")
+
+
+def test_in_a_pipe_nothing_is_drawn_and_no_line_is_cut() -> None:
+    result = run(str(MODELS))
+    assert "\x1b" not in result.stdout + result.stderr
+    assert "mend the template or copy it again from the repository of the original model" in result.stdout
+    assert len(result.stdout.splitlines()) == len(list(MODELS.iterdir())) + 3
+    assert result.stdout == run(str(MODELS)).stdout
+
+
+# --- what is told and what counts
+
+
+@pytest.mark.usefixtures("invented")
+@pytest.mark.parametrize(
+    ("options", "findings", "notes"),
+    [
+        ((), ["TF004", "TF012"], ["TF028"]),
+        (("--strict",), ["TF004", "TF012", "TF028"], []),
+        (("--select", "TF012"), ["TF012"], []),
+        (("--select", "tools-dropped"), ["TF012"], []),
+        (("--select", "tf01"), ["TF012"], []),
+        (("--select", "TF01,TF02"), ["TF012"], ["TF028"]),
+        (("--select", "TF004", "--select", "TF028"), ["TF004"], ["TF028"]),
+        (("--select", "TF004,TF028", "--strict"), ["TF004", "TF028"], []),
+        (("--ignore", "TF0"), [], []),
+        (("--ignore", "TF00, tools-dropped"), [], ["TF028"]),
+        (("--select", "TF012,TF004", "--ignore", "TF004"), ["TF012"], []),
+        (("--ignore", "TF004,TF012", "--strict"), ["TF028"], []),
+    ],
+)
+def test_findings_are_selected_and_the_status_is_1_exactly_when_some_are_left(
+    options: tuple[str, ...], findings: list[str], notes: list[str]
+) -> None:
+    status, shown = told("bad", *options)
+    assert (codes(shown["findings"]), codes(shown["notes"])) == (findings, notes)
+    assert status == int(bool(findings))
+    text = run("bad", *options)
+    assert text.exit_code == status
+    assert {one for one in ("TF004", "TF012", "TF028") if one in text.stdout} == {*findings, *notes}
+    assert run("bad", "bad", *options).exit_code == status
+
+
+@pytest.mark.parametrize("option", ["--select", "--ignore"])
+@pytest.mark.parametrize(
+    ("given", "nearest"), [("TF013,tools-droped", "TF012"), ("TF1", ""), ("x", ""), ("F012", "TF012")]
+)
+def test_an_unknown_code_is_one_line_with_the_nearest(option: str, given: str, nearest: str) -> None:
+    result = run(str(MODELS / "json-frames"), option, given)
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+    assert result.stderr.startswith(f"toolfmt: no finding is called '{given.rpartition(',')[2]}'; ")
+    assert (f"did you mean {nearest}" in result.stderr) or not nearest
+
+
+def test_codes_stand_for_themselves_names_and_beginnings() -> None:
+    everything = frozenset(map(code, CHECKS))
+    assert codes_of("TF012") == codes_of("tools-dropped") == frozenset({"TF012"})
+    assert codes_of("tf") == everything == Selection.of().codes
+    assert codes_of("TF00") == frozenset(one for one in everything if one.startswith("TF00"))
+    for unknown in ("", "TF9", "-", "TF0123"):
+        with pytest.raises(UnknownCode):
+            codes_of(unknown)
+
+
+# --- options handed on
+
+
+def test_tools_and_context_are_handed_on(invented: dict[str, Options], tmp_path: Path) -> None:
+    tools = tmp_path / "tools.json"
+    tools.write_text('[{"name": "f", "parameters": {"type": "object", "properties": {}}}]')
+    run("clean", "fair", "--tools", str(tools), "--context", "4096")
+    parameters = {"type": "object", "properties": {}}
+    canonical = [{"type": "function", "function": {"name": "f", "parameters": parameters}}]
+    assert invented == dict.fromkeys(("clean", "fair"), Options(canonical, 4096))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{]", "not JSON"),
+        ("null", "must be a list of"),
+        ("[1]", "object, not a number"),
+        ("", "empty; give a JSON list"),
+    ],
+)
+def test_bad_tools_are_one_line_that_names_the_file(text: str, expected: str, tmp_path: Path) -> None:
+    tools = tmp_path / "tools.json"
+    tools.write_text(text)
+    for places in (["json-frames"], ["json-frames", "broken"]):
+        result = run(*(str(MODELS / place) for place in places), "--tools", str(tools))
+        assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+        assert result.stderr.startswith(f"toolfmt: {tools}: ")
+        assert expected in result.stderr
+
+
+def test_a_model_checks_the_tools_it_is_given(tmp_path: Path) -> None:
+    model = made(tmp_path, CLEAN)
+    asked: Callable[[], Report] = lambda: model.inspect(tools=[1])  # noqa: E731 - to be called below
+    with pytest.raises(BadTools):
+        asked()
+    assert model.inspect(context=100).to_dict()["capabilities"] == model.inspect().to_dict()["capabilities"]
+
+
+def test_two_ways_to_print_at_once_are_one_line() -> None:
+    result = run(str(MODELS / "json-frames"), "--json", "--output-format", "sarif")
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+    assert told(str(MODELS / "json-frames"), "--output-format", "json")[0] == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+def test_progress_is_drawn_on_a_terminal_and_leaves_the_output_as_it_is() -> None:
+    import pty  # not on Windows
+
+    reading, terminal = pty.openpty()
+    started = [sys.executable, "-c", "from toolfmt.cli import main; main(prog_name='toolfmt')"]
+    home, environment = str(Path(__file__).parent.parent), {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
+    places = [str(MODELS / "json-frames"), str(MODELS / "xml-functions")]
+    done = subprocess.run(
+        [*started, "inspect", *places],
+        stdout=subprocess.PIPE,
+        stderr=terminal,
+        cwd=home,
+        env=environment,
+        check=False,
+    )
+    drawn = os.read(reading, 1 << 16)
+    os.close(terminal)
+    os.close(reading)
+    assert (done.returncode, b"inspecting" in drawn, b"Traceback" in drawn) == (1, True, False)
+    assert done.stdout.decode() == run(*places).stdout

@@ -1,0 +1,234 @@
+"""The reports as text: what stands where, at a glance and in full, on any width; model text that cannot do harm."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import pytest
+from test_inspect_places import finding, report
+
+from toolfmt.inspect.report import (
+    Advice,
+    Answer,
+    Difference,
+    MarkerTokens,
+    Portability,
+    Reader,
+    Rendering,
+    Report,
+    Sections,
+    Stability,
+    Tokens,
+    ToolCost,
+    Turn,
+    Variable,
+)
+from toolfmt.inspecting import Looked
+from toolfmt.printing import report_text
+from toolfmt.printing_models import models_text
+from toolfmt.printing_phrases import phrases
+
+YES, NO = Answer("yes", "it is seen"), Answer("no", "it is not seen", 12)
+SECTIONS = Sections(
+    details={"ids_ordinary": NO, "ids_nine": YES, "text_beside_call": NO, "reasoning_earlier": NO, "unheard_of": NO},
+    definitions={"name": YES, "enum": NO, "default": Answer("error", "it throws"), "no_parameters": NO},
+    variables=(
+        Variable("enable_thinking", "true", "the answer begins with an empty block", 3),
+        Variable("documents", None, ""),
+    ),
+    stability=Stability((Turn("a result follows", 50, 100, "<think>", "<call>", 30), Turn("an answer", 9, 9)), 0.619),
+    safety={"escaping": NO, "imports": YES},
+    tokens=Tokens(
+        (MarkerTokens("<call>", ("<call>",), True), MarkerTokens("</call>", ("</", "call>"), False)),
+        90, (ToolCost("dear", 200), ToolCost("cheap", 22)), 1412, True, 4096, 1024, ("dear",),
+    ),
+    portability=Portability("minijinja", 14, 12, (Difference("x.y()", 3, "is unknown"),)),
+    readers=(Reader("mlx-lm", "a", "json", False, "it takes json"), Reader("vLLM", "a", None, None, "nothing")),
+    advice=(Advice("vLLM", "--parser x"), Advice("TGI", "no parser", False), Advice("Ollama", "no parser", False)),
+)  # fmt: skip
+FULL: Report = replace(
+    report(
+        "some/model",
+        finding("TF014", line=6),
+        finding("TF012", "error", 7),
+        finding("TF028", "note"),
+    ),
+    sections=SECTIONS,
+    rendering=Rendering(stop=("<end>", "</s>"), prefill="<think>\n"),
+)
+
+
+def shown(made: Report, width: int = 80, *, full: bool = False) -> list[str]:
+    return report_text(made, width, False, full=full).splitlines()
+
+
+def said(made: Report, chapter: str) -> str:
+    """What stands beside the name of a chapter, on one line."""
+    lines = shown(made, 140)
+    begin = next(position for position, line in enumerate(lines) if line.startswith(f"  {chapter}"))
+    rest = lines[begin + 1 :]
+    end = next((position for position, line in enumerate(rest) if not line.startswith(" " * 10)), len(rest))
+    return " ".join(" ".join([lines[begin].removeprefix(f"  {chapter}"), *rest[:end]]).split())
+
+
+def test_the_chapters_say_at_a_glance_what_a_person_needs() -> None:
+    assert {chapter: said(FULL, chapter) for chapter in ("prefix", "tokens", "variables", "safety", "elsewhere")} == {
+        "prefix": "61 % of the prompt stays from turn to turn, the rest is computed again. "
+        "It changes when a result follows (line 30).",
+        "tokens": "2 tools cost 1,412 tokens of 4,096, 90 of them for having tools at all; the dearest is dear "
+        "with 200 leave out dear to stay within 1,024",
+        "variables": "enable_thinking (default true): the answer begins with an empty block "
+        "nothing seen to change with documents",
+        "safety": "escaping: it is not seen",
+        "elsewhere": "minijinja renders 12 of 14 conversations alike mlx-lm: it takes json",
+    }
+    assert said(FULL, "definitions").endswith("lost of a schema: enum, default not taken: tools without parameters")
+    assert said(FULL, "calls").endswith("ids of nine letters and digits only; no text beside a call")
+    assert said(FULL, "reasoning").endswith("dropped from earlier turns")
+    assert said(FULL, "details") == "not unheard of; see --full"
+
+
+@pytest.mark.parametrize(
+    ("ability", "details", "parallel", "expected"),
+    [
+        ("calls", {"ids_ordinary": NO, "ids_nine": NO, "ids_function": YES}, YES, ["ids functions.NAME:N only"]),
+        ("calls", {"ids_ordinary": NO, "ids_nine": NO, "ids_none": YES}, YES, ["no ids"]),
+        ("calls", {"ids_ordinary": YES, "ids_nine": NO}, YES, []),
+        ("results", {"results_reordered": NO, "results_unnamed": NO}, YES,
+         ["in the order of their calls; with the name of the tool"]),
+        ("results", {"results_reordered": NO, "results_several": NO}, NO, []),
+        ("system", {"users_in_a_row": NO, "assistants_in_a_row": NO}, YES, ["roles must alternate"]),
+        ("details", {"generation_prompt": NO}, YES, ["add_generation_prompt changes nothing"]),
+    ],
+)  # fmt: skip
+def test_details_come_to_a_few_words(
+    ability: str, details: dict[str, Answer], parallel: Answer, expected: list[str]
+) -> None:
+    capabilities = {**FULL.capabilities, "parallel_tool_calls": parallel}
+    made = replace(FULL, capabilities=capabilities, sections=Sections(details=details))
+    assert phrases(made, ability) == expected
+
+
+def test_what_is_fine_is_not_told_twice() -> None:
+    fine = Sections(details={"ids_ordinary": YES}, definitions={"enum": YES}, safety={"escaping": YES})
+    assert shown(replace(FULL, sections=fine)) == shown(replace(FULL, sections=Sections()))
+    keeps = replace(FULL, sections=Sections(stability=Stability((), 1.0)))
+    assert said(keeps, "prefix") == "each prompt begins with the one before it: a prefix cache keeps all of it"
+
+
+def test_findings_stand_by_severity_which_is_a_word() -> None:
+    lines = [line.split() for line in shown(FULL)]
+    assert [line[:2] for line in lines if len(line) > 1 and line[1].startswith("TF0")] == [
+        ["error", "TF012"],
+        ["warning", "TF014"],
+        ["note", "TF028"],
+    ]
+    assert ["→", "Do", "this."] in lines
+    strict = replace(FULL, findings=(*FULL.findings, *FULL.notes))
+    assert [line.split()[1] for line in shown(strict) if line.startswith("  note")] == ["TF028"]
+    many = replace(FULL, notes=tuple(finding(f"TF03{digit}", "note") for digit in range(5)))
+    assert "  notes    5      TF030 TF031 TF032 TF033 TF034: see --full" in shown(many)
+    assert sum(line.startswith("  note ") for line in shown(many, full=True)) == 5
+
+
+def test_a_finding_does_not_repeat_the_file_and_is_cut_only_at_a_glance() -> None:
+    long = replace(finding("TF014", line=6), message="Refused: chat_template.jinja, line 6: " + "word " * 60 + "end.")
+    made = replace(FULL, findings=(long,))
+    glance, full = " ".join(shown(made, 140)), " ".join(shown(made, 140, full=True))
+    assert "Refused: line 6: word" in glance
+    assert "end." not in glance
+    assert "word end." in " ".join(full.split())
+
+
+def test_what_to_do_next_is_a_line_each() -> None:
+    lines = shown(FULL)
+    begin = next(position for position, line in enumerate(lines) if line.startswith("  next"))
+    assert lines[begin:] == [
+        "  next  vLLM         --parser x",
+        "        TGI, Ollama  no parser",
+        "        stop at      <end> or </s>",
+        "        answers      begin with <think>\\n, which the prompt has written",
+        "        decode       with skip_special_tokens=False: <call> is a special token",
+        "        explain      toolfmt explain TF012 (or TF014)",
+    ]
+
+
+def test_in_full_every_answer_of_every_chapter_is_there() -> None:
+    text = " ".join(" ".join(shown(FULL, 140, full=True)).split())
+    for answers in (FULL.capabilities, SECTIONS.details, SECTIONS.definitions, SECTIONS.safety):
+        for name, answer in answers.items():
+            assert f"{name} {answer.answer} {answer.to_dict()['evidence']}" in text
+    for words in (
+        "enable_thinking default true; the answer begins with an empty block (line 3)",
+        "documents no default; nothing seen to change",
+        "a result follows 50 of 100 characters stay: <think> becomes <call> (line 30)",
+        "an answer 9 of 9 characters stay",
+        "for having tools at all 90 tokens dear 200 tokens cheap 22 tokens",
+        "<call> 1 token: <call>; a special token, dropped unless skip_special_tokens=False",
+        "</call> 2 tokens: </ call>",
+        "minijinja renders 12 of 14 conversations alike x.y() is unknown (line 3)",
+        "mlx-lm it takes json vLLM nothing",
+    ):
+        assert words in text
+
+
+@pytest.mark.parametrize("width", [60, 80, 140])
+def test_text_fits_its_width_is_plain_and_the_same_every_time(width: int) -> None:
+    for full in (False, True):
+        lines = shown(FULL, width, full=full)
+        assert lines == shown(FULL, width, full=full)
+        assert max(map(len, lines)) <= width
+        assert [line for line in lines if line != line.rstrip() or "\x1b" in line] == []
+    assert "\x1b[" in report_text(FULL, width, True)
+
+
+@pytest.mark.parametrize("width", [60, 80, 140])
+def test_a_table_fits_its_width_and_keeps_one_line_a_model(width: int) -> None:
+    looked = [
+        Looked("a/" + "long-" * 20 + "7B", FULL),
+        Looked("b", replace(FULL, model_type="m" * 90, findings=tuple(finding(f"TF0{n}") for n in range(10, 30)))),
+        Looked("c", None, "c: no such directory; " + "word " * 30),
+    ]
+    lines = models_text(looked, width, False).splitlines()
+    assert max(map(len, lines)) <= width
+    assert lines[4] == ""
+    assert [line.split()[0][-2:] for line in lines[1:4]] == ["7B", "b", "c"]
+    whole = models_text(looked, None, False).splitlines()
+    assert whole[0].split() == ["model", "type", "format", "tools", "calls", "results", "strategy", "E/W/N", "findings"]
+    assert ("TF029" in whole[2], whole[3].split()[-1]) == (True, "word")
+
+
+def test_text_of_a_model_cannot_move_the_cursor_or_be_read_as_markup() -> None:
+    hostile = "\x1b[2J\u202e\r\n\x07[red]\u2028"
+    bad = Answer("no", hostile, 3)
+    sections = Sections(
+        details={hostile: bad},
+        definitions={hostile: bad},
+        variables=(Variable(hostile, hostile, hostile, 1), Variable(hostile + "2", None, "")),
+        stability=Stability((Turn(hostile, 0, 1, hostile, hostile),), 0.1),
+        safety={hostile: bad},
+        tokens=Tokens(
+            (MarkerTokens(hostile, (hostile,), True),), 1, (ToolCost(hostile, 2),), 3, True, 4, 5, (hostile,)
+        ),
+        portability=Portability(hostile, 2, 1, (Difference(hostile, 1, hostile),)),
+        readers=(Reader(hostile, hostile, hostile, False, hostile),),
+        advice=(Advice(hostile, hostile), Advice(hostile + "2", hostile, False)),
+    )
+    assert [field.name for field in fields(Sections) if getattr(sections, field.name) in ((), {}, None)] == ["sample"]
+    assert FULL.template is not None
+    made = replace(
+        FULL,
+        model_type=hostile,
+        template=replace(FULL.template, origin=hostile, name=hostile),
+        capabilities=dict.fromkeys(FULL.capabilities, bad),
+        sections=sections,
+        rendering=Rendering(stop=(hostile,), prefill=hostile, reasoning=(hostile, hostile)),
+        findings=(replace(finding("TF012"), message=hostile, fix=hostile),),
+    )
+    texts = [report_text(made, 80, False, full=full) for full in (False, True)]
+    texts += [
+        models_text([Looked(hostile, made), Looked(hostile, None, hostile)], width, False) for width in (80, None)
+    ]
+    for text in texts:
+        assert {char for char in text if not char.isprintable()} <= {"\n"}
+        assert "[red]" in text

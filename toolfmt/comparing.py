@@ -1,0 +1,224 @@
+"""Two models compared by what they do, not by how their templates are written: data only, made from two reports.
+
+`compare` takes the reports (with the prompts they carry) and returns a `Comparison`; nothing here inspects, renders or
+prints. Lines of a template are no behaviour, so evidence is compared without them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from toolfmt.inspect.cutting import common_prefix
+from toolfmt.inspect.report import Answer, Finding, Report, SamplePrompt
+
+SCHEMA = "toolfmt.comparison/1"
+
+_LINE = re.compile(r"(?:\A[^\s,]{1,300}, )?\bline \d+\b:?")
+_QUOTED = re.compile(r"""[<>{}\[\]"'\\|=]""")
+_BEFORE, _AFTER = 40, 80
+"""Characters that are shown before the first difference of two prompts, and from it on."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One thing that is told differently of the two: its name (`capabilities.system`), and what is told of each."""
+
+    what: str
+    a: Any
+    b: Any
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"what": self.what, "a": self.a, "b": self.b}
+
+
+@dataclass(frozen=True)
+class PromptChange:
+    """Two prompts of one conversation that differ, from the character `at` on.
+
+    `before` is what both end their common part with, `a` and `b` how they go on; where a template threw, what it threw.
+    """
+
+    conversation: str
+    at: int
+    before: str
+    a: str
+    b: str
+    a_threw: bool = False
+    b_threw: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "conversation": self.conversation,
+            "at": self.at,
+            "before": self.before,
+            "a": self.a,
+            "b": self.b,
+            "a_threw": self.a_threw,
+            "b_threw": self.b_threw,
+        }
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How the model at `b` behaves otherwise than that at `a`.
+
+    `same_text` says whether the templates in force are the same text; None where one has none. `went` are findings of
+    `a` that `b` does not have, `came` those that only `b` has. `same_prompts` names the conversations of which both
+    make the same.
+    """
+
+    a: str
+    b: str
+    same_text: bool | None
+    changes: tuple[Change, ...]
+    went: tuple[Finding, ...]
+    came: tuple[Finding, ...]
+    same_prompts: tuple[str, ...]
+    prompts: tuple[PromptChange, ...]
+
+    @property
+    def differs(self) -> bool:
+        return bool(self.changes or self.went or self.came or self.prompts)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "schema": SCHEMA,
+            "a": self.a,
+            "b": self.b,
+            "differs": self.differs,
+            "same_text": self.same_text,
+            "changes": [change.to_dict() for change in self.changes],
+            "findings": {
+                "went": [finding.to_dict() for finding in self.went],
+                "came": [finding.to_dict() for finding in self.came],
+            },
+            "prompts": {"same": list(self.same_prompts), "differ": [change.to_dict() for change in self.prompts]},
+        }
+
+
+def compare(a: Report, b: Report) -> Comparison:
+    """How `b` behaves otherwise than `a`."""
+    went, came = _findings(a, b)
+    both = [name for name in a.prompts if name in b.prompts]
+    return Comparison(
+        a=a.path,
+        b=b.path,
+        same_text=None if a.template is None or b.template is None else a.template.sha256 == b.template.sha256,
+        changes=tuple(_changes(a, b)),
+        went=went,
+        came=came,
+        same_prompts=tuple(name for name in both if a.prompts[name] == b.prompts[name]),
+        prompts=tuple(
+            _prompt_change(name, a.prompts[name], b.prompts[name])
+            for name in both
+            if a.prompts[name] != b.prompts[name]
+        ),
+    )
+
+
+# --- what is told of a model
+
+
+def _changes(a: Report, b: Report) -> Iterator[Change]:
+    yield from _changed_answers("capabilities", a.capabilities, b.capabilities)
+    for chapter in ("details", "definitions", "safety"):
+        yield from _changed_answers(chapter, getattr(a.sections, chapter), getattr(b.sections, chapter))
+    told_a, told_b = _told(a), _told(b)
+    for what in dict.fromkeys((*told_a, *told_b)):
+        one, other = told_a.get(what), told_b.get(what)
+        if one != other:
+            yield Change(what, one, other)
+
+
+def _changed_answers(chapter: str, a: Mapping[str, Answer], b: Mapping[str, Answer]) -> Iterator[Change]:
+    """The answers that say another thing, with what each says; what they quote of a prompt is no answer."""
+    for name in dict.fromkeys((*a, *b)):
+        one, other = (answers.get(name) for answers in (a, b))
+        if _said(one) != _said(other):
+            yield Change(f"{chapter}.{name}", _evidence(one), _evidence(other))
+
+
+def _said(answer: Answer | None) -> tuple[str, str, str] | None:
+    """The verdict, how it came about, and the plain words before the first quotation."""
+    if answer is None:
+        return None
+    words = re.split(r"[:;]", _without_lines(answer.evidence), maxsplit=1)[0]
+    return answer.answer, answer.how, "" if _QUOTED.search(words) else words
+
+
+def _evidence(answer: Answer | None) -> dict[str, Any] | None:
+    return None if answer is None else {"answer": answer.answer, "evidence": answer.evidence}
+
+
+def _told(report: Report) -> dict[str, Any]:
+    """Everything else of a report that is behaviour, by name, as JSON without the lines of the template."""
+    told: dict[str, Any] = {"template": report.template is not None}
+    told |= {"format": report.format.name, "format.confidence": report.format.confidence}
+    told["format.variant"] = report.format.variant or None
+    told |= {"strategy": report.strategy, "stop": list(report.rendering.stop), "prefill": report.rendering.prefill}
+    told["reasoning"] = None if report.rendering.reasoning is None else list(report.rendering.reasoning)
+    told["variables"] = [] if report.template is None else list(report.template.variables)
+    told |= {
+        f"variables.{variable.name}": {"default": variable.default, "effect": _without_lines(variable.effect)}
+        for variable in report.sections.variables
+    }
+    return told | _costs(report) | _elsewhere(report)
+
+
+def _costs(report: Report) -> dict[str, Any]:
+    """What a prefix cache keeps, in whole per cent, and what tools cost in tokens."""
+    stability, tokens = report.sections.stability, report.sections.tokens
+    told: dict[str, Any] = {}
+    if stability is not None:
+        told["prefix"] = round(stability.share, 2)
+    if tokens is not None:
+        told |= {"tokens.total": tokens.total, "tokens.preamble": tokens.preamble}
+        told |= {f"tokens.tools.{tool.name}": tool.tokens for tool in tokens.tools}
+        told |= {f"tokens.markers.{one.marker}": {"special": one.special} for one in tokens.markers}
+    return told
+
+
+def _elsewhere(report: Report) -> dict[str, Any]:
+    """What other engines and runtimes make of it."""
+    portability = report.sections.portability
+    told: dict[str, Any] = {}
+    if portability is not None:
+        told[f"portability.{portability.engine}"] = {"renders": portability.renders, "same": portability.same}
+    told |= {f"readers.{reader.runtime}": {"right": reader.right} for reader in report.sections.readers}
+    advice = {one.runtime: one.text for one in report.sections.advice} or report.runtimes
+    return told | {f"runtimes.{runtime}": text for runtime, text in advice.items()}
+
+
+def _without_lines(text: str) -> str:
+    return _LINE.sub("line", text)
+
+
+# --- findings and prompts
+
+
+def _findings(a: Report, b: Report) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+    """The findings and notes that only `a` has, and those that only `b` has.
+
+    Of a code that both have equally often nothing is told: the sentences may quote what differs elsewhere.
+    """
+    told = [tuple(dict.fromkeys((*report.findings, *report.notes))) for report in (a, b)]
+    often = [Counter(finding.code for finding in findings) for findings in told]
+    messages = [{(one.code, _without_lines(one.message)) for one in findings} for findings in told]
+
+    def left(mine: int, other: int) -> tuple[Finding, ...]:
+        more = [one for one in told[mine] if often[mine][one.code] > often[other][one.code]]
+        new = [one for one in more if (one.code, _without_lines(one.message)) not in messages[other]]
+        return tuple(new or more)
+
+    return left(0, 1), left(1, 0)
+
+
+def _prompt_change(name: str, a: SamplePrompt, b: SamplePrompt) -> PromptChange:
+    if a.threw or b.threw:
+        return PromptChange(name, 0, "", a.text[: 2 * _AFTER], b.text[: 2 * _AFTER], a.threw, b.threw)
+    at = common_prefix(a.text, b.text)
+    return PromptChange(name, at, a.text[max(0, at - _BEFORE) : at], a.text[at : at + _AFTER], b.text[at : at + _AFTER])

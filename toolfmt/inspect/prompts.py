@@ -1,0 +1,87 @@
+"""The prompts that an inspection hands on: one of each kind of conversation, for comparing two templates.
+
+`prompts` is called by the inspection and makes conversations that the probes make as well, so that most are rendered
+already. They are not part of a report's JSON.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from toolfmt.errors import TemplateError
+from toolfmt.inspect.conversations import (
+    ALL_TOOLS,
+    PARALLEL,
+    SINGLE,
+    TOOLS,
+    TYPED,
+    TYPED_TOOL,
+    Call,
+    Message,
+    Shape,
+    conversation,
+    reply,
+    user,
+)
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report import SamplePrompt
+
+# Of 786 real templates the longest prompts have 134,909 characters all together (November 2026).
+LONGEST = 200_000
+"""So many characters of a prompt are kept; a template that writes more does so to do harm."""
+
+_Asked: TypeAlias = tuple[str, list[Message], Sequence[Message] | None, bool]
+"""What a conversation holds, its messages, the tools, and whether the prompt for an answer is asked for."""
+_TYPED_CALL: tuple[Call, ...] = ((TYPED_TOOL, TYPED),)
+_WHERE = re.compile(r"\A.{0,300}?(?:, line \d+)?: (?=the template refuses: |does not render)", re.DOTALL)
+
+
+def prompts(facts: Facts) -> dict[str, SamplePrompt]:
+    """What the template makes of each conversation, by what is in it; empty without a template that compiles."""
+    renders = facts.renders
+    if renders is None:
+        return {}
+    return {
+        name: _sample(renders.render(messages, tools, generation=generation))
+        for name, messages, tools, generation in (*_conversations(), *_in_its_shape(facts))
+    }
+
+
+def _sample(made: str | TemplateError) -> SamplePrompt:
+    """The prompt, or the error without the file and line, which another template has elsewhere."""
+    if isinstance(made, str):
+        return SamplePrompt(made[:LONGEST])
+    return SamplePrompt(_WHERE.sub("", str(made)), threw=True)
+
+
+def _conversations() -> Iterator[_Asked]:
+    plain = Shape()
+    yield "a question", user(), None, False
+    yield "a question to be answered", user(), None, True
+    yield "a system message", user(system=True), None, False
+    yield "an answer in words", reply(), None, False
+    yield "a tool", user(), TOOLS, False
+    yield "a tool, to be answered", user(), TOOLS, True
+    yield "a tool and a system message", user(system=True), TOOLS, False
+    yield "several tools", user(), ALL_TOOLS, False
+    yield "a call", conversation(plain, SINGLE), TOOLS, False
+    yield "a call with arguments as a string", conversation(replace(plain, arguments="string"), SINGLE), TOOLS, False
+    yield "a call with content null", conversation(replace(plain, content="null"), SINGLE), TOOLS, False
+    yield "a call with text beside it", conversation(replace(plain, content="text"), SINGLE), TOOLS, False
+    yield "a call with reasoning", conversation(replace(plain, reasoning=True), SINGLE), TOOLS, False
+    yield "calls of every type of value", conversation(plain, _TYPED_CALL), ALL_TOOLS, False
+    yield "two calls", conversation(plain, PARALLEL), TOOLS, False
+    yield "a call and its result", conversation(replace(plain, follows="result"), SINGLE), TOOLS, False
+    yield "two calls and their results", conversation(replace(plain, follows="result"), PARALLEL), TOOLS, False
+    yield "a call, its result and an answer", conversation(replace(plain, follows="answer"), SINGLE), TOOLS, False
+
+
+def _in_its_shape(facts: Facts) -> Iterator[_Asked]:
+    """A call in the shape that the template takes, where that is not the plain one."""
+    shape = None if facts.probed is None else facts.probed.shape
+    if shape is not None and shape.describe():
+        tools = TOOLS if shape.tools else None
+        yield f"a call with {shape.describe()}", conversation(shape, SINGLE), tools, False

@@ -1,0 +1,92 @@
+"""Inspecting places: what is given on a command line becomes places, and each place a report or the reason why not.
+
+An `Inspector` is the one door through which the command line inspects. A place is what `toolfmt.load` takes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import Any
+
+from toolfmt.errors import ToolfmtError
+from toolfmt.inspect.facts import NO_OPTIONS, Options
+from toolfmt.inspect.report import Report
+from toolfmt.isolated import Worker, shared_worker
+from toolfmt.model import Model
+from toolfmt.templates import load_files, model_places
+
+_MOST_WORKERS = 8
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What became of one place: its report, or in one line why it could not be looked at."""
+
+    place: str
+    report: Report | None
+    reason: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as JSON with its `path`; with `error` in place of the rest where there is none."""
+        rest = {"error": self.reason} if self.report is None else self.report.to_dict()
+        return {"path": self.place, **rest}
+
+
+@dataclass(frozen=True)
+class Inspector:
+    """Inspects places with these options; the templates of those that are not `trusted` in processes with limits."""
+
+    options: Options = NO_OPTIONS
+    trusted: bool = False
+
+    def report(self, place: str) -> Report:
+        """The report on one place; raises `ToolfmtError` where it cannot be read or its template does not compile."""
+        if not self.trusted:
+            shared_worker().start()  # it gets ready while the files are read
+        return self._report(place, None)
+
+    def looked_at(self, places: Sequence[str]) -> Iterator[Looked]:
+        """What becomes of each place, in their order; several are inspected side by side."""
+        workers: SimpleQueue[Worker] = SimpleQueue()
+        number = max(1, min(len(places), os.cpu_count() or 1, _MOST_WORKERS))
+        made = [Worker() for _ in range(number)]
+        for worker in made:
+            workers.put(worker)
+
+        def look(place: str) -> Looked:
+            worker = workers.get()
+            try:
+                return Looked(place, self._report(place, worker))
+            except ToolfmtError as error:
+                return Looked(place, None, " ".join(str(error).split()))
+            finally:
+                workers.put(worker)
+
+        pool = ThreadPoolExecutor(number)
+        try:
+            yield from pool.map(look, places)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for worker in made:
+                worker.close()
+
+    def _report(self, place: str, worker: Worker | None) -> Report:
+        model = Model(load_files(place), trusted=self.trusted, worker=worker)
+        if model.broken is not None:
+            raise model.broken
+        return model.inspect(tools=self.options.tools, context=self.options.context)
+
+
+def expanded(given: Iterable[str]) -> list[str] | None:
+    """The places that are given, a folder of models in place of which its models stand; None for one place alone."""
+    places: list[str] = []
+    several = False
+    for place in given:
+        inside = [str(path) for path in model_places(place)]
+        several = several or bool(inside) or bool(places)
+        places += inside or [place]
+    return places if several else None

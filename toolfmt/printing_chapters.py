@@ -1,0 +1,203 @@
+"""The chapters of a report as lines of text: at a glance only what a person needs, in full every answer with evidence.
+
+`toolfmt.printing` puts the lines where they belong. Every line is already `visible`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from toolfmt.inspect.report import Answer, Report, Tokens, Variable
+from toolfmt.layout import shortened, visible
+from toolfmt.printing_phrases import phrased, phrases
+
+ANSWER_STYLES = {"yes": "green", "no": "yellow", "error": "red"}
+_LONGEST_LINE = 120
+_MOST = 4
+"""So many details, variables or reasons are told at a glance; the others are counted."""
+_MORE = "{} more with --full"
+
+
+def chapters(report: Report) -> list[tuple[str, Text]]:
+    """The chapters at a glance: what is left of the details, costs, what it depends on, what is unsafe or fails."""
+    lines = [
+        *(("details", line) for line in (*phrases(report, "details"), *_unphrased(report.sections.details))),
+        *(("prefix", line) for line in _prefix(report)),
+        *(("tokens", line) for line in _tokens(report.sections.tokens)),
+        *(("variables", line) for line in _variables(report.sections.variables)),
+        *(("safety", line) for line in _not_well(report.sections.safety)),
+        *(("elsewhere", line) for line in _elsewhere(report)),
+    ]
+    return [(name, Text(visible(line))) for name, line in lines]
+
+
+def special_markers(report: Report) -> list[str]:
+    """The markers to be read that are special tokens, which a detokenizer drops unless told not to."""
+    tokens = report.sections.tokens
+    markers = () if tokens is None else tokens.markers
+    # What an answer stops at is special nearly everywhere, and nobody has to read it.
+    return [visible(one.marker) for one in markers if one.special and getattr(one, "kind", "") != "stop"]
+
+
+# --- at a glance
+
+
+def _not_well(answers: Mapping[str, Answer]) -> list[str]:
+    """A line for each answer that is not yes, the first few of them."""
+    bad = [(name, answer) for name, answer in answers.items() if answer.answer != "yes"]
+    lines = [shortened(f"{_words(name)}: {answer.evidence}", _LONGEST_LINE) for name, answer in bad[:_MOST]]
+    return [*lines, _MORE.format(len(bad) - _MOST)] if len(bad) > _MOST else lines
+
+
+def _unphrased(details: Mapping[str, Answer]) -> list[str]:
+    """The names of details that are not yes and that no phrase of `toolfmt.printing_phrases` tells."""
+    names = [_words(name) for name, answer in details.items() if answer.answer != "yes" and name not in phrased()]
+    return [shortened(f"not {', '.join(names)}; see --full", _LONGEST_LINE)] if names else []
+
+
+def _prefix(report: Report) -> list[str]:
+    stability = report.sections.stability
+    if stability is None:
+        return []
+    if stability.share >= 1:
+        return ["each prompt begins with the one before it: a prefix cache keeps all of it"]
+    broken = [turn for turn in stability.turns if turn.kept < turn.length]
+    where = [turn.name + ("" if turn.line is None else f" (line {turn.line})") for turn in broken[:_MOST]]
+    after = f" It changes when {', when '.join(where)}." if where else ""
+    return [f"{int(stability.share * 100)} % of the prompt stays from turn to turn, the rest is computed again.{after}"]
+
+
+def _tokens(tokens: Tokens | None) -> list[str]:
+    if tokens is None or not tokens.tools:
+        return []
+    count = len(tokens.tools)
+    whose = "" if tokens.given else "example "
+    of = "" if tokens.context is None else f" of {tokens.context:,}"
+    line = f"{count} {whose}tool{'s' if count > 1 else ''} cost {tokens.total:,} tokens{of}"
+    if tokens.preamble:
+        line += f", {tokens.preamble:,} of them for having tools at all"
+    if tokens.given and count > 1:
+        line += f"; the dearest is {tokens.tools[0].name} with {tokens.tools[0].tokens:,}"
+    lines = [line]
+    if tokens.leave_out:
+        room = "" if tokens.room is None else f" to stay within {tokens.room:,}"
+        lines.append(f"leave out {', '.join(tokens.leave_out)}{room}")
+    return lines
+
+
+def _variables(variables: Iterable[Variable]) -> list[str]:
+    """A line for each variable that changes something, the others by name."""
+    told = [variable for variable in variables if variable.effect]
+    idle = [variable.name for variable in variables if not variable.effect]
+    lines = [shortened(_variable(variable), _LONGEST_LINE) for variable in told[:_MOST]]
+    if told[_MOST:]:
+        lines.append("also " + ", ".join(variable.name for variable in told[_MOST:]))
+    if idle:
+        lines.append(shortened(f"nothing seen to change with {', '.join(idle)}", _LONGEST_LINE))
+    return lines
+
+
+def _variable(variable: Variable) -> str:
+    default = "" if variable.default is None else f" (default {variable.default})"
+    return f"{variable.name}{default}: {variable.effect}"
+
+
+def _elsewhere(report: Report) -> list[str]:
+    """Another engine that renders otherwise, and runtimes that take the wrong parser."""
+    lines = []
+    other = report.sections.portability
+    if other is not None and other.same < other.renders:
+        lines.append(f"{other.engine} renders {other.same} of {other.renders} conversations alike")
+    wrong = [f"{reader.runtime}: {reader.why}" for reader in report.sections.readers if reader.right is False]
+    return [*lines, *(shortened(line, _LONGEST_LINE) for line in wrong[:_MOST])]
+
+
+# --- in full
+
+
+def everything(report: Report) -> list[RenderableType]:
+    """Every answer of every chapter with its evidence, a heading before each chapter that has something to say."""
+    sections = report.sections
+    evidence = {f"{one.source}: {one.format or 'none'}": one.detail for one in report.format.evidence}
+    told: list[tuple[str, Table]] = [
+        ("capabilities", _answers(report.capabilities)),
+        ("evidence of the format", _facts(evidence)),
+        ("details", _answers(sections.details)),
+        ("definitions", _answers(sections.definitions)),
+        ("safety", _answers(sections.safety)),
+        ("variables", _facts({one.name: _variable_in_full(one) for one in sections.variables})),
+        ("prefix", _facts(_turns(report))),
+        ("tokens", _facts(_costs(sections.tokens))),
+        ("other engines", _facts(_differences(report))),
+        ("readers", _facts({one.runtime: one.why for one in sections.readers})),
+    ]
+    return [Group(Text(heading, "bold"), table) for heading, table in told if table.row_count]
+
+
+def _answers(answers: Mapping[str, Answer]) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for _ in ("name", "answer"):
+        table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, answer in answers.items():
+        told: str = answer.to_dict()["evidence"]
+        table.add_row(
+            Text(f"  {visible(name)}"), Text(answer.answer, ANSWER_STYLES[answer.answer]), Text(visible(told))
+        )
+    return table
+
+
+def _facts(facts: Mapping[str, str]) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(max_width=36, overflow="fold")
+    table.add_column(overflow="fold")
+    for name, fact in facts.items():
+        table.add_row(Text(f"  {visible(name)}"), Text(visible(fact)))
+    return table
+
+
+def _variable_in_full(variable: Variable) -> str:
+    default = "no default" if variable.default is None else f"default {variable.default}"
+    where = "" if variable.line is None else f" (line {variable.line})"
+    return f"{default}; {variable.effect or 'nothing seen to change'}{where}"
+
+
+def _turns(report: Report) -> dict[str, str]:
+    stability = report.sections.stability
+    turns = () if stability is None else stability.turns
+    told = {}
+    for turn in turns:
+        where = "" if turn.line is None else f" (line {turn.line})"
+        changed = f": {turn.was} becomes {turn.becomes}{where}" if turn.kept < turn.length else ""
+        told[turn.name] = f"{turn.kept:,} of {turn.length:,} characters stay{changed}"
+    return told
+
+
+def _costs(tokens: Tokens | None) -> dict[str, str]:
+    if tokens is None:
+        return {}
+    costs = {one.name: f"{one.tokens:,} tokens" for one in tokens.tools}
+    for one in tokens.markers:
+        special = "; a special token, dropped unless skip_special_tokens=False" if one.special else ""
+        costs[one.marker] = (
+            f"{len(one.tokens)} token{'s' if len(one.tokens) != 1 else ''}: {' '.join(one.tokens)}{special}"
+        )
+    return {"for having tools at all": f"{tokens.preamble:,} tokens", **costs}
+
+
+def _differences(report: Report) -> dict[str, str]:
+    other = report.sections.portability
+    if other is None:
+        return {}
+    told = {other.engine: f"renders {other.same} of {other.renders} conversations alike"}
+    for one in other.differences:
+        told[one.construct] = one.what + ("" if one.line is None else f" (line {one.line})")
+    return told
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")

@@ -1,0 +1,155 @@
+"""A comparison of two models as text. Data in, text out; `toolfmt.cli` calls it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from toolfmt.comparing import Change, Comparison, PromptChange
+from toolfmt.inspect.report import Finding
+from toolfmt.layout import grid, printed, shortened, spaced, visible
+
+_LONGEST_VALUE = 100
+_LONGEST_MESSAGE = 180
+_ONE_LINE = 70
+_LONGEST_EXCERPT = 72
+_LONGEST_NAMES = 3
+"""So many conversations are named of those that differ in the same way."""
+
+
+def comparison_text(comparison: Comparison, width: int, colour: bool) -> str:
+    """What differs: what is told of the two, findings that went or came, and the first difference of their prompts."""
+    parts: list[Text | Table | Group] = [_title(comparison)]
+    if comparison.changes:
+        parts.append(_changes(comparison.changes))
+    if comparison.went or comparison.came:
+        parts.append(_findings(comparison))
+    if comparison.prompts:
+        parts.append(_prompts(comparison))
+    parts.append(Text(_summary(comparison)))
+    return printed(spaced(parts), width, colour)
+
+
+def _title(comparison: Comparison) -> Text:
+    title = Text("- ", "red").append(visible(comparison.a), "bold")
+    return title.append("\n+ ", "green").append(visible(comparison.b), "bold")
+
+
+def _summary(comparison: Comparison) -> str:
+    if not comparison.differs:
+        if comparison.same_text:
+            return "The templates are the same text, and they behave alike."
+        behave = "the behaviour does not." if comparison.same_text is False else "They behave alike."
+        return f"The texts differ, {behave}" if comparison.same_text is False else behave
+    same = len(comparison.same_prompts)
+    prompts = f"{same} of {same + len(comparison.prompts)} prompts are the same"
+    told = f"{len(comparison.changes)} {'answer differs' if len(comparison.changes) == 1 else 'answers differ'}"
+    findings = f"{len(comparison.went)} findings went, {len(comparison.came)} came"
+    text = "The templates are the same text; other files make the difference: " if comparison.same_text else ""
+    return f"{text}{told}; {findings}; {prompts}."
+
+
+def _changes(changes: Iterable[Change]) -> Group:
+    """A change a line where both sides are short, else a line for each side."""
+    parts: list[Text | Table] = []
+    for change in changes:
+        a, b = _sides(change.a, change.b)
+        name = Text("  " + visible(change.what))
+        if len(name.plain) + len(a) + len(b) <= _ONE_LINE:
+            parts.append(name.append(f": {a} → {b}"))
+        else:
+            parts += [name, _signed((("-", "red", a), ("+", "green", b)))]
+    return Group(*parts)
+
+
+def _signed(lines: Iterable[tuple[str, str, str]]) -> Table:
+    """Lines with a sign before each and its style, so that what is wrapped stays behind the sign."""
+    table = Table.grid(padding=(0, 1, 0, 0))
+    table.add_column(no_wrap=True, width=len("    -"))
+    table.add_column(overflow="fold")
+    for sign, style, line in lines:
+        table.add_row(Text(f"    {sign}", style), Text(line, "dim" if sign == " " else ""))
+    return table
+
+
+def _sides(a: Any, b: Any) -> tuple[str, str]:
+    """The two values in words; of lists and objects what the other does not have, and of answers all."""
+    if isinstance(a, list) and isinstance(b, list):
+        gone, new = [item for item in a if item not in b], [item for item in b if item not in a]
+        return (_said(gone), _said(new)) if gone or new else (_said(a), _said(b))
+    if isinstance(a, dict) and isinstance(b, dict) and "answer" not in a:
+        keys = [key for key in a if a[key] != b.get(key)]
+        return _members(a, keys), _members(b, keys)
+    return _said(a), _said(b)
+
+
+def _members(value: dict[str, Any], keys: Iterable[str]) -> str:
+    if "answer" in value:
+        return f"{value['answer']}: {_said(value['evidence'])}"
+    return ", ".join(f"{key} {_said(value[key])}" for key in keys)
+
+
+def _said(value: Any) -> str:
+    match value:
+        case None | []:
+            return "none"
+        case True | False:
+            return "yes" if value else "no"
+        case str():
+            return shortened(value, _LONGEST_VALUE) or "nothing"
+        case list() if all(isinstance(item, str) for item in value):
+            return shortened(", ".join(value), _LONGEST_VALUE)
+        case dict():
+            return _members(value, value)
+        case _:
+            return shortened(json.dumps(value, ensure_ascii=False), _LONGEST_VALUE)
+
+
+def _findings(comparison: Comparison) -> Table:
+    table = grid()
+    for sign, style, findings in (("-", "red", comparison.went), ("+", "green", comparison.came)):
+        for finding in findings:
+            table.add_row(Text(f"  {sign} {finding.code}", style), Text(_finding(finding)))
+    return table
+
+
+def _finding(finding: Finding) -> str:
+    return f"{finding.severity}: {shortened(finding.message, _LONGEST_MESSAGE)}"
+
+
+def _prompts(comparison: Comparison) -> Group:
+    """The first difference of the prompts, once for all conversations that differ in the same way."""
+    alike: dict[tuple[tuple[str, str, str], ...], list[PromptChange]] = {}
+    for change in comparison.prompts:
+        alike.setdefault(tuple(_sides_of(change)), []).append(change)
+    parts: list[Text | Table] = []
+    for sides, changes in alike.items():
+        parts.append(Text(f"  {_named([change.conversation for change in changes])}", "bold"))
+        parts.append(_signed((*_context(changes[0]), *sides)))
+    return Group(*parts)
+
+
+def _named(names: list[str]) -> str:
+    more = len(names) - _LONGEST_NAMES
+    return "; ".join(names[:_LONGEST_NAMES]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _context(change: PromptChange) -> Iterator[tuple[str, str, str]]:
+    """The line before the first that differs."""
+    before = change.before.rpartition("\n")[0].rpartition("\n")[2]
+    if before.strip():
+        yield " ", "", shortened(before, _LONGEST_EXCERPT)
+
+
+def _sides_of(change: PromptChange) -> Iterator[tuple[str, str, str]]:
+    """The first line of both that differs, in the manner of a unified diff."""
+    begun = change.before.rpartition("\n")[2]
+    for sign, style, text, threw in (("-", "red", change.a, change.a_threw), ("+", "green", change.b, change.b_threw)):
+        line, newline, _ = text.partition("\n")
+        shown = f"throws: {text}" if threw else begun + line + newline
+        yield sign, style, shortened(shown, _LONGEST_EXCERPT) or "(ends here)"

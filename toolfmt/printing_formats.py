@@ -1,0 +1,50 @@
+"""The formats as text: the registry as a list, and one format's page. Data in, text out; `toolfmt.cli` calls it."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from toolfmt.describing import example
+from toolfmt.formats import ToolCallFormat
+from toolfmt.layout import DOT, GLUE, UNWRAPPED, grid, printed, spaced
+from toolfmt.printing_findings import reflowed
+
+
+def formats_text(formats: Sequence[ToolCallFormat], width: int, colour: bool) -> str:
+    """The registry: each format with who speaks it, a call in it (`⏎` where a line ends), what others call it."""
+    parts: list[Text | Table] = []
+    for format in formats:
+        table = Table.grid(padding=(0, 2, 0, 0))
+        table.add_column("format", style="bold", no_wrap=True, width=max(len(format.name) for format in formats))
+        table.add_column("what", overflow="fold")
+        call = example(format, short=True).replace("\n", "⏎")
+        for name, line in ((format.name, ", ".join(format.families)), ("", call), ("", _elsewhere(format))):
+            table.add_row(name, Text(line, "cyan" if line is call else ""))
+        parts.append(table)
+    return printed(spaced(parts), width, colour)
+
+
+def format_text(format: ToolCallFormat, width: int, colour: bool) -> str:
+    """One format's page: what it is, a call in it, its names here and elsewhere, where it is documented."""
+    facts = grid()
+    rows: list[tuple[str, str]] = [
+        ("aliases", ", ".join(format.aliases)),
+        ("families", ", ".join(format.families)),
+        ("model types", ", ".join(format.model_types)),
+        ("elsewhere", _elsewhere(format)),
+        ("sources", "\n".join(format.source)),
+    ]
+    for name, value in rows:
+        if value:
+            facts.add_row(Text(name, "bold"), Text(value))
+    what = spaced([Text(format.name, "bold"), Text(reflowed(format.page)), Text("for example", "bold")])
+    call = Text(textwrap.indent(example(format), "    "), "cyan")  # never wrapped, so that it can be copied
+    return printed(what, width, colour) + printed(call, UNWRAPPED, colour) + "\n" + printed(facts, width, colour)
+
+
+def _elsewhere(format: ToolCallFormat) -> str:
+    return DOT.join(f"{runtime} {name}".replace(" ", GLUE) for runtime, name in format.elsewhere.items())

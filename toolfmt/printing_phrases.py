@@ -1,0 +1,108 @@
+"""What the details and definitions of a report come to in a few words, beside the ability they belong to.
+
+`phrases` is called for each ability of the report; what is fine, or told by the ability itself, has no words. The
+evidence of every answer is printed in full, by `toolfmt.printing_chapters`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from toolfmt.inspect.report import Answer, Report
+
+_MOST = 6
+"""So many parts of a schema are named; the others are counted."""
+
+# What is said of a detail that is not yes, by the ability it belongs to.
+_DETAILS: Mapping[str, Mapping[str, str]] = {
+    "calls": {
+        "text_beside_call": "no text beside a call",
+        "content_absent": "content must be given",
+        "content_parts": "content as text, not as parts",
+        "history_without_tools": "earlier calls need the tools again",
+    },
+    "results": {
+        "results_several": "one result a turn",
+        "results_reordered": "in the order of their calls",
+        "results_unnamed": "with the name of the tool",
+        "results_unnumbered": "with the id of the call",
+        "results_as_parts": "as text, not as parts",
+    },
+    "system": {
+        "system_later": "only at the beginning",
+        "developer": "no role developer",
+    },
+    "reasoning": {
+        "reasoning_earlier": "dropped from earlier turns",
+        "reasoning_in_loop": "dropped once a result has come",
+    },
+    "details": {
+        "generation_prompt": "add_generation_prompt changes nothing",
+    },
+}
+# Told by the abilities themselves, or neither good nor bad.
+_TOLD = ("ids_ordinary", "ids_none", "ids_paired", "reasoning_field", "results_as_documents", "generation_open", "stop")
+# Turns that may not follow each other: one phrase for all of them.
+_IN_A_ROW = ("users_in_a_row", "assistants_in_a_row", "user_after_result")
+_IDS = {"ids_nine": "ids of nine letters and digits only", "ids_function": "ids functions.NAME:N only"}
+# What a definition may look like, beside what stands in it.
+_FORMS = {
+    "no_descriptions": "without descriptions",
+    "no_parameters": "without parameters",
+    "several_tools": "several at once",
+    "without_wrapper": "without the function wrapper",
+}
+_SPELLING = ("quoting", "non_ascii")
+_SEVERAL = "results_several"
+
+
+def phrases(report: Report, ability: str) -> list[str]:
+    """Lines to stand under an ability that is there, or beside no ability, for `details`; each a few words."""
+    details = report.sections.details
+    if ability == "definitions":
+        return _definitions(report.sections.definitions)
+    if ability == "reasoning" and report.capabilities["reasoning"].answer != "yes":
+        return []
+    told = [words for name, words in _DETAILS.get(ability, {}).items() if _is_not(details, name)]
+    if ability == "results" and report.capabilities["parallel_tool_calls"].answer != "yes":
+        # There is nothing to put into another order.
+        told = [
+            words
+            for words in told
+            if words not in (_DETAILS[ability][_SEVERAL], _DETAILS[ability]["results_reordered"])
+        ]
+    if ability == "calls":
+        told = [*_ids(details), *told]
+    if ability == "system" and any(_is_not(details, name) for name in _IN_A_ROW):
+        told.append("roles must alternate")
+    return ["; ".join(told)] if told else []
+
+
+def phrased() -> frozenset[str]:
+    """The names of the details that have words here, or need none."""
+    names = (name for words in _DETAILS.values() for name in words)
+    return frozenset((*names, *_IN_A_ROW, *_IDS, *_TOLD))
+
+
+def _ids(details: Mapping[str, Answer]) -> list[str]:
+    """The form of ids that is needed where those that clients write are not taken."""
+    if not _is_not(details, "ids_ordinary"):
+        return []
+    forms = [words for name, words in _IDS.items() if name in details and not _is_not(details, name)]
+    return forms[:1] or ["no ids"]
+
+
+def _definitions(definitions: Mapping[str, Answer]) -> list[str]:
+    lost = [name for name in definitions if name not in _FORMS and name not in _SPELLING and _is_not(definitions, name)]
+    refused = [words for name, words in _FORMS.items() if _is_not(definitions, name)]
+    lines = []
+    if lost:
+        more = f" and {len(lost) - _MOST} more" if len(lost) > _MOST else ""
+        lines.append(f"lost of a schema: {', '.join(name.replace('_', ' ') for name in lost[:_MOST])}{more}")
+    if refused:
+        lines.append(f"not taken: tools {', '.join(refused)}")
+    return lines
+
+
+def _is_not(answers: Mapping[str, Answer], name: str) -> bool:
+    return name in answers and answers[name].answer != "yes"
