@@ -58,6 +58,26 @@ class Renders:
         made = self.render(messages, tools)
         return made if isinstance(made, str) else ""
 
+    def line_at(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Message] | None,
+        place: int,
+        *,
+        generation: bool = False,
+    ) -> int | None:
+        """The line of the template that wrote the character at this place of the prompt; None where there is none."""
+        given: dict[str, Any] = {"tools": tools, "add_generation_prompt": generation, **self._tokens}
+        try:
+            pieces = self.template.pieces(messages, **given)
+        except (ToolfmtError, RecursionError, MemoryError):
+            return None
+        for text, line in pieces:
+            place -= len(text)
+            if place < 0:
+                return line
+        return None
+
     def calls(self, shape: Shape, calls: Sequence[Call], tools: Sequence[Message]) -> Region | TemplateError:
         """The prompt with these calls in the last turn, cut where it differs from one with an answer in words."""
         given = tools if shape.tools else None
@@ -68,7 +88,7 @@ class Renders:
         head, found, tail = spoken.rpartition(REPLY)
         if not found:
             head, tail = self.text(user(system=shape.system), given), ""
-        begin = _common_prefix(prompt, head)
+        begin = common_prefix(prompt, head)
         if begin < len(head):
             begin = _token_begin(prompt, begin)
         if shape.content in ("text", "parts") and prompt.startswith(REPLY, begin):
@@ -97,7 +117,7 @@ def _token_begin(prompt: str, cut: int) -> int:
     return partial.start()
 
 
-def _common_prefix(one: str, other: str) -> int:
+def common_prefix(one: str, other: str) -> int:
     """How many characters the two begin with alike."""
     low, high = 0, min(len(one), len(other))
     while low < high:

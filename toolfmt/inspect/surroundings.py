@@ -35,7 +35,7 @@ def prefill(renders: Renders, *, tools: bool) -> str:
     """What of the answer stands in the generation prompt already: a reasoning block, opened or empty."""
     prompt = renders.render(user(), TOOLS if tools else None, generation=True)
     begun = prompt.rpartition(USER)[2] if isinstance(prompt, str) else ""
-    places = [begun.rfind(opener) for opener, _ in _reasoning_markers()]
+    places = [begun.rfind(opener) for opener, _ in known_reasoning()]
     place = max(places, default=-1)
     return begun[place:] if place >= 0 else ""
 
@@ -45,7 +45,7 @@ def reasoning_markers(turn: str) -> tuple[str, str] | None:
     before, found, after = turn.partition(REASONING)
     if not found:
         return None
-    for opener, closer in _reasoning_markers():
+    for opener, closer in known_reasoning():
         if before.rstrip().endswith(opener) and after.lstrip().startswith(closer):
             return opener, closer
     last, first = _LAST_MARKER.search(before), _first_marker(after)
@@ -57,5 +57,5 @@ def _first_marker(text: str) -> str:
     return found[1] if found else ""
 
 
-def _reasoning_markers() -> Sequence[tuple[str, str]]:
+def known_reasoning() -> Sequence[tuple[str, str]]:
     return tuple(dict.fromkeys(pair for format in FORMATS for pair in format.reasoning))

@@ -40,6 +40,8 @@ _MODULES = (
     "tf026_call_not_read_back",
     "tf027_system_message_lost",
     "tf028_content_empty_refused",
+    "tf050_prefix_not_stable",
+    "tf051_generation_prompt_not_a_prefix",
 )
 
 CHECKS: tuple[ModuleType, ...] = tuple(import_module(f"toolfmt.inspect.checks.{module}") for module in _MODULES)
