@@ -19,6 +19,7 @@ from toolfmt.inspect.probes import Probed, probe, quote
 from toolfmt.inspect.reading_back import call_sets, read, render_calls, try_calls
 from toolfmt.inspect.renders import Renders
 from toolfmt.inspect.report import CAPABILITIES, Answer, Rendering, Report, Sections, TemplateInfo
+from toolfmt.inspect.safety import safety
 from toolfmt.inspect.stability import stability
 from toolfmt.inspect.surroundings import prefill, reasoning_markers, stop_strings
 from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource
@@ -131,6 +132,7 @@ def _sections(facts: Facts) -> Sections:
     """The chapters of the report, one module each."""
     return Sections(
         stability=stability(facts),
+        safety=safety(facts),
     )
 
 

@@ -58,6 +58,25 @@ class Renders:
         made = self.render(messages, tools)
         return made if isinstance(made, str) else ""
 
+    def fresh(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Message] | None = None,
+        *,
+        now: datetime | None = None,
+        variables: Mapping[str, Any] | None = None,
+    ) -> str | TemplateError:
+        """The prompt rendered once more, whatever was rendered before; `variables` are given to the template."""
+        return self._render(messages, tools, False, now, variables)
+
+    def clock_line(self, messages: Sequence[Message], tools: Sequence[Message] | None) -> int | None:
+        """The line of the template that asks the clock first while it renders this; None where none does."""
+        try:
+            given: dict[str, Any] = {"tools": tools, **self._tokens}
+            return next(iter(self.template.clock_lines(messages, **given)), None)
+        except (ToolfmtError, RecursionError, MemoryError):
+            return None
+
     def line_at(
         self,
         messages: Sequence[Message],
@@ -98,9 +117,15 @@ class Renders:
         return Region(prompt[:begin], prompt[begin:end], prompt[end:])
 
     def _render(
-        self, messages: Sequence[Message], tools: Sequence[Message] | None, generation: bool, now: datetime | None
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Message] | None,
+        generation: bool,
+        now: datetime | None,
+        variables: Mapping[str, Any] | None = None,
     ) -> str | TemplateError:
         given: dict[str, Any] = {"tools": tools, "add_generation_prompt": generation, "now": now, **self._tokens}
+        given |= variables or {}
         try:
             return self.template.render(messages, **given)
         except TemplateError as error:

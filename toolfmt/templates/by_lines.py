@@ -24,7 +24,8 @@ def by_lines(tree: nodes.Template) -> nodes.Template:
             if isinstance(value, list) and any(isinstance(item, nodes.Stmt) for item in value):
                 setattr(node, field, [piece for item in value for piece in _pieces(item)])
         waiting.extend(node.iter_child_nodes())
-    tree.set_environment(tree.environment)
+    if tree.environment is not None:
+        tree.set_environment(tree.environment)
     return tree
 
 

@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
-from types import MappingProxyType
+from types import FrameType, MappingProxyType
 from typing import Any, NoReturn
 
 import jinja2
@@ -22,6 +22,7 @@ import jinja2
 from toolfmt.errors import BadMessages, BadTools, TemplateError
 from toolfmt.templates.by_lines import by_lines
 from toolfmt.templates.environment import Refusal, clock, environment, plain
+from toolfmt.templates.tested_texts import TestedText, tested_texts
 from toolfmt.templates.variables import caller_names, calls
 from toolfmt.tools import kind_of
 
@@ -173,6 +174,11 @@ class ChatTemplate:
         }
 
     @cached_property
+    def tested_texts(self) -> tuple[TestedText, ...]:
+        """The texts that the template looks for in others, or cuts them at; in the order of its lines."""
+        return tested_texts(self._tree)
+
+    @cached_property
     def _by_lines(self) -> jinja2.Template:
         """The template again, compiled so that every text it writes is one of a single line that is known."""
         code = environment().compile(by_lines(environment().parse(self.source)))
@@ -235,7 +241,7 @@ def _template_line(lines: Sequence[tuple[int, int]], code_line: int) -> int:
 
 def _line_of_caller() -> int | None:
     """The line of the template whose code is being run: the innermost frame that runs a template's code."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         template = frame.f_globals.get("__jinja_template__")
         if template is not None:

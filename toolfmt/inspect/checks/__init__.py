@@ -42,6 +42,11 @@ _MODULES = (
     "tf028_content_empty_refused",
     "tf050_prefix_not_stable",
     "tf051_generation_prompt_not_a_prefix",
+    "tf052_renders_differ",
+    "tf053_key_order_changed",
+    "tf055_control_markers_pass",
+    "tf056_content_changes_the_template",
+    "tf057_default_instructions",
 )
 
 CHECKS: tuple[ModuleType, ...] = tuple(import_module(f"toolfmt.inspect.checks.{module}") for module in _MODULES)

@@ -7,7 +7,7 @@ each step of an example conversation: of how many characters the first ones stay
 
 The usual reasons: reasoning of earlier turns is dropped (models are trained that way, and it keeps the prompt short),
 the tools or the system message stand beside the last question and move along, instructions follow the last message.
-A template that writes the keys of arguments in alphabetical order rewrites calls that the model wrote otherwise.
+Where nearly everything is kept (95 % and more) this is a note.
 
 What to do: where the template has a variable that keeps earlier reasoning (`preserve_thinking`, `clear_thinking`),
 weigh it; otherwise reckon with the cost, and do not measure a cache with conversations of one turn.
@@ -25,6 +25,9 @@ from toolfmt.inspect.probes import quote
 from toolfmt.inspect.report import Cause, Severity, Turn
 
 SEVERITY: Severity = "warning"
+
+_NEARLY_ALL = 0.95
+_SHOWN = 50
 
 _WHAT: dict[Cause, str] = {
     "ending": "what the template writes behind the last message goes",
@@ -54,13 +57,14 @@ def check(facts: Facts) -> Iterator[Found]:
         if turn.cause not in worst or _lost(turn) > _lost(worst[turn.cause]):
             worst[turn.cause] = turn
     turns = sorted(worst.values(), key=_lost, reverse=True)
-    reasons = "; ".join(f"when {turn.name.replace(' follow', ' follow')}, {_WHAT[turn.cause]}" for turn in turns)
+    reasons = "; ".join(f"when {turn.name}, {_WHAT[turn.cause]}" for turn in turns)
     first = turns[0]
     yield Found(
-        f"A prompt is not the beginning of the next one: {reasons} ({quote(first.was, 90)} becomes "
-        f"{quote(first.becomes, 90)}); a prefix cache keeps {told.share:.0%} of an example conversation.",
-        _fix(facts, first.cause),
+        f"A prompt is not the beginning of the next one: {reasons} ({beginning(first.was)} becomes "
+        f"{beginning(first.becomes)}); a prefix cache keeps {_percent(told.share)} of an example conversation.",
+        _fix(first.cause),
         first.line,
+        "note" if told.share >= _NEARLY_ALL else None,
     )
 
 
@@ -68,7 +72,16 @@ def _lost(turn: Turn) -> int:
     return turn.length - turn.kept
 
 
-def _fix(facts: Facts, cause: Cause) -> str:
+def beginning(text: str) -> str:
+    """The first words of a stretch of a prompt, quoted."""
+    return f"'{quote(text[:_SHOWN])}{'…' if len(text) > _SHOWN else ''}'"
+
+
+def _percent(share: float) -> str:
+    return f"{min(99, round(share * 100))} %"
+
+
+def _fix(cause: Cause) -> str:
     if cause == "reasoning-dropped":
         return "Reckon with the cost: what comes before each new question since the first reasoning is computed again."
     return "Reckon with the cost: everything behind that place is computed again."

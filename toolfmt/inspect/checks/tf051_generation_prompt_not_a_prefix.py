@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.checks.tf050_prefix_not_stable import beginning
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probes import quote
 from toolfmt.inspect.report import Severity
 
-SEVERITY: Severity = "warning"
+SEVERITY: Severity = "note"
 
 
 def check(facts: Facts) -> Iterator[Found]:
@@ -31,8 +31,8 @@ def check(facts: Facts) -> Iterator[Found]:
     if turn is None:
         return
     yield Found(
-        f"The generation prompt ends with {quote(turn.was, 60)!r}; once the answer is there, the template writes "
-        f"{quote(turn.becomes, 90)!r} in its place.",
+        f"The generation prompt ends with {beginning(turn.was)}; once the answer is there, the template writes "
+        f"{beginning(turn.becomes)} in its place.",
         "Reckon with it: each answer is computed again when the conversation goes on.",
         turn.line,
     )
