@@ -33,7 +33,7 @@ from toolfmt.inspect.surroundings import known_reasoning
 
 _LONGEST_STRETCH = 100
 _BEFORE = 40
-_BORDER = re.compile(r"\n|(?=<[^<>\s]{1,60}>|\[/?[A-Z_]{1,40}\])")
+_BORDER = re.compile(r"(?<=[\n>\]])|(?=<[^<>\s]{1,60}>|\[/?[A-Z_]{1,40}\])")
 
 
 @dataclass(frozen=True)
