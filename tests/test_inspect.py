@@ -372,6 +372,19 @@ FINDINGS: dict[str, tuple[str | None, dict[str, Any]]] = {
         changed(("message.tool_calls or []", "(message.tool_calls if message.content is none) or []")),
         {},
     ),
+    "TF050": (
+        changed(
+            ("{% if message.reasoning_content %}", "{% if message.reasoning_content and loop.last %}"),
+            ("k>\n{%", "k>{%"),
+        ),
+        {},
+    ),
+    "TF051": (TEMPLATE, {}),  # the generation prompt has a line end behind `<think>`, the history has none
+    "TF052": (TEMPLATE + "{{ messages[0].items }}", {}),
+    "TF053": (changed(("call.function.arguments | tojson", "call.function.arguments | tojson(sort_keys=True)")), {}),
+    "TF055": (TEMPLATE, {}),
+    "TF056": (changed(("message.content or ''", "(message.content or '').split('</think>')[-1]")), {}),
+    "TF057": ("You are a very helpful assistant.\n" + TEMPLATE, {}),
     "TF029": (changed(("{{ call.function.name }}", "{{ call.id.split(':')[0].split('.')[-1] }}")), {}),
     "TF030": (changed(("{{ message.content or '' }}", "{{ (message.content or '') if not message.tool_calls }}")), {}),
     "TF031": (changed(("<|{{ message.role }}|>", "<|{{ message.role }} {{ message.name }}|>")), {}),

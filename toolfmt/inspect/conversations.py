@@ -151,14 +151,28 @@ def reply(shape: Shape = Shape()) -> list[Message]:
 
 def conversation(shape: Shape, calls: Sequence[Call], *, results: bool | None = None) -> list[Message]:
     """The question and a turn with these calls, followed by what the shape (or `results`) says."""
-    written = [_call(shape, call, position) for position, call in enumerate(calls)]
-    turn: Message = {"role": "assistant", **_content(shape), "tool_calls": written}
-    messages = [*user(system=shape.system), _with_reasoning(shape, turn)]
+    messages = [*user(system=shape.system), _with_reasoning(shape, calling(shape, calls))]
     if results if results is not None else shape.follows != "nothing":
-        messages += [_result(shape, call, position) for position, call in enumerate(calls)]
+        messages += answering(
+            shape, calls, [RESULT + ("" if number == 0 else str(number)) for number, _ in enumerate(calls)]
+        )
     if shape.follows == "answer":
         messages.append(_with_reasoning(shape, {"role": "assistant", "content": REPLY}))
     return messages
+
+
+def calling(shape: Shape, calls: Sequence[Call], *, first: int = 0) -> Message:
+    """A turn with these calls, whose first is the conversation's call number `first`."""
+    written = [_call(shape, call, position) for position, call in enumerate(calls, first)]
+    return {"role": "assistant", **_content(shape), "tool_calls": written}
+
+
+def answering(shape: Shape, calls: Sequence[Call], results: Sequence[str], *, first: int = 0) -> list[Message]:
+    """The results of the calls of such a turn."""
+    return [
+        _result(shape, call, position, text)
+        for position, (call, text) in enumerate(zip(calls, results, strict=True), first)
+    ]
 
 
 def call_id(shape: Shape, name: str, position: int) -> str | None:
@@ -183,12 +197,11 @@ def _content(shape: Shape) -> Message:
     return {"content": {"empty": "", "null": None, "text": REPLY, "parts": parts}[shape.content]}
 
 
-def _result(shape: Shape, call: Call, position: int) -> Message:
+def _result(shape: Shape, call: Call, position: int, text: str) -> Message:
     name = call[0]
     identifier = call_id(shape, name, position)
-    number = "" if position == 0 else str(position)
     answered = {} if identifier is None else {"tool_call_id": identifier}
-    return {"role": "tool", "name": name, **answered, "content": RESULT + number}
+    return {"role": "tool", "name": name, **answered, "content": text}
 
 
 def _with_reasoning(shape: Shape, turn: Message) -> Message:

@@ -26,7 +26,9 @@ from toolfmt.inspect.readers import readers
 from toolfmt.inspect.reading_back import call_sets, read, render_calls, try_calls
 from toolfmt.inspect.renders import Renders
 from toolfmt.inspect.report import CAPABILITIES, Answer, Rendering, Report, Sections, TemplateInfo
+from toolfmt.inspect.safety import safety
 from toolfmt.inspect.sample import sample
+from toolfmt.inspect.stability import stability
 from toolfmt.inspect.stop_tokens import eos_texts
 from toolfmt.inspect.surroundings import prefill, reasoning_markers, stop_strings
 from toolfmt.inspect.tokenizer_file import TokenizerFile, find_tokenizer
@@ -168,6 +170,8 @@ def _sections(facts: Facts) -> Sections:
         details=details(facts),
         definitions=definitions(facts),
         variables=variables(facts),
+        stability=stability(facts),
+        safety=safety(facts),
         tokens=tokens(facts),
         portability=portability(facts),
         sample=sample(facts),

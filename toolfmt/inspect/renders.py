@@ -80,6 +80,45 @@ class Renders:
         made = self.render(messages, tools)
         return made if isinstance(made, str) else ""
 
+    def fresh(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Message] | None = None,
+        *,
+        now: datetime | None = None,
+        variables: Mapping[str, Any] | None = None,
+    ) -> str | TemplateError:
+        """The prompt rendered once more, whatever was rendered before; `variables` are given to the template."""
+        return self._render(messages, tools, False, now, variables)
+
+    def clock_line(self, messages: Sequence[Message], tools: Sequence[Message] | None) -> int | None:
+        """The line of the template that asks the clock first while it renders this; None where none does."""
+        try:
+            given: dict[str, Any] = {"tools": tools, **self._tokens}
+            return next(iter(self.template.clock_lines(messages, **given)), None)
+        except (ToolfmtError, RecursionError, MemoryError):
+            return None
+
+    def line_at(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Message] | None,
+        place: int,
+        *,
+        generation: bool = False,
+    ) -> int | None:
+        """The line of the template that wrote the character at this place of the prompt; None where there is none."""
+        given: dict[str, Any] = {"tools": tools, "add_generation_prompt": generation, **self._tokens}
+        try:
+            pieces = self.template.pieces(messages, **given)
+        except (ToolfmtError, RecursionError, MemoryError):
+            return None
+        for text, line in pieces:
+            place -= len(text)
+            if place < 0:
+                return line
+        return None
+
     def calls(self, shape: Shape, calls: Sequence[Call], tools: Sequence[Message]) -> Region | TemplateError:
         """The prompt with these calls in the last turn, cut where it differs from one with an answer in words."""
         given = tools if shape.tools else None
@@ -100,9 +139,15 @@ class Renders:
         return Region(prompt[:begin], prompt[begin:end], prompt[end:])
 
     def _render(
-        self, messages: Sequence[Message], tools: Sequence[Message] | None, generation: bool, now: datetime | None
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Message] | None,
+        generation: bool,
+        now: datetime | None,
+        variables: Mapping[str, Any] | None = None,
     ) -> str | TemplateError:
         given: dict[str, Any] = {"tools": tools, "add_generation_prompt": generation, "now": now, **self._tokens}
+        given |= variables or {}
         try:
             return self.template.render(messages, **given)
         except LimitHit:

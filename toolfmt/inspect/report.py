@@ -197,10 +197,30 @@ class Variable:
         }
 
 
+Cause: TypeAlias = Literal[
+    "",
+    "generation-prompt",
+    "ending",
+    "reasoning-dropped",
+    "tools-moved",
+    "tools-dropped",
+    "system-moved",
+    "system-dropped",
+    "message-dropped",
+    "call-changed",
+    "answer-changed",
+    "result-changed",
+    "blanks",
+    "other",
+]
+"""Why the prompt of a turn does not go on as the one before; empty where it does."""
+
+
 @dataclass(frozen=True)
 class Turn:
     """One step of a growing conversation: of the `length` characters of the prompt before it, the first `kept` are
-    those of the prompt after it. Where these are not all, `was` and `becomes` are how the two go on.
+    those of the prompt after it. Where these are not all, `was` and `becomes` are how the two go on, `cause` says what
+    the template did, and `line` is the statement that did it.
     """
 
     name: str
@@ -209,6 +229,7 @@ class Turn:
     was: str = ""
     becomes: str = ""
     line: int | None = None
+    cause: Cause = ""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -218,6 +239,7 @@ class Turn:
             "was": self.was,
             "becomes": self.becomes,
             "line": self.line,
+            "cause": self.cause,
         }
 
 

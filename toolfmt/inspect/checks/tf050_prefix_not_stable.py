@@ -1,0 +1,87 @@
+"""The prompt of a turn is not the beginning of the next turn's prompt.
+
+A runtime keeps what it has computed for a prompt and goes on from there, as long as the next prompt begins with the
+same text. Where the template writes earlier turns otherwise once the conversation grows, everything from the first
+difference on is computed again: in a conversation with tools that is a wait before every answer. The report shows
+each step of an example conversation: of how many characters the first ones stay, and how both prompts go on.
+
+The usual reasons: reasoning of earlier turns is dropped (models are trained that way, and it keeps the prompt short),
+the tools or the system message stand beside the last question and move along, instructions follow the last message.
+Where nearly everything is kept (95 % and more) this is a note.
+
+What to do: where the template has a variable that keeps earlier reasoning (`preserve_thinking`, `clear_thinking`),
+weigh it; otherwise reckon with the cost, and do not measure a cache with conversations of one turn.
+
+Example: `{% if loop.index0 > ns.last_query_index %}<think>{{ reasoning }}</think>{% endif %}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probes import quote
+from toolfmt.inspect.report import Cause, Severity, Turn
+
+SEVERITY: Severity = "warning"
+
+_NEARLY_ALL = 0.95
+_SHOWN = 50
+
+_WHAT: dict[Cause, str] = {
+    "ending": "what the template writes behind the last message goes",
+    "reasoning-dropped": "the reasoning of earlier turns is dropped",
+    "tools-moved": "the tools move to another place",
+    "tools-dropped": "the tools are dropped",
+    "system-moved": "the system message moves to another place",
+    "system-dropped": "the system message is dropped",
+    "message-dropped": "an earlier message is dropped",
+    "call-changed": "the call is written otherwise than when it was made",
+    "answer-changed": "the answer is written otherwise than when it was given",
+    "result-changed": "the result is written otherwise than when it came",
+    "blanks": "blanks or line ends change",
+    "other": "what stood there is written otherwise",
+}
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    told = facts.sections.stability
+    if told is None:
+        return
+    changed = [turn for turn in told.turns if turn.cause in _WHAT]
+    if not changed:
+        return
+    worst: dict[Cause, Turn] = {}
+    for turn in changed:
+        if turn.cause not in worst or _lost(turn) > _lost(worst[turn.cause]):
+            worst[turn.cause] = turn
+    turns = sorted(worst.values(), key=_lost, reverse=True)
+    reasons = "; ".join(f"when {turn.name}, {_WHAT[turn.cause]}" for turn in turns)
+    first = turns[0]
+    yield Found(
+        f"A prompt is not the beginning of the next one: {reasons} ({beginning(first.was)} becomes "
+        f"{beginning(first.becomes)}); a prefix cache keeps {_percent(told.share)} of an example conversation.",
+        _fix(first.cause),
+        first.line,
+        "note" if told.share >= _NEARLY_ALL else None,
+    )
+
+
+def _lost(turn: Turn) -> int:
+    return turn.length - turn.kept
+
+
+def beginning(text: str) -> str:
+    """The first words of a stretch of a prompt, quoted."""
+    return f"'{quote(text[:_SHOWN])}{'…' if len(text) > _SHOWN else ''}'"
+
+
+def _percent(share: float) -> str:
+    return f"{min(99, round(share * 100))} %"
+
+
+def _fix(cause: Cause) -> str:
+    if cause == "reasoning-dropped":
+        return "Reckon with the cost: what comes before each new question since the first reasoning is computed again."
+    return "Reckon with the cost: everything behind that place is computed again."

@@ -1,0 +1,76 @@
+"""The order of keys means something to the template, or it changes that order.
+
+JSON objects have no order, but prompts do. A template that sorts the arguments of a call writes the model's own calls
+back otherwise than the model wrote them, so that the text behind is computed again. A template that looks at the first
+key of a tool's definition, or leaves out keys by their order, tells the model other things about the same tool.
+
+What to do: nothing for sorted arguments, but reckon with the cost. Give the tools' keys in the order that the
+template expects; toolfmt's `render` always gives them in the same one.
+
+Example: `{% for key, value in arguments | dictsort %}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.conversations import ALL_TOOLS, TYPED_TOOL, conversation, user
+from toolfmt.inspect.cutting import common_prefix
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report import Severity
+
+SEVERITY: Severity = "note"
+
+_TEXT = "Vq8first"
+_WRITTEN = {"text": _TEXT, "count": 31}
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    yield from _arguments(facts)
+    yield from _definitions(facts)
+
+
+def _arguments(facts: Facts) -> Iterator[Found]:
+    shape = facts.probed.shape if facts.probed is not None else None
+    if facts.renders is None or shape is None or shape.arguments != "object":
+        return
+    tools = ALL_TOOLS if shape.tools else None
+    turned = dict(reversed(_WRITTEN.items()))
+    talks = [conversation(shape, ((TYPED_TOOL, given),)) for given in (_WRITTEN, turned)]
+    one, other = (facts.renders.render(talk, tools) for talk in talks)
+    if isinstance(one, str) and one == other and _TEXT in one:
+        line = facts.renders.line_at(talks[0], tools, one.rfind(_TEXT))
+        yield Found(
+            "The template writes the arguments of a call in an order of its own, whatever order the model wrote "
+            "them in: a call that the model wrote otherwise is computed again.",
+            "Nothing to mend; reckon with it where prompts are cached.",
+            line,
+        )
+
+
+def _definitions(facts: Facts) -> Iterator[Found]:
+    if facts.renders is None or not facts.shows_tools:
+        return
+    one = facts.renders.render(user(), ALL_TOOLS)
+    other = facts.renders.render(user(), [_turned(tool) for tool in ALL_TOOLS])
+    if not isinstance(one, str) or not isinstance(other, str) or _same_but_order(one, other):
+        return
+    yield Found(
+        "The template says something else about the same tools when the keys of their definitions come in another "
+        "order.",
+        "Give the keys in the usual order (type, function; name, description, parameters); toolfmt's render does it.",
+        facts.renders.line_at(user(), ALL_TOOLS, common_prefix(one, other)),
+    )
+
+
+def _same_but_order(one: str, other: str) -> bool:
+    """Blanks, commas and the like stand between keys, so only letters and digits are counted."""
+    return one == other or sorted(filter(str.isalnum, one)) == sorted(filter(str.isalnum, other))
+
+
+def _turned(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _turned(item) for key, item in reversed(value.items())}
+    return [_turned(item) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,32 @@
+"""What a question or a tool result says changes how it, or something else, is rendered.
+
+The template looks for certain words in the text of messages: it cuts a text at them, leaves it out, or takes the
+message for another kind. Text that quotes these words (a question about the template itself, a page that a tool has
+fetched) then loses a part, or decides what else the model reads.
+
+What to do: break such words in text of others before it is rendered (a blank behind the first character); a template
+that tests the answers of the model only is better.
+
+Example: `{{ message.content.split('</think>')[-1] }}` for every role.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report import Severity
+
+SEVERITY: Severity = "warning"
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    answer = facts.sections.safety.get("content_kept")
+    if answer is None or answer.answer == "yes":
+        return
+    yield Found(
+        f"What a message says changes the prompt: {answer.evidence}.",
+        "Break these words in text of others before it is rendered.",
+        answer.line,
+    )

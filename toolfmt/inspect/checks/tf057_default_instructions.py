@@ -1,0 +1,30 @@
+"""The template writes sentences to the model that nobody gave it.
+
+Mostly a default system message: who the model is, that it is helpful, a date of its knowledge. Without a system
+message of your own the model follows that one; where it stays beside yours, it says more than you said.
+
+What to do: give a system message where yours should stand in its place, and read what stays.
+
+Example: `{% if messages[0].role != 'system' %}You are a helpful assistant.{% endif %}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report import Severity
+
+SEVERITY: Severity = "note"
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    answer = facts.sections.safety.get("no_instructions")
+    if answer is None or answer.answer != "no":
+        return
+    yield Found(
+        f"{answer.evidence[0].upper()}{answer.evidence[1:]}.",
+        "Give a system message of your own, or make sure that these sentences are meant.",
+        answer.line,
+    )

@@ -1,0 +1,96 @@
+"""A conversation that grows: the same exchange turn by turn, as a program sends it. Data only.
+
+Every text in it is a sentinel with some words behind it, so that a prompt shows which text stands where, and so that
+the shares that are counted in characters are those of a small conversation and not of bare words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from toolfmt.inspect.conversations import PARAMETER, TOOL, Call, Message, Shape, answering, calling
+
+QUESTIONS = (
+    "Uq11 I leave on Friday and need to know what the weather will be like where I am going.",
+    "Uq12 And how does that compare with the two places that I have to travel through?",
+    "Uq13 Thank you. Which of the days would you choose, then?",
+    "Uq14 Good. Write that down for me in one sentence.",
+)
+REASONS = (
+    "Tq21 The place is known, so the tool can be asked for it at once; nothing else has to be asked before that.",
+    "Tq22 The tool says that it rains at noon and that the evening is dry. That is short enough to be told at once.",
+    "Tq23 There are two places on the way, and the tool takes one place at a time, so it has to be asked twice.",
+    "Tq24 Both are drier than the first. The difference is what was asked for, not the figures.",
+)
+RESULTS = (
+    "Rq31 rain at noon, dry in the evening, eleven degrees, light wind from the west",
+    "Rq32 dry all day, fourteen degrees, no wind",
+    "Rq33 some clouds in the morning, thirteen degrees",
+)
+ANSWERS = (
+    "Aq41 It rains at noon and is dry in the evening, at about eleven degrees.",
+    "Aq42 Both are drier and a little warmer than where you are going.",
+    "Aq43 The second one, since it is dry all day.",
+)
+PLACES = ("Vq51 Riverside", "Wq52 Hillside", "Wq53 Seaside")
+SYSTEM_TEXT = "Sq61 You answer in short sentences."
+
+
+@dataclass(frozen=True)
+class Step:
+    """What is added to the conversation at one go: the model's turn, and what the program sends behind it."""
+
+    name: str
+    answer: Message
+    """What the model wrote."""
+    written: str
+    """The last of the texts in it."""
+    follows: tuple[Message, ...]
+
+
+def opening(*, system: bool) -> list[Message]:
+    """What the first prompt is made of."""
+    first: list[Message] = [{"role": "system", "content": SYSTEM_TEXT}] if system else []
+    return [*first, _question(0)]
+
+
+def tool_steps(shape: Shape, *, parallel: bool, reasoning: bool) -> tuple[Step, ...]:
+    """Two questions that are answered with the help of a tool; the second by two calls, where a turn may hold two."""
+    asked = replace(shape, reasoning=False)
+    several: tuple[int, ...] = (1, 2) if parallel else (1,)
+    results = "the results of two calls follow" if parallel else "the result of another call follows"
+    return (
+        _called("the result of a call follows", asked, (0,), REASONS[0] if reasoning else ""),
+        _answered("the second question follows", 0, 1, REASONS[1] if reasoning else ""),
+        _called(results, asked, several, REASONS[2] if reasoning else ""),
+        _answered("the third question follows", 1, 2, REASONS[3] if reasoning else ""),
+    )
+
+
+def plain_steps(*, reasoning: bool) -> tuple[Step, ...]:
+    """Three questions and their answers."""
+    names = ("the second question follows", "the third question follows", "the fourth question follows")
+    return tuple(
+        _answered(name, number, number + 1, REASONS[number] if reasoning else "") for number, name in enumerate(names)
+    )
+
+
+def _called(name: str, shape: Shape, numbers: Sequence[int], reasoning: str) -> Step:
+    calls: list[Call] = [(TOOL, {PARAMETER: PLACES[number]}) for number in numbers]
+    answer = calling(shape, calls, first=numbers[0])
+    results = answering(shape, calls, [RESULTS[number] for number in numbers], first=numbers[0])
+    return Step(name, _thought(answer, reasoning), PLACES[numbers[-1]], tuple(results))
+
+
+def _answered(name: str, answer: int, question: int, reasoning: str) -> Step:
+    said: Message = {"role": "assistant", "content": ANSWERS[answer]}
+    return Step(name, _thought(said, reasoning), ANSWERS[answer], (_question(question),))
+
+
+def _thought(turn: Message, reasoning: str) -> Message:
+    return turn | {"reasoning_content": reasoning} if reasoning else turn
+
+
+def _question(number: int) -> Message:
+    return {"role": "user", "content": QUESTIONS[number]}

@@ -1,0 +1,273 @@
+"""What the text of others can do to a prompt: forge turns, change how other things are rendered; and what the template
+says to the model that nobody asked for.
+
+`safety` answers for each place a text can come from whether the template's own markers are neutralised there ("yes"),
+shown by a render in which the text holds them; whether what a message says changes how it, or something else, is
+rendered; and whether the template adds instructions of its own. Markers are those that the template was seen to write
+around turns, calls and results, not a list of known ones.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from toolfmt.errors import TemplateError
+from toolfmt.inspect.conversations import (
+    DESCRIPTION,
+    PARAMETER,
+    REPLY,
+    RESULT,
+    SINGLE,
+    SYSTEM,
+    TOOL,
+    TOOLS,
+    USER,
+    VALUES,
+    Message,
+    Shape,
+    answering,
+    calling,
+    reply,
+    user,
+)
+from toolfmt.inspect.cutting import common_prefix
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probes import quote
+from toolfmt.inspect.renders import Renders
+from toolfmt.inspect.report import Answer
+from toolfmt.inspect.surroundings import known_reasoning
+from toolfmt.templates.tested_texts import TestedText
+
+PLACES = {
+    "user_text": "a question",
+    "tool_result": "a tool result",
+    "tool_description": "a tool's description",
+    "argument": "the argument of a call",
+}
+"""Where text of others can stand, and what to call it."""
+
+_NEXT = "Uq9further"
+_BEGIN, _END = "Bq7begin", "Eq8end"
+_NEUTRAL = "Nq5neutral"
+_MARKER = re.compile(r"<[^<>\s]{1,60}>|\[/?[A-Z_]{2,40}\]")
+_MOST_TESTED = 24
+_MOST_SHOWN = 4
+# Five words in a line, or ten characters of a script without spaces, are more than a header.
+_PROSE = re.compile(r"(?:[^\W\d_]+[ ,.:;'’\-]+){4,}[^\W\d_]+|[\u3040-\u30ff\u4e00-\u9fff]{10,}")
+_LONGEST_PROMPT = 200_000
+
+
+def safety(facts: Facts) -> dict[str, Answer]:
+    """The answers by name: those of `PLACES`, then `content_kept` and `no_instructions`; without those that do not
+    apply. Empty where no prompt can be made. Never raises.
+    """
+    renders = facts.renders
+    if renders is None or not isinstance(renders.render(user()), str):
+        return {}
+    shape = facts.decided.read_back.shape if facts.decided.read_back else facts.probed.shape if facts.probed else None
+    found = markers(renders, shape)
+    answers = {name: _passing(renders, found, *made) for name, made in _carriers(facts, shape, found)}
+    answers["content_kept"] = _content_kept(facts, renders, shape)
+    answers["no_instructions"] = _no_instructions(facts, renders)
+    return answers
+
+
+# --- markers in the text of others
+
+
+def markers(renders: Renders, shape: Shape | None) -> tuple[str, ...]:
+    """The markers that the template writes around questions, answers, calls and results; words where it has no marks.
+
+    Those of reasoning blocks that the template looks for in texts are left out: see `content_kept`.
+    """
+    between = _between(renders.text([*reply(), _question(_NEXT)]), USER, REPLY, _NEXT)
+    marks = [mark for text in between for mark in _MARKER.findall(text)]
+    if shape is not None:
+        tools = TOOLS if shape.tools else None
+        called = renders.text([*user(system=shape.system), *_exchange(shape, VALUES[0], RESULT), *_spoken()], tools)
+        marks += [mark for text in _between(called, USER, VALUES[0], RESULT, REPLY) for mark in _MARKER.findall(text)]
+    if not marks:
+        marks = [line.strip() for text in between for line in text.splitlines() if line.strip()]
+    reasoning = {mark for pair in known_reasoning() for mark in pair}
+    reasoning &= {tested.text for tested in renders.template.tested_texts}
+    return tuple(mark for mark in dict.fromkeys(marks) if mark not in reasoning and TOOL not in mark)
+
+
+def _carriers(
+    facts: Facts, shape: Shape | None, found: Sequence[str]
+) -> Iterator[tuple[str, tuple[list[Message], list[Message], Any, Any]]]:
+    """For each place: a conversation with harmless text there and one with the markers, and the tools of both."""
+    if not found:
+        return
+    forged = f"{_BEGIN} {' '.join(found)} {_END}"
+    plain = f"{_BEGIN} {_NEUTRAL} {_END}"
+    yield "user_text", ([_question(plain)], [_question(forged)], None, None)
+    if shape is not None:
+        tools = TOOLS if shape.tools else None
+        begun = user(system=shape.system)
+        if facts.yes("tool_results"):
+            one, other = ([*begun, *_exchange(shape, VALUES[0], text), *_spoken()] for text in (plain, forged))
+            yield "tool_result", (one, other, tools, tools)
+        one, other = ([*begun, *_exchange(shape, text, RESULT), *_spoken()] for text in (plain, forged))
+        yield "argument", (one, other, tools, tools)
+    if facts.shows_tools:
+        yield "tool_description", (user(), user(), _described(plain), _described(forged))
+
+
+def _passing(
+    renders: Renders,
+    found: Sequence[str],
+    plain: list[Message],
+    forged: list[Message],
+    tools: list[Message] | None,
+    forged_tools: list[Message] | None,
+) -> Answer:
+    """Whether the markers are neutralised: which of them the prompt holds more often than with harmless text."""
+    without, prompt = renders.render(plain, tools), renders.render(forged, forged_tools)
+    if isinstance(prompt, TemplateError):
+        return Answer("error", f"text with the template's markers is refused: {prompt}", prompt.line, "threw")
+    if isinstance(without, TemplateError) or _BEGIN not in without:
+        return Answer("yes", "text from there is not in the prompt")
+    passed = [mark for mark in found if prompt.count(mark) > without.count(mark)]
+    if not passed:
+        return Answer("yes", f"the template's markers do not reach the prompt from there ({_listed(found)})")
+    where = prompt.find(passed[0], common_prefix(without, prompt))
+    line = renders.line_at(forged, forged_tools, max(0, where))
+    return Answer("no", f"{_listed(passed)} {'reach' if len(passed) > 1 else 'reaches'} the prompt as written", line)
+
+
+def forges_a_turn(renders: Renders) -> str | None:
+    """The text of a question that renders to the very prompt of a question, an answer and a second question."""
+    honest = renders.text([*reply(), _question(_NEXT)])
+    between = _between(honest, USER, REPLY, _NEXT)
+    if len(between) < 2:
+        return None
+    forged = f"{USER}{between[0]}{REPLY}{between[1]}{_NEXT}"
+    return forged if renders.render([_question(forged)]) == honest else None
+
+
+def _listed(marks: Sequence[str]) -> str:
+    shown = ", ".join(quote(mark, 60) for mark in marks[:_MOST_SHOWN])
+    return shown if len(marks) <= _MOST_SHOWN else f"{shown} and {len(marks) - _MOST_SHOWN} more"
+
+
+# --- text that changes what is rendered
+
+
+def _content_kept(facts: Facts, renders: Renders, shape: Shape | None) -> Answer:
+    """Whether a message's text stays as it is, and changes nothing else, when it holds what the template looks for."""
+    tested = renders.template.tested_texts[:_MOST_TESTED]
+    if not tested:
+        return Answer("yes", "the template looks for nothing in the text of messages")
+    for role, carrier in _talks(facts, shape):
+        for texts in _tries(tested):
+            changed = _changed(renders, role, carrier, texts)
+            if changed is not None:
+                return changed
+    return Answer("yes", "no text that the template looks for changes a question or a tool result")
+
+
+def _talks(facts: Facts, shape: Shape | None) -> Iterator[tuple[str, Any]]:
+    thought: Message = {"role": "assistant", "content": REPLY}
+    if facts.yes("reasoning"):
+        thought["reasoning_content"] = "Tq5thought"
+    yield "a question", (lambda text: [*user(), thought, _question(text)], None)
+    if shape is not None and facts.yes("tool_results"):
+        tools = TOOLS if shape.tools else None
+        begun = user(system=shape.system)
+        yield "a tool result", (lambda text: [*begun, *_exchange(shape, VALUES[0], text), *_spoken()], tools)
+
+
+def _tries(tested: Sequence[TestedText]) -> Iterator[tuple[TestedText, TestedText | None]]:
+    """Each text alone, and each that is looked for at the beginning with each that is looked for at the end."""
+    yield from ((text, None) for text in tested)
+    starts, ends = ([text for text in tested if text.place == place] for place in ("start", "end"))
+    yield from ((start, end) for start in starts[:_MOST_SHOWN] for end in ends[:_MOST_SHOWN])
+
+
+def _changed(renders: Renders, role: str, carrier: Any, texts: tuple[TestedText, TestedText | None]) -> Answer | None:
+    """What becomes of a message with these texts in it; None where it stays and nothing else changes."""
+    made, tools = carrier
+    first, last = texts
+    neutral = f"{_NEUTRAL} {_BEGIN} {_NEUTRAL} {_END} {_NEUTRAL}"
+    without = renders.render(made(neutral), tools)
+    if isinstance(without, TemplateError) or neutral not in without or len(without) > _LONGEST_PROMPT:
+        return None
+    held = f"{_NEUTRAL if last else first.text} {_END} {last.text if last else first.text}"
+    text = f"{first.text} {_BEGIN} {held}"
+    prompt = renders.render(made(text), tools)
+    what = f"{role} with '{quote(first.text, 60)}'" + (f" and '{quote(last.text, 60)}'" if last else "") + " in it"
+    if isinstance(prompt, TemplateError):
+        return Answer("error", f"{what} is refused: {prompt}", first.line, "threw")
+    if prompt == without.replace(neutral, text):
+        return None
+    if text in prompt:
+        place = common_prefix(prompt, without.replace(neutral, text))
+        shown = quote(prompt[max(0, place - 20) : place + 60])
+        return Answer("no", f"{what} changes how something else is rendered: '{shown}'", first.line)
+    begin = min((place for place in (prompt.find(_BEGIN), prompt.find(_END)) if place >= 0), default=None)
+    if begin is None:
+        return Answer("no", f"{what} is dropped", first.line, "dropped")
+    shown = quote(prompt[max(0, begin - 20) : begin + 60])
+    how = "loses a part" if _BEGIN not in prompt or _END not in prompt else "is changed"
+    return Answer("no", f"{what} {how}: '{shown}'", first.line)
+
+
+# --- what nobody asked for
+
+
+def _no_instructions(facts: Facts, renders: Renders) -> Answer:
+    """Whether a prompt without system message and tools holds no sentences but the caller's."""
+    prompt = renders.text(user())
+    found = None if len(prompt) > _LONGEST_PROMPT else _PROSE.search(prompt)
+    if found is None:
+        return Answer("yes", "the template writes no sentences of its own")
+    begin = max(
+        prompt.rfind("\n", 0, found.start()) + 1,
+        *(mark.end() for mark in _MARKER.finditer(prompt, 0, found.start())),
+        0,
+    )
+    said = prompt[begin:]
+    said = _MARKER.split(said.partition(USER)[0], maxsplit=1)[0].strip() or found[0]
+    line = renders.line_at(user(), None, found.start())
+    with_system = renders.text(user(system=True)) if facts.yes("system") else ""
+    stays = " even beside a system message" if SYSTEM in with_system and found[0] in with_system else ""
+    return Answer("no", f"unasked the template writes{stays}: '{quote(said, 200)}'", line)
+
+
+# --- helpers
+
+
+def _question(text: str) -> Message:
+    return {"role": "user", "content": text}
+
+
+def _spoken() -> list[Message]:
+    return [{"role": "assistant", "content": REPLY}]
+
+
+def _exchange(shape: Shape, value: str, result: str) -> list[Message]:
+    calls = [(SINGLE[0][0], {PARAMETER: value})]
+    return [calling(shape, calls), *answering(shape, calls, [result])]
+
+
+def _described(text: str) -> list[Message]:
+    function = TOOLS[0]["function"]
+    assert function["description"] == DESCRIPTION
+    return [TOOLS[0] | {"function": function | {"description": text}}]
+
+
+def _between(prompt: str, *texts: str) -> list[str]:
+    """What stands between texts that follow one another; empty where they do not."""
+    found = []
+    place = prompt.rfind(texts[0])
+    for one, other in itertools.pairwise(texts):
+        next_place = prompt.find(other, place)
+        if place < 0 or next_place < 0:
+            return []
+        found.append(prompt[place + len(one) : next_place])
+        place = next_place
+    return found

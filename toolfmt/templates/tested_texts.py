@@ -1,0 +1,74 @@
+"""The texts that a template looks for in other texts, read from its syntax tree without running anything.
+
+`'</think>' in content`, `content.split('</think>')`, `content.startswith('<tool_response>')`: what a message says then
+decides how it is rendered. Which of the texts a message can really reach is for the probes to find out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from jinja2 import nodes
+
+Place: TypeAlias = Literal["start", "end", "anywhere"]
+
+_METHODS: dict[str, Place] = {
+    "startswith": "start",
+    "removeprefix": "start",
+    "endswith": "end",
+    "removesuffix": "end",
+    **dict.fromkeys(
+        ("split", "rsplit", "partition", "rpartition", "replace", "find", "rfind", "index", "count"), "anywhere"
+    ),
+}
+_LONGEST = 200
+
+
+@dataclass(frozen=True)
+class TestedText:
+    """A text that is looked for, where in the other one, and the line of the template that does it."""
+
+    text: str
+    place: Place
+    line: int
+
+
+def tested_texts(tree: nodes.Template) -> tuple[TestedText, ...]:
+    """Every one once a place, in the order of the lines; blanks and texts over 200 characters left out."""
+    first: dict[tuple[str, Place], TestedText] = {}
+    for found in sorted(_found(tree), key=lambda found: found.line):
+        if found.text.strip() and len(found.text) <= _LONGEST:
+            first.setdefault((found.text, found.place), found)
+    return tuple(first.values())
+
+
+def _found(tree: nodes.Template) -> Iterator[TestedText]:
+    for compare in tree.find_all(nodes.Compare):
+        if compare.ops and compare.ops[0].op in ("in", "notin"):
+            yield from _texts([compare.expr], "anywhere")
+        elif compare.ops and _about_content(compare.expr):
+            yield from _texts([compare.ops[0].expr], "anywhere")
+    for call in tree.find_all(nodes.Call):
+        if isinstance(call.node, nodes.Getattr) and call.node.attr in _METHODS:
+            yield from _texts(call.args[:1], _METHODS[call.node.attr])
+    for called in tree.find_all(nodes.Filter):
+        if called.name == "replace":
+            yield from _texts(called.args[:1], "anywhere")
+
+
+def _about_content(node: nodes.Node) -> bool:
+    """Whether an expression is a message's content: what it equals is tested as well."""
+    key = node.arg if isinstance(node, nodes.Getitem) else None
+    return (isinstance(node, nodes.Getattr) and node.attr == "content") or (
+        isinstance(key, nodes.Const) and key.value == "content"
+    )
+
+
+def _texts(expressions: list[nodes.Expr], place: Place) -> Iterator[TestedText]:
+    for expression in expressions:
+        items = expression.items if isinstance(expression, (nodes.Tuple, nodes.List)) else [expression]
+        for item in items:
+            if isinstance(item, nodes.Const) and isinstance(item.value, str):
+                yield TestedText(item.value, place, item.lineno)
