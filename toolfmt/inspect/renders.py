@@ -86,10 +86,9 @@ class Renders:
         tools: Sequence[Message] | None = None,
         *,
         now: datetime | None = None,
-        variables: Mapping[str, Any] | None = None,
     ) -> str | TemplateError:
-        """The prompt rendered once more, whatever was rendered before; `variables` are given to the template."""
-        return self._render(messages, tools, False, now, variables)
+        """The prompt rendered once more, whatever was rendered before."""
+        return self._render(messages, tools, False, now)
 
     def clock_line(self, messages: Sequence[Message], tools: Sequence[Message] | None) -> int | None:
         """The line of the template that asks the clock first while it renders this; None where none does."""
@@ -144,10 +143,8 @@ class Renders:
         tools: Sequence[Message] | None,
         generation: bool,
         now: datetime | None,
-        variables: Mapping[str, Any] | None = None,
     ) -> str | TemplateError:
         given: dict[str, Any] = {"tools": tools, "add_generation_prompt": generation, "now": now, **self._tokens}
-        given |= variables or {}
         try:
             return self.template.render(messages, **given)
         except LimitHit:

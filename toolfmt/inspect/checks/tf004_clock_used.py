@@ -59,7 +59,7 @@ def _variable(renders: Renders, messages: Sequence[Message], tools: Sequence[Mes
         if name in _NO_DATES:
             continue
         given = {name: _A_DATE}
-        one, other = (renders.fresh(messages, tools, now=now, variables=given) for now in (_ONE_DAY, _ANOTHER))
+        one, other = (renders.given(given).fresh(messages, tools, now=now) for now in (_ONE_DAY, _ANOTHER))
         if isinstance(one, str) and one == other and _A_DATE in one:
             return name
     return None
