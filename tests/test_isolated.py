@@ -6,6 +6,8 @@ import os
 import pickle
 import signal
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,10 +18,11 @@ import pytest
 import toolfmt
 from benchmarks.attacks import ATTACKS, HONEST, files
 from toolfmt import isolated
-from toolfmt.errors import LimitHit, ToolfmtError
+from toolfmt.carried import packed
+from toolfmt.errors import BadTools, LimitHit, ToolfmtError
 from toolfmt.inspect.facts import NO_OPTIONS
 from toolfmt.inspect.inspection import inspect_files
-from toolfmt.inspect.report import Report
+from toolfmt.inspect.report import Finding, FormatDecision, Report
 from toolfmt.isolated import Limits, Worker
 
 SMALL = Limits(wall_seconds=60, processor_seconds=1, memory=300 << 20)
@@ -148,24 +151,115 @@ def test_a_worker_that_died_is_replaced(small: Worker) -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        pickle.dumps(("done", os.system)),
-        pickle.dumps(("done", signal.Signals.SIGKILL)),
-        b"cos\nsystem\n(S'true'\ntR.",
-        b"ctoolfmt.inspect.report\nPath\n.",
-        pickle.dumps(("done", Path("x"))),
         b"",
-        b"\x80\x05.",
+        b"d",
+        b"x[]",
+        b"d[]",
+        b"d" + b"[" * 100_000,
+        b'd{"__class__": "os.system"}',
+        b"d" + b"9" * 5_000,
+        b"d\xff",
+        b"l[1, 2, 3]",
+        b'l["memory ran out", "memory"]',
+        b"e[]",
+        pickle.dumps(("done", os.system)),
     ],
 )
-def test_nothing_but_reports_is_built_from_what_the_worker_writes(answer: bytes) -> None:
+def test_what_is_no_answer_is_a_crash(answer: bytes) -> None:
     with pytest.raises(LimitHit) as hit:
-        isolated._loaded(answer)
+        isolated._told("inspect", answer)
     assert hit.value.limit == "crash"
+
+
+@pytest.mark.parametrize(
+    ("name", "error"), [("BadTools", BadTools), ("LimitHit", ToolfmtError), ("annotations", ToolfmtError)]
+)
+def test_an_error_is_one_of_toolfmt(name: str, error: type[ToolfmtError]) -> None:
+    with pytest.raises(ToolfmtError, match="what went wrong") as raised:
+        isolated._told("inspect", isolated.ERROR + packed((name, "what went wrong", None)))
+    assert type(raised.value) is error
 
 
 def test_a_report_goes_through_unchanged() -> None:
     report = inspect_files(files(HONEST))
-    assert isolated._loaded(pickle.dumps(("done", report))) == ("done", report)
+    assert isolated._told("inspect", isolated.DONE + packed(report)) == report
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"path": 1},
+        {"capabilities": {}},
+        {"findings": (Finding("TF999", "none", "", None, ""),)},
+        {"findings": ("TF001",)},
+        {"strategy": "luck"},
+        {"format": FormatDecision("no such format", "verified")},
+        {"format": FormatDecision("hermes", "verified", variant="no such spelling")},
+    ],
+)
+def test_a_report_that_no_inspection_makes_is_a_crash(change: dict[str, Any]) -> None:
+    report = replace(inspect_files(files(HONEST)), **change)
+    with pytest.raises(LimitHit) as hit:
+        isolated._told("inspect", isolated.DONE + packed(report))
+    assert hit.value.limit == "crash"
+
+
+@linux
+def test_a_process_that_keeps_the_pipe_open_is_not_waited_for() -> None:
+    worker = Worker(replace(SMALL, wall_seconds=0.5))
+    worker.start()
+    first = worker._process
+    assert first is not None
+    # As if what runs there had started another process, which nobody knows of and which holds the same pipe.
+    holder = os.open(f"/proc/{first.pid}/fd/{_pipe_of_answers(first.pid)}", os.O_WRONLY)
+    os.kill(first.pid, signal.SIGSTOP)
+    begin = time.monotonic()
+    with pytest.raises(LimitHit) as hit:
+        worker.run("inspect", files(HONEST), NO_OPTIONS)
+    assert hit.value.limit == "wall time"
+    assert time.monotonic() - begin < 10
+    worker.limits = SMALL
+    assert worker.run("inspect", files(HONEST), NO_OPTIONS) == inspect_files(files(HONEST))
+    os.close(holder)
+    worker.close()
+
+
+def _pipe_of_answers(pid: int) -> int:
+    """The descriptor of a worker under which it writes its answers: the last of its pipes."""
+    descriptors = sorted(int(path.name) for path in Path(f"/proc/{pid}/fd").iterdir())
+    return next(number for number in reversed(descriptors) if "pipe" in os.readlink(f"/proc/{pid}/fd/{number}"))
+
+
+def test_a_request_that_is_not_read_is_given_up() -> None:
+    worker = Worker(replace(SMALL, wall_seconds=0.5))
+    worker.start()
+    assert worker._process is not None
+    os.kill(worker._process.pid, signal.SIGSTOP)
+    large = replace(files(HONEST), config={"text": "x" * 1_000_000})
+    with pytest.raises(LimitHit) as hit:
+        worker.run("inspect", large, NO_OPTIONS)
+    assert hit.value.limit == "wall time"
+    worker.limits = SMALL
+    assert worker.run("inspect", files(HONEST), NO_OPTIONS) == inspect_files(files(HONEST))
+    worker.close()
+
+
+def test_stopping_ends_a_job_that_runs_and_refuses_the_next(small: Worker) -> None:
+    worker = Worker(replace(SMALL, processor_seconds=60))
+    worker.start()
+    stopping = threading.Timer(0.3, worker.stop)
+    stopping.start()
+    begin = time.monotonic()
+    with pytest.raises(LimitHit):
+        worker.run("inspect", files(ATTACKS["nested ranges"]), NO_OPTIONS)
+    assert time.monotonic() - begin < 10
+    with pytest.raises(ToolfmtError, match="was stopped"):
+        worker.run("inspect", files(HONEST), NO_OPTIONS)
+
+
+def test_what_cannot_be_handed_over_is_an_error_of_one_line(small: Worker) -> None:
+    with pytest.raises(ToolfmtError, match="cannot be handed to the process"):
+        small.run("inspect", replace(files(HONEST), config={"a": lambda: 1}), NO_OPTIONS)
 
 
 def test_a_trusted_model_starts_no_process(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,7 +72,7 @@ class Inspector:
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
             for worker in made:
-                worker.close()
+                worker.stop()
 
     def _report(self, place: str, worker: Worker | None) -> Report:
         model = Model(load_files(place), trusted=self.trusted, worker=worker)

@@ -11,7 +11,6 @@ macOS none on memory, Windows neither; the wall time ends a job everywhere.
 from __future__ import annotations
 
 import atexit
-import io
 import os
 import pickle
 import signal
@@ -19,23 +18,29 @@ import struct
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import IO, Any, Literal, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, Literal, TypeAlias
 
 from toolfmt import errors
-from toolfmt.errors import LimitHit, ToolfmtError
+from toolfmt.carried import Unreadable, unpacked
+from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
+from toolfmt.formats import FORMATS
+from toolfmt.inspect.checks import CHECKS, code
+from toolfmt.inspect.report import CAPABILITIES, Report
+
+if TYPE_CHECKING:
+    from toolfmt.prompt import Prompt
 
 Job: TypeAlias = Literal["inspect", "render"]
 
 _LENGTH = struct.Struct("!Q")
-_DATA = {
-    "toolfmt.inspect.report": None,
-    "toolfmt.inspect.conversations": {"Shape"},
-    "toolfmt.prompt": {"Prompt"},
-}
-"""The modules whose classes an answer may be built from, and which of them; None for all."""
+_FOR_THE_END = 1.0
+"""Seconds after which nothing more comes through the pipe of a process that has ended."""
+DONE, ERROR, LIMIT = b"d", b"e", b"l"
+"""The first byte of an answer: a value, an error, a limit that was hit."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,8 @@ class Worker:
         self.limits = limits
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
+        self._exchange: _Exchange | None = None
+        self._stopped = False
 
     def start(self) -> None:
         """Start the process, so that it is ready when the first job comes."""
@@ -71,63 +78,103 @@ class Worker:
         """What the job returns for these arguments.
 
         Raises the `ToolfmtError` that the job raised, `LimitHit` where it took more than it may, and `ToolfmtError`
-        where no process can be started.
+        where no process can be started or the arguments cannot be handed to one.
         """
-        request = pickle.dumps((job, given), pickle.HIGHEST_PROTOCOL)
+        request = _request(job, given)
         with self._lock:
             process = self._running()
-            ended = threading.Event()
-            timer = threading.Timer(self.limits.wall_seconds, _kill, (process, ended))
-            timer.start()
+            exchange = self._exchange = _Exchange(process, request, self.limits.answer)
             try:
-                answer = _exchange(process, request, self.limits.answer)
-            except TooLong:
-                self._end()
-                raise LimitHit(f"the report is longer than {self.limits.answer:,} bytes", "output") from None
+                exchange.join(self.limits.wall_seconds)
             except BaseException:
                 self._end()
                 raise
-            finally:
-                timer.cancel()
-            if answer is None:
-                raise self._death(process, killed=ended.is_set())
-            kind, value = _loaded(answer)
-            if kind == "limit":
+            if exchange.is_alive():
+                self._end()
+                raise LimitHit(f"the template ran for {self.limits.wall_seconds:g} seconds", "wall time")
+            if exchange.too_long:
+                self._end()
+                raise LimitHit(f"the report is longer than {self.limits.answer:,} bytes", "output")
+            if exchange.answer is None:
+                raise self._death(process)
+            try:
+                return _told(job, exchange.answer)
+            except LimitHit:
                 self._end()  # what is left of its memory belongs to the template
-                raise LimitHit(*value)
-            if kind == "error":
-                raise _error(*value)
-            return value
+                raise
 
     def close(self) -> None:
         """End the process; a later job starts another."""
         with self._lock:
             self._end()
 
+    def stop(self) -> None:
+        """End the process for good, in the middle of a job too, which then ends as a limit that was hit; a later job
+        raises `ToolfmtError`.
+        """
+        self._stopped = True
+        if (process := self._process) is not None:
+            process.kill()
+        self.close()
+
     def _running(self) -> subprocess.Popen[bytes]:
+        if self._stopped:
+            raise ToolfmtError("the inspection was stopped; start it again")
         if self._process is None or self._process.poll() is not None:
+            self._end()
             self._process = _started(self.limits)
         return self._process
 
     def _end(self) -> None:
         process, self._process = self._process, None
-        if process is not None:
-            process.kill()
-            process.wait()
-            for stream in (process.stdin, process.stdout):
-                if stream is not None:
+        if process is None:
+            return
+        process.kill()
+        process.wait()
+        if self._exchange is not None:
+            self._exchange.join(_FOR_THE_END)
+            if self._exchange.is_alive():  # someone else holds the pipe: to close it here would wait for them
+                return
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                with suppress(OSError):  # what was not sent yet
                     stream.close()
 
-    def _death(self, process: subprocess.Popen[bytes], *, killed: bool) -> LimitHit:
+    def _death(self, process: subprocess.Popen[bytes]) -> LimitHit:
         """Which limit a process hit that ended without an answer."""
+        process.kill()  # one that only closed its end of the pipe
         status = process.wait()
         self._end()
-        if killed:
-            return LimitHit(f"the template ran for {self.limits.wall_seconds:g} seconds", "wall time")
         if status == -getattr(signal, "SIGXCPU", 0):
             took = f"the template took {self.limits.processor_seconds} seconds of processor time"
             return LimitHit(took, "processor time")
         return LimitHit(f"the process ended with status {status}, which memory running out can do", "crash")
+
+
+class _Exchange(threading.Thread):
+    """One request and its answer, on a thread of its own: whatever the process does with its ends of the pipes (or
+    leaves to a process that it started), the one who waits for the answer can stop waiting.
+
+    When it has ended, `answer` is what came back, None where the process died; `too_long` says that it was not read.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], request: bytes, longest: int) -> None:
+        super().__init__(daemon=True)
+        self.answer: bytes | None = None
+        self.too_long = False
+        self._process, self._request, self._longest = process, request, longest
+        self.start()
+
+    def run(self) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            send(self._process.stdin, self._request)
+            self.answer = receive(self._process.stdout, self._longest)
+        except TooLong:
+            self.too_long = True
+        except (OSError, EOFError, ValueError, MemoryError):  # it died, or the pipes were closed under way
+            return
 
 
 def shared_worker() -> Worker:
@@ -161,20 +208,15 @@ def _started(limits: Limits) -> subprocess.Popen[bytes]:
         ) from None
 
 
-def _kill(process: subprocess.Popen[bytes], ended: threading.Event) -> None:
-    ended.set()
-    process.kill()
-
-
-def _exchange(process: subprocess.Popen[bytes], request: bytes, longest: int) -> bytes | None:
-    """The answer of the process; None where it died. Raises `TooLong`."""
-    assert process.stdin is not None
-    assert process.stdout is not None
+def _request(job: Job, given: Any) -> bytes:
     try:
-        send(process.stdin, request)
-        return receive(process.stdout, longest)
-    except (BrokenPipeError, EOFError):
-        return None
+        return pickle.dumps((job, given), pickle.HIGHEST_PROTOCOL)
+    except Exception as error:  # noqa: BLE001 - whatever an object of the caller raises when it is pickled
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ToolfmtError(
+            f"this cannot be handed to the process for templates that are not trusted ({why[:200]}); "
+            "give plain JSON types"
+        ) from None
 
 
 def send(stream: IO[bytes], data: bytes) -> None:
@@ -197,25 +239,47 @@ def receive(stream: IO[bytes], longest: int | None = None) -> bytes:
     return data
 
 
-class _Data(pickle.Unpickler):
-    """Builds toolfmt's data classes and nothing else."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        if module in _DATA and ((allowed := _DATA[module]) is None or name in allowed):
-            found = super().find_class(module, name)
-            if isinstance(found, type) and found.__module__ == module:
-                return found
-        raise pickle.UnpicklingError(f"{module}.{name} is no data of a report")
-
-
-def _loaded(answer: bytes) -> tuple[str, Any]:
+def _told(job: Job, answer: bytes) -> Any:
+    """What the job returned; raises what it raised, and `LimitHit` where the bytes are no answer to it."""
+    kind, message = answer[:1], answer[1:]
     try:
-        kind, value = _Data(io.BytesIO(answer)).load()
-    except Exception as error:  # noqa: BLE001 - written by a process that ran untrusted code
-        raise LimitHit(f"what the worker answered cannot be read ({type(error).__name__})", "crash") from None
-    return kind, value
+        if kind == DONE:
+            return _prompt(message) if job == "render" else _report(message)
+        if kind == LIMIT:
+            raise LimitHit(*unpacked(message, tuple[str, str, int | None]))
+        if kind == ERROR:
+            raise _error(*unpacked(message, tuple[str, str, int | None]))
+        raise Unreadable("no kind of answer")
+    except Unreadable as unreadable:
+        raise LimitHit(f"what the worker answered cannot be read ({unreadable})", "crash") from None
+
+
+def _report(message: bytes) -> Report:
+    report = unpacked(message, Report)
+    named = set(report.capabilities) == set(CAPABILITIES)
+    known = {finding.code for finding in (*report.findings, *report.notes)} <= set(map(code, CHECKS))
+    if not (named and known and _is_format(report.format.name, report.format.variant)):
+        raise Unreadable("a report of something that is not there")
+    return report
+
+
+def _prompt(message: bytes) -> Prompt:
+    from toolfmt.prompt import Prompt
+
+    prompt = unpacked(message, Prompt)
+    if not _is_format(prompt.format, ""):
+        raise Unreadable("a prompt in a format that is not there")
+    return prompt
+
+
+def _is_format(name: str | None, variant: str) -> bool:
+    return name is None or any(format.name == name and variant in ("", *format.variants) for format in FORMATS)
 
 
 def _error(name: str, message: str, line: int | None) -> ToolfmtError:
-    kind = getattr(errors, name, ToolfmtError)
-    return kind(message, line) if kind is errors.TemplateError else kind(message)
+    kind = getattr(errors, name, None)
+    if kind is TemplateError:
+        return TemplateError(message, line)
+    if isinstance(kind, type) and issubclass(kind, ToolfmtError) and not issubclass(kind, TemplateError):
+        return kind(message)
+    return ToolfmtError(message)

@@ -1,7 +1,8 @@
 """The process that templates run in: `python -m toolfmt.worker MEMORY SECONDS`, started by `toolfmt.isolated`.
 
-Jobs come in on standard input and answers go out on standard output, one message each. An answer is `("done", value)`,
-`("error", (class, message, line))` or `("limit", (message, limit, line))`. Whatever else happens ends the process.
+Jobs come in on standard input and answers go out on standard output, one message each. An answer is one byte and then,
+packed (`toolfmt.carried`), the value, `(class, message, line)` of an error, or `(message, limit, line)` of a limit.
+Whatever else happens ends the process.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from toolfmt.carried import packed
 from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
 from toolfmt.inspect.inspection import inspect_files
-from toolfmt.isolated import receive, send
+from toolfmt.isolated import DONE, ERROR, LIMIT, receive, send
 from toolfmt.model import Model
 from toolfmt.prompt import Prompt
 from toolfmt.templates import ModelFiles
@@ -46,18 +48,14 @@ def main() -> None:
 def _answer(request: bytes) -> bytes:
     job, given = pickle.loads(request)  # from the process that started this one
     try:
-        return _packed("done", _JOBS[job](*given))
+        return DONE + packed(_JOBS[job](*given))
     except LimitHit as hit:
-        return _packed("limit", (str(hit), hit.limit, hit.line))
+        return LIMIT + packed((str(hit), hit.limit, hit.line))
     except ToolfmtError as error:
         line = error.line if isinstance(error, TemplateError) else None
-        return _packed("error", (type(error).__name__, str(error), line))
+        return ERROR + packed((type(error).__name__, str(error), line))
     except MemoryError:
-        return _packed("limit", ("memory ran out", "memory", None))
-
-
-def _packed(kind: str, value: Any) -> bytes:
-    return pickle.dumps((kind, value), pickle.HIGHEST_PROTOCOL)
+        return LIMIT + packed(("memory ran out", "memory", None))
 
 
 def _limit_memory(beyond: int) -> None:

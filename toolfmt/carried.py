@@ -1,0 +1,137 @@
+"""Data classes as bytes and back, checked: what a process that ran untrusted code says is what was asked for, or nothing.
+
+`packed` writes, `unpacked` reads. The bytes are JSON: a data class is the list of its fields in their order. Reading
+knows the type that is wanted and builds exactly that, every value checked against its annotation, so that whoever gets
+the result may rely on its types. Unlike a pickle, JSON shares nothing and allocates nothing beyond its own length: no
+short answer becomes a large one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from functools import cache
+from types import UnionType
+from typing import Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+
+_Reader: TypeAlias = Callable[[Any], Any]
+_T = TypeVar("_T")
+
+
+class Unreadable(Exception):
+    """Bytes that are not what was asked for."""
+
+
+def packed(value: Any) -> bytes:
+    """The value, of data classes, tuples and plain JSON types, as bytes."""
+    return json.dumps(_plain(value), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+
+
+def unpacked(data: bytes, kind: type[_T]) -> _T:
+    """The value of this type; raises `Unreadable` where the bytes hold no such value."""
+    wanted: Any = kind
+    try:
+        value: _T = _reader(wanted)(json.loads(data.decode("utf-8", "surrogatepass")))
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise Unreadable(f"{type(error).__name__}: {error}") from None
+    return value
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(getattr(value, name)) for name in _names(value.__class__)]
+
+
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
+
+
+@cache
+def _reader(kind: Any) -> _Reader:
+    """What makes a value of this type from JSON; raises `Unreadable` where it is none."""
+    origin, inside = get_origin(kind), get_args(kind)
+    if kind is Any:
+        return lambda value: value
+    if is_dataclass(kind):
+        return _of_fields(kind)
+    if origin is Literal:
+        return _one_of(inside)
+    if origin in (Union, UnionType):
+        return _any_of([_reader(choice) for choice in inside])
+    if origin is tuple and inside[-1] is not Ellipsis:
+        return _in_places([_reader(item) for item in inside], tuple)
+    if origin in (tuple, list):
+        return _repeated(_reader(inside[0]), origin)
+    if origin is dict:
+        return _by_name(_reader(inside[1]))
+    return _exactly(kind)
+
+
+def _exactly(kind: type) -> _Reader:
+    # A whole number is a fraction too where it comes from JSON, but true is no number.
+    accepted = (int, float) if kind is float else (kind,)
+
+    def read(value: Any) -> Any:
+        return value if type(value) in accepted else _refuse(value, kind.__name__)
+
+    return read
+
+
+def _one_of(choices: tuple[Any, ...]) -> _Reader:
+    def read(value: Any) -> Any:
+        return value if isinstance(value, str) and value in choices else _refuse(value, "one of a few words")
+
+    return read
+
+
+def _any_of(choices: list[_Reader]) -> _Reader:
+    def read(value: Any) -> Any:
+        for choice in choices:
+            try:
+                return choice(value)
+            except Unreadable:
+                continue
+        return _refuse(value, "any of several types")
+
+    return read
+
+
+def _in_places(items: list[_Reader], make: Callable[[list[Any]], Any]) -> _Reader:
+    def read(value: Any) -> Any:
+        if not isinstance(value, list) or len(value) != len(items):
+            _refuse(value, f"{len(items)} values")
+        return make([item(one) for item, one in zip(items, value, strict=True)])
+
+    return read
+
+
+def _of_fields(kind: Any) -> _Reader:
+    hints = get_type_hints(kind)
+    return _in_places([_reader(hints[field.name]) for field in fields(kind)], lambda values: kind(*values))
+
+
+def _repeated(item: _Reader, make: Callable[[list[Any]], Any]) -> _Reader:
+    def read(value: Any) -> Any:
+        return make([item(one) for one in value]) if isinstance(value, list) else _refuse(value, "a list")
+
+    return read
+
+
+def _by_name(item: _Reader) -> _Reader:
+    def read(value: Any) -> Any:
+        return (
+            {name: item(one) for name, one in value.items()} if isinstance(value, dict) else _refuse(value, "an object")
+        )
+
+    return read
+
+
+def _refuse(value: Any, wanted: str) -> Any:
+    raise Unreadable(f"{type(value).__name__} where {wanted} should be")
