@@ -59,6 +59,18 @@ ATTACKS: dict[str, str] = {
     "a slice": "{{ range(99999) | slice(10 ** 9) | list | length }}",
     "sorting": "{% for a in range(99999) %}{{ range(99999) | sort(reverse=true) | length }}{% endfor %}",
     "many large numbers": "{% for i in range(99999) %}{{ (9 ** 300000) % 7 }}{% endfor %}",
+    "a slow clock": "{% for i in range(99999) %}{{ strftime_now('%Y' * 99999) | length }}{% endfor %}",
+    "nested lists": (
+        "{% set x = namespace(v=[]) %}{% for i in range(99999) %}{% set x.v = [x.v] %}{% endfor %}" * 60 + HONEST
+    ),
+    "many lines": "\n" * 900_000 + "{{ [1] * 9999999 }}",
+    "only under another engine": "{% if cycler is not defined %}{{ 'a' * 10 ** 10 }}{% endif %}" + HONEST,
+    "only with a variable": "{% if enable_thinking %}{{ 'a'.ljust(10 ** 10) }}{% endif %}" + HONEST,
+    "only in a long conversation": "{% if messages | length > 3 %}{{ 'a'.ljust(10 ** 10) }}{% endif %}" + HONEST,
+    "only with a large schema": (
+        "{% for tool in tools or [] %}{% if tool.function.parameters.properties | length > 3 %}"
+        "{{ 'a'.ljust(10 ** 10) }}{% endif %}{% endfor %}" + HONEST
+    ),
     "only with tools": "{% if tools %}{{ 'a'.ljust(10 ** 10) }}{% endif %}" + HONEST,
     "only with a generation prompt": HONEST
     + "{% if add_generation_prompt %}"

@@ -33,6 +33,7 @@ HARMLESS = {
     "power in a dead branch": [],
     "repeated text in a dead branch": [],
     "endless recursion": ["TF003"],
+    "only under another engine": [],  # which has a limit on that of its own
     "a deep expression": ["TF002"],
     "deep blocks": ["TF002"],
     "deep lists": ["TF002"],
@@ -50,6 +51,9 @@ LIMITS = {
     "a width of format": "memory",
     "doubling": "memory",
     "only with tools": "memory",
+    "only with a variable": "memory",
+    "only in a long conversation": "memory",
+    "only with a large schema": "memory",
     "nested ranges that write": "output",
     "repeated text, some at a time": "output",
     "a source of 2 MB": "source size",

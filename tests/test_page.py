@@ -38,7 +38,7 @@ from toolfmt.inspect.report import (
     Turn,
     Variable,
 )
-from toolfmt.output import write_file
+from toolfmt.output import write_page
 from toolfmt.page import report_page, verdict
 
 MODELS = Path(__file__).parents[1] / "corpus" / "models"
@@ -329,10 +329,10 @@ def test_a_file_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
 
 def test_a_file_is_written_whole_and_keeps_its_mode_and_its_link(tmp_path: Path) -> None:
     file, link = tmp_path / "kept.html", tmp_path / "link.html"
-    file.write_text("before", "utf-8")
+    file.write_text("<!DOCTYPE html>before", "utf-8")
     file.chmod(0o640)
     link.symlink_to(file)
-    write_file(str(link), "after\ud800")
+    write_page(str(link), "after\ud800")
     assert (file.read_text("utf-8"), stat.S_IMODE(file.stat().st_mode)) == ("after\\ud800", 0o640)
     assert (link.is_symlink(), sorted(path.name for path in tmp_path.iterdir())) == (True, ["kept.html", "link.html"])
 
@@ -387,7 +387,7 @@ def chromium() -> Iterator[Browser]:
 @pytest.mark.parametrize("report", [GOOD, FULL], ids=["good", "hostile"])
 def test_in_a_browser(report: Report, chromium: Browser, tmp_path: Path) -> None:
     file = tmp_path / "page.html"
-    write_file(str(file), report_page(report))
+    write_page(str(file), report_page(report))
     painted = {}
     for width, height in WIDTHS.values():
         for scheme in SCHEMES:
@@ -410,7 +410,7 @@ def test_the_prompt_in_a_browser_is_the_prompt(chromium: Browser, tmp_path: Path
     file = tmp_path / "page.html"
     tabs = Piece("frame", "\n\n\ttabs,  blanks & <b>\n ")
     report = replace(GOOD, sections=replace(GOOD.sections, sample=(*GOOD.sections.sample, tabs)))
-    write_file(str(file), report_page(report))
+    write_page(str(file), report_page(report))
     chromium.open(file, 1280, 900, "light")
     assert chromium.evaluate(PROMPT) == "".join(piece.text for piece in report.sections.sample)
 

@@ -21,7 +21,7 @@ import click
 
 from toolfmt import __version__
 from toolfmt.errors import ToolfmtError
-from toolfmt.output import EventLines, OneMessage, OpenAIStream, print_json, print_text, write_file
+from toolfmt.output import EventLines, OneMessage, OpenAIStream, print_json, print_text, write_page
 
 if TYPE_CHECKING:
     from toolfmt.formats import Parser
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from toolfmt.selecting import Selection
 
 _READ_AT_MOST = 1 << 16
+_LONGEST_JSON = 200_000_000
+"""Bytes of messages or tools; a device such as /dev/zero never ends."""
 _PIPE_WIDTH = 100
 """Columns of a text report that no terminal shows."""
 _NARROWEST, _WIDEST = 60, 140
@@ -164,7 +166,7 @@ def _web_page(report: Report, file: str) -> None:
     if file == "-":
         print_text(page)
     else:
-        write_file(file, page)
+        write_page(file, page)
 
 
 def _inspect_several(places: list[str], inspector: Inspector, selection: Selection, form: str) -> int:
@@ -381,7 +383,13 @@ def _recut(pieces: Iterable[str], size: int | None) -> Iterator[str]:
 def _read_json(file: str) -> Any:
     shown = _shown(file)
     with _opened(file) as source:
-        data = b"".join(iter(lambda: _next_bytes(source, file), b""))
+        pieces, size = [], 0
+        while piece := _next_bytes(source, file):
+            pieces.append(piece)
+            size += len(piece)
+            if size > _LONGEST_JSON:
+                raise ToolfmtError(f"{shown}: more than {_LONGEST_JSON:,} bytes; give a JSON list")
+    data = b"".join(pieces)
     try:
         return json.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:

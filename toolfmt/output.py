@@ -38,8 +38,10 @@ def print_text(text: str) -> None:
         sys.stdout.buffer.flush()
 
 
-def write_file(file: str, text: str) -> None:
-    """The text as a file, whole or not at all; raises `ToolfmtError` where it cannot be written.
+def write_page(file: str, text: str) -> None:
+    """A web page as a file, whole or not at all; raises `ToolfmtError` where it cannot be written.
+
+    A file that is there already has to be a web page, too, or empty: nothing else is lost to a slip in a name.
 
     It is written beside the file and then renamed. A file that is linked to is the one written, and what is no plain
     file (a device, a pipe) is written to as it is.
@@ -51,6 +53,8 @@ def write_file(file: str, text: str) -> None:
         if target.exists() and not target.is_file():
             target.write_bytes(data)
             return
+        if target.exists() and not _is_page(target):
+            raise ToolfmtError(f"{file}: there already, and no web page; remove it or name another file")
         try:
             with beside.open("xb") as part:
                 part.write(data)
@@ -64,6 +68,12 @@ def write_file(file: str, text: str) -> None:
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise ToolfmtError(f"{file}: cannot be written ({why}); name a file that can be") from None
+
+
+def _is_page(file: Path) -> bool:
+    with file.open("rb") as there:
+        begin = there.read(200).lstrip().lower()
+    return not begin or begin.startswith((b"<!doctype html", b"<html"))
 
 
 class EventLines:

@@ -62,12 +62,14 @@ class _Subject:
 
 def inspect_files(files: ModelFiles, options: Options = NO_OPTIONS) -> Report:
     """The report on a model directory."""
-    return _inspect(_of_files(files, options))
+    return _inspect(_of_files(files, options, find_tokenizer(files.home)))
 
 
 def inspect_stopped(files: ModelFiles, options: Options, hit: LimitHit) -> Report:
-    """The report on a model directory whose inspection hit this limit: what can be told without its template's code."""
-    return _judged(_of_files(files, options), hit)
+    """The report on a model directory whose inspection hit this limit: what can be told without its template's code and
+    without its tokenizer, which may be what took too much.
+    """
+    return _judged(_of_files(files, options, None), hit)
 
 
 def inspect_template(
@@ -88,8 +90,7 @@ def inspect_template(
     )
 
 
-def _of_files(files: ModelFiles, options: Options) -> _Subject:
-    tokenizer = find_tokenizer(files.home)
+def _of_files(files: ModelFiles, options: Options, tokenizer: TokenizerFile | None) -> _Subject:
     return _Subject(
         path=str(files.directory),
         model_type=files.model_type,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 NAME = "tokenizer.json"
 
 # The largest of known models have some 35 MB (a vocabulary of 262,144).
-LARGEST = 300_000_000
+LARGEST = 100_000_000
 """The most bytes that the file may have."""
 
 _LFS_POINTER = b"version https://git-lfs"

@@ -28,6 +28,8 @@ from toolfmt.tools import kind_of
 
 FILES = (CONFIG, GENERATION, TOKENIZER, TOKENS, PROCESSOR, JINJA, MORE)
 """What makes a directory that of a model, any one of them."""
+MOST_TEMPLATES = 100
+"""Templates of one place that are read. Models of today have up to five."""
 _NAMED_TOKENS = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 
 
@@ -52,7 +54,7 @@ def load_directory(directory: Path) -> ModelFiles:
         tokenizer_config=tokenizer_config,
         generation_config=generation_config,
         templates=(
-            *_template_files(directory),
+            *_template_files(directory, problems),
             *_entries(tokenizer_config, TOKENIZER, problems),
             *_entries(processor, PROCESSOR, problems),
         ),
@@ -62,12 +64,13 @@ def load_directory(directory: Path) -> ModelFiles:
     )
 
 
-def _template_files(directory: Path) -> Iterator[TemplateSource]:
+def _template_files(directory: Path, problems: list[str]) -> Iterator[TemplateSource]:
     """The templates that are files, best first: a `default.jinja` among the additional ones overrides the main one."""
     more = directory / MORE
     names = sorted(path.name for path in more.glob("*.jinja")) if more.is_dir() else []
     names.sort(key="default.jinja".__ne__)
-    paths = [f"{MORE}/{name}" for name in names]
+    _tell_left_out(len(names), f"{MORE}/", problems)
+    paths = [f"{MORE}/{name}" for name in names[:MOST_TEMPLATES]]
     if os.path.lexists(directory / JINJA):
         paths.insert(1 if "default.jinja" in names else 0, JINJA)
     for origin in paths:
@@ -92,11 +95,17 @@ def _entries(values: dict[str, Any], origin: str, problems: list[str]) -> Iterat
         entries = [(f"chat_template[{name!r}]", name, text) for name, text in value.items()]
     elif "chat_template" in values:
         problems.append(f"{origin}: chat_template is {kind_of(value)}, not a template's text; it is ignored")
-    for where, name, text in entries:
+    _tell_left_out(len(entries), f"{origin}: chat_template", problems)
+    for where, name, text in entries[:MOST_TEMPLATES]:
         if isinstance(name, str) and isinstance(text, str):
             yield TemplateSource(text, origin, name)
         else:
             problems.append(f"{origin}: {where} is not a name with a template's text; it is ignored")
+
+
+def _tell_left_out(number: int, where: str, problems: list[str]) -> None:
+    if number > MOST_TEMPLATES:
+        problems.append(f"{where} holds {number:,} templates; all but {MOST_TEMPLATES} are ignored")
 
 
 def _special_tokens(tokenizer: dict[str, Any], tokens_map: dict[str, Any], problems: list[str]) -> dict[str, str]:

@@ -123,7 +123,8 @@ class ModelFiles:
             (better, other)
             for position, other in enumerate(self.templates)
             for better in self.templates[:position]
-            if better.name == other.name and _rendered_text(better) != _rendered_text(other)
+            if better.name == other.name and better.text != other.text
+            if _rendered_text(better) != _rendered_text(other)
         )
 
     def _in_force(self) -> dict[str, TemplateSource]:

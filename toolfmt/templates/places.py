@@ -28,6 +28,8 @@ def load_files(path: str | Path) -> ModelFiles:
     never taken for a repository id. Raises `BadModelDirectory` where there is no model or it cannot be read. A model
     without any template is returned as it is.
     """
+    if not os.fspath(path):
+        raise BadModelDirectory(f"an empty name, which is no place; {WANTED}")
     path = Path(path)
     if inside := model_places(path):
         raise BadModelDirectory(
@@ -49,9 +51,11 @@ def model_places(folder: str | Path) -> list[Path]:
     They are model directories, GGUF files and .jinja files, in the folder or in a directory one or two levels below it;
     nothing inside a model directory, and no hidden directory. What cannot be listed is left out.
     """
-    folder = Path(folder)
+    named, folder = bool(os.fspath(folder)), Path(folder)
     try:
-        return [] if not folder.is_dir() or holds_model(folder) else sorted(_places(folder, _DEEPEST, set()))
+        return (
+            [] if not named or not folder.is_dir() or holds_model(folder) else sorted(_places(folder, _DEEPEST, set()))
+        )
     except OSError:
         return []
 

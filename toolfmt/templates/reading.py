@@ -17,11 +17,15 @@ LONGEST_TEMPLATE = 4_000_000
 """Bytes of a template that are read at all; what `ChatTemplate` then takes is its own affair."""
 
 
+LONGEST_JSON = 50_000_000
+"""Bytes of a configuration file. The largest tokenizer_config.json of today has some 2 MB."""
+
+
 def read_object(path: Path) -> dict[str, Any]:
     """The JSON object in a file, `{}` where there is no file."""
     if not os.path.lexists(path):
         return {}
-    text = read_text(path)
+    text = read_text(path, LONGEST_JSON, "configuration")
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
@@ -36,20 +40,22 @@ def read_object(path: Path) -> dict[str, Any]:
 
 def read_template(path: Path) -> str:
     """The text of a template's file, which is refused unread where it is too large to be one."""
-    return read_text(path, LONGEST_TEMPLATE)
+    return read_text(path, LONGEST_TEMPLATE, "chat template")
 
 
-def read_text(path: Path, at_most: int | None = None) -> str:
-    """The text of a file, of at most so many bytes."""
+def read_text(path: Path, at_most: int, what: str) -> str:
+    """The text of a file, of at most so many bytes, as `what` it holds has them."""
     try:
         if path.exists() and not path.is_file():
             raise BadModelDirectory(f"{path}: not a file; move it away or put the file there")
-        if at_most is not None and path.stat().st_size > at_most:
+        with path.open("rb") as file:
+            data = file.read(at_most + 1)
+        if len(data) > at_most:
             raise BadModelDirectory(
-                f"{path}: {path.stat().st_size:,} bytes, more than a chat template has ({at_most:,}); "
-                "put the model's own template there"
+                f"{path}: {max(path.stat().st_size, len(data)):,} bytes, more than a {what} has ({at_most:,}); "
+                f"put the model's own {what.split()[-1]} there"
             )
-        return path.read_bytes().decode("utf-8")
+        return data.decode("utf-8")
     except UnicodeDecodeError as error:
         byte = f"byte 0x{error.object[error.start]:02x} at offset {error.start}"
         raise BadModelDirectory(f"{path}: not UTF-8 text ({byte}); save it as UTF-8") from None

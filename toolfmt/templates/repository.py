@@ -14,6 +14,7 @@ from pathlib import Path
 
 _ID = re.compile(r"(?P<id>[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@(?P<revision>[\w./+-]+))?", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+_LONGEST_REFERENCE = 200
 _FILE_ENDINGS = (".gguf", ".jinja", ".jinja2", ".j2", ".json", ".safetensors")
 _TRUE = {"1", "ON", "YES", "TRUE"}
 """As huggingface_hub reads its switches."""
@@ -59,10 +60,18 @@ def snapshot(wanted: Repository, folder: Path) -> Path | None:
         commit = revision
     else:
         try:
-            commit = (kept / "refs" / revision).read_text("utf-8").strip()
-        except (OSError, UnicodeDecodeError):
+            commit = _commit(kept / "refs" / revision)
+        except (OSError, ValueError):
             return None
     if not _COMMIT.fullmatch(commit):
         return None
     directory = kept / "snapshots" / commit
     return directory if directory.is_dir() else None
+
+
+def _commit(path: Path) -> str:
+    """What a file of the cache says a revision is; empty for what is no file, as a pipe would wait for ever."""
+    if not path.is_file():
+        return ""
+    with path.open("rb") as file:
+        return file.read(_LONGEST_REFERENCE).decode("ascii").strip()
