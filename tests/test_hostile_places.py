@@ -126,3 +126,16 @@ def test_a_file_that_never_ends_is_given_up(option: str, model: Path, monkeypatc
         given["--messages"] = str(messages)
     result = CliRunner().invoke(main, ["render", str(model), *(word for pair in given.items() for word in pair)])
     assert (result.exit_code, result.stderr) == (2, "toolfmt: /dev/zero: more than 1,000,000 bytes; give a JSON list\n")
+
+
+@posix
+def test_a_name_that_is_no_utf8_has_its_bytes_in_sarif(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    name = os.fsdecode(b"a\xff.jinja")
+    try:
+        Path(name).write_text(HONEST, "utf-8")
+    except OSError:
+        pytest.skip("this file system takes names of UTF-8 only")
+    result = CliRunner().invoke(main, ["inspect", name, "--output-format", "sarif", "--trusted"])
+    found = json.loads(result.stdout)["runs"][0]["results"][0]
+    assert found["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "a%FF.jinja"

@@ -92,10 +92,18 @@ def _locations(place: str, finding: Finding, report: Report) -> list[dict[str, A
 
 def _location(uri: str, line: int | None) -> dict[str, Any]:
     # A colon in the first part of a relative reference would make it a scheme (RFC 3986, 4.2): quote it.
-    physical: dict[str, Any] = {"artifactLocation": {"uri": quote(uri, safe="/")}}
+    physical: dict[str, Any] = {"artifactLocation": {"uri": quote(_bytes(uri), safe="/")}}
     if line is not None:
         physical["region"] = {"startLine": max(1, line)}
     return {"physicalLocation": physical}
+
+
+def _bytes(uri: str) -> bytes:
+    """As the file system has it, where a name may be no UTF-8."""
+    try:
+        return uri.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # half a surrogate pair, which no file's name holds
+        return uri.encode("utf-8", "replace")
 
 
 def _is_a_file(report: Report) -> bool:
