@@ -58,6 +58,8 @@ _MOST_SHOWN = 4
 # Five words in a line, or ten characters of a script without spaces, are more than a header.
 _PROSE = re.compile(r"(?:[^\W\d_]+[ ,.:;'’\-]+){4,}[^\W\d_]+|[\u3040-\u30ff\u4e00-\u9fff]{10,}")
 _LONGEST_PROMPT = 200_000
+BESIDE_SYSTEM = "even beside a system message"
+"""What is said of instructions that a system message does not take the place of."""
 
 
 def safety(facts: Facts) -> dict[str, Answer]:
@@ -234,7 +236,7 @@ def _no_instructions(facts: Facts, renders: Renders) -> Answer:
     said = _MARKER.split(said.partition(USER)[0], maxsplit=1)[0].strip() or found[0]
     line = renders.line_at(user(), None, found.start())
     with_system = renders.text(user(system=True)) if facts.yes("system") else ""
-    stays = " even beside a system message" if SYSTEM in with_system and found[0] in with_system else ""
+    stays = f" {BESIDE_SYSTEM}" if SYSTEM in with_system and found[0] in with_system else ""
     return Answer("no", f"unasked the template writes{stays}: '{quote(said, 200)}'", line)
 
 
