@@ -185,3 +185,91 @@ def test_nothing_between_two_turns_is_said() -> None:
 
 def test_a_call_that_is_not_rendered_is_not_called_rendered() -> None:
     assert evidence(PLAIN, "content_empty") == "yes: a turn with a call and empty content is rendered, without the call"
+
+
+# --- what else a person needs
+
+
+def test_content_in_parts_that_is_refused_is_told() -> None:
+    # Skywork-R1V3-38B, Phi-3-medium: only what is printed raw or dropped was a finding.
+    found = finding("{% for m in messages %}{{ '<|' + m.role + '|>' + m.content }}\n{% endfor %}", "TF037")
+    assert (found.severity, found.message, found.line) == ("note", "Content given as a list of parts is refused.", 1)
+
+
+def variable(template: str, name: str) -> str:
+    return next(one.effect for one in report(template).sections.variables if one.name == name)
+
+
+def test_what_a_variable_changes_beside_the_reasoning_block() -> None:
+    # GLM-4.6: `/nothink` behind the question was not told.
+    off = "{{ '/nothink' if enable_thinking is defined and not enable_thinking else '' }}"
+    empty = "{{ '\n<think></think>' if enable_thinking is defined and not enable_thinking else '' }}"
+    template = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}" + off + "{% endfor %}"
+    template += "{% if add_generation_prompt %}<|assistant|>" + empty + "{% endif %}"
+    told = 'false adds "/nothink", and writes an empty reasoning block: <think></think>'
+    assert variable(template, "enable_thinking") == told
+
+
+MARKED = """\
+{%- if enable_thinking %}{{ '<|turn>system\n<|think|>\n<turn|>\n' }}{% endif %}
+{%- for m in messages %}{{ '<|turn>' + m.role + '\n' }}
+{%- if m.reasoning_content and loop.last %}{{ '<|channel>thought\n' + m.reasoning_content + '<channel|>' }}{% endif %}
+{{- m.content }}{{ '<turn|>\n' }}{% endfor %}
+{%- if add_generation_prompt %}{{ '<|turn>model\n' }}
+{%- if not enable_thinking %}{{ '<|channel>thought\n<channel|>' }}{% endif %}{% endif %}"""
+
+
+def test_what_is_added_begins_at_a_marker_and_every_empty_block_is_known() -> None:
+    # G4-Plainsong: 'adds "system\n<|think|>\n<turn|>\n<|turn>"', without a word of the block.
+    told = variable(MARKED, "enable_thinking")
+    block = "writes no empty reasoning block (<|channel>thought\\n<channel|>)"
+    assert told == 'true adds "<|turn>system\\n<|think|>\\n<turn|>", and ' + block
+
+
+def test_a_variable_for_reasoning_under_the_name_thought() -> None:
+    # Apriel 1.5: "nothing seen to change with add_thoughts"
+    thought = "{% if add_thoughts and m.thought %}<thinking>{{ m.thought }}</thinking>{% endif %}"
+    template = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}" + thought + "{% endfor %}"
+    assert variable(template, "add_thoughts").startswith('true adds "<thinking>Tq5thought</thinking>" with reasoning')
+
+
+def test_an_answer_behind_a_closed_reasoning_block_holds_no_reasoning() -> None:
+    # G4-Plainsong: 65 % of the prompt stayed, of a conversation with reasoning that its default switches off.
+    told = report(MARKED).sections.stability
+    assert told is not None
+    assert {turn.cause for turn in told.turns} == {"generation-prompt"}
+
+
+def test_default_instructions_end_before_the_header_of_the_question() -> None:
+    # LoneStriker/TinyLlama-1.1B-32k-Instruct: "… helpful assistant.\n\n### Input:"
+    template = """\
+{% if messages[0].role != 'system' %}You are a very helpful assistant.{% endif %}{% for m in messages %}
+
+{% if m.role == 'user' %}### Input:
+{% elif m.role == 'assistant' %}### Response:
+{% endif %}{{ m.content }}{% endfor %}"""
+    said = "Unasked the template writes: 'You are a very helpful assistant.'."
+    assert finding(template, "TF057").message == said
+
+
+def test_default_instructions_that_come_with_tools() -> None:
+    # Skywork-R1V3-38B: with tools it writes other instructions, which were not told.
+    begin = """\
+{% if tools %}{{ '<|system|>' }}{% if messages[0].role == 'system' %}{{ messages[0].content }}{% else %}
+{{- 'First of all think about it step by step.' }}{% endif %}
+{{- 'These are your tools:' }}{{ tools | tojson }}{% elif messages[0].role == 'system' %}
+{{- '<|system|>' + messages[0].content }}{% endif %}"""
+    template = begin + "{% for m in messages if m.role != 'system' %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}"
+    said = "Unasked the template writes with tools: 'First of all think about it step by step.'."
+    assert finding(template, "TF057").message == said
+
+
+def test_one_share_in_all_the_report() -> None:
+    # GLM-4.6: 79 % at a glance, 80 % in TF050.
+    dropped = """\
+{%- for m in messages %}{{ '<|' + m.role + '|>' }}
+{%- if m.reasoning_content and loop.last %}{{ '<think>' + m.reasoning_content + '</think>' }}{% endif %}
+{{- m.content }}{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"""
+    told = report(dropped).sections.stability
+    assert told is not None
+    assert f"keeps {int(told.share * 100)} % of an example conversation" in finding(dropped, "TF050").message
