@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.conversations import Message
+from toolfmt.inspect.conversations import TOOLS, USER, Message, user
 from toolfmt.inspect.deciding import Decided
 from toolfmt.inspect.probes import Probed
 from toolfmt.inspect.renders import Renders
@@ -66,6 +67,19 @@ class Facts:
     @property
     def shows_tools(self) -> bool:
         return self.yes("tools")
+
+    @property
+    def hears(self) -> Literal["text", "parts", "nothing"]:
+        """In which form the text of a question reaches the prompt; text where the template refuses to be asked."""
+        renders = self.renders
+        if renders is None:
+            return "text"
+        asked = [renders.render(user(system=system), tools) for system in (False, True) for tools in (None, TOOLS)]
+        made = [prompt for prompt in asked if isinstance(prompt, str)]
+        if not made or any(USER in prompt for prompt in made):
+            return "text"
+        parts: list[Message] = [{"role": "user", "content": [{"type": "text", "text": USER}]}]
+        return "parts" if USER in renders.text(parts) else "nothing"
 
     def detail(self, name: str) -> Answer:
         """A detail by its name; a plain no where nothing was asked."""

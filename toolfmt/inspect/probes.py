@@ -8,7 +8,7 @@ searched for the line to point at.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -41,7 +41,7 @@ from toolfmt.inspect.report import Answer
 _STATEMENT = r"\{%[^%]{0,200}"
 _EXPRESSION = r"\{\{[^}]{0,200}"
 _TOOLS_AT = (r"\{%-?\s*for\s+\w+\s+in\s+tools\b", rf"{_EXPRESSION}\btools\b", rf"{_STATEMENT}\btools\b")
-_CALLS_AT = (
+CALLS_AT = (
     r"\{%-?\s*for\s+\w+\s+in\s+[^%]{0,200}tool_calls\b",
     rf"{_EXPRESSION}\btool_calls\b",
     rf"{_STATEMENT}\btool_calls\b",
@@ -150,11 +150,11 @@ def _tool_calls(renders: Renders, shape: Shape | None, seen: _Seen) -> Answer:
     if shape is not None:
         needed = shape.describe()
         with_what = f" with {needed}" if needed else ""
-        return Answer("yes", f"a call is rendered{with_what}: {seen.detail}", _line(renders, _CALLS_AT))
+        return Answer("yes", f"a call is rendered{with_what}: {seen.detail}", _line(renders, CALLS_AT))
     if seen.how == "error":
         return Answer("error", seen.detail, seen.line, "threw")
     if seen.how == "double":
-        return Answer("no", f"the arguments appear only double-encoded: {seen.detail}", _line(renders, _CALLS_AT))
+        return Answer("no", f"the arguments appear only double-encoded: {seen.detail}", _line(renders, CALLS_AT))
     return Answer("no", "the call of an assistant turn is not in the prompt")
 
 
@@ -165,7 +165,7 @@ def _parallel(renders: Renders, shape: Shape | None) -> Answer:
     if isinstance(region, TemplateError):
         return _error(region)
     places = [region.text.find(value) for value in VALUES]
-    line = _line(renders, _CALLS_AT)
+    line = _line(renders, CALLS_AT)
     if -1 in places:
         lost = " and ".join(name for name, place in zip(("first", "second"), places, strict=True) if place < 0)
         return Answer("no", f"of two calls in one turn the {lost} is dropped", line, "dropped")
@@ -181,8 +181,9 @@ def _results(renders: Renders, shape: Shape) -> Answer:
     if isinstance(found, TemplateError):
         return _error(found)
     if found is not None:
-        prompt = renders.text(conversation(found, SINGLE), TOOLS if found.tools else None)
-        return Answer("yes", f"the result appears: {around(prompt, RESULT)}", line)
+        messages, tools = conversation(found, SINGLE), TOOLS if found.tools else None
+        line = written_at(renders, messages, tools, RESULT) or line
+        return Answer("yes", f"the result appears: {around(renders.text(messages, tools), RESULT)}", line)
     spelled = _SPELLED.search(renders.text(conversation(shape, SINGLE, results=True), TOOLS))
     if spelled is not None:
         return Answer("no", f"the text of a result is printed letter by letter: {quote(spelled[0])}", line, "spelled")
@@ -235,6 +236,7 @@ def _system(renders: Renders) -> Answer:
         return Answer("no", f"the system message is not in the prompt{when}", line)
     if isinstance(with_tools, str) and DESCRIPTION in with_tools and SYSTEM not in with_tools:
         return Answer("no", "the system message is dropped when tools are given", line)
+    line = written_at(renders, user(system=True), None, SYSTEM) or line
     return Answer("yes", "the system message appears", line)
 
 
@@ -244,15 +246,18 @@ def content_beside_call(renders: Renders, shape: Shape | None, content: Literal[
     region = renders.calls(asked, SINGLE, TOOLS)
     if isinstance(region, TemplateError):
         return _error(region)
-    line = _line(renders, _CALLS_AT)
+    line = _line(renders, CALLS_AT)
     if shape is not None and VALUES[0] not in region.text:
         return Answer("no", f"the call is dropped when the content is {content}", line, "dropped")
     if _words(region.text).count("None") > _words(_with_text(renders, asked)).count("None"):
+        tools = TOOLS if asked.tools else None
+        line = renders.line_at(conversation(asked, SINGLE), tools, _none_at(region)) or line
         return Answer("no", f"the word None is printed: {quote(region.text)}", line, "none-printed")
     refused = _refused_later(renders, asked)
     if refused is not None:
         return Answer("error", f"once a result follows: {refused}", refused.line, "threw")
-    return Answer("yes", f"a turn with a call and {content} content is rendered")
+    without = "" if shape is not None else ", without the call"
+    return Answer("yes", f"a turn with a call and {content} content is rendered{without}")
 
 
 def _refused_later(renders: Renders, shape: Shape) -> TemplateError | None:
@@ -268,7 +273,7 @@ def _arguments(renders: Renders, shape: Shape | None, form: Literal["object", "s
     if shape is None:
         return _no_calls()
     seen = _see(renders, replace(shape, arguments=form))
-    line = _line(renders, _CALLS_AT)
+    line = _line(renders, CALLS_AT)
     if seen.how == "error":
         return Answer("error", seen.detail, seen.line, "threw")
     match seen.how:
@@ -302,16 +307,28 @@ def _reasoning(renders: Renders, shape: Shape | None) -> tuple[Answer, str]:
             if re.search(r"thinking['\"]:", around(prompt, REASONING, 20)):
                 continue  # a list of parts printed as Python's repr or as JSON is no reasoning block
             turn = prompt[prompt.rfind(USER) + len(USER) :]
-            answer = Answer(
-                "yes", f"reasoning appears{how}: {around(prompt, REASONING)}", _line(renders, _REASONING_AT)
-            )
-            return answer, turn
+            line = written_at(renders, messages, TOOLS, REASONING) or _line(renders, _REASONING_AT)
+            return Answer("yes", f"reasoning appears{how}: {around(prompt, REASONING)}", line), turn
     if first is not None and failed == len(turns):
         return _error(first), ""
     return Answer("no", "the reasoning of the last turn is not in the prompt"), ""
 
 
 # --- helpers
+
+
+def written_at(
+    renders: Renders, messages: Sequence[Message], tools: Sequence[Message] | None, sentinel: str
+) -> int | None:
+    """The line of the template that writes this word into the prompt; None where it does not stand there."""
+    place = renders.text(messages, tools).find(sentinel)
+    return renders.line_at(messages, tools, place) if place >= 0 else None
+
+
+def _none_at(region: Region) -> int:
+    """The place of the first word None in the calls of a prompt."""
+    found = re.search(r"\bNone\b", region.text)
+    return len(region.before) + (found.start() if found else 0)
 
 
 def quote(text: str, longest: int = 160) -> str:

@@ -58,6 +58,8 @@ _MOST_SHOWN = 4
 # Five words in a line, or ten characters of a script without spaces, are more than a header.
 _PROSE = re.compile(r"(?:[^\W\d_]+[ ,.:;'’\-]+){4,}[^\W\d_]+|[\u3040-\u30ff\u4e00-\u9fff]{10,}")
 _LONGEST_PROMPT = 200_000
+BESIDE_SYSTEM = "even beside a system message"
+"""What is said of instructions that a system message does not take the place of."""
 
 
 def safety(facts: Facts) -> dict[str, Answer]:
@@ -223,19 +225,46 @@ def _no_instructions(facts: Facts, renders: Renders) -> Answer:
     """Whether a prompt without system message and tools holds no sentences but the caller's."""
     prompt = renders.text(user())
     found = None if len(prompt) > _LONGEST_PROMPT else _PROSE.search(prompt)
-    if found is None:
+    with_tools, place = _beside_tools(facts, renders)
+    if found is None and not with_tools:
         return Answer("yes", "the template writes no sentences of its own")
+    if found is None:
+        line = renders.line_at(user(), TOOLS, place)
+        return Answer("no", f"unasked the template writes with tools: '{quote(with_tools, 200)}'", line)
     begin = max(
         prompt.rfind("\n", 0, found.start()) + 1,
         *(mark.end() for mark in _MARKER.finditer(prompt, 0, found.start())),
         0,
     )
     said = prompt[begin:]
-    said = _MARKER.split(said.partition(USER)[0], maxsplit=1)[0].strip() or found[0]
+    said = _MARKER.split(_headless(renders, said.partition(USER)[0]), maxsplit=1)[0].strip() or found[0]
     line = renders.line_at(user(), None, found.start())
     with_system = renders.text(user(system=True)) if facts.yes("system") else ""
-    stays = " even beside a system message" if SYSTEM in with_system and found[0] in with_system else ""
-    return Answer("no", f"unasked the template writes{stays}: '{quote(said, 200)}'", line)
+    stays = f" {BESIDE_SYSTEM}" if SYSTEM in with_system and found[0] in with_system else ""
+    other = f", and with tools: '{quote(with_tools, 200)}'" if with_tools and with_tools not in said else ""
+    return Answer("no", f"unasked the template writes{stays}: '{quote(said, 200)}'{other}", line)
+
+
+def _headless(renders: Renders, text: str) -> str:
+    """The text before a question without the lines that stand before any other question, too."""
+    header = next(iter(_between(renders.text([*reply(), _question(_NEXT)]), REPLY, _NEXT)), "")
+    shared = common_prefix(text[::-1], header[::-1])
+    line = text.find("\n", len(text) - shared)
+    return text if not shared or line < 0 else text[:line]
+
+
+def _beside_tools(facts: Facts, renders: Renders) -> tuple[str, int]:
+    """The sentences that a system message takes the place of where tools are given, and where they stand."""
+    if not facts.shows_tools or not facts.yes("system"):
+        return "", 0
+    prompt, with_system = renders.text(user(), TOOLS), renders.text(user(system=True), TOOLS)
+    before, found, behind = with_system.partition(SYSTEM)
+    if not found or max(len(prompt), len(with_system)) > _LONGEST_PROMPT:
+        return "", 0
+    if not (prompt.startswith(before) and prompt[len(before) :].endswith(behind)):
+        return "", 0
+    said = prompt[len(before) : len(prompt) - len(behind)]
+    return (said.strip(), prompt.find(said.strip())) if TOOL not in said and _PROSE.search(said) else ("", 0)
 
 
 # --- helpers

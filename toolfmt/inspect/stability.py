@@ -88,10 +88,16 @@ def _conversation(facts: Facts, renders: Renders) -> _Conversation | None:
     for same in alike:
         whole = [conversation for conversation in same if _taken(renders, conversation, conversation.steps)]
         if whole:
-            # Where the generation prompt has closed the reasoning, models do not reason.
-            return next((conversation for conversation in whole if _continues(renders, conversation)), whole[0])
+            # Where the generation prompt has closed the reasoning, models do not reason; that one comes last.
+            usual = whole[-1 if _closed(facts.rendering.prefill) else 0]
+            return next((conversation for conversation in whole if _continues(renders, conversation)), usual)
     every = itertools.chain.from_iterable(alike)
     return next((conversation for conversation in every if _taken(renders, conversation, conversation.steps[:1])), None)
+
+
+def _closed(prefill: str) -> bool:
+    """Whether the generation prompt holds a whole block of reasoning, which is empty then."""
+    return any(opener.strip() in prefill and closer.strip() in prefill for opener, closer in known_reasoning())
 
 
 def _taken(renders: Renders, conversation: _Conversation, steps: Sequence[Step]) -> bool:

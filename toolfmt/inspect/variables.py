@@ -26,6 +26,7 @@ from toolfmt.inspect.conversations import (
     conversation,
     user,
 )
+from toolfmt.inspect.cutting import added
 from toolfmt.inspect.deciding import decide
 from toolfmt.inspect.differences import Change, change, first_change
 from toolfmt.inspect.facts import Facts
@@ -33,6 +34,7 @@ from toolfmt.inspect.probes import probe, quote
 from toolfmt.inspect.reasons import reason
 from toolfmt.inspect.renders import Renders
 from toolfmt.inspect.report import Variable
+from toolfmt.inspect.surroundings import known_reasoning
 from toolfmt.inspect.tool_places import form_taken, message_places
 from toolfmt.templates.variable_uses import VariableUse
 
@@ -44,6 +46,7 @@ _TELLING = 20
 _USUAL = frozenset({"messages", "tools", "add_generation_prompt", *STAND_INS, "sep_token", "cls_token", "mask_token"})
 _SWITCHES = ("enable_thinking", "thinking")
 _DOCUMENT = dict.fromkeys(("title", "text", "content", "contents", "snippet", "doc_id", "id"), TEXT)
+_LONGEST_BLOCK = 200
 _EMPTY_BLOCK = re.compile(r"<([\w|]{1,30})>\s*</\1>\s*\Z")
 _OPENED_BLOCK = re.compile(r"<(\w*think\w*|\w*reason\w*)>\s*\Z")
 
@@ -108,7 +111,8 @@ class _Seeing:
         self._switches = [use.name for use in uses if use.name in _SWITCHES and "asked" in use.manners]
         shape = facts.probed.shape if facts.probed is not None else None
         self._shape = shape or Shape()
-        thought = {"role": "assistant", "content": REPLY, "reasoning_content": REASONING}
+        # Under the name of ServiceNow's templates as well; the usual ones are given together.
+        thought = {"role": "assistant", "content": REPLY, "reasoning_content": REASONING, "thought": REASONING}
         inline = {"role": "assistant", "content": f"<think>{REASONING}</think>{REPLY}"}
         called = conversation(replace(self._shape, reasoning=True, follows="result"), SINGLE)
         reply = {"role": "assistant", "content": REPLY}
@@ -269,7 +273,7 @@ def _is_number(default: str | None) -> bool:
 
 def _describe(was: str, becomes: str) -> str:
     """One clause with the evidence."""
-    made = change(was, becomes)
+    made = _whole(was, becomes)
     if TEXT in becomes and TEXT not in was:
         at = becomes.find(TEXT)
         return f"is printed: {quote(becomes[max(0, at - 30) : at + len(TEXT) + 30], 80)}"
@@ -277,8 +281,22 @@ def _describe(was: str, becomes: str) -> str:
         return "changes blanks or newlines only"
     block = _block(was, becomes)
     if block:
-        return block
-    return _tools(made) or _plain(_telling(made, first_change(was, becomes)))
+        before = _whole(*(text[: _block_begin(text)].rstrip() for text in (was, becomes)))
+        return f"{_plain(before)}, and {block}" if before.removed.strip() or before.added.strip() else block
+    one_sided = not made.removed or not made.added
+    return _tools(made) or _plain(made if one_sided else _telling(made, first_change(was, becomes)))
+
+
+def _whole(was: str, becomes: str) -> Change:
+    """What changed; where something is added or left out, from where a person would say that it begins."""
+    made = change(was, becomes)
+    if made.added and not made.removed:
+        begin, end = added(becomes, was, ())[0]
+        return Change("", becomes[begin:end], made.at_end)
+    if made.removed and not made.added:
+        begin, end = added(was, becomes, ())[0]
+        return Change(was[begin:end], "", made.at_end)
+    return made
 
 
 def _telling(whole: Change, first: Change) -> Change:
@@ -297,18 +315,40 @@ def _plain(made: Change) -> str:
 
 def _block(was: str, becomes: str) -> str:
     """What becomes of the reasoning block at the end of the generation prompt."""
-    old, new = (_EMPTY_BLOCK.search(text, max(0, len(text) - 200)) for text in (was, becomes))
+    old, new = map(_empty_block, (was, becomes))
     if new and not old:
-        return f"writes an empty reasoning block: {quote(new[0])}"
-    old_open, new_open = (_OPENED_BLOCK.search(text, max(0, len(text) - 200)) for text in (was, becomes))
+        return f"writes an empty reasoning block: {quote(new)}"
+    old_open, new_open = (_OPENED_BLOCK.search(text, max(0, len(text) - _LONGEST_BLOCK)) for text in (was, becomes))
     if new_open and not old_open:
         what = f"opens a reasoning block: {quote(new_open[0])}"
         return f"{what}, instead of an empty one" if old else what
     if old and not new:
-        return f"writes no empty reasoning block ({quote(old[0])})"
+        return f"writes no empty reasoning block ({quote(old)})"
     if old_open and not new_open:
         return f"does not open a reasoning block ({quote(old_open[0])})"
     return ""
+
+
+def _empty_block(text: str) -> str:
+    """The empty reasoning block that a prompt ends with; empty where it ends otherwise."""
+    tail = text[-_LONGEST_BLOCK:].rstrip()
+    found = _EMPTY_BLOCK.search(tail)
+    if found is not None:
+        return found[0]
+    for opener, closer in known_reasoning():
+        inside = tail.removesuffix(closer.strip())
+        if inside != tail and inside.rstrip().endswith(opener.strip()):
+            return tail[inside.rstrip().rfind(opener.strip()) :]
+    return ""
+
+
+def _block_begin(text: str) -> int:
+    """Where the reasoning block at the end of a prompt begins; the end where there is none."""
+    empty = _empty_block(text)
+    if empty:
+        return text.rfind(empty)
+    opened = _OPENED_BLOCK.search(text, max(0, len(text) - _LONGEST_BLOCK))
+    return len(text) if opened is None else opened.start()
 
 
 def _tools(made: Change) -> str:

@@ -3,9 +3,13 @@
 It needs something else: a system message, tools, another key in the message, an argument of its own. Every
 client that does not know that gets an error, and an inspection can tell little about such a template.
 
+Or it takes the message and drops its text: mostly it wants content as a list of parts, and sees nothing in a string.
+The model is then asked nothing at all, and nobody is told.
+
 What to do: read the message; give what the template asks for, or use a template for general chat.
 
-Example: a template that reads `message.from` where the message has a `role`.
+Example: a template that reads `message.from` where the message has a `role`; `{% for part in message.content %}{% if
+part.type == 'text' %}` where the content is a string.
 """
 
 from __future__ import annotations
@@ -32,4 +36,14 @@ def check(facts: Facts) -> Iterator[Found]:
             f"The template refuses a single user message{' unless tools are given' if works else ''}: {error}.",
             "Give the template what its message asks for, or use another template for plain chat.",
             error.line,
+        )
+    elif facts.hears == "parts":
+        yield Found(
+            "The text of a user message given as a string is not in the prompt.",
+            'Give content as a list of parts: [{"type": "text", "text": "…"}].',
+        )
+    elif facts.hears == "nothing":
+        yield Found(
+            "The text of a user message is not in the prompt.",
+            "Use another template for chat: nothing that a user says reaches the model through this one.",
         )

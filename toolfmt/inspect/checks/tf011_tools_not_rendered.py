@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.checks.instead import describe_tools
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Severity
 from toolfmt.templates import ChatTemplate
@@ -36,6 +37,6 @@ def check(facts: Facts) -> Iterator[Found]:
     why = f"throws: {answer.evidence}" if answer.answer == "error" else "does not render them"
     yield Found(
         f"The template reads tools but {why}.",
-        "Describe the tools in a system message; toolfmt's render does it for you.",
+        describe_tools(facts),
         answer.line or facts.renders.template.line_of(r"\btools\b"),
     )

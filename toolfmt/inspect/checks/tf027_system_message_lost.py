@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.checks.instead import give_instructions
 from toolfmt.inspect.conversations import user
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Severity
@@ -27,6 +28,6 @@ def check(facts: Facts) -> Iterator[Found]:
     what = f"is refused: {answer.evidence}" if answer.answer == "error" else f"is lost: {answer.evidence}"
     yield Found(
         f"The system message {what}.",
-        "Put the instructions at the beginning of the first user message; toolfmt's render does it for you.",
+        give_instructions(facts),
         answer.line,
     )

@@ -2,7 +2,8 @@
 
 Newer OpenAI clients send their instructions under that role instead of `system`. This template does not know it.
 
-What to do: send the message under the role `system`.
+What to do: send the message under the role `system`, or, where that is lost as well, at the beginning of the first
+user message.
 
 Example: a template that prints the roles it knows and skips every other.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.checks.instead import give_instructions
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Severity
 
@@ -22,4 +24,6 @@ def check(facts: Facts) -> Iterator[Found]:
     answer = facts.detail("developer")
     if answer.how in ("threw", "dropped"):
         what = "refused" if answer.how == "threw" else "dropped without a word"
-        yield Found(f"A message of the role developer is {what}.", "Send it under the role system.", answer.line)
+        # Not where a message of the role system is lost as well.
+        instead = "Send it under the role system." if facts.yes("system") else give_instructions(facts)
+        yield Found(f"A message of the role developer is {what}.", instead, answer.line)

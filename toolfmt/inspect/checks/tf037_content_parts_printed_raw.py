@@ -1,8 +1,8 @@
-"""Content given as a list of parts is printed as it is written in the program, or dropped.
+"""Content given as a list of parts is printed as it is written in the program, dropped, or refused.
 
 OpenAI's interface allows `"content": [{"type": "text", "text": "…"}]`. This template takes content for a string: the
-model reads brackets, quotes and the word type around the text, or nothing. vLLM, SGLang and llama.cpp join the parts
-to text beforehand where they see that the template does not; transformers does not.
+model reads brackets, quotes and the word type around the text, or nothing, or the request fails. vLLM, SGLang and
+llama.cpp join the parts to text beforehand where they see that the template does not; transformers does not.
 
 What to do: send content as a string; toolfmt's `render` joins the texts where the template needs it.
 
@@ -22,6 +22,12 @@ SEVERITY: Severity = "note"
 
 def check(facts: Facts) -> Iterator[Found]:
     answer = facts.detail("content_parts")
+    if answer.how == "threw":
+        yield Found(
+            "Content given as a list of parts is refused.",
+            "Send content as a string; toolfmt's render does it for you where all parts are text.",
+            answer.line,
+        )
     if answer.how in ("python", "json-text", "dropped"):
         yield Found(
             f"Content given as a list of parts does not come out as its text: {answer.evidence}.",

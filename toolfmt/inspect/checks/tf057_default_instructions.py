@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Severity
+from toolfmt.inspect.safety import BESIDE_SYSTEM
 
 SEVERITY: Severity = "note"
 
@@ -25,6 +26,8 @@ def check(facts: Facts) -> Iterator[Found]:
         return
     yield Found(
         f"{answer.evidence[0].upper()}{answer.evidence[1:]}.",
-        "Give a system message of your own, or make sure that these sentences are meant.",
+        "Make sure that these sentences are meant: a system message does not take their place."
+        if BESIDE_SYSTEM in answer.evidence
+        else "Give a system message of your own, or make sure that these sentences are meant.",
         answer.line,
     )

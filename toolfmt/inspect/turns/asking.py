@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.conversations import PARALLEL, RESULT, SINGLE, TOOLS, Message, Shape, conversation, user
-from toolfmt.inspect.probes import result_shape
+from toolfmt.inspect.probes import quote, result_shape, written_at
 from toolfmt.inspect.renders import Renders
 from toolfmt.inspect.report import Answer, Outcome
 
@@ -22,7 +22,6 @@ SECOND_USER = "Yu7again"
 SECOND_REPLY = "Za8more"
 BESIDE = "Bt9beside"
 RESULT_AT = (r"""==\s*['"]tool['"]""", r"""['"]tool['"]""")
-CALL_AT = (r"\btool_calls\b",)
 
 
 class Asking:
@@ -53,6 +52,16 @@ class Asking:
         """The line of the first of these patterns that the template holds."""
         places = (self.renders.template.line_of(pattern) for pattern in patterns)
         return next((place for place in places if place is not None), None)
+
+    def line_of(self, messages: Sequence[Message], sentinel: str, *patterns: str) -> int | None:
+        """The line that writes this word into the prompt of a conversation without calls; else as `line`."""
+        return written_at(self.renders, messages, self._tools, sentinel) or self.line(*patterns)
+
+    @cached_property
+    def result_line(self) -> int | None:
+        """The line that writes a result."""
+        tools = TOOLS if (self.answered or self.shape).tools else None
+        return written_at(self.renders, self.history(), tools, RESULT) or self.line(*RESULT_AT)
 
     @cached_property
     def _tools(self) -> Sequence[Message] | None:
@@ -106,6 +115,15 @@ def printed_as(prompt: str, sentinel: str) -> Literal["", "python", "json-text"]
     if found is None:
         return ""
     return "python" if found[2] == "'" else "json-text"
+
+
+def standing(between: str) -> str:
+    """What stands between two texts of a prompt; blanks alone are told as such."""
+    if between.strip():
+        return f"between them stands {quote(between, 80)}"
+    if not between:
+        return "nothing stands between them"
+    return f"between them {'is a line break' if between == chr(10) else 'are blanks'} only"
 
 
 def threw(error: TemplateError) -> Answer:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.conversations import REPLY, SINGLE, SYSTEM, USER, VALUES, Message, conversation
-from toolfmt.inspect.probes import around, content_beside_call
+from toolfmt.inspect.probes import CALLS_AT, around, content_beside_call
 from toolfmt.inspect.report import Answer
-from toolfmt.inspect.turns.asking import BESIDE, CALL_AT, Asking, no, printed_as, text_part, threw
+from toolfmt.inspect.turns.asking import BESIDE, Asking, no, printed_as, text_part, threw
 
 
 def text_beside_call(asking: Asking) -> Answer:
@@ -14,16 +14,16 @@ def text_beside_call(asking: Asking) -> Answer:
     if not asking.renders_calls:
         return no("no call is rendered")
     messages = conversation(asking.shape, SINGLE)
-    prompt = asking.prompt(
-        [message | {"content": BESIDE} if message.get("tool_calls") else message for message in messages]
-    )
+    messages = [message | {"content": BESIDE} if message.get("tool_calls") else message for message in messages]
+    prompt = asking.prompt(messages)
     if isinstance(prompt, TemplateError):
         return threw(prompt)
-    line = asking.line(*CALL_AT)
+    line = asking.line(*CALLS_AT)
     if VALUES[0] not in prompt:
         return no("a call is dropped where there is text beside it", "call-dropped", line)
     if BESIDE not in prompt:
         return no(f"text beside a call is dropped: {around(prompt, VALUES[0], 60)}", "dropped", line)
+    line = asking.line_of(messages, BESIDE, *CALLS_AT)
     return Answer("yes", f"text beside a call appears: {around(prompt, BESIDE)}", line)
 
 
@@ -42,7 +42,8 @@ def content_parts(asking: Asking) -> Answer:
         given = [*_before(role), {"role": role, "content": text}, *_behind(role)]
         if not isinstance(whole := asking.prompt(given), str) or text not in whole:
             continue  # as a string it does not come out either
-        prompt = asking.prompt([*_before(role), {"role": role, "content": text_part(text)}, *_behind(role)])
+        in_parts: list[Message] = [*_before(role), {"role": role, "content": text_part(text)}, *_behind(role)]
+        prompt = asking.prompt(in_parts)
         if isinstance(prompt, TemplateError):
             return threw(prompt)
         if text not in prompt:
@@ -51,7 +52,8 @@ def content_parts(asking: Asking) -> Answer:
         if how:
             like = "Python's repr" if how == "python" else "JSON"
             shown = around(prompt, text, 40)
-            return no(f"a list of parts (role {role}) is printed as {like}: {shown}", how, asking.line(r"\bcontent\b"))
+            line = asking.line_of(in_parts, text, r"\bcontent\b")
+            return no(f"a list of parts (role {role}) is printed as {like}: {shown}", how, line)
         said.append(role)
     if not said:
         return no("no content is rendered")

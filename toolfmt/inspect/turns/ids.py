@@ -7,9 +7,9 @@ from typing import TypeAlias
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.conversations import ID, RESULT, SINGLE, TOOL, VALUES, Message, conversation, reply
-from toolfmt.inspect.probes import around, quote
+from toolfmt.inspect.probes import CALLS_AT, around, quote
 from toolfmt.inspect.report import Answer
-from toolfmt.inspect.turns.asking import CALL_AT, Asking, no, threw
+from toolfmt.inspect.turns.asking import Asking, no, threw
 
 Form: TypeAlias = Callable[[str, int], str | None]
 
@@ -103,7 +103,7 @@ def _taken(asking: Asking, form: Form) -> Answer:
     prompt = next((prompt for prompt in prompts if isinstance(prompt, str)), prompts[1])
     if isinstance(prompt, TemplateError):
         return threw(prompt)
-    id, line = form(TOOL, 0) or "", asking.line(r"(?:\.id\b|\[['\"]id['\"]\])", *CALL_AT)
+    id, line = form(TOOL, 0) or "", asking.line(r"(?:\.id\b|\[['\"]id['\"]\])", *CALLS_AT)
     if VALUES[0] not in prompt:
         return no("the call is not in the prompt", "dropped", line)
     told = prompt if form is function else prompt.replace(id, "")

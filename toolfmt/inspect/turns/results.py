@@ -3,11 +3,29 @@
 from __future__ import annotations
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.conversations import RESULT, TOOL, Message, reply
-from toolfmt.inspect.probes import around, quote
+from toolfmt.inspect.conversations import (
+    BARE_TOOL,
+    PARAMETER,
+    RESULT,
+    TOOL,
+    VALUES,
+    Message,
+    conversation,
+    reply,
+)
+from toolfmt.inspect.probes import around
 from toolfmt.inspect.report import Answer
 from toolfmt.inspect.surroundings import first_marker
-from toolfmt.inspect.turns.asking import RESULT_AT, SECOND_RESULT, Asking, contents, no, printed_as, text_part, threw
+from toolfmt.inspect.turns.asking import (
+    SECOND_RESULT,
+    Asking,
+    contents,
+    no,
+    printed_as,
+    standing,
+    text_part,
+    threw,
+)
 
 
 def results_several(asking: Asking) -> Answer:
@@ -18,7 +36,7 @@ def results_several(asking: Asking) -> Answer:
     prompt = asking.ask(asking.history(several=True))
     if isinstance(prompt, TemplateError):
         return threw(prompt)
-    line = asking.line(*RESULT_AT)
+    line = asking.result_line
     first, second = (prompt.find(text) for text in (RESULT, SECOND_RESULT))
     if -1 in (first, second):
         return no(f"of two results the {'first' if first < 0 else 'second'} is dropped", "dropped", line)
@@ -27,7 +45,7 @@ def results_several(asking: Asking) -> Answer:
     between = prompt[first + len(RESULT) : second]
     ending = first_marker(asking.renders.text(reply(asking.shape)).rpartition(reply()[-1]["content"])[2])
     how = "each in a turn of its own" if ending and ending in between else "in one turn"
-    return Answer("yes", f"two results appear {how}; between them stands {quote(between, 80)}", line)
+    return Answer("yes", f"two results appear {how}; {standing(between)}", line)
 
 
 def results_reordered(asking: Asking) -> Answer:
@@ -49,12 +67,28 @@ def results_reordered(asking: Asking) -> Answer:
     turned = asking.ask(swapped)
     if isinstance(turned, TemplateError):
         return threw(turned)
-    line = asking.line(*RESULT_AT)
+    line = asking.result_line
     if as_called == turned:
-        return no(
-            "a result goes with a call by its place alone: its id changes nothing in the prompt", "by-order", line
-        )
+        what = "a result goes with a call by its place alone: its id changes nothing in the prompt"
+        if _names_by_id(asking):
+            what = "among calls of one tool a result goes by its place alone: its id tells the tool's name only"
+        return no(what, "by-order", line)
     return Answer("yes", "the prompt tells by its id which call a result answers", line)
+
+
+def _names_by_id(asking: Asking) -> bool:
+    """Whether the template finds the name of a result's tool by its id: with calls of two tools, swapped ids show."""
+    shape = asking.answered or asking.shape
+    calls = ((TOOL, {PARAMETER: VALUES[0]}), (BARE_TOOL, {PARAMETER: VALUES[1]}))
+    messages = asking.told(conversation(shape, calls, results=True), [RESULT, SECOND_RESULT])
+    nameless = [_left_out(message, "name") for message in messages]
+    ids = [message.get("tool_call_id") for message in nameless if message["role"] == "tool"]
+    if None in ids:
+        return False
+    turned = iter(reversed(ids))
+    swapped = [m | {"tool_call_id": next(turned)} if m["role"] == "tool" else m for m in nameless]
+    one, other = asking.ask(nameless), asking.ask(swapped)
+    return isinstance(one, str) and isinstance(other, str) and one != other
 
 
 def results_unnamed(asking: Asking) -> Answer:
@@ -75,7 +109,7 @@ def results_as_parts(asking: Asking) -> Answer:
     prompt = asking.ask(contents(asking.history(), [text_part(RESULT)]))
     if isinstance(prompt, TemplateError):
         return threw(prompt)
-    line = asking.line(*RESULT_AT)
+    line = asking.result_line
     if RESULT not in prompt:
         return no("the text of a result given as a list of parts is not in the prompt", "dropped", line)
     if printed_as(prompt, RESULT) == "python":
@@ -93,7 +127,7 @@ def results_as_documents(asking: Asking) -> Answer:
     prompt = asking.ask(contents(asking.history(), [[document]]))
     if isinstance(prompt, TemplateError):
         return threw(prompt)
-    line = asking.line(*RESULT_AT)
+    line = asking.result_line
     if RESULT not in prompt:
         return no("the text of a result given as a document is not in the prompt", "dropped", line)
     if printed_as(prompt, RESULT) == "python":
@@ -111,7 +145,7 @@ def _without(asking: Asking, key: str) -> Answer:
         return threw(missing)
     if isinstance(given, TemplateError) or given == missing:
         return Answer("yes", f"a result without {key} is rendered as one with it")
-    line = asking.line(rf"\b{key}\b", *RESULT_AT)
+    line = asking.line(rf"\b{key}\b") or asking.result_line
     if RESULT not in missing:
         return no(f"a result without {key} is dropped", "dropped", line)
     if missing.count("None") > given.count("None"):

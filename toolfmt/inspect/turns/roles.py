@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.conversations import REPLY, RESULT, SINGLE, SYSTEM, USER, VALUES, Message, conversation, user
-from toolfmt.inspect.probes import around, quote
+from toolfmt.inspect.probes import CALLS_AT, around
 from toolfmt.inspect.report import Answer
-from toolfmt.inspect.turns.asking import CALL_AT, SECOND_REPLY, SECOND_USER, Asking, no, threw
+from toolfmt.inspect.turns.asking import SECOND_REPLY, SECOND_USER, Asking, no, standing, threw
 
 _ANSWER: Message = {"role": "assistant", "content": REPLY}
 _AGAIN: Message = {"role": "user", "content": SECOND_USER}
@@ -21,12 +21,14 @@ def system_later(asking: Asking) -> Answer:
     before = [*user(system=True), _ANSWER]
     if not _appear(asking, [*before, _AGAIN], [SYSTEM, SECOND_USER]):
         return no("a conversation that begins with a system message does not come out whole either")
-    prompt = asking.prompt([*before, {"role": "system", "content": _LATER}, _AGAIN])
+    messages = [*before, {"role": "system", "content": _LATER}, _AGAIN]
+    prompt = asking.prompt(messages)
     if isinstance(prompt, TemplateError):
         return threw(prompt)
     line = asking.line(r"""['"]system['"]""")
     if _LATER not in prompt:
         return no("a later system message is dropped", "dropped", line)
+    line = asking.line_of(messages, _LATER)
     if prompt.find(_LATER) < prompt.find(USER):
         return Answer("yes", f"a later system message appears, moved to the beginning: {around(prompt, _LATER)}", line)
     return Answer("yes", f"a later system message appears in its place: {around(prompt, _LATER)}", line)
@@ -34,7 +36,8 @@ def system_later(asking: Asking) -> Answer:
 
 def developer(asking: Asking) -> Answer:
     """What becomes of the developer role: its own, treated as system, dropped, refused."""
-    prompt = asking.prompt([{"role": "developer", "content": _DEVELOPER}, *user()])
+    messages = [{"role": "developer", "content": _DEVELOPER}, *user()]
+    prompt = asking.prompt(messages)
     plain = asking.prompt(user())
     if isinstance(prompt, TemplateError):
         return threw(prompt) if isinstance(plain, str) else no("no user message is rendered")
@@ -42,6 +45,7 @@ def developer(asking: Asking) -> Answer:
     if _DEVELOPER not in prompt:
         return no("a message of the role developer is dropped", "dropped", line)
     as_system = asking.prompt([{"role": "system", "content": _DEVELOPER}, *user()])
+    line = asking.line_of(messages, _DEVELOPER)
     how = "treated as a system message" if as_system == prompt else "rendered"
     return Answer("yes", f"a message of the role developer is {how}: {around(prompt, _DEVELOPER)}", line)
 
@@ -84,7 +88,7 @@ def history_without_tools(asking: Asking) -> Answer:
         return no(
             f"without tools {' and '.join(lost)} of an earlier turn {verb} not in the prompt",
             "dropped",
-            asking.line(*CALL_AT),
+            asking.line(*CALLS_AT),
         )
     return Answer("yes", "a call and its result are rendered without tools as well")
 
@@ -103,7 +107,7 @@ def _both(
     if lost:
         return no(f"of {what} one is dropped", "dropped")
     begin, end = prompt.find(texts[0]) + len(texts[0]), prompt.find(texts[1])
-    return Answer("yes", f"{what}: both are in the prompt; between them stands {quote(prompt[begin:end], 80)}")
+    return Answer("yes", f"{what}: both are in the prompt; {standing(prompt[begin:end])}")
 
 
 def _appear(asking: Asking, messages: Sequence[Message], texts: Sequence[str]) -> bool:

@@ -1,0 +1,278 @@
+"""Sentences of a report that were false of real templates: each on a small template that shows the same.
+
+Behind a case stands the real template at which it was seen.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from toolfmt.inspect.inspection import inspect_template
+from toolfmt.inspect.report import Finding, Report
+
+TOOLS = "{% if tools %}<tools>{{ tools | tojson }}</tools>{% endif %}"
+PLAIN = "{% for m in messages %}<|{{ m.role }}|>\n{{ m.content }}<|end|>\n{% endfor %}"
+NO_SYSTEM = "{% for m in messages %}{% if m.role in ('user', 'assistant') %}" + PLAIN[25:].replace(
+    "{% endfor %}", "{% endif %}{% endfor %}"
+)
+NOTHING = "{% for m in messages %}{% if 'text' in m %}{{ m.text }}{% endif %}{% endfor %}"
+PART = "{% if p.type == 'text' %}{{ p.text }}{% endif %}"
+PARTS_ONLY = "{% for m in messages %}{% for p in m.content %}" + PART + "{% endfor %}{% endfor %}"
+CALLS = """\
+{% for m in messages %}<|{{ m.role }}|>
+{% if m.role == 'tool' %}
+{% if m.content is string %}
+[{{ m.content }}]
+{% endif %}
+{% else %}
+{{ m.content or '' }}
+{% for c in m.tool_calls or [] %}
+<tool_call>{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}</tool_call>
+{% endfor %}
+{% endif %}
+<|end|>
+{% endfor %}
+"""
+
+
+@cache
+def report(template: str) -> Report:
+    return inspect_template(template)
+
+
+def finding(template: str, code: str) -> Finding:
+    told = report(template)
+    return next(one for one in (*told.findings, *told.notes) if one.code == code)
+
+
+def codes(template: str) -> list[str]:
+    return [one.code for one in report(template).findings]
+
+
+def evidence(template: str, name: str) -> str:
+    told = report(template)
+    answer = (told.capabilities | told.sections.details)[name]
+    return f"{answer.answer}: {answer.evidence}"
+
+
+# --- what to do has to work
+
+
+@pytest.mark.parametrize(
+    ("code", "template", "fix"),
+    [
+        ("TF012", PLAIN, "Describe the tools in a system message; toolfmt's render does it for you."),
+        # microsoft/Phi-3-medium-128k-instruct, TheBloke/Mistral-7B-Instruct-v0.1-GPTQ
+        (
+            "TF012",
+            NO_SYSTEM,
+            "Describe the tools at the beginning of the first user message; toolfmt's render does it for you.",
+        ),
+        (
+            "TF036",
+            NO_SYSTEM,
+            "Put the instructions at the beginning of the first user message; toolfmt's render does it for you.",
+        ),
+        # Qwen/Qwen2-VL-2B
+        (
+            "TF012",
+            NOTHING,
+            "Use another template for chat: what is described in words does not reach the prompt either.",
+        ),
+        (
+            "TF027",
+            NOTHING,
+            "Use another template for chat: the text of other messages does not reach the prompt either.",
+        ),
+        # HuggingFaceTB/SmolVLM-256M-Instruct
+        ("TF012", PARTS_ONLY, "Describe the tools in a message whose content is a list of parts."),
+        # unsloth's Apriel 1.5
+        (
+            "TF057",
+            "You are a helpful bot and you always answer.\n" + PLAIN,
+            "Make sure that these sentences are meant: a system message does not take their place.",
+        ),
+    ],
+)
+def test_what_to_do_works_with_this_template(code: str, template: str, fix: str) -> None:
+    assert finding(template, code).fix == fix
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        (NOTHING, "The text of a user message is not in the prompt."),
+        (PARTS_ONLY, "The text of a user message given as a string is not in the prompt."),
+    ],
+)
+def test_a_question_that_is_dropped_is_an_error(template: str, message: str) -> None:
+    found = finding(template, "TF003")
+    assert (found.severity, found.message) == ("error", message)
+    assert [one.text for one in report(template).sections.advice if one.supported] == []
+
+
+def test_a_question_that_comes_out_is_no_finding() -> None:
+    assert "TF003" not in codes(PLAIN) + codes(NO_SYSTEM)
+
+
+# --- evidence has to be so
+
+
+STRING_SPLICED = (
+    TOOLS
+    + """{% for m in messages %}<|turn>{{ m.role }}
+{{ m.content or '' }}{% for c in m.tool_calls or [] %}<|tool_call>call:{{ c.function.name }}{
+{%- if c.function.arguments is string %}{{ c.function.arguments[1:-1] }}{% else %}
+{%- for k, v in c.function.arguments.items() %}{{ k }}:
+{%- if v is string %}<|"|>{{ v }}<|"|>{% else %}{{ v | tojson }}{% endif %}
+{%- if not loop.last %},{% endif %}{% endfor %}{% endif %}}<tool_call|>{% endfor %}<turn|>
+{% endfor %}"""
+)
+
+
+def test_a_string_that_is_only_read_generously_does_not_come_out_right() -> None:
+    # ewald1976/G4-Plainsong-12B: {"place": "x"} where an object gives {place:<|"|>x<|"|>}
+    assert report(STRING_SPLICED).format.name == "gemma4"
+    assert report(STRING_SPLICED).capabilities["arguments_object"].answer == "yes"
+    assert evidence(STRING_SPLICED, "arguments_string").startswith(
+        'no: a call with one string argument is not written as the format has it: <|tool_call>call:find_qplace{"place"'
+    )
+    assert "TF016" in codes(STRING_SPLICED)
+
+
+NAMED_BY_ID = (
+    TOOLS
+    + """\
+{% for m in messages %}<|{{ m.role }}|>{{ m.content or '' }}{% for c in m.tool_calls or [] %}\
+<tool_call>{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}</tool_call>{% endfor %}\
+{% if m.role == 'tool' %}{% for o in messages %}{% for c in o.tool_calls or [] %}\
+{% if c.id == m.tool_call_id %}({{ c.function.name }}){% endif %}{% endfor %}{% endfor %}{% endif %}\
+<|end|>{% endfor %}"""
+)
+
+
+def test_an_id_that_tells_the_tools_name_does_change_the_prompt() -> None:
+    by_name = "no: among calls of one tool a result goes by its place alone: its id tells the tool's name only"
+    by_place = "no: a result goes with a call by its place alone: its id changes nothing in the prompt"
+    assert evidence(NAMED_BY_ID, "results_reordered") == by_name
+    assert evidence(TOOLS + CALLS, "results_reordered") == by_place
+
+
+@pytest.mark.parametrize(
+    ("name", "line"), [("tool_results", 5), ("results_several", 5), ("text_beside_call", 8), ("system", 8)]
+)
+def test_the_line_is_that_which_writes_it(name: str, line: int) -> None:
+    # The first line is a statement that only mentions the roles and `tool_calls`, as in G4-Plainsong.
+    template = "{% set kind = 'tool' %}{% set other = 'system' %}{% set tool_calls = 1 %}\n" + CALLS
+    told = report(template)
+    assert (told.capabilities | told.sections.details)[name].line == line
+
+
+def test_the_line_of_a_printed_null_is_that_which_prints_it() -> None:
+    printed = CALLS.replace("{{ m.content or '' }}", "{{ m.content }}")
+    assert finding(TOOLS + "\n" + printed, "TF018").line == 8
+
+
+def test_nothing_between_two_turns_is_said() -> None:
+    joined = "{% for m in messages %}{{ m.content }}{% endfor %}"
+    assert evidence(joined, "users_in_a_row").endswith("both are in the prompt; nothing stands between them")
+    assert evidence(joined.replace("{{ m.content }}", "{{ m.content }}\n"), "users_in_a_row").endswith(
+        "between them is a line break only"
+    )
+
+
+def test_a_call_that_is_not_rendered_is_not_called_rendered() -> None:
+    assert evidence(PLAIN, "content_empty") == "yes: a turn with a call and empty content is rendered, without the call"
+
+
+# --- what else a person needs
+
+
+def test_content_in_parts_that_is_refused_is_told() -> None:
+    # Skywork-R1V3-38B, Phi-3-medium: only what is printed raw or dropped was a finding.
+    found = finding("{% for m in messages %}{{ '<|' + m.role + '|>' + m.content }}\n{% endfor %}", "TF037")
+    assert (found.severity, found.message, found.line) == ("note", "Content given as a list of parts is refused.", 1)
+
+
+def variable(template: str, name: str) -> str:
+    return next(one.effect for one in report(template).sections.variables if one.name == name)
+
+
+def test_what_a_variable_changes_beside_the_reasoning_block() -> None:
+    # GLM-4.6: `/nothink` behind the question was not told.
+    off = "{{ '/nothink' if enable_thinking is defined and not enable_thinking else '' }}"
+    empty = "{{ '\n<think></think>' if enable_thinking is defined and not enable_thinking else '' }}"
+    template = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}" + off + "{% endfor %}"
+    template += "{% if add_generation_prompt %}<|assistant|>" + empty + "{% endif %}"
+    told = 'false adds "/nothink", and writes an empty reasoning block: <think></think>'
+    assert variable(template, "enable_thinking") == told
+
+
+MARKED = """\
+{%- if enable_thinking %}{{ '<|turn>system\n<|think|>\n<turn|>\n' }}{% endif %}
+{%- for m in messages %}{{ '<|turn>' + m.role + '\n' }}
+{%- if m.reasoning_content and loop.last %}{{ '<|channel>thought\n' + m.reasoning_content + '<channel|>' }}{% endif %}
+{{- m.content }}{{ '<turn|>\n' }}{% endfor %}
+{%- if add_generation_prompt %}{{ '<|turn>model\n' }}
+{%- if not enable_thinking %}{{ '<|channel>thought\n<channel|>' }}{% endif %}{% endif %}"""
+
+
+def test_what_is_added_begins_at_a_marker_and_every_empty_block_is_known() -> None:
+    # G4-Plainsong: 'adds "system\n<|think|>\n<turn|>\n<|turn>"', without a word of the block.
+    told = variable(MARKED, "enable_thinking")
+    block = "writes no empty reasoning block (<|channel>thought\\n<channel|>)"
+    assert told == 'true adds "<|turn>system\\n<|think|>\\n<turn|>", and ' + block
+
+
+def test_a_variable_for_reasoning_under_the_name_thought() -> None:
+    # Apriel 1.5: "nothing seen to change with add_thoughts"
+    thought = "{% if add_thoughts and m.thought %}<thinking>{{ m.thought }}</thinking>{% endif %}"
+    template = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}" + thought + "{% endfor %}"
+    assert variable(template, "add_thoughts").startswith('true adds "<thinking>Tq5thought</thinking>" with reasoning')
+
+
+def test_an_answer_behind_a_closed_reasoning_block_holds_no_reasoning() -> None:
+    # G4-Plainsong: 65 % of the prompt stayed, of a conversation with reasoning that its default switches off.
+    told = report(MARKED.replace(" and loop.last", "")).sections.stability
+    assert told is not None
+    assert {turn.cause for turn in told.turns} == {"generation-prompt"}
+    assert [turn.name for turn in told.turns if "Tq2" in turn.becomes] == []
+
+
+def test_default_instructions_end_before_the_header_of_the_question() -> None:
+    # LoneStriker/TinyLlama-1.1B-32k-Instruct: "… helpful assistant.\n\n### Input:"
+    template = """\
+{% if messages[0].role != 'system' %}You are a very helpful assistant.{% endif %}{% for m in messages %}
+
+{% if m.role == 'user' %}### Input:
+{% elif m.role == 'assistant' %}### Response:
+{% endif %}{{ m.content }}{% endfor %}"""
+    said = "Unasked the template writes: 'You are a very helpful assistant.'."
+    assert finding(template, "TF057").message == said
+
+
+def test_default_instructions_that_come_with_tools() -> None:
+    # Skywork-R1V3-38B: with tools it writes other instructions, which were not told.
+    begin = """\
+{% if tools %}{{ '<|system|>' }}{% if messages[0].role == 'system' %}{{ messages[0].content }}{% else %}
+{{- 'First of all think about it step by step.' }}{% endif %}
+{{- 'These are your tools:' }}{{ tools | tojson }}{% elif messages[0].role == 'system' %}
+{{- '<|system|>' + messages[0].content }}{% endif %}"""
+    template = begin + "{% for m in messages if m.role != 'system' %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}"
+    said = "Unasked the template writes with tools: 'First of all think about it step by step.'."
+    assert finding(template, "TF057").message == said
+
+
+def test_one_share_in_all_the_report() -> None:
+    # GLM-4.6: 79 % at a glance, 80 % in TF050.
+    dropped = """\
+{%- for m in messages %}{{ '<|' + m.role + '|>' }}
+{%- if m.reasoning_content and loop.last %}{{ '<think>' + m.reasoning_content + '</think>' }}{% endif %}
+{{- m.content }}{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"""
+    for padding in range(0, 60, 10):
+        template = "x" * padding + dropped
+        told = report(template).sections.stability
+        assert told is not None
+        assert f"keeps {int(told.share * 100)} % of an example conversation" in finding(template, "TF050").message
