@@ -41,7 +41,7 @@ from toolfmt.inspect.report import Answer
 _STATEMENT = r"\{%[^%]{0,200}"
 _EXPRESSION = r"\{\{[^}]{0,200}"
 _TOOLS_AT = (r"\{%-?\s*for\s+\w+\s+in\s+tools\b", rf"{_EXPRESSION}\btools\b", rf"{_STATEMENT}\btools\b")
-_CALLS_AT = (
+CALLS_AT = (
     r"\{%-?\s*for\s+\w+\s+in\s+[^%]{0,200}tool_calls\b",
     rf"{_EXPRESSION}\btool_calls\b",
     rf"{_STATEMENT}\btool_calls\b",
@@ -49,7 +49,6 @@ _CALLS_AT = (
 _RESULTS_AT = (r"""==\s*['"]tool['"]""", r"""['"]tool['"]""")
 _SYSTEM_AT = (r"""==\s*['"]system['"]""", r"""['"]system['"]""")
 _REASONING_AT = (rf"{_EXPRESSION}\b(?:reasoning_content|thinking)\b", r"\b(?:reasoning_content|thinking)\b")
-_IDS_AT = (r"\btool_call_id\b", r"(?:\.id\b|\[['\"]id['\"]\])")
 # A message printed as it is: what it holds appears, but not as a call.
 _DUMPED = re.compile(r"""\btool_calls['"]\s*:""")
 # A text that a template takes for a list of its letters, with quotes and numbers between them.
@@ -150,11 +149,11 @@ def _tool_calls(renders: Renders, shape: Shape | None, seen: _Seen) -> Answer:
     if shape is not None:
         needed = shape.describe()
         with_what = f" with {needed}" if needed else ""
-        return Answer("yes", f"a call is rendered{with_what}: {seen.detail}", _line(renders, _CALLS_AT))
+        return Answer("yes", f"a call is rendered{with_what}: {seen.detail}", _line(renders, CALLS_AT))
     if seen.how == "error":
         return Answer("error", seen.detail, seen.line, "threw")
     if seen.how == "double":
-        return Answer("no", f"the arguments appear only double-encoded: {seen.detail}", _line(renders, _CALLS_AT))
+        return Answer("no", f"the arguments appear only double-encoded: {seen.detail}", _line(renders, CALLS_AT))
     return Answer("no", "the call of an assistant turn is not in the prompt")
 
 
@@ -165,7 +164,7 @@ def _parallel(renders: Renders, shape: Shape | None) -> Answer:
     if isinstance(region, TemplateError):
         return _error(region)
     places = [region.text.find(value) for value in VALUES]
-    line = _line(renders, _CALLS_AT)
+    line = _line(renders, CALLS_AT)
     if -1 in places:
         lost = " and ".join(name for name, place in zip(("first", "second"), places, strict=True) if place < 0)
         return Answer("no", f"of two calls in one turn the {lost} is dropped", line, "dropped")
@@ -181,12 +180,23 @@ def _results(renders: Renders, shape: Shape) -> Answer:
     if isinstance(found, TemplateError):
         return _error(found)
     if found is not None:
-        prompt = renders.text(conversation(found, SINGLE), TOOLS if found.tools else None)
-        return Answer("yes", f"the result appears: {around(prompt, RESULT)}", line)
+        messages, tools = conversation(found, SINGLE), TOOLS if found.tools else None
+        prompt = renders.text(messages, tools)
+        how = "the result appears" + (", written as an answer of the model" if _as_answer(renders, found) else "")
+        line = renders.line_at(messages, tools, prompt.find(RESULT)) or line
+        return Answer("yes", f"{how}: {around(prompt, RESULT)}", line)
     spelled = _SPELLED.search(renders.text(conversation(shape, SINGLE, results=True), TOOLS))
     if spelled is not None:
         return Answer("no", f"the text of a result is printed letter by letter: {quote(spelled[0])}", line, "spelled")
     return Answer("no", "the text of a result is not in the prompt", line)
+
+
+def _as_answer(renders: Renders, shape: Shape) -> bool:
+    """Whether a result comes out as the same text said by the assistant."""
+    tools = TOOLS if shape.tools else None
+    messages = conversation(shape, SINGLE)
+    said = [{"role": "assistant", "content": RESULT} if one["role"] == "tool" else one for one in messages]
+    return renders.render(messages, tools) == renders.render(said, tools)
 
 
 def result_shape(renders: Renders, shape: Shape) -> Shape | TemplateError | None:
@@ -218,15 +228,17 @@ def _ids(renders: Renders, shape: Shape) -> Answer:
         if isinstance(prompt, TemplateError):
             errors.append(prompt)
         elif identifier in prompt:
-            return Answer("yes", f"the id of a call appears: {around(prompt, identifier)}", _line(renders, _IDS_AT))
+            line = renders.line_at(messages, TOOLS if shape.tools else None, prompt.find(identifier))
+            return Answer("yes", f"the id of a call appears: {around(prompt, identifier)}", line)
     return _error(errors[0]) if len(errors) == 2 else Answer("no", "the id of a call is not in the prompt")
 
 
 def _system(renders: Renders) -> Answer:
-    line = _line(renders, _SYSTEM_AT)
-    prompt = renders.render(user(system=True), None)
+    line, tools = _line(renders, _SYSTEM_AT), None
+    prompt = renders.render(user(system=True), tools)
     if isinstance(prompt, TemplateError):
-        prompt = renders.render(user(system=True), TOOLS)
+        tools = TOOLS
+        prompt = renders.render(user(system=True), tools)
     if isinstance(prompt, TemplateError):
         return _error(prompt)
     with_tools = renders.render(user(system=True), TOOLS)
@@ -235,6 +247,7 @@ def _system(renders: Renders) -> Answer:
         return Answer("no", f"the system message is not in the prompt{when}", line)
     if isinstance(with_tools, str) and DESCRIPTION in with_tools and SYSTEM not in with_tools:
         return Answer("no", "the system message is dropped when tools are given", line)
+    line = renders.line_at(user(system=True), tools, prompt.find(SYSTEM)) or line
     return Answer("yes", "the system message appears", line)
 
 
@@ -244,7 +257,7 @@ def content_beside_call(renders: Renders, shape: Shape | None, content: Literal[
     region = renders.calls(asked, SINGLE, TOOLS)
     if isinstance(region, TemplateError):
         return _error(region)
-    line = _line(renders, _CALLS_AT)
+    line = _line(renders, CALLS_AT)
     if shape is not None and VALUES[0] not in region.text:
         return Answer("no", f"the call is dropped when the content is {content}", line, "dropped")
     if _words(region.text).count("None") > _words(_with_text(renders, asked)).count("None"):
@@ -252,7 +265,8 @@ def content_beside_call(renders: Renders, shape: Shape | None, content: Literal[
     refused = _refused_later(renders, asked)
     if refused is not None:
         return Answer("error", f"once a result follows: {refused}", refused.line, "threw")
-    return Answer("yes", f"a turn with a call and {content} content is rendered")
+    without = "" if shape is not None else ", but not its call"
+    return Answer("yes", f"a turn with a call and {content} content is rendered{without}")
 
 
 def _refused_later(renders: Renders, shape: Shape) -> TemplateError | None:
@@ -268,7 +282,7 @@ def _arguments(renders: Renders, shape: Shape | None, form: Literal["object", "s
     if shape is None:
         return _no_calls()
     seen = _see(renders, replace(shape, arguments=form))
-    line = _line(renders, _CALLS_AT)
+    line = _line(renders, CALLS_AT)
     if seen.how == "error":
         return Answer("error", seen.detail, seen.line, "threw")
     match seen.how:

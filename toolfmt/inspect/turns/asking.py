@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.conversations import PARALLEL, RESULT, SINGLE, TOOLS, Message, Shape, conversation, user
-from toolfmt.inspect.probes import result_shape
+from toolfmt.inspect.probes import CALLS_AT, quote, result_shape
 from toolfmt.inspect.renders import Renders
 from toolfmt.inspect.report import Answer, Outcome
 
@@ -22,7 +22,7 @@ SECOND_USER = "Yu7again"
 SECOND_REPLY = "Za8more"
 BESIDE = "Bt9beside"
 RESULT_AT = (r"""==\s*['"]tool['"]""", r"""['"]tool['"]""")
-CALL_AT = (r"\btool_calls\b",)
+CALL_AT = (*CALLS_AT, r"\btool_calls\b")
 
 
 class Asking:
@@ -83,6 +83,18 @@ class Asking:
         """The messages with these texts as results, in the form that comes out whole."""
         return contents(messages, [text_part(text) if self.results == "parts" else text for text in texts])
 
+    def writing(self, messages: Sequence[Message], sentinel: str) -> int | None:
+        """The line that writes this text of a conversation without calls."""
+        return self.renders.line_at(messages, self._tools, self.text(messages).find(sentinel))
+
+    @cached_property
+    def result_line(self) -> int | None:
+        """The line that writes the text of a result."""
+        shape, messages = self.answered or self.shape, self.history()
+        prompt = self.ask(messages)
+        place = prompt.find(RESULT) if isinstance(prompt, str) else -1
+        return None if place < 0 else self.renders.line_at(messages, TOOLS if shape.tools else None, place)
+
     def ask(self, messages: Sequence[Message]) -> str | TemplateError:
         """The prompt of a conversation with calls, with the tools if their shape has them."""
         shape = self.answered or self.shape
@@ -106,6 +118,11 @@ def printed_as(prompt: str, sentinel: str) -> Literal["", "python", "json-text"]
     if found is None:
         return ""
     return "python" if found[2] == "'" else "json-text"
+
+
+def between(text: str) -> str:
+    """What stands between two messages, for a person, who has to see blanks and newlines as well."""
+    return quote(text, 80) or (f"'{text[:80]}'".replace("\n", "\\n") if text else "nothing")
 
 
 def threw(error: TemplateError) -> Answer:

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.conversations import RESULT, TOOL, Message, reply
-from toolfmt.inspect.probes import around, quote
+from toolfmt.inspect.probes import around
 from toolfmt.inspect.report import Answer
 from toolfmt.inspect.surroundings import first_marker
-from toolfmt.inspect.turns.asking import RESULT_AT, SECOND_RESULT, Asking, contents, no, printed_as, text_part, threw
+from toolfmt.inspect.turns.asking import (
+    RESULT_AT,
+    SECOND_RESULT,
+    Asking,
+    between,
+    contents,
+    no,
+    printed_as,
+    text_part,
+    threw,
+)
 
 
 def results_several(asking: Asking) -> Answer:
@@ -18,16 +28,16 @@ def results_several(asking: Asking) -> Answer:
     prompt = asking.ask(asking.history(several=True))
     if isinstance(prompt, TemplateError):
         return threw(prompt)
-    line = asking.line(*RESULT_AT)
+    line = _line(asking)
     first, second = (prompt.find(text) for text in (RESULT, SECOND_RESULT))
     if -1 in (first, second):
         return no(f"of two results the {'first' if first < 0 else 'second'} is dropped", "dropped", line)
     if second < first:
         return no("two results appear in the wrong order", "misplaced", line)
-    between = prompt[first + len(RESULT) : second]
+    stretch = prompt[first + len(RESULT) : second]
     ending = first_marker(asking.renders.text(reply(asking.shape)).rpartition(reply()[-1]["content"])[2])
-    how = "each in a turn of its own" if ending and ending in between else "in one turn"
-    return Answer("yes", f"two results appear {how}; between them stands {quote(between, 80)}", line)
+    how = "each in a turn of its own" if ending and ending in stretch else "in one turn"
+    return Answer("yes", f"two results appear {how}; between them stands {between(stretch)}", line)
 
 
 def results_reordered(asking: Asking) -> Answer:
@@ -44,12 +54,12 @@ def results_reordered(asking: Asking) -> Answer:
         return no("calls are rendered only without ids", "by-order")
     before = messages[: messages.index(answers[0])]
     behind = messages[messages.index(answers[-1]) + 1 :]
+    line = _line(asking)
     as_called = asking.ask([*before, *answers, *behind])
     swapped = asking.told([*before, *reversed(answers), *behind], [RESULT, SECOND_RESULT])
     turned = asking.ask(swapped)
     if isinstance(turned, TemplateError):
         return threw(turned)
-    line = asking.line(*RESULT_AT)
     if as_called == turned:
         return no(
             "a result goes with a call by its place alone: its id changes nothing in the prompt", "by-order", line
@@ -75,7 +85,7 @@ def results_as_parts(asking: Asking) -> Answer:
     prompt = asking.ask(contents(asking.history(), [text_part(RESULT)]))
     if isinstance(prompt, TemplateError):
         return threw(prompt)
-    line = asking.line(*RESULT_AT)
+    line = _line(asking)
     if RESULT not in prompt:
         return no("the text of a result given as a list of parts is not in the prompt", "dropped", line)
     if printed_as(prompt, RESULT) == "python":
@@ -93,7 +103,7 @@ def results_as_documents(asking: Asking) -> Answer:
     prompt = asking.ask(contents(asking.history(), [[document]]))
     if isinstance(prompt, TemplateError):
         return threw(prompt)
-    line = asking.line(*RESULT_AT)
+    line = _line(asking)
     if RESULT not in prompt:
         return no("the text of a result given as a document is not in the prompt", "dropped", line)
     if printed_as(prompt, RESULT) == "python":
@@ -123,6 +133,11 @@ def _without(asking: Asking, key: str) -> Answer:
             f"a result without {key} is told without the tool's name: {around(missing, RESULT)}", "name-lost", line
         )
     return Answer("yes", f"a result without {key} is rendered: {around(missing, RESULT)}", line)
+
+
+def _line(asking: Asking) -> int | None:
+    """The line that writes a result; where none does so as text, the one that looks for its role."""
+    return asking.result_line or asking.line(*RESULT_AT)
 
 
 def _left_out(message: Message, key: str) -> Message:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.conversations import REPLY, RESULT, SINGLE, SYSTEM, USER, VALUES, Message, conversation, user
-from toolfmt.inspect.probes import around, quote
+from toolfmt.inspect.probes import around
 from toolfmt.inspect.report import Answer
-from toolfmt.inspect.turns.asking import CALL_AT, SECOND_REPLY, SECOND_USER, Asking, no, threw
+from toolfmt.inspect.turns.asking import CALL_AT, SECOND_REPLY, SECOND_USER, Asking, between, no, threw
 
 _ANSWER: Message = {"role": "assistant", "content": REPLY}
 _AGAIN: Message = {"role": "user", "content": SECOND_USER}
@@ -21,12 +21,13 @@ def system_later(asking: Asking) -> Answer:
     before = [*user(system=True), _ANSWER]
     if not _appear(asking, [*before, _AGAIN], [SYSTEM, SECOND_USER]):
         return no("a conversation that begins with a system message does not come out whole either")
-    prompt = asking.prompt([*before, {"role": "system", "content": _LATER}, _AGAIN])
+    messages = [*before, {"role": "system", "content": _LATER}, _AGAIN]
+    prompt = asking.prompt(messages)
     if isinstance(prompt, TemplateError):
         return threw(prompt)
-    line = asking.line(r"""['"]system['"]""")
     if _LATER not in prompt:
-        return no("a later system message is dropped", "dropped", line)
+        return no("a later system message is dropped", "dropped", asking.line(r"""['"]system['"]"""))
+    line = asking.writing(messages, _LATER)
     if prompt.find(_LATER) < prompt.find(USER):
         return Answer("yes", f"a later system message appears, moved to the beginning: {around(prompt, _LATER)}", line)
     return Answer("yes", f"a later system message appears in its place: {around(prompt, _LATER)}", line)
@@ -41,9 +42,11 @@ def developer(asking: Asking) -> Answer:
     line = asking.line(r"""['"]developer['"]""")
     if _DEVELOPER not in prompt:
         return no("a message of the role developer is dropped", "dropped", line)
-    as_system = asking.prompt([{"role": "system", "content": _DEVELOPER}, *user()])
-    how = "treated as a system message" if as_system == prompt else "rendered"
-    return Answer("yes", f"a message of the role developer is {how}: {around(prompt, _DEVELOPER)}", line)
+    shown = around(prompt, _DEVELOPER)
+    for role, called in (("system", "a system message"), ("user", "a question"), ("assistant", "an answer")):
+        if asking.prompt([{"role": role, "content": _DEVELOPER}, *user()]) == prompt:
+            return Answer("yes", f"a message of the role developer is treated as {called}: {shown}", line)
+    return Answer("yes", f"a message of the role developer is rendered: {shown}", line)
 
 
 def users_in_a_row(asking: Asking) -> Answer:
@@ -103,7 +106,7 @@ def _both(
     if lost:
         return no(f"of {what} one is dropped", "dropped")
     begin, end = prompt.find(texts[0]) + len(texts[0]), prompt.find(texts[1])
-    return Answer("yes", f"{what}: both are in the prompt; between them stands {quote(prompt[begin:end], 80)}")
+    return Answer("yes", f"{what}: both are in the prompt; between them stands {between(prompt[begin:end])}")
 
 
 def _appear(asking: Asking, messages: Sequence[Message], texts: Sequence[str]) -> bool:
