@@ -224,18 +224,37 @@ def _no_instructions(facts: Facts, renders: Renders) -> Answer:
     prompt = renders.text(user())
     found = None if len(prompt) > _LONGEST_PROMPT else _PROSE.search(prompt)
     if found is None:
-        return Answer("yes", "the template writes no sentences of its own")
+        return Answer("yes", "where no tools are given, the template writes no sentences of its own")
+    said = _said(renders, prompt, found)
+    line = renders.line_at(user(), None, found.start())
+    with_system = renders.text(user(system=True)) if facts.yes("system") else ""
+    kept = _PROSE.search(with_system) if SYSTEM in with_system and len(with_system) <= _LONGEST_PROMPT else None
+    stays = _said(renders, with_system, kept) if kept is not None else ""
+    if stays == said:
+        return Answer(
+            "no", f"unasked the template writes even beside a system message: '{quote(said, 200)}'", line, "stays"
+        )
+    unasked = f"unasked the template writes: '{quote(said, 200)}'"
+    if not stays:
+        return Answer("no", unasked, line)
+    return Answer("no", f"{unasked}; beside a system message it writes '{quote(stays, 200)}'", line, "stays")
+
+
+def _said(renders: Renders, prompt: str, found: re.Match[str]) -> str:
+    """The template's own text around a sentence found in a prompt: up to a marker, or to what the caller gave."""
     begin = max(
         prompt.rfind("\n", 0, found.start()) + 1,
         *(mark.end() for mark in _MARKER.finditer(prompt, 0, found.start())),
         0,
     )
-    said = prompt[begin:]
-    said = _MARKER.split(said.partition(USER)[0], maxsplit=1)[0].strip() or found[0]
-    line = renders.line_at(user(), None, found.start())
-    with_system = renders.text(user(system=True)) if facts.yes("system") else ""
-    stays = " even beside a system message" if SYSTEM in with_system and found[0] in with_system else ""
-    return Answer("no", f"unasked the template writes{stays}: '{quote(said, 200)}'", line)
+    given = (place for text in (SYSTEM, USER) if (place := prompt.find(text, found.end())) >= 0)
+    end = min(given, default=len(prompt))
+    said = prompt[begin:end]
+    header = "".join(_between(renders.text([*reply(), _question(_NEXT)]), REPLY, _NEXT))
+    if prompt.startswith(USER, end):
+        # What stands before any question is its header.
+        said = said[: len(said) - common_prefix(said[::-1], header[::-1])]
+    return _MARKER.split(said, maxsplit=1)[0].strip() or found[0]
 
 
 # --- helpers

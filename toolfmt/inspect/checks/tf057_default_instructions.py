@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import Severity
+from toolfmt.inspect.report import Answer, Severity
 
 SEVERITY: Severity = "note"
 
@@ -23,8 +23,13 @@ def check(facts: Facts) -> Iterator[Found]:
     answer = facts.sections.safety.get("no_instructions")
     if answer is None or answer.answer != "no":
         return
-    yield Found(
-        f"{answer.evidence[0].upper()}{answer.evidence[1:]}.",
-        "Give a system message of your own, or make sure that these sentences are meant.",
-        answer.line,
-    )
+    yield Found(f"{answer.evidence[0].upper()}{answer.evidence[1:]}.", _fix(facts, answer), answer.line)
+
+
+def _fix(facts: Facts, answer: Answer) -> str:
+    """A system message helps only where it is taken, and takes the place of these sentences."""
+    if not facts.yes("system"):
+        return "Make sure that these sentences are meant: no system message takes their place."
+    if answer.how == "stays":
+        return "Read what stays beside a system message, and make sure that it is meant."
+    return "Give a system message of your own, or make sure that these sentences are meant."
