@@ -21,6 +21,7 @@ from toolfmt.inspect.conversations import (
     STAND_INS,
     TOOL,
     TOOLS,
+    USER,
     Message,
     Shape,
     conversation,
@@ -44,6 +45,7 @@ _TELLING = 20
 _USUAL = frozenset({"messages", "tools", "add_generation_prompt", *STAND_INS, "sep_token", "cls_token", "mask_token"})
 _SWITCHES = ("enable_thinking", "thinking")
 _DOCUMENT = dict.fromkeys(("title", "text", "content", "contents", "snippet", "doc_id", "id"), TEXT)
+_WITH_IMAGE = [{"type": "image"}, {"type": "text", "text": USER}]
 _EMPTY_BLOCK = re.compile(r"<([\w|]{1,30})>\s*</\1>\s*\Z")
 _OPENED_BLOCK = re.compile(r"<(\w*think\w*|\w*reason\w*)>\s*\Z")
 
@@ -121,6 +123,7 @@ class _Seeing:
                 _Talk(history, [*user(), turn, *user(), reply, *user()], None, thought=True)
                 for turn in (thought, inline)
             ),
+            _Talk(" when a question holds an image", [{"role": "user", "content": _WITH_IMAGE}], None),
             _Talk(" after a call", called, TOOLS, thought=True),
             _Talk(" with calls in the history", [*called, thought, *user()], TOOLS, thought=True),
         )
@@ -278,7 +281,16 @@ def _describe(was: str, becomes: str) -> str:
     block = _block(was, becomes)
     if block:
         return block
-    return _tools(made) or _plain(_telling(made, first_change(was, becomes)))
+    return _tools(made) or _plain(_telling(made, first_change(was, becomes))) + _at_end(was, becomes)
+
+
+def _at_end(was: str, becomes: str) -> str:
+    """What else changes behind the last question, where something before it does."""
+    (head, at, tail), (other_head, other_at, other_tail) = (text.rpartition(USER) for text in (was, becomes))
+    if not at or not other_at or head == other_head or tail == other_tail:
+        return ""
+    made = change(tail, other_tail)
+    return f", and {_plain(made)} at the end" if (made.removed + made.added).strip() else ""
 
 
 def _telling(whole: Change, first: Change) -> Change:

@@ -21,7 +21,8 @@ from toolfmt.templates import ChatTemplate
 SEVERITY: Severity = "error"
 
 # A message's key `tools`, which some templates read instead of the variable.
-_KEY = r"""\[['"]tools['"]\]|\.tools\b|['"]tools['"]\s+in\b"""
+# A list in brackets (`in ["tools"]`) is none: a key stands right behind what it is a key of.
+_KEY = r"""(?<=[\w\])])\[['"]tools['"]\]|\.tools\b|['"]tools['"]\s+in\b"""
 
 
 def reads_tools(template: ChatTemplate) -> bool:
@@ -37,5 +38,5 @@ def check(facts: Facts) -> Iterator[Found]:
     yield Found(
         f"The template reads tools but {why}.",
         "Describe the tools in a system message; toolfmt's render does it for you.",
-        answer.line or facts.renders.template.line_of(r"\btools\b"),
+        answer.line or facts.renders.template.line_of(rf"{_KEY}|\{{[%{{][^%}}]{{0,200}}\btools\b"),
     )

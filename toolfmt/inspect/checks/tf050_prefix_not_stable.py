@@ -78,7 +78,7 @@ def beginning(text: str) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{min(99, round(share * 100))} %"
+    return f"{int(share * 100)} %"
 
 
 def _fix(cause: Cause) -> str:
