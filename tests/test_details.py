@@ -145,12 +145,28 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ("generation_prompt", "no", "", "nothing is added", changed(GENERATION, "")),
     ("generation_prompt", "no", "misplaced", "always ends with <|end|><|assistant|>",
      changed(GENERATION, "<|assistant|>")),
+    ("generation_prompt", "no", "misplaced", "it always ends with ### Answer:",
+     "{% for m in messages %}{{ '### Question:\n' if m.role == 'user' else '### Answer:\n' }}{{ m.content }}\n"
+     "{% endfor %}### Answer:\n"),
+    ("generation_prompt", "no", "in-place", "writes an answer right behind it",
+     "{% for m in messages %}{{ m.content }}\n{% endfor %}"),
     ("generation_open", "no", "", "first word", BASE),
     ("generation_open", "yes", "", "has opened <think>", changed(HEADER, "<|assistant|><think>{% endif")),
-    ("generation_open", "yes", "", "begins with <think></think>",
+    ("generation_open", "yes", "", "has begun the answer with <think></think>",
      changed(HEADER, "<|assistant|><think></think>{% endif", THINKS)),
     ("stop", "yes", "", "ends with <|end|>; no eos_token is named", BASE),
     ("stop", "no", "", "unknown: no eos_token", changed("<|end|>", "\n")),
+    ("stop", "no", "", "unknown: no eos_token",
+     "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}<|talk_ends|>\n"
+     "Is the last message of the assistant harmful?"),
+]  # fmt: skip
+
+
+CASES += [
+    ("ids_paired", "no", "", "no call is rendered", LOOP + CONTENT + "{% endfor %}"),
+    ("developer", "yes", "", "treated as an answer",
+     LOOP + "{{ 'Q: ' if m.role == 'user' else 'I: ' if m.role == 'system' else 'A: ' }}" + CONTENT + "{% endfor %}"),
+    ("users_in_a_row", "yes", "", r"between them stands '\n\n'", LOOP + "{{ m.content }}\n\n{% endfor %}"),
 ]  # fmt: skip
 
 
@@ -173,6 +189,54 @@ def test_every_detail_is_told_in_order_and_has_a_case() -> None:
 def test_an_error_points_to_its_line() -> None:
     told = report("\n\n" + when("m.role == 'developer'", REFUSE)).sections.details["developer"]
     assert told.line == 3
+
+
+LINES = """{% set kinds = 'tool_calls' %}{% set first = 'tool' %}{% set second = 'system' %}
+{% for m in messages %}
+{% if m.role == 'system' and loop.first %}
+{{ m.content }}
+{% elif m.role in ('system', 'user') %}
+{{ m.content }}
+{% elif m.role not in ('user', 'assistant') %}
+{{ m.content }} of {{ m.tool_call_id }}
+{% else %}
+{{ m.content }}
+{% for c in m.tool_calls or [] %}
+<tool_call>{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}</tool_call>
+{% endfor %}
+{% endif %}
+{% endfor %}"""
+
+
+def test_lines_are_those_that_write_the_text_and_not_the_first_that_name_a_word() -> None:
+    told = report(LINES)
+    assert told.capabilities["system"].line == 4
+    assert told.capabilities["tool_results"].line == 8
+    assert told.capabilities["tool_call_ids"].line == 8
+    lines = {name: told.sections.details[name].line for name in ("system_later", "results_several", "text_beside_call")}
+    assert lines == {"system_later": 6, "results_several": 8, "text_beside_call": 11}
+
+
+def test_a_result_that_reads_like_an_answer_and_a_call_that_is_lost_are_told_as_such() -> None:
+    told = report("{% for m in messages %}{{ 'Q: ' if m.role == 'user' else 'A: ' }}{{ m.content }}{% endfor %}")
+    assert "written as an answer of the model" in told.capabilities["tool_results"].evidence
+    assert (
+        told.capabilities["content_empty"].evidence
+        == "a turn with a call and empty content is rendered, but not its call"
+    )
+    assert "as an answer" not in report(BASE).capabilities["tool_results"].evidence
+
+
+def test_a_header_that_never_comes_is_a_finding_and_answers_without_one_are_none() -> None:
+    codes = {finding.code for finding in report("{% for m in messages %}{{ m.content }}\n{% endfor %}").notes}
+    assert "TF038" not in codes
+    assert "TF038" in {finding.code for finding in report(changed(GENERATION, "")).notes}
+
+
+def test_a_variable_that_keeps_the_reasoning_is_named() -> None:
+    kept = changed("{% if m.reasoning_content %}", "{% if m.reasoning_content and (keep_all or loop.last) %}", THINKS)
+    finding = next(finding for finding in report(kept).notes if finding.code == "TF033")
+    assert finding.fix == "Look on the model's page whether it wants its reasoning kept; keep_all keeps it."
 
 
 def test_without_a_template_that_compiles_nothing_is_asked() -> None:

@@ -508,3 +508,10 @@ def test_no_module_of_the_room_names_a_format() -> None:
         nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         constants = {node.value for node in nodes if isinstance(node, ast.Constant)}
         assert constants & set(formats.names()) == set(), path.name
+
+
+def test_a_list_of_roles_is_no_reading_of_tools() -> None:
+    template = '{% for m in messages %}{% if m.role in ["tools"] %}{% endif %}{{ m.content }}{% endfor %}'
+    found = {finding.code for finding in inspect_template(template).findings}
+    assert "TF012" in found
+    assert "TF011" not in found

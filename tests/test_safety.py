@@ -120,6 +120,33 @@ def test_sentences_that_stay_beside_a_system_message_are_told_as_such() -> None:
     assert "even beside a system message" in finding.message
 
 
+def test_what_stays_beside_a_system_message_is_told_apart_from_what_goes() -> None:
+    first = "<|system|>You were trained by a small company.\n"
+    default = (
+        "{{ messages[0].content if messages[0].role == 'system' else 'You are a very helpful assistant.' }}<|end|>"
+    )
+    rest = PLAIN.replace("<|{{", "{% if message.role != 'system' %}<|{{").replace("<|end|>", "<|end|>{% endif %}")
+    finding = found(inspect_template(first + default + rest), "TF057")
+    assert finding is not None
+    assert finding.message == (
+        "Unasked the template writes: 'You were trained by a small company.\\nYou are a very helpful assistant.'; "
+        "beside a system message it writes 'You were trained by a small company.'."
+    )
+    assert finding.fix == "Read what stays beside a system message, and make sure that it is meant."
+
+
+def test_the_header_of_the_question_is_no_part_of_the_sentences_and_no_system_message_is_advised_that_is_refused() -> (
+    None
+):
+    refuse = "{% if m.role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
+    turn = "### {{ 'Instruction' if m.role == 'user' else 'Response' }}\n{{ m.content }}\n\n"
+    template = "You are a very helpful assistant.\n\n{% for m in messages %}" + refuse + turn + "{% endfor %}"
+    finding = found(inspect_template(template), "TF057")
+    assert finding is not None
+    assert finding.message == "Unasked the template writes: 'You are a very helpful assistant.'."
+    assert finding.fix == "Make sure that these sentences are meant: no system message takes their place."
+
+
 def test_headers_are_no_sentences() -> None:
     assert found(inspect_template("{{ bos_token }}### New chat\n" + PLAIN), "TF057") is None
 

@@ -206,3 +206,12 @@ def test_pieces_of_real_templates_join_to_their_prompts() -> None:
         assert all(1 <= line <= lines for _, line in pieces), path.name
         compared += 1
     assert compared > 50
+
+
+@pytest.mark.parametrize("template", [REASONING, TOOLS_LAST, SYSTEM_LAST, TURNS + "\n" + "-" * 6 + OPENS])
+def test_the_finding_and_the_chapter_name_one_share(template: str) -> None:
+    report = inspect_template(template)
+    stability, finding = report.sections.stability, found(report, "TF050")
+    assert stability is not None
+    assert finding is not None
+    assert f"keeps {int(stability.share * 100)} % of" in finding.message

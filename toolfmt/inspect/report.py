@@ -28,6 +28,8 @@ Outcome: TypeAlias = Literal[
     "by-order",
     "misplaced",
     "json-text",
+    "in-place",
+    "stays",
 ]
 Source: TypeAlias = Literal["declared", "verified", "signature", "model-type", "default"]
 Confidence: TypeAlias = Literal["declared", "verified", "signature", "model-type", "default", "none"]

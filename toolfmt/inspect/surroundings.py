@@ -15,6 +15,8 @@ from toolfmt.inspect.renders import Renders
 
 _MARKER = r"(?:<[^<>\s]{1,60}>|\[/?[A-Za-z_]{1,40}\])"
 _FIRST_MARKER = re.compile(rf"\s*({_MARKER})")
+# Five words in a line are more than a header.
+_TELLING = re.compile(r"(?:[^\W\d_]+[ ,.:;'’\-]+){4}[^\W\d_]")
 _LAST_MARKER = re.compile(rf"({_MARKER})\s*\Z")
 
 
@@ -26,7 +28,11 @@ def stop_strings(
     `special_tokens` are those that the model has; a stand-in for one that is missing ends nothing.
     """
     spoken = renders.text(reply(shape or Shape()), TOOLS)
-    found = [first_marker(text) for text in (spoken.rpartition(REPLY)[2], after_calls)]
+    behind = spoken.rpartition(REPLY)[2]
+    if _TELLING.search(behind):  # not an answer's end: the template goes on and tells the model what to do
+        again = renders.text([*reply(shape or Shape()), *user()], TOOLS)
+        behind = again.rpartition(REPLY)[2].partition(USER)[0]
+    found = [first_marker(text) for text in (behind, after_calls)]
     invented = set(STAND_INS.values()) - set(special_tokens.values())
     stops = dict.fromkeys((*(stop for stop in found if stop not in invented), special_tokens.get("eos_token", "")))
     return tuple(stop for stop in stops if stop)

@@ -21,6 +21,7 @@ from toolfmt.inspect.conversations import (
     STAND_INS,
     TOOL,
     TOOLS,
+    USER,
     Message,
     Shape,
     conversation,
@@ -125,6 +126,7 @@ class _Seeing:
                 _Talk(history, [*user(), turn, *user(), reply, *user()], None, thought=True)
                 for turn in (thought, inline)
             ),
+            _Talk(" when a question holds an image", [{"role": "user", "content": _WITH_IMAGE}], None),
             _Talk(" after a call", called, TOOLS, thought=True),
             _Talk(" with calls in the history", [*called, thought, *user()], TOOLS, thought=True),
         )

@@ -22,7 +22,8 @@ from toolfmt.templates import ChatTemplate
 SEVERITY: Severity = "error"
 
 # A message's key `tools`, which some templates read instead of the variable.
-_KEY = r"""\[['"]tools['"]\]|\.tools\b|['"]tools['"]\s+in\b"""
+# A list in brackets (`in ["tools"]`) is none: a key stands right behind what it is a key of.
+_KEY = r"""(?<=[\w\])])\[['"]tools['"]\]|\.tools\b|['"]tools['"]\s+in\b"""
 
 
 def reads_tools(template: ChatTemplate) -> bool:

@@ -24,11 +24,16 @@ SEVERITY: Severity = "note"
 _PLACES = {"reasoning_earlier": "before the last user message", "reasoning_in_loop": "beside an answered call"}
 
 
+def _how(facts: Facts) -> str:
+    keeps = [one.name for one in facts.sections.variables if "keeps earlier reasoning" in (one.effect or "")]
+    return f"; {keeps[0]} keeps it." if keeps else "."
+
+
 def check(facts: Facts) -> Iterator[Found]:
     dropped = [where for name, where in _PLACES.items() if facts.detail(name).how == "dropped"]
     if dropped:
         yield Found(
             f"The reasoning of an earlier turn is dropped: {' and '.join(dropped)}.",
-            "Look on the model's page whether it wants its reasoning kept, and for a variable that keeps it.",
+            "Look on the model's page whether it wants its reasoning kept" + _how(facts),
             facts.capabilities["reasoning"].line,
         )

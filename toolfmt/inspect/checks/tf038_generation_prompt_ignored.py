@@ -23,11 +23,12 @@ SEVERITY: Severity = "note"
 
 def check(facts: Facts) -> Iterator[Found]:
     answer = facts.detail("generation_prompt")
-    if facts.renders is not None and answer.answer == "no":
+    # Where answers follow questions without a header, there is none to add.
+    if facts.renders is not None and answer.answer == "no" and answer.how != "in-place":
         much = answer.how == "misplaced"
         yield Found(
             f"add_generation_prompt is ignored: {answer.evidence}.",
-            "Cut the end off where nothing is to be generated."
+            "Nothing to do for an answer; where none is to be generated, cut off what begins one."
             if much
             else "See the model's page for what an answer begins with, and add it where the model does not.",
             answer.line,

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from toolfmt.errors import TemplateError
 from toolfmt.formats.prefix import answer_begun
-from toolfmt.inspect.conversations import USER, user
+from toolfmt.inspect.conversations import REPLY, USER, reply, user
 from toolfmt.inspect.probes import quote
 from toolfmt.inspect.report import Answer, Rendering
 from toolfmt.inspect.turns.asking import Asking, no, threw
 
 
 def generation_prompt(asking: Asking) -> Answer:
-    """What `add_generation_prompt=True` adds behind a question; `misplaced` where it always stands there."""
+    """What `add_generation_prompt=True` adds behind a question; `misplaced` where it always stands there, `in-place`
+    where the template writes an answer right behind the question.
+    """
     without, added = asking.prompt(user()), asking.prompt(user(), generation=True)
     for prompt in (added, without):
         if isinstance(prompt, TemplateError):
@@ -23,13 +25,13 @@ def generation_prompt(asking: Asking) -> Answer:
         what = added[len(without) :] if added.startswith(without) else added.rpartition(USER)[2]
         return Answer("yes", f"it adds {quote(what, 80)}", line)
     tail = added.rpartition(USER)[2]
-    if len(answer_begun(tail)) < len(tail):
-        return no(
-            f"the prompt is the same with and without it; it always ends with {quote(tail, 80)}", "misplaced", line
-        )
-    return no(
-        f"the prompt is the same with and without it: nothing is added behind {quote(tail, 80) or 'the text'}", "", line
-    )
+    same = "behind a question the prompt is the same with and without it"
+    answered = asking.text(reply()).partition(REPLY)[0].rstrip() == without.rstrip()
+    if answered and not tail.strip():
+        return no(f"{same}: the template writes an answer right behind it", "in-place", line)
+    if answered or len(answer_begun(tail)) < len(tail):
+        return no(f"{same}; it always ends with {quote(tail, 80)}", "misplaced", line)
+    return no(f"{same}: nothing is added behind {quote(tail, 80) or 'the text'}", "", line)
 
 
 def generation_open(rendering: Rendering) -> Answer:
@@ -37,13 +39,17 @@ def generation_open(rendering: Rendering) -> Answer:
     if not rendering.prefill:
         return no("the answer begins with its first word")
     closes = rendering.reasoning is not None and rendering.reasoning[1] in rendering.prefill
-    how = "begins with" if closes else "has opened"
+    how = "has begun the answer with" if closes else "has opened"
     return Answer("yes", f"the prompt {how} {quote(rendering.prefill, 80)}")
 
 
-def stop(rendering: Rendering, *, eos_token: str | None) -> Answer:
-    """What ends an answer; whether the end-of-sequence token is among it."""
+def stop(rendering: Rendering, *, eos_token: str | None, behind: str) -> Answer:
+    """What ends an answer; whether the end-of-sequence token is among it. `behind` is what the template writes behind
+    an answer.
+    """
     named = f"the eos_token is {eos_token}" if eos_token else "no eos_token is named"
     if not rendering.stop:
         return no("unknown: no eos_token is named, and the template writes no other mark behind an answer")
+    if eos_token and rendering.stop == (eos_token,) and eos_token not in behind:
+        return no(f"the template writes no mark behind an answer; the eos_token, {eos_token}, is all that ends one")
     return Answer("yes", f"an answer ends with {' or '.join(rendering.stop)}; {named}")

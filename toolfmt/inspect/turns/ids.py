@@ -55,6 +55,8 @@ def ids_none(asking: Asking) -> Answer:
 
 def ids_paired(asking: Asking) -> Answer:
     """Whether the id of a call stands in the prompt both at the call and at its result."""
+    if not asking.renders_calls:
+        return no("no call is rendered")
     if asking.results == "none":
         return no("no result is rendered")
     form = next((form for form in (ordinary, nine, function) if _taken(asking, form).answer == "yes"), None)

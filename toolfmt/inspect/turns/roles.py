@@ -25,7 +25,6 @@ def system_later(asking: Asking) -> Answer:
     prompt = asking.prompt(messages)
     if isinstance(prompt, TemplateError):
         return threw(prompt)
-    line = asking.line(r"""['"]system['"]""")
     if _LATER not in prompt:
         return no("a later system message is dropped", "dropped", line)
     line = asking.line_of(messages, _LATER)
