@@ -50,6 +50,7 @@ _DOCUMENT = dict.fromkeys(("title", "text", "content", "contents", "snippet", "d
 _LONGEST_BLOCK = 200
 _EMPTY_BLOCK = re.compile(r"<([\w|]{1,30})>\s*</\1>\s*\Z")
 _OPENED_BLOCK = re.compile(r"<(\w*think\w*|\w*reason\w*)>\s*\Z")
+_WITH_IMAGE = [{"type": "image"}, {"type": "text", "text": USER}]
 
 
 @dataclass(frozen=True)

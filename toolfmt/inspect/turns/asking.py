@@ -92,18 +92,6 @@ class Asking:
         """The messages with these texts as results, in the form that comes out whole."""
         return contents(messages, [text_part(text) if self.results == "parts" else text for text in texts])
 
-    def writing(self, messages: Sequence[Message], sentinel: str) -> int | None:
-        """The line that writes this text of a conversation without calls."""
-        return self.renders.line_at(messages, self._tools, self.text(messages).find(sentinel))
-
-    @cached_property
-    def result_line(self) -> int | None:
-        """The line that writes the text of a result."""
-        shape, messages = self.answered or self.shape, self.history()
-        prompt = self.ask(messages)
-        place = prompt.find(RESULT) if isinstance(prompt, str) else -1
-        return None if place < 0 else self.renders.line_at(messages, TOOLS if shape.tools else None, place)
-
     def ask(self, messages: Sequence[Message]) -> str | TemplateError:
         """The prompt of a conversation with calls, with the tools if their shape has them."""
         shape = self.answered or self.shape

@@ -44,8 +44,8 @@ def results_several(asking: Asking) -> Answer:
         return no("two results appear in the wrong order", "misplaced", line)
     stretch = prompt[first + len(RESULT) : second]
     ending = first_marker(asking.renders.text(reply(asking.shape)).rpartition(reply()[-1]["content"])[2])
-    how = "each in a turn of its own" if ending and ending in between else "in one turn"
-    return Answer("yes", f"two results appear {how}; {standing(between)}", line)
+    how = "each in a turn of its own" if ending and ending in stretch else "in one turn"
+    return Answer("yes", f"two results appear {how}; {standing(stretch)}", line)
 
 
 def results_reordered(asking: Asking) -> Answer:
@@ -62,7 +62,7 @@ def results_reordered(asking: Asking) -> Answer:
         return no("calls are rendered only without ids", "by-order")
     before = messages[: messages.index(answers[0])]
     behind = messages[messages.index(answers[-1]) + 1 :]
-    line = _line(asking)
+    line = asking.result_line
     as_called = asking.ask([*before, *answers, *behind])
     swapped = asking.told([*before, *reversed(answers), *behind], [RESULT, SECOND_RESULT])
     turned = asking.ask(swapped)
@@ -158,11 +158,6 @@ def _without(asking: Asking, key: str) -> Answer:
             f"a result without {key} is told without the tool's name: {around(missing, RESULT)}", "name-lost", line
         )
     return Answer("yes", f"a result without {key} is rendered: {around(missing, RESULT)}", line)
-
-
-def _line(asking: Asking) -> int | None:
-    """The line that writes a result; where none does so as text, the one that looks for its role."""
-    return asking.result_line or asking.line(*RESULT_AT)
 
 
 def _left_out(message: Message, key: str) -> Message:

@@ -26,7 +26,7 @@ def system_later(asking: Asking) -> Answer:
     if isinstance(prompt, TemplateError):
         return threw(prompt)
     if _LATER not in prompt:
-        return no("a later system message is dropped", "dropped", line)
+        return no("a later system message is dropped", "dropped", asking.line(r"""['"]system['"]"""))
     line = asking.line_of(messages, _LATER)
     if prompt.find(_LATER) < prompt.find(USER):
         return Answer("yes", f"a later system message appears, moved to the beginning: {around(prompt, _LATER)}", line)
