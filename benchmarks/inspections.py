@@ -41,7 +41,9 @@ def main() -> None:
     print_findings(results)
     print_chapters(spent, sum(result.seconds for result in results))
     if given.json:
-        lines = [json.dumps({"path": result.path.name} | (result.report or {}), ensure_ascii=False) for result in results]
+        lines = [
+            json.dumps({"path": result.path.name} | (result.report or {}), ensure_ascii=False) for result in results
+        ]
         given.json.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

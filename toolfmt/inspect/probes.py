@@ -252,6 +252,8 @@ def content_beside_call(renders: Renders, shape: Shape | None, content: Literal[
     refused = _refused_later(renders, asked)
     if refused is not None:
         return Answer("error", f"once a result follows: {refused}", refused.line, "threw")
+    if shape is None:
+        return Answer("yes", f"a turn with a call and {content} content is taken, without its call")
     return Answer("yes", f"a turn with a call and {content} content is rendered")
 
 
