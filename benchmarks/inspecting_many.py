@@ -26,7 +26,10 @@ from toolfmt.templates import load_files
 
 @dataclass(frozen=True)
 class Inspected:
-    """What became of one template: its report as the command line's JSON, None where it could not be looked at."""
+    """What became of one template: its report as the command line's JSON, None where it could not be looked at.
+
+    `seconds` are those of the wall for a worker, of the processor in this process.
+    """
 
     path: Path
     report: dict[str, Any] | None
@@ -58,17 +61,18 @@ def inspected(folders: Sequence[Path], workers: int, *, trusted: bool = False) -
     paths = sorted({path for folder in folders for path in folder.rglob("*.jinja")})
     idle: SimpleQueue[Worker | None] = SimpleQueue()
     pool = [None] if trusted else [Worker() for _ in range(max(1, workers))]
+    clock = time.thread_time if trusted else time.perf_counter
     for worker in pool:
         idle.put(worker)
 
     def look(path: Path) -> Inspected:
         worker = idle.get()
-        begin = time.perf_counter()
+        begin = clock()
         try:
             report = _report(path, worker, trusted=trusted)
         finally:
             idle.put(worker)
-        return Inspected(path, report, time.perf_counter() - begin, repositories.get(path.stem, 1))
+        return Inspected(path, report, clock() - begin, repositories.get(path.stem, 1))
 
     try:
         with ThreadPoolExecutor(len(pool)) as threads:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probes import takes_questions
 from toolfmt.inspect.report import Severity
 from toolfmt.templates import ChatTemplate
 
@@ -29,6 +30,13 @@ def reads_tools(template: ChatTemplate) -> bool:
     return "tools" in template.variables or template.line_of(_KEY) is not None
 
 
+def in_words(facts: Facts) -> str:
+    """What to do where the template shows no tools."""
+    if facts.renders is not None and not takes_questions(facts.renders):
+        return "Use another template for tools: this one passes on no plain question that could describe them."
+    return "Describe the tools in a system message; toolfmt's render does it for you."
+
+
 def check(facts: Facts) -> Iterator[Found]:
     if facts.renders is None or facts.shows_tools or not reads_tools(facts.renders.template):
         return
@@ -36,6 +44,6 @@ def check(facts: Facts) -> Iterator[Found]:
     why = f"throws: {answer.evidence}" if answer.answer == "error" else "does not render them"
     yield Found(
         f"The template reads tools but {why}.",
-        "Describe the tools in a system message; toolfmt's render does it for you.",
+        in_words(facts),
         answer.line or facts.renders.template.line_of(r"\btools\b"),
     )

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.checks.tf011_tools_not_rendered import reads_tools
+from toolfmt.inspect.checks.tf011_tools_not_rendered import in_words, reads_tools
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Severity
 
@@ -26,5 +26,5 @@ def check(facts: Facts) -> Iterator[Found]:
         return
     yield Found(
         "The template drops the tools: the prompt never mentions them.",
-        "Describe the tools in a system message; toolfmt's render does it for you.",
+        in_words(facts),
     )
