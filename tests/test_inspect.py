@@ -438,6 +438,34 @@ def test_a_finding_is_found(code: str, tmp_path: Path) -> None:
         assert "\n" not in finding.message
 
 
+@pytest.mark.parametrize(
+    ("template", "fix"),
+    [
+        (
+            "{% for m in messages %}<|{{ m.role }}|>{% for part in m.content %}{{ part.text }}{% endfor %}{% endfor %}",
+            "Give its content as a list of text parts.",
+        ),
+        ("{% for m in messages %}<|{{ m.role }}|>{{ m.text }}{% endfor %}", "Use another template for plain chat."),
+    ],
+)
+def test_a_question_that_does_not_come_out_is_an_error(template: str, fix: str) -> None:
+    found = [finding for finding in inspect_template(template).findings if finding.code == "TF003"]
+    what = "The text of a single user message, given as a string, is not in the prompt: the prompt is '<|user|>'."
+    assert [(finding.message, finding.fix, finding.severity) for finding in found] == [(what, fix, "error")]
+
+
+def test_what_no_question_can_carry_is_not_advised() -> None:
+    report = inspect_template("{% for m in messages %}<|{{ m.role }}|>{{ m.text }}{% endfor %}")
+    assert codes(report) == ["TF003", "TF012"]
+    fixes = [finding.fix for finding in report.findings if finding.code == "TF012"]
+    assert fixes == ["Use another template for tools: this one passes on no plain question that could describe them."]
+
+
+def test_a_template_without_calls_is_not_said_to_render_one_beside_null() -> None:
+    answer = inspect_template("{% for m in messages %}{{ m.content or '' }}{% endfor %}").capabilities["content_null"]
+    assert answer.evidence == "a turn with a call and null content is taken, without its call"
+
+
 def test_a_directory_without_a_template_is_a_finding(tmp_path: Path) -> None:
     report = directory(tmp_path, None, config={"model_type": "qwen3"})
     assert (codes(report), report.template, report.strategy) == (["TF001"], None, "prose")

@@ -183,12 +183,22 @@ def test_an_additional_default_overrides_the_file(tmp_path: Path) -> None:
 
 def test_a_gguf_file_is_read_by_the_runtimes_that_read_gguf() -> None:
     source = TemplateSource(JSON, "tokenizer.chat_template")
-    files = ModelFiles(Path("model.gguf"), None, {}, {}, {}, (source,), {"eos_token": "</s>"})
+    files = ModelFiles(Path("org/quantised"), None, {}, {}, {}, (source,), {"eos_token": "</s>"}, kind="gguf")
     assert [(taken.runtime, taken.with_tools) for taken in takings(files)] == [
         ("transformers", source),
         ("llama.cpp", source),
     ]
     assert list(advised(inspect_files(files))) == ["transformers", "llama.cpp"]
+
+
+@pytest.mark.parametrize("template", [JSON, PLAIN])
+@pytest.mark.parametrize("name", ["qwen.jinja", "qwen.j2"])
+def test_a_file_with_a_template_is_a_template_given_alone(tmp_path: Path, template: str, name: str) -> None:
+    (tmp_path / name).write_text(template, encoding="utf-8")
+    report, alone = inspect_files(load_files(tmp_path / name)), inspect_template(template, name=name)
+    assert places(report) == dict.fromkeys(RUNTIMES, name)
+    assert (report.sections.readers, report.sections.advice) == (alone.sections.readers, alone.sections.advice)
+    assert found(report) == {}
 
 
 def test_code_that_comes_before_the_template(tmp_path: Path) -> None:

@@ -38,6 +38,15 @@ def test_markers_pass_from_every_place_that_the_template_shows() -> None:
     }
 
 
+def test_a_template_that_takes_no_question_without_tools_is_asked_with_them() -> None:
+    needs_tools = CALLS.replace("tools or []", "tools")
+    expected = dict.fromkeys(("user_text", "tool_result", "argument", "tool_description"), "no")
+    assert answers(needs_tools) == expected | {"content_kept": "yes"}
+    finding = found(inspect_template(needs_tools), "TF055")
+    assert finding is not None
+    assert "gives the prompt of a question with an answer" in finding.message
+
+
 def test_the_finding_shows_a_question_that_gives_the_prompt_of_another_conversation() -> None:
     report = inspect_template(PLAIN)
     finding = found(report, "TF055")

@@ -49,7 +49,7 @@ class Taken:
 
 def takings(files: ModelFiles) -> tuple[Taken, ...]:
     """What every runtime takes of this directory, in the order of `RUNTIMES`."""
-    if files.directory.suffix == ".gguf":
+    if files.kind == "gguf":
         return _of_gguf(files)
     as_transformers = [_as_transformers(files, runtime) for runtime in (TRANSFORMERS, VLLM, SGLANG)]
     return (*as_transformers, _mlx_lm(files), _mlx_swift_lm(files), _llama_cpp(files))

@@ -93,6 +93,11 @@ def probe(renders: Renders) -> Probed:
     return Probed(capabilities, shape, capabilities["parallel_tool_calls"].answer == "yes", turn)
 
 
+def takes_questions(renders: Renders) -> bool:
+    """Whether the text of a plain question, given as a string, comes out."""
+    return USER in renders.text(user())
+
+
 def find_shape(renders: Renders) -> tuple[Shape | None, _Seen]:
     """The first shape in which a call comes out right; else the first in which its name and value appear at all."""
     second: tuple[Shape, _Seen] | None = None

@@ -42,10 +42,15 @@ def readers(facts: Facts) -> tuple[Reader, ...]:
 
 def taken_by(facts: Facts) -> tuple[Taken, ...]:
     """What every runtime takes of the directory, or of the one template that was given."""
-    if facts.files is not None:
+    if facts.files is not None and not _alone(facts.files):
         return takings(facts.files)
     given = facts.template
     return tuple(Taken(runtime, given, given, "the only template given") for runtime in RUNTIMES)
+
+
+def _alone(files: ModelFiles | None) -> bool:
+    """Whether a template was given and no model: where it will stand is then nobody's to say."""
+    return files is None or files.kind == "template"
 
 
 def declares_parser(facts: Facts) -> bool:
@@ -81,7 +86,7 @@ def _reader(facts: Facts, taken: Taken) -> Reader:
         how += _verdict(facts, taken.runtime, parser, right)
     else:
         parser, right, how = None, None, "it takes no parser by itself"
-    why = how if facts.files is None else f"{taken.why}; {how}"
+    why = how if _alone(facts.files) else f"{taken.why}; {how}"
     return Reader(taken.runtime, where, parser, right, why)
 
 
@@ -91,7 +96,7 @@ def _inferred(facts: Facts, taken: Taken) -> Inferred:
     config: Mapping[str, object] = {} if files is None else files.tokenizer_config
     declared = config.get(DECLARING_KEY)
     if taken.runtime == MLX_SWIFT_LM:
-        source = taken.with_tools if files is None else swift_infers_from(files)
+        source = taken.with_tools if files is None or _alone(files) else swift_infers_from(files)
         return mlx_swift_lm(_text(source), declared, model_type, {} if files is None else files.config)
     inferred = mlx_lm(None if taken.named else _text(taken.with_tools), declared, model_type, _tokens(files))
     if taken.named and inferred.parser is None and declared is None:

@@ -67,25 +67,35 @@ def safety(facts: Facts) -> dict[str, Answer]:
     apply. Empty where no prompt can be made. Never raises.
     """
     renders = facts.renders
-    if renders is None or not isinstance(renders.render(user()), str):
+    if renders is None:
+        return {}
+    tools = asked_with(renders)
+    if not isinstance(renders.render(user(), tools), str):
         return {}
     shape = facts.decided.read_back.shape if facts.decided.read_back else facts.probed.shape if facts.probed else None
-    found = markers(renders, shape)
-    answers = {name: _passing(renders, found, *made) for name, made in _carriers(facts, shape, found)}
-    answers["content_kept"] = _content_kept(facts, renders, shape)
-    answers["no_instructions"] = _no_instructions(facts, renders)
+    found = markers(renders, shape, tools)
+    answers = {name: _passing(renders, found, *made) for name, made in _carriers(facts, shape, found, tools)}
+    answers["content_kept"] = _content_kept(facts, renders, shape, tools)
+    if tools is None:
+        answers["no_instructions"] = _no_instructions(facts, renders)
     return answers
+
+
+def asked_with(renders: Renders) -> list[Message] | None:
+    """The tools that a plain question has to come with: none, unless the template refuses one without."""
+    refused = isinstance(renders.render(user()), TemplateError)
+    return TOOLS if refused and isinstance(renders.render(user(), TOOLS), str) else None
 
 
 # --- markers in the text of others
 
 
-def markers(renders: Renders, shape: Shape | None) -> tuple[str, ...]:
+def markers(renders: Renders, shape: Shape | None, plain_tools: list[Message] | None) -> tuple[str, ...]:
     """The markers that the template writes around questions, answers, calls and results; words where it has no marks.
 
     Those of reasoning blocks that the template looks for in texts are left out: see `content_kept`.
     """
-    between = _between(renders.text([*reply(), _question(_NEXT)]), USER, REPLY, _NEXT)
+    between = _between(renders.text([*reply(), _question(_NEXT)], plain_tools), USER, REPLY, _NEXT)
     marks = [mark for text in between for mark in _MARKER.findall(text)]
     if shape is not None:
         tools = TOOLS if shape.tools else None
@@ -99,14 +109,14 @@ def markers(renders: Renders, shape: Shape | None) -> tuple[str, ...]:
 
 
 def _carriers(
-    facts: Facts, shape: Shape | None, found: Sequence[str]
+    facts: Facts, shape: Shape | None, found: Sequence[str], plain_tools: list[Message] | None
 ) -> Iterator[tuple[str, tuple[list[Message], list[Message], Any, Any]]]:
     """For each place: a conversation with harmless text there and one with the markers, and the tools of both."""
     if not found:
         return
     forged = f"{_BEGIN} {' '.join(found)} {_END}"
     plain = f"{_BEGIN} {_NEUTRAL} {_END}"
-    yield "user_text", ([_question(plain)], [_question(forged)], None, None)
+    yield "user_text", ([_question(plain)], [_question(forged)], plain_tools, plain_tools)
     if shape is not None:
         tools = TOOLS if shape.tools else None
         begun = user(system=shape.system)
@@ -143,12 +153,13 @@ def _passing(
 
 def forges_a_turn(renders: Renders) -> str | None:
     """The text of a question that renders to the very prompt of a question, an answer and a second question."""
-    honest = renders.text([*reply(), _question(_NEXT)])
+    tools = asked_with(renders)
+    honest = renders.text([*reply(), _question(_NEXT)], tools)
     between = _between(honest, USER, REPLY, _NEXT)
     if len(between) < 2:
         return None
     forged = f"{USER}{between[0]}{REPLY}{between[1]}{_NEXT}"
-    return forged if renders.render([_question(forged)]) == honest else None
+    return forged if renders.render([_question(forged)], tools) == honest else None
 
 
 def _listed(marks: Sequence[str]) -> str:
@@ -159,12 +170,12 @@ def _listed(marks: Sequence[str]) -> str:
 # --- text that changes what is rendered
 
 
-def _content_kept(facts: Facts, renders: Renders, shape: Shape | None) -> Answer:
+def _content_kept(facts: Facts, renders: Renders, shape: Shape | None, plain_tools: list[Message] | None) -> Answer:
     """Whether a message's text stays as it is, and changes nothing else, when it holds what the template looks for."""
     tested = renders.template.tested_texts[:_MOST_TESTED]
     if not tested:
         return Answer("yes", "the template looks for nothing in the text of messages")
-    for role, carrier in _talks(facts, shape):
+    for role, carrier in _talks(facts, shape, plain_tools):
         for texts in _tries(tested):
             changed = _changed(renders, role, carrier, texts)
             if changed is not None:
@@ -172,11 +183,11 @@ def _content_kept(facts: Facts, renders: Renders, shape: Shape | None) -> Answer
     return Answer("yes", "no text that the template looks for changes a question or a tool result")
 
 
-def _talks(facts: Facts, shape: Shape | None) -> Iterator[tuple[str, Any]]:
+def _talks(facts: Facts, shape: Shape | None, plain_tools: list[Message] | None) -> Iterator[tuple[str, Any]]:
     thought: Message = {"role": "assistant", "content": REPLY}
     if facts.yes("reasoning"):
         thought["reasoning_content"] = "Tq5thought"
-    yield "a question", (lambda text: [*user(), thought, _question(text)], None)
+    yield "a question", (lambda text: [*user(), thought, _question(text)], plain_tools)
     if shape is not None and facts.yes("tool_results"):
         tools = TOOLS if shape.tools else None
         begun = user(system=shape.system)

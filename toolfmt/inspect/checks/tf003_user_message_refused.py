@@ -1,7 +1,9 @@
-"""The template refuses a conversation of one plain user message.
+"""The template refuses a conversation of one plain user message, or drops its text.
 
 It needs something else: a system message, tools, another key in the message, an argument of its own. Every
-client that does not know that gets an error, and an inspection can tell little about such a template.
+client that does not know that gets an error, and an inspection can tell little about such a template. Worse are
+those that take content only as a list of parts and look into a string for parts that are not there: the request
+succeeds, and the model never sees the question.
 
 Or it takes the message and drops its text: mostly it wants content as a list of parts, and sees nothing in a string.
 The model is then asked nothing at all, and nobody is told.
@@ -18,8 +20,9 @@ from collections.abc import Iterator
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.conversations import TOOLS, user
+from toolfmt.inspect.conversations import TOOLS, USER, user
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probes import quote
 from toolfmt.inspect.report import Severity
 
 SEVERITY: Severity = "error"
@@ -29,13 +32,23 @@ def check(facts: Facts) -> Iterator[Found]:
     if facts.renders is None:
         return
     named = facts.template != facts.without_tools  # then this template is never asked without tools
-    error = facts.renders.render(user(), TOOLS if named else None)
-    if isinstance(error, TemplateError):
+    tools = TOOLS if named else None
+    prompt = facts.renders.render(user(), tools)
+    if isinstance(prompt, TemplateError):
         works = isinstance(facts.renders.render(user(), TOOLS), str)
         yield Found(
-            f"The template refuses a single user message{' unless tools are given' if works else ''}: {error}.",
+            f"The template refuses a single user message{' unless tools are given' if works else ''}: {prompt}.",
             "Give the template what its message asks for, or use another template for plain chat.",
-            error.line,
+            prompt.line,
+        )
+    elif USER not in prompt:
+        in_parts = [{"role": "user", "content": [{"type": "text", "text": USER}]}]
+        takes_parts = USER in facts.renders.text(in_parts, tools)
+        shown = f"the prompt is '{quote(prompt, 80)}'" if prompt.strip() else "the prompt is empty"
+        yield Found(
+            f"The text of a single user message, given as a string, is not in the prompt: {shown}.",
+            "Give its content as a list of text parts." if takes_parts else "Use another template for plain chat.",
+            facts.renders.template.line_of(r"\bcontent\b"),
         )
     elif facts.hears == "parts":
         yield Found(

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.errors import TemplateError
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.checks.instead import give_instructions
 from toolfmt.inspect.conversations import user
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probes import takes_questions
 from toolfmt.inspect.report import Severity
 
 SEVERITY: Severity = "warning"
@@ -23,7 +23,7 @@ SEVERITY: Severity = "warning"
 
 def check(facts: Facts) -> Iterator[Found]:
     answer = facts.capabilities["system"]
-    if facts.renders is None or answer.answer == "yes" or isinstance(facts.renders.render(user()), TemplateError):
+    if facts.renders is None or answer.answer == "yes" or not takes_questions(facts.renders):
         return
     what = f"is refused: {answer.evidence}" if answer.answer == "error" else f"is lost: {answer.evidence}"
     yield Found(

@@ -29,9 +29,7 @@ def text_beside_call(asking: Asking) -> Answer:
 
 def content_absent(asking: Asking) -> Answer:
     """Whether a turn with a call may have no content at all."""
-    if not asking.renders_calls:
-        return no("no call is rendered")
-    return content_beside_call(asking.renders, asking.shape, "absent")
+    return content_beside_call(asking.renders, asking.shape if asking.renders_calls else None, "absent")
 
 
 def content_parts(asking: Asking) -> Answer:

@@ -10,7 +10,6 @@ from toolfmt.inspect.probes import CALLS_AT, around
 from toolfmt.inspect.report import Answer
 from toolfmt.inspect.turns.asking import SECOND_REPLY, SECOND_USER, Asking, no, standing, threw
 
-_ANSWER: Message = {"role": "assistant", "content": REPLY}
 _AGAIN: Message = {"role": "user", "content": SECOND_USER}
 _LATER = "Vs3later"
 _DEVELOPER = "Wd1developer"
@@ -18,7 +17,7 @@ _DEVELOPER = "Wd1developer"
 
 def system_later(asking: Asking) -> Answer:
     """Whether a second system message, in the middle of the conversation, appears."""
-    before = [*user(system=True), _ANSWER]
+    before = [*user(system=True), _answer(asking)]
     if not _appear(asking, [*before, _AGAIN], [SYSTEM, SECOND_USER]):
         return no("a conversation that begins with a system message does not come out whole either")
     messages = [*before, {"role": "system", "content": _LATER}, _AGAIN]
@@ -56,9 +55,15 @@ def users_in_a_row(asking: Asking) -> Answer:
 
 def assistants_in_a_row(asking: Asking) -> Answer:
     """Whether two answers may follow each other."""
-    more: Message = {"role": "assistant", "content": SECOND_REPLY}
-    base = [*user(), _ANSWER, _AGAIN]
-    return _both(asking, base, [*user(), _ANSWER, more, _AGAIN], [REPLY, SECOND_REPLY], "two answers in a row")
+    answer = _answer(asking)
+    more = answer | {"content": SECOND_REPLY}
+    base = [*user(), answer, _AGAIN]
+    return _both(asking, base, [*user(), answer, more, _AGAIN], [REPLY, SECOND_REPLY], "two answers in a row")
+
+
+def _answer(asking: Asking) -> Message:
+    """An answer in words, with reasoning where the template renders turns only with it."""
+    return reply(asking.shape)[-1]
 
 
 def user_after_result(asking: Asking) -> Answer:

