@@ -170,7 +170,7 @@ CASES += [
     ("ids_paired", "no", "", "no call is rendered", LOOP + CONTENT + "{% endfor %}"),
     ("developer", "yes", "", "treated as an answer",
      LOOP + "{{ 'Q: ' if m.role == 'user' else 'I: ' if m.role == 'system' else 'A: ' }}" + CONTENT + "{% endfor %}"),
-    ("users_in_a_row", "yes", "", r"between them stands '\n\n'", LOOP + "{{ m.content }}\n\n{% endfor %}"),
+    ("users_in_a_row", "yes", "", "between them are blanks only", LOOP + "{{ m.content }}\n\n{% endfor %}"),
 ]  # fmt: skip
 
 
@@ -218,7 +218,7 @@ def test_lines_are_those_that_write_the_text_and_not_the_first_that_name_a_word(
     assert told.capabilities["tool_results"].line == 8
     assert told.capabilities["tool_call_ids"].line == 8
     lines = {name: told.sections.details[name].line for name in ("system_later", "results_several", "text_beside_call")}
-    assert lines == {"system_later": 6, "results_several": 8, "text_beside_call": 11}
+    assert lines == {"system_later": 6, "results_several": 8, "text_beside_call": 10}
 
 
 def test_a_result_that_reads_like_an_answer_and_a_call_that_is_lost_are_told_as_such() -> None:
@@ -226,7 +226,7 @@ def test_a_result_that_reads_like_an_answer_and_a_call_that_is_lost_are_told_as_
     assert "written as an answer of the model" in told.capabilities["tool_results"].evidence
     assert (
         told.capabilities["content_empty"].evidence
-        == "a turn with a call and empty content is rendered, but not its call"
+        == "a turn with a call and empty content is rendered, without the call"
     )
     assert "as an answer" not in report(BASE).capabilities["tool_results"].evidence
 

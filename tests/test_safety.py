@@ -139,9 +139,9 @@ def test_what_stays_beside_a_system_message_is_told_apart_from_what_goes() -> No
     assert finding is not None
     assert finding.message == (
         "Unasked the template writes: 'You were trained by a small company.\\nYou are a very helpful assistant.'; "
-        "beside a system message it writes 'You were trained by a small company.'."
+        "even beside a system message it writes 'You were trained by a small company.'."
     )
-    assert finding.fix == "Read what stays beside a system message, and make sure that it is meant."
+    assert finding.fix == "Make sure that these sentences are meant: a system message does not take their place."
 
 
 def test_the_header_of_the_question_is_no_part_of_the_sentences_and_no_system_message_is_advised_that_is_refused() -> (

@@ -187,7 +187,8 @@ def _results(renders: Renders, shape: Shape) -> Answer:
     if found is not None:
         messages, tools = conversation(found, SINGLE), TOOLS if found.tools else None
         line = written_at(renders, messages, tools, RESULT) or line
-        return Answer("yes", f"the result appears: {around(renders.text(messages, tools), RESULT)}", line)
+        how = "the result appears" + (", written as an answer of the model" if _as_answer(renders, found) else "")
+        return Answer("yes", f"{how}: {around(renders.text(messages, tools), RESULT)}", line)
     spelled = _SPELLED.search(renders.text(conversation(shape, SINGLE, results=True), TOOLS))
     if spelled is not None:
         return Answer("no", f"the text of a result is printed letter by letter: {quote(spelled[0])}", line, "spelled")

@@ -251,8 +251,11 @@ def _no_instructions(facts: Facts, renders: Renders) -> Answer:
     said = _MARKER.split(_headless(renders, said.partition(USER)[0]), maxsplit=1)[0].strip() or found[0]
     line = renders.line_at(user(), None, found.start())
     with_system = renders.text(user(system=True)) if facts.yes("system") else ""
-    stays = f" {BESIDE_SYSTEM}" if SYSTEM in with_system and found[0] in with_system else ""
     other = f", and with tools: '{quote(with_tools, 200)}'" if with_tools and with_tools not in said else ""
+    first = found[0] if SYSTEM in with_system and found[0] in with_system else ""
+    stays = f" {BESIDE_SYSTEM}" if first and said in with_system else ""
+    if first and not stays:
+        other = f"; {BESIDE_SYSTEM} it writes '{quote(first, 200)}'{other}"
     return Answer("no", f"unasked the template writes{stays}: '{quote(said, 200)}'{other}", line)
 
 

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.checks.instead import give_instructions
-from toolfmt.inspect.conversations import user
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probes import takes_questions
 from toolfmt.inspect.report import Severity

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.conversations import REPLY, RESULT, SINGLE, SYSTEM, USER, VALUES, Message, conversation, user
+from toolfmt.inspect.conversations import (
+    REPLY,
+    RESULT,
+    SINGLE,
+    SYSTEM,
+    USER,
+    VALUES,
+    Message,
+    conversation,
+    reply,
+    user,
+)
 from toolfmt.inspect.probes import CALLS_AT, around
 from toolfmt.inspect.report import Answer
 from toolfmt.inspect.turns.asking import SECOND_REPLY, SECOND_USER, Asking, no, standing, threw
@@ -42,10 +53,11 @@ def developer(asking: Asking) -> Answer:
     line = asking.line(r"""['"]developer['"]""")
     if _DEVELOPER not in prompt:
         return no("a message of the role developer is dropped", "dropped", line)
-    as_system = asking.prompt([{"role": "system", "content": _DEVELOPER}, *user()])
-    line = asking.line_of(messages, _DEVELOPER)
-    how = "treated as a system message" if as_system == prompt else "rendered"
-    return Answer("yes", f"a message of the role developer is {how}: {around(prompt, _DEVELOPER)}", line)
+    line, shown = asking.line_of(messages, _DEVELOPER), around(prompt, _DEVELOPER)
+    for role, called in (("system", "a system message"), ("user", "a question"), ("assistant", "an answer")):
+        if asking.prompt([{"role": role, "content": _DEVELOPER}, *user()]) == prompt:
+            return Answer("yes", f"a message of the role developer is treated as {called}: {shown}", line)
+    return Answer("yes", f"a message of the role developer is rendered: {shown}", line)
 
 
 def users_in_a_row(asking: Asking) -> Answer:
