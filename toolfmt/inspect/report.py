@@ -28,6 +28,7 @@ Outcome: TypeAlias = Literal[
     "by-order",
     "misplaced",
     "json-text",
+    "elsewhere",
 ]
 Source: TypeAlias = Literal["declared", "verified", "signature", "model-type", "default"]
 Confidence: TypeAlias = Literal["declared", "verified", "signature", "model-type", "default", "none"]
