@@ -25,7 +25,7 @@ from toolfmt.inspect.report import (
     ToolCost,
     Variable,
 )
-from toolfmt.printing_diff import comparison_text
+from toolfmt.printing.diff import comparison_text
 
 TEMPLATE = """\
 {% if tools %}Tools: {{ tools | tojson }}

@@ -458,12 +458,12 @@ def test_what_no_question_can_carry_is_not_advised() -> None:
     report = inspect_template("{% for m in messages %}<|{{ m.role }}|>{{ m.text }}{% endfor %}")
     assert codes(report) == ["TF003", "TF012"]
     fixes = [finding.fix for finding in report.findings if finding.code == "TF012"]
-    assert fixes == ["Use another template for tools: this one passes on no plain question that could describe them."]
+    assert fixes == ["Use another template for chat: what is described in words does not reach the prompt either."]
 
 
 def test_a_template_without_calls_is_not_said_to_render_one_beside_null() -> None:
     answer = inspect_template("{% for m in messages %}{{ m.content or '' }}{% endfor %}").capabilities["content_null"]
-    assert answer.evidence == "a turn with a call and null content is taken, without its call"
+    assert answer.evidence == "a turn with a call and null content is rendered, without the call"
 
 
 def test_a_directory_without_a_template_is_a_finding(tmp_path: Path) -> None:

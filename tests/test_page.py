@@ -39,7 +39,7 @@ from toolfmt.inspect.report import (
     Variable,
 )
 from toolfmt.output import write_page
-from toolfmt.page import report_page, verdict
+from toolfmt.printing.page import report_page, verdict
 
 MODELS = Path(__file__).parents[1] / "corpus" / "models"
 TEMPLATE = (
@@ -260,7 +260,9 @@ def test_the_structure_is_told_to_those_who_do_not_see_it() -> None:
 
 def colours(scheme: Literal["light", "dark"]) -> dict[str, str]:
     """The custom properties of the style in this scheme."""
-    light, dark = files("toolfmt").joinpath("page.css").read_text("utf-8").split("@media (prefers-color-scheme: dark)")
+    light, dark = (
+        files("toolfmt.printing").joinpath("page.css").read_text("utf-8").split("@media (prefers-color-scheme: dark)")
+    )
     found = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", light))
     return found if scheme == "light" else found | dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", dark))
 
@@ -338,7 +340,10 @@ def test_a_file_is_written_whole_and_keeps_its_mode_and_its_link(tmp_path: Path)
 
 
 def test_the_package_brings_the_files_of_the_page() -> None:
-    assert [files("toolfmt").joinpath(name).is_file() for name in ("page.html.jinja", "page.css")] == [True, True]
+    assert [files("toolfmt.printing").joinpath(name).is_file() for name in ("page.html.jinja", "page.css")] == [
+        True,
+        True,
+    ]
 
 
 # --- in a browser

@@ -24,9 +24,9 @@ from toolfmt.inspect.report import (
     Variable,
 )
 from toolfmt.inspecting import Looked
-from toolfmt.printing import report_text
-from toolfmt.printing_models import models_text
-from toolfmt.printing_phrases import phrases
+from toolfmt.printing.models import models_text
+from toolfmt.printing.phrases import phrases
+from toolfmt.printing.report import report_text
 
 YES, NO = Answer("yes", "it is seen"), Answer("no", "it is not seen", 12)
 SECTIONS = Sections(

@@ -19,7 +19,7 @@ from test_inspect_places import finding, report
 from toolfmt.cli import main
 from toolfmt.inspect.checks import CHECKS, code, name, page, severity
 from toolfmt.inspecting import Looked
-from toolfmt.sarif import sarif
+from toolfmt.printing.sarif import sarif
 
 # Of each kind of object: its members with the kinds of object in them ("" for a plain value), the required ones first.
 MEMBERS: dict[str, dict[str, str]] = {

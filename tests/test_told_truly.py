@@ -81,11 +81,6 @@ def evidence(template: str, name: str) -> str:
             NOTHING,
             "Use another template for chat: what is described in words does not reach the prompt either.",
         ),
-        (
-            "TF027",
-            NOTHING,
-            "Use another template for chat: the text of other messages does not reach the prompt either.",
-        ),
         # HuggingFaceTB/SmolVLM-256M-Instruct
         ("TF012", PARTS_ONLY, "Describe the tools in a message whose content is a list of parts."),
         # unsloth's Apriel 1.5
@@ -101,15 +96,16 @@ def test_what_to_do_works_with_this_template(code: str, template: str, fix: str)
 
 
 @pytest.mark.parametrize(
-    ("template", "message"),
+    ("template", "fix"),
     [
-        (NOTHING, "The text of a user message is not in the prompt."),
-        (PARTS_ONLY, "The text of a user message given as a string is not in the prompt."),
+        (NOTHING, "Use another template for plain chat."),
+        (PARTS_ONLY, "Give its content as a list of text parts."),
     ],
 )
-def test_a_question_that_is_dropped_is_an_error(template: str, message: str) -> None:
+def test_a_question_that_is_dropped_is_an_error(template: str, fix: str) -> None:
     found = finding(template, "TF003")
-    assert (found.severity, found.message) == ("error", message)
+    said = "The text of a single user message, given as a string, is not in the prompt: the prompt is empty."
+    assert (found.severity, found.message, found.fix) == ("error", said, fix)
     assert [one.text for one in report(template).sections.advice if one.supported] == []
 
 

@@ -254,5 +254,6 @@ def test_what_changes_at_both_ends_is_told_at_both() -> None:
         "<|turn>model\n{% if not enable_thinking %}<|channel>thought<channel|>{% endif %}"
     )
     assert variable(source, "enable_thinking").effect == (
-        'true adds "<|turn>system\\n<|think|><turn|>", and writes no empty reasoning block (<|channel>thought<channel|>)'
+        'true adds "<|turn>system\\n<|think|><turn|>", '
+        "and writes no empty reasoning block (<|channel>thought<channel|>)"
     )

@@ -149,18 +149,18 @@ def inspect(
     elif form == "json":
         print_json(report.to_dict())
     elif form == "sarif":
-        from toolfmt.sarif import sarif
+        from toolfmt.printing.sarif import sarif
 
         print_json(sarif([Looked(places[0], report)]))
     else:
-        from toolfmt.printing import report_text
+        from toolfmt.printing.report import report_text
 
         print_text(report_text(report, *_terminal(), full=full))
     return int(bool(report.findings))
 
 
 def _web_page(report: Report, file: str) -> None:
-    from toolfmt.page import report_page
+    from toolfmt.printing.page import report_page
 
     page = report_page(report)
     if file == "-":
@@ -171,14 +171,14 @@ def _web_page(report: Report, file: str) -> None:
 
 def _inspect_several(places: list[str], inspector: Inspector, selection: Selection, form: str) -> int:
     """Inspect the places side by side, told together; one that cannot be read does not stop the others."""
-    from toolfmt.printing_models import models_text, tracked
+    from toolfmt.printing.models import models_text, tracked
 
     shown = sys.stderr is not None and sys.stderr.isatty()
     looked = [selection.applied(one) for one in tracked(inspector.looked_at(places), len(places), shown)]
     if form == "json":
         print_json([one.to_dict() for one in looked])
     elif form == "sarif":
-        from toolfmt.sarif import sarif
+        from toolfmt.printing.sarif import sarif
 
         print_json(sarif(looked))
     else:
@@ -220,7 +220,7 @@ def diff(a: str, b: str, as_json: bool, trusted: bool) -> int:
     if as_json:
         print_json(comparison.to_dict())
     else:
-        from toolfmt.printing_diff import comparison_text
+        from toolfmt.printing.diff import comparison_text
 
         print_text(comparison_text(comparison, *_terminal()))
     return int(comparison.differs)
@@ -321,7 +321,7 @@ def formats(name: str | None, as_json: bool) -> None:
 
         print_json([described(format) for format in chosen] if name is None else described(chosen[0]))
         return
-    from toolfmt.printing_formats import format_text, formats_text
+    from toolfmt.printing.formats import format_text, formats_text
 
     print_text(formats_text(chosen, *_terminal()) if name is None else format_text(chosen[0], *_terminal()))
 
@@ -330,7 +330,7 @@ def formats(name: str | None, as_json: bool) -> None:
 @click.argument("code", metavar="[CODE]", required=False)
 def explain(code: str | None) -> None:
     """Print the page of a finding, by its code (TF012) or its name (tools-dropped); without one, list them all."""
-    from toolfmt.printing_findings import findings_table, page_text
+    from toolfmt.printing.findings import findings_table, page_text
 
     if code is None:
         print_text(findings_table(*_terminal()))

@@ -1,4 +1,4 @@
-"""A format as data: what `toolfmt formats` prints, as JSON here and as text in `toolfmt.printing`."""
+"""A format as data: what `toolfmt formats` prints, as JSON here and as text in `toolfmt.printing.formats`."""
 
 from __future__ import annotations
 

@@ -19,8 +19,11 @@ _PLAINLY = (
     ("can only concatenate str", "it joins to a text what is none"),
     ("must be str, not", "it joins to a text what is none"),
     ("unsupported operand type", "it joins or compares what does not go together"),
+    ("argument of type 'NoneType' is not iterable", "it looks for something in a text that is not there"),
     ("object is not iterable", "it goes through something that is no list"),
+    ("Can only get item pairs from a mapping", "it wants an object"),
 )
+_FAILED = "does not render: "
 _FAILS = re.compile(r"does not (?:render|parse): (?:\w+: )?")
 
 
@@ -29,12 +32,23 @@ def reason(error: TemplateError) -> str:
     text = str(error)
     if _REFUSES in text:
         return f"it refuses: {quote(text.partition(_REFUSES)[2])}"
+    rest = _FAILS.split(text, maxsplit=1)[-1]
+    return _in_words(text) or f"it fails: {quote(rest)}"
+
+
+def plainly(sentence: str) -> str:
+    """The sentence with the error that it ends with in plain words, where there are such words for it."""
+    before, found, error = sentence.partition(_FAILED)
+    words = _in_words(error) if found else None
+    return sentence if words is None else before + words
+
+
+def _in_words(text: str) -> str | None:
     for pattern in (_MISSING_KEY, _UNDEFINED):
         found = pattern.search(text)
         if found:
             return f"it wants `{found[1]}`, which is not there"
-    for said, plainly in _PLAINLY:
+    for said, words in _PLAINLY:
         if said in text:
-            return plainly
-    rest = _FAILS.split(text, maxsplit=1)[-1]
-    return f"it fails: {quote(rest)}"
+            return words
+    return None

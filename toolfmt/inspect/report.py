@@ -30,6 +30,7 @@ Outcome: TypeAlias = Literal[
     "json-text",
     "in-place",
     "stays",
+    "elsewhere",
 ]
 Source: TypeAlias = Literal["declared", "verified", "signature", "model-type", "default"]
 Confidence: TypeAlias = Literal["declared", "verified", "signature", "model-type", "default", "none"]

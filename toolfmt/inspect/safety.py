@@ -175,12 +175,14 @@ def _content_kept(facts: Facts, renders: Renders, shape: Shape | None, plain_too
     tested = renders.template.tested_texts[:_MOST_TESTED]
     if not tested:
         return Answer("yes", "the template looks for nothing in the text of messages")
+    elsewhere: Answer | None = None
     for role, carrier in _talks(facts, shape, plain_tools):
         for texts in _tries(tested):
             changed = _changed(renders, role, carrier, texts)
-            if changed is not None:
+            if changed is not None and changed.how != "elsewhere":
                 return changed
-    return Answer("yes", "no text that the template looks for changes a question or a tool result")
+            elsewhere = elsewhere or changed
+    return elsewhere or Answer("yes", "no text that the template looks for changes a question or a tool result")
 
 
 def _talks(facts: Facts, shape: Shape | None, plain_tools: list[Message] | None) -> Iterator[tuple[str, Any]]:
@@ -220,7 +222,7 @@ def _changed(renders: Renders, role: str, carrier: Any, texts: tuple[TestedText,
     if text in prompt:
         place = common_prefix(prompt, without.replace(neutral, text))
         shown = quote(prompt[max(0, place - 20) : place + 60])
-        return Answer("no", f"{what} changes how something else is rendered: '{shown}'", first.line)
+        return Answer("no", f"{what} changes how something else is rendered: '{shown}'", first.line, "elsewhere")
     begin = min((place for place in (prompt.find(_BEGIN), prompt.find(_END)) if place >= 0), default=None)
     if begin is None:
         return Answer("no", f"{what} is dropped", first.line, "dropped")

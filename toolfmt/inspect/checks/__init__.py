@@ -13,6 +13,7 @@ from types import ModuleType
 
 from toolfmt.errors import ToolfmtError
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.reasons import plainly
 from toolfmt.inspect.report import Finding, Severity
 
 _MODULES = (
@@ -143,7 +144,12 @@ def findings(facts: Facts) -> tuple[Finding, ...]:
     """Everything that will go wrong and everything worth knowing, in order of code."""
     return tuple(
         Finding(
-            code(check), name(check), _sentence(found.message), found.line, found.fix, found.severity or severity(check)
+            code(check),
+            name(check),
+            _sentence(plainly(found.message)),
+            found.line,
+            found.fix,
+            found.severity or severity(check),
         )
         for check in CHECKS
         for found in check.check(facts)

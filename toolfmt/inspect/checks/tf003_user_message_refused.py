@@ -50,13 +50,3 @@ def check(facts: Facts) -> Iterator[Found]:
             "Give its content as a list of text parts." if takes_parts else "Use another template for plain chat.",
             facts.renders.template.line_of(r"\bcontent\b"),
         )
-    elif facts.hears == "parts":
-        yield Found(
-            "The text of a user message given as a string is not in the prompt.",
-            'Give content as a list of parts: [{"type": "text", "text": "…"}].',
-        )
-    elif facts.hears == "nothing":
-        yield Found(
-            "The text of a user message is not in the prompt.",
-            "Use another template for chat: nothing that a user says reaches the model through this one.",
-        )

@@ -60,8 +60,8 @@ def check(facts: Facts) -> Iterator[Found]:
     reasons = "; ".join(f"when {turn.name}, {_WHAT[turn.cause]}" for turn in turns)
     first = turns[0]
     yield Found(
-        f"A prompt is not the beginning of the next one: {reasons} ({beginning(first.was)} becomes "
-        f"{beginning(first.becomes)}); a prefix cache keeps {_percent(told.share)} of an example conversation.",
+        f"A prompt is not the beginning of the next one, so that a prefix cache keeps {_percent(told.share)} of an "
+        f"example conversation: {reasons} ({beginning(first.was)} becomes {beginning(first.becomes)}).",
         _fix(first.cause),
         first.line,
         "note" if told.share >= _NEARLY_ALL else None,

@@ -10,8 +10,8 @@ from rich.text import Text
 
 from toolfmt.describing import example
 from toolfmt.formats import ToolCallFormat
-from toolfmt.layout import DOT, GLUE, UNWRAPPED, grid, printed, spaced
-from toolfmt.printing_findings import reflowed
+from toolfmt.printing.findings import reflowed
+from toolfmt.printing.layout import DOT, GLUE, UNWRAPPED, grid, printed, spaced
 
 
 def formats_text(formats: Sequence[ToolCallFormat], width: int, colour: bool) -> str:

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from toolfmt.inspect.checks import CHECKS, code, name, page, severity
 from toolfmt.inspect.report import Severity
-from toolfmt.layout import printed, spaced
+from toolfmt.printing.layout import printed, spaced
 
 SEVERITY_STYLES: dict[Severity, str] = {"error": "red", "warning": "yellow", "note": "dim"}
 _LINE_END = re.compile(r"\n\s*(?![-*] )")

@@ -1,6 +1,6 @@
 """How text is laid out with rich: untrusted text made safe, grids of columns, and printing to a string.
 
-The printers (`toolfmt.printing`, `toolfmt.printing_*`) are built from it. What comes from a model directory is
+The printers of this room are built from it. What comes from a model directory is
 untrusted: control characters are shown as escapes, and nothing is read as markup. The same data gives the same text.
 """
 

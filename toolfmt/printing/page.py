@@ -23,7 +23,7 @@ from markupsafe import Markup, escape
 from toolfmt import __version__
 from toolfmt.inspect.checks import CHECKS, code, page
 from toolfmt.inspect.report import Finding, Piece, PieceKind, Report
-from toolfmt.layout import visible
+from toolfmt.printing.layout import visible
 
 _SEVERITIES = ("error", "warning", "note")
 _KINDS: dict[PieceKind, tuple[str, str]] = {
@@ -285,7 +285,7 @@ def _finalized(value: Any) -> Any:
 
 
 def _resource(name: str) -> str:
-    return files("toolfmt").joinpath(name).read_text("utf-8")
+    return files("toolfmt.printing").joinpath(name).read_text("utf-8")
 
 
 def _hash(style: str) -> str:

@@ -1,6 +1,6 @@
 """The chapters of a report as lines of text: at a glance only what a person needs, in full every answer with evidence.
 
-`toolfmt.printing` puts the lines where they belong. Every line is already `visible`.
+`toolfmt.printing.report` puts the lines where they belong. Every line is already `visible`.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from rich.table import Table
 from rich.text import Text
 
 from toolfmt.inspect.report import Answer, Report, Tokens, Variable
-from toolfmt.layout import shortened, visible
-from toolfmt.printing_phrases import phrased, phrases
+from toolfmt.printing.layout import shortened, visible
+from toolfmt.printing.phrases import phrased, phrases
 
 ANSWER_STYLES = {"yes": "green", "no": "yellow", "error": "red"}
 _LONGEST_LINE = 120
 _MOST = 4
 """So many details, variables or reasons are told at a glance; the others are counted."""
-_MORE = "{} more with --full"
+_TOLD_BY_A_FINDING = {"content kept", "no instructions"}
 
 
 def chapters(report: Report) -> list[tuple[str, Text]]:
@@ -29,7 +29,7 @@ def chapters(report: Report) -> list[tuple[str, Text]]:
         *(("prefix", line) for line in _prefix(report)),
         *(("tokens", line) for line in _tokens(report.sections.tokens)),
         *(("variables", line) for line in _variables(report.sections.variables)),
-        *(("safety", line) for line in _not_well(report.sections.safety)),
+        *(("safety", line) for line in _safety(report.sections.safety)),
         *(("elsewhere", line) for line in _elsewhere(report)),
     ]
     return [(name, Text(visible(line))) for name, line in lines]
@@ -46,15 +46,18 @@ def special_markers(report: Report) -> list[str]:
 # --- at a glance
 
 
-def _not_well(answers: Mapping[str, Answer]) -> list[str]:
-    """A line for each answer that is not yes, the first few of them."""
-    bad = [(name, answer) for name, answer in answers.items() if answer.answer != "yes"]
-    lines = [shortened(f"{_words(name)}: {answer.evidence}", _LONGEST_LINE) for name, answer in bad[:_MOST]]
-    return [*lines, _MORE.format(len(bad) - _MOST)] if len(bad) > _MOST else lines
+def _safety(answers: Mapping[str, Answer]) -> list[str]:
+    """A line for each thing that is not well; what is said of several texts alike is said once."""
+    alike: dict[str, list[str]] = {}
+    for name, answer in answers.items():
+        if answer.answer != "yes":
+            alike.setdefault(answer.evidence, []).append(_words(name))
+    told = [(names, evidence) for evidence, names in alike.items() if not set(names) & _TOLD_BY_A_FINDING]
+    return [shortened(f"{', '.join(names)}: {evidence}", 2 * _LONGEST_LINE) for names, evidence in told]
 
 
 def _unphrased(details: Mapping[str, Answer]) -> list[str]:
-    """The names of details that are not yes and that no phrase of `toolfmt.printing_phrases` tells."""
+    """The names of details that are not yes and that no phrase of `toolfmt.printing.phrases` tells."""
     names = [_words(name) for name, answer in details.items() if answer.answer != "yes" and name not in phrased()]
     return [shortened(f"not {', '.join(names)}; see --full", _LONGEST_LINE)] if names else []
 

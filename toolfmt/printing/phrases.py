@@ -1,7 +1,7 @@
 """What the details and definitions of a report come to in a few words, beside the ability they belong to.
 
 `phrases` is called for each ability of the report; what is fine, or told by the ability itself, has no words. The
-evidence of every answer is printed in full, by `toolfmt.printing_chapters`.
+evidence of every answer is printed in full, by `toolfmt.printing.chapters`.
 """
 
 from __future__ import annotations
@@ -17,20 +17,15 @@ _MOST = 6
 _DETAILS: Mapping[str, Mapping[str, str]] = {
     "calls": {
         "text_beside_call": "no text beside a call",
-        "content_absent": "content must be given",
-        "content_parts": "content as text, not as parts",
         "history_without_tools": "earlier calls need the tools again",
     },
     "results": {
         "results_several": "one result a turn",
-        "results_reordered": "in the order of their calls",
         "results_unnamed": "with the name of the tool",
         "results_unnumbered": "with the id of the call",
-        "results_as_parts": "as text, not as parts",
     },
     "system": {
         "system_later": "only at the beginning",
-        "developer": "no role developer",
     },
     "reasoning": {
         "reasoning_earlier": "dropped from earlier turns",
@@ -41,7 +36,11 @@ _DETAILS: Mapping[str, Mapping[str, str]] = {
     },
 }
 # Told by the abilities themselves, or neither good nor bad.
-_TOLD = ("ids_ordinary", "ids_none", "ids_paired", "reasoning_field", "results_as_documents", "generation_open", "stop")
+_TOLD = (
+    *("ids_ordinary", "ids_none", "ids_paired", "reasoning_field", "results_as_documents", "generation_open", "stop"),
+    # What clients seldom send; a note tells those who do.
+    *("content_absent", "content_parts", "results_reordered", "results_as_parts", "developer"),
+)
 # Turns that may not follow each other: one phrase for all of them.
 _IN_A_ROW = ("users_in_a_row", "assistants_in_a_row", "user_after_result")
 _IDS = {"ids_nine": "ids of nine letters and digits only", "ids_function": "ids functions.NAME:N only"}
@@ -50,9 +49,8 @@ _FORMS = {
     "no_descriptions": "without descriptions",
     "no_parameters": "without parameters",
     "several_tools": "several at once",
-    "without_wrapper": "without the function wrapper",
 }
-_SPELLING = ("quoting", "non_ascii")
+_SPELLING = ("quoting", "non_ascii", "without_wrapper")
 _SEVERAL = "results_several"
 
 
@@ -65,15 +63,10 @@ def phrases(report: Report, ability: str) -> list[str]:
         return []
     told = [words for name, words in _DETAILS.get(ability, {}).items() if _is_not(details, name)]
     if ability == "results" and report.capabilities["parallel_tool_calls"].answer != "yes":
-        # There is nothing to put into another order.
-        told = [
-            words
-            for words in told
-            if words not in (_DETAILS[ability][_SEVERAL], _DETAILS[ability]["results_reordered"])
-        ]
+        told = [words for words in told if words != _DETAILS[ability][_SEVERAL]]
     if ability == "calls":
         told = [*_ids(details), *told]
-    if ability == "system" and any(_is_not(details, name) for name in _IN_A_ROW):
+    if ability == "system" and any(name in details and details[name].how in ("threw", "dropped") for name in _IN_A_ROW):
         told.append("roles must alternate")
     return ["; ".join(told)] if told else []
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from toolfmt.comparing import Change, Comparison, PromptChange
 from toolfmt.inspect.report import Finding
-from toolfmt.layout import grid, printed, shortened, spaced, visible
+from toolfmt.printing.layout import grid, printed, shortened, spaced, visible
 
 _LONGEST_VALUE = 100
 _LONGEST_MESSAGE = 180

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from toolfmt.inspect.report import Finding, Report, Severity
 from toolfmt.inspecting import Looked
-from toolfmt.layout import UNWRAPPED, printed, shortened, visible
+from toolfmt.printing.layout import UNWRAPPED, printed, shortened, visible
 
 _ANSWER_STYLES = {"yes": "green", "no": "yellow", "error": "red"}
 _HEADINGS = ("model", "type", "format", "tools", "calls", "results", "strategy", "E/W/N", "findings")

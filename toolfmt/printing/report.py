@@ -1,7 +1,7 @@
 """The report on one model as text: data in, text out, the same text for the same data.
 
 At one glance: what the model can do, its format, what else a person needs, what will go wrong, what to do next. Every
-answer with its evidence comes with `full`. The chapters behind the abilities are in `toolfmt.printing_chapters`. What
+answer with its evidence comes with `full`. The chapters behind the abilities are in `toolfmt.printing.chapters`. What
 comes from a model directory is untrusted: it is made `visible`, and nothing is read as markup.
 """
 
@@ -17,10 +17,10 @@ from rich.text import Text
 
 from toolfmt.inspect.inspection import NO_PARSER
 from toolfmt.inspect.report import Finding, Report
-from toolfmt.layout import DOT, GLUE, UNWRAPPED, grid, printed, shortened, spaced, visible
-from toolfmt.printing_chapters import ANSWER_STYLES, chapters, everything, special_markers
-from toolfmt.printing_findings import SEVERITY_STYLES
-from toolfmt.printing_phrases import phrases
+from toolfmt.printing.chapters import ANSWER_STYLES, chapters, everything, special_markers
+from toolfmt.printing.findings import SEVERITY_STYLES
+from toolfmt.printing.layout import DOT, GLUE, UNWRAPPED, grid, printed, shortened, spaced, visible
+from toolfmt.printing.phrases import phrases
 
 _CONFIDENCE_STYLES = {"declared": "green", "verified": "green", "signature": "yellow", "model-type": "yellow"}
 # How a runtime is told the name of a parser (vLLM and SGLang: their documentation of tool calling, November 2026).
@@ -28,7 +28,7 @@ _FLAGS = {"vLLM": "--tool-call-parser ", "SGLang": "--tool-call-parser "}
 _FINDS_ITSELF = "auto"
 _LINE_PREFIX = re.compile(r"^.{0,300}?, line \d+: ")
 _LONGEST_EVIDENCE = 160
-_LONGEST_MESSAGE = 180
+_LONGEST_MESSAGE = 240
 """So many characters of a finding are printed at a glance; all of them in full, and in JSON."""
 _LABEL = len("  definitions")
 _MOST_NOTES = 4
