@@ -94,7 +94,7 @@ def test_the_report_in_text_says_everything_at_a_glance() -> None:
         "--enable-auto-tool-choice --tool-call-parser hermes",
     ):
         assert said in text
-    assert "answers   begin with <think>\\n, which the prompt has written" in text
+    assert "answers       begin with <think>\\n, which the prompt has written" in text
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])
