@@ -103,7 +103,7 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ("text_beside_call", "error", "threw", "no, thank you", when("m.tool_calls and m.content", REFUSE)),
     ("content_absent", "yes", "", "absent content", BASE),
     ("content_absent", "error", "threw", "content", changed(CONTENT, "{{ m.content + '' }}")),
-    ("content_absent", "yes", "", "without its call", changed(CALLS, "")),
+    ("content_absent", "yes", "", "without the call", changed(CALLS, "")),
     ("content_absent", "error", "threw", "content", changed(CONTENT, "{{ m.content + '' }}", changed(CALLS, ""))),
     ("content_parts", "no", "python", "(role user) is printed as Python's repr", BASE),
     ("content_parts", "no", "json-text", "(role user) is printed as JSON",

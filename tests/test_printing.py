@@ -29,6 +29,7 @@ from toolfmt.printing.phrases import phrases
 from toolfmt.printing.report import report_text
 
 YES, NO = Answer("yes", "it is seen"), Answer("no", "it is not seen", 12)
+REFUSED = Answer("error", "it throws", 3, "threw")
 SECTIONS = Sections(
     details={"ids_ordinary": NO, "ids_nine": YES, "text_beside_call": NO, "reasoning_earlier": NO, "unheard_of": NO},
     definitions={"name": YES, "enum": NO, "default": Answer("error", "it throws"), "no_parameters": NO},
@@ -95,9 +96,10 @@ def test_the_chapters_say_at_a_glance_what_a_person_needs() -> None:
         ("calls", {"ids_ordinary": NO, "ids_nine": NO, "ids_none": YES}, YES, ["no ids"]),
         ("calls", {"ids_ordinary": YES, "ids_nine": NO}, YES, []),
         ("results", {"results_reordered": NO, "results_unnamed": NO}, YES,
-         ["in the order of their calls; with the name of the tool"]),
+         ["with the name of the tool"]),
         ("results", {"results_reordered": NO, "results_several": NO}, NO, []),
-        ("system", {"users_in_a_row": NO, "assistants_in_a_row": NO}, YES, ["roles must alternate"]),
+        ("system", {"users_in_a_row": REFUSED, "assistants_in_a_row": NO}, YES, ["roles must alternate"]),
+        ("system", {"users_in_a_row": NO, "assistants_in_a_row": NO}, YES, []),
         ("details", {"generation_prompt": NO}, YES, ["add_generation_prompt changes nothing"]),
     ],
 )  # fmt: skip
