@@ -7,6 +7,7 @@ Whatever else happens ends the process.
 
 from __future__ import annotations
 
+import math
 import os
 import pickle
 import sys
@@ -72,13 +73,14 @@ def _limit_memory(beyond: int) -> None:
 
 
 def _limit_processor(seconds: int) -> None:
-    """Let the processor run for so many seconds more; beyond them the system ends the process."""
+    """Let the processor run for so many seconds more, and up to one second beyond, as the system counts in whole ones;
+    then the system ends the process."""
     try:
         import resource
 
         spent = resource.getrusage(resource.RUSAGE_SELF)
         hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
-        resource.setrlimit(resource.RLIMIT_CPU, (int(spent.ru_utime + spent.ru_stime) + seconds, hard))
+        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(spent.ru_utime + spent.ru_stime) + seconds, hard))
     except (ImportError, OSError, ValueError):
         return
 
