@@ -19,7 +19,9 @@ from toolfmt.inspect.conversations import REPLY, Call, Message, Shape, conversat
 from toolfmt.inspect.cutting import common_prefix
 from toolfmt.templates import ChatTemplate
 
-_PARTIAL = re.compile(r"[<\[][^\s<>\[\]]*\Z|\w+\Z")
+# Bounded as a token is, and looked for only that near: a prompt of one word of megabytes is not searched through.
+_LONGEST_TOKEN = 200
+_PARTIAL = re.compile(rf"[<\[][^\s<>\[\]]{{0,{_LONGEST_TOKEN - 1}}}\Z|\w{{1,{_LONGEST_TOKEN}}}\Z")
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,7 @@ class Renders:
 
 def _token_begin(prompt: str, cut: int) -> int:
     """The cut, moved to the beginning of the control token or word that it goes through."""
-    partial = _PARTIAL.search(prompt, 0, cut)
+    partial = _PARTIAL.search(prompt, max(0, cut - _LONGEST_TOKEN), cut)
     if partial is None or (partial[0][0] not in "<[" and not re.match(r"\w", prompt[cut : cut + 1])):
         return cut
     return partial.start()

@@ -38,7 +38,7 @@ from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probes import quote
 from toolfmt.inspect.renders import Renders
 from toolfmt.inspect.report import Answer
-from toolfmt.inspect.surroundings import known_reasoning
+from toolfmt.inspect.surroundings import PROSE, known_reasoning
 from toolfmt.templates.tested_texts import TestedText
 
 PLACES = {
@@ -55,8 +55,6 @@ _NEUTRAL = "Nq5neutral"
 _MARKER = re.compile(r"<[^<>\s]{1,60}>|\[/?[A-Z_]{2,40}\]")
 _MOST_TESTED = 24
 _MOST_SHOWN = 4
-# Five words in a line, or ten characters of a script without spaces, are more than a header.
-_PROSE = re.compile(r"(?:[^\W\d_]+[ ,.:;'’\-]+){4,}[^\W\d_]+|[\u3040-\u30ff\u4e00-\u9fff]{10,}")
 _LONGEST_PROMPT = 200_000
 BESIDE_SYSTEM = "even beside a system message"
 """What is said of instructions that a system message does not take the place of."""
@@ -237,28 +235,30 @@ def _changed(renders: Renders, role: str, carrier: Any, texts: tuple[TestedText,
 def _no_instructions(facts: Facts, renders: Renders) -> Answer:
     """Whether a prompt without system message and tools holds no sentences but the caller's."""
     prompt = renders.text(user())
-    found = None if len(prompt) > _LONGEST_PROMPT else _PROSE.search(prompt)
+    found = None if len(prompt) > _LONGEST_PROMPT else PROSE.search(prompt)
     with_tools, place = _beside_tools(facts, renders)
     if found is None and not with_tools:
         return Answer("yes", "the template writes no sentences of its own")
     if found is None:
         line = renders.line_at(user(), TOOLS, place)
         return Answer("no", f"unasked the template writes with tools: '{quote(with_tools, 200)}'", line)
-    begin = max(
-        prompt.rfind("\n", 0, found.start()) + 1,
-        *(mark.end() for mark in _MARKER.finditer(prompt, 0, found.start())),
-        0,
-    )
-    said = prompt[begin:]
-    said = _MARKER.split(_headless(renders, said.partition(USER)[0]), maxsplit=1)[0].strip() or found[0]
+    said = _said(renders, prompt, found[0])
     line = renders.line_at(user(), None, found.start())
     with_system = renders.text(user(system=True)) if facts.yes("system") else ""
-    other = f", and with tools: '{quote(with_tools, 200)}'" if with_tools and with_tools not in said else ""
-    first = found[0] if SYSTEM in with_system and found[0] in with_system else ""
-    stays = f" {BESIDE_SYSTEM}" if first and said in with_system else ""
-    if first and not stays:
-        other = f"; {BESIDE_SYSTEM} it writes '{quote(first, 200)}'{other}"
+    kept = _said(renders, with_system, found[0]) if SYSTEM in with_system and found[0] in with_system else ""
+    stays = f" {BESIDE_SYSTEM}" if kept and said in with_system else ""
+    other = f"; {BESIDE_SYSTEM} it writes '{quote(kept, 200)}'" if kept and not stays else ""
+    if with_tools and with_tools not in said:
+        other += f", and with tools: '{quote(with_tools, 200)}'"
     return Answer("no", f"unasked the template writes{stays}: '{quote(said, 200)}'{other}", line)
+
+
+def _said(renders: Renders, prompt: str, sentence: str) -> str:
+    """The template's own text around a sentence of a prompt: up to a marker, or to what the caller gave."""
+    at = prompt.find(sentence)
+    begin = max(prompt.rfind("\n", 0, at) + 1, *(mark.end() for mark in _MARKER.finditer(prompt, 0, at)), 0)
+    text = _headless(renders, prompt[begin:].partition(USER)[0].partition(SYSTEM)[0])
+    return _MARKER.split(text, maxsplit=1)[0].strip() or sentence
 
 
 def _headless(renders: Renders, text: str) -> str:
@@ -280,7 +280,7 @@ def _beside_tools(facts: Facts, renders: Renders) -> tuple[str, int]:
     if not (prompt.startswith(before) and prompt[len(before) :].endswith(behind)):
         return "", 0
     said = prompt[len(before) : len(prompt) - len(behind)]
-    return (said.strip(), prompt.find(said.strip())) if TOOL not in said and _PROSE.search(said) else ("", 0)
+    return (said.strip(), prompt.find(said.strip())) if TOOL not in said and PROSE.search(said) else ("", 0)
 
 
 # --- helpers

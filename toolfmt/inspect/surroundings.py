@@ -15,8 +15,13 @@ from toolfmt.inspect.renders import Renders
 
 _MARKER = r"(?:<[^<>\s]{1,60}>|\[/?[A-Za-z_]{1,40}\])"
 _FIRST_MARKER = re.compile(rf"\s*({_MARKER})")
-# Five words in a line are more than a header.
-_TELLING = re.compile(r"(?:[^\W\d_]+[ ,.:;'’\-]+){4}[^\W\d_]")
+PROSE = re.compile(
+    r"(?<![^\W\d_])(?:[^\W\d_]{1,40}[ ,.:;'’\-]{1,4}){4,}[^\W\d_]{1,40}|[\u3040-\u30ff\u4e00-\u9fff]{10,}"
+)
+"""Five words in a line, or ten characters of a script without spaces: more than a header.
+
+Words are bounded and begin at their beginning: a prompt that is one word of megabytes is searched through once.
+"""
 _LAST_MARKER = re.compile(rf"({_MARKER})\s*\Z")
 
 
@@ -29,7 +34,7 @@ def stop_strings(
     """
     spoken = renders.text(reply(shape or Shape()), TOOLS)
     behind = spoken.rpartition(REPLY)[2]
-    if _TELLING.search(behind):  # not an answer's end: the template goes on and tells the model what to do
+    if PROSE.search(behind):  # not an answer's end: the template goes on and tells the model what to do
         again = renders.text([*reply(shape or Shape()), *user()], TOOLS)
         behind = again.rpartition(REPLY)[2].partition(USER)[0]
     found = [first_marker(text) for text in (behind, after_calls)]
