@@ -27,7 +27,7 @@ from toolfmt.isolated import Limits, Worker
 
 SMALL = Limits(wall_seconds=60, processor_seconds=1, memory=300 << 20)
 
-# What costs little, or what jinja2 itself does not let happen: it computes the constants of no operator that the sandbox
+# What costs little, or what jinja2 itself does not let happen: it computes no constant of an operator that the sandbox
 # intercepts, and a template too deep for its parser does not compile.
 HARMLESS = {
     "power in a dead branch": [],
