@@ -48,6 +48,7 @@ def rewritten(report: Report) -> bool:
     return any(turn["kept"] < turn["length"] for turn in (report["prefix"] or {}).get("turns", []))
 
 
+PYTHON_VALUES = either(anywhere("a value is printed as Python prints it"), capability("arguments_object", "no", "Python's repr"))
 TESTS: dict[str, Test] = {
     "Filter that jinja2/transformers does not define": anywhere("No filter named"),
     "Mutates lists/dicts": finding("TF039"),
@@ -87,6 +88,9 @@ TESTS: dict[str, Test] = {
     "Function name is not printed": finding("TF029", words="cost the tool's name"),
     "Drops `role: tool` messages": capability("tool_results", "no"),
     "Raises on a tool response": capability("tool_results", "error"),
+    "Booleans rendered as Python": PYTHON_VALUES,
+    "null rendered as `None`": PYTHON_VALUES,
+    "Nested objects rendered as Python repr": PYTHON_VALUES,
     "Calls or responses in history fail when": finding("TF032"),
     "`add_generation_prompt` ignored": finding("TF038"),
     "History is rewritten when the conversation grows": rewritten,

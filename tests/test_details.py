@@ -46,6 +46,17 @@ def when(condition: str, then: str, template: str = BASE) -> str:
 ROLE, WITH_ID = "<|{{ m.role }}|>", "<|{{ m.role }} {{ m.tool_call_id }}|>"
 NAME, FROM_ID = "{{ c.function.name }}", "{{ c.id.split(':')[0].split('.')[-1] }}"
 HEADER = "<|assistant|>{% endif"
+VALUES = (
+    "<call>{{ c.function.name }}{% for k, v in c.function.arguments.items() %}"
+    "<{{ k }}>{{ v | tojson if v is mapping or v is sequence and v is not string else v }}</{{ k }}>"
+    "{% endfor %}</call>"
+)
+PYTHON_CALLS = BASE.replace(
+    CALLS,
+    "{% if m.tool_calls %}<|tool_call_start|>[{% for c in m.tool_calls %}{{ c.function.name }}("
+    "{% for k, v in c.function.arguments.items() %}{{ k }}={{ v | tojson if v is string else v }}"
+    "{{ ', ' if not loop.last }}{% endfor %}){{ ', ' if not loop.last }}{% endfor %}]<|tool_call_end|>{% endif %}",
+)
 BARE = "{{ (m.content or '') if not m.tool_calls }}"
 REFUSE = "{{ raise_exception('no, thank you') }}"
 SKIP = "{% continue %}"
@@ -112,6 +123,15 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ("content_parts", "yes", "", "role user, system, assistant", changed(CONTENT, PARTS)),
     ("content_parts", "error", "threw", "no, thank you",
      when("m.content is sequence and m.content is not string", REFUSE)),
+    ("values_as_json", "yes", "", "as JSON", BASE),
+    ("values_as_json", "no", "python", "<flag>True</flag>", changed(CALL, VALUES)),
+    ("values_as_json", "no", "python", "<limit>None</limit>",
+     changed(CALL, changed("v is mapping", "v is boolean or v is mapping", VALUES))),
+    ("values_as_json", "no", "python", "<options>{'k': ",
+     changed(CALL, changed("v is mapping or ", "v is none or v is boolean or v is not mapping and ", VALUES))),
+    ("values_as_json", "no", "", "no call is rendered", changed(CALLS, "")),
+    ("values_as_json", "error", "threw", "no, thank you",
+     changed(CALL, CALL + "{% if c.function.name.startswith('set') %}" + REFUSE + "{% endif %}")),
     ("reasoning_field", "no", "", "no field", BASE),
     ("reasoning_field", "yes", "", "read as reasoning_content", THINKS),
     ("reasoning_earlier", "yes", "", "is kept: ", THINKS),
@@ -325,3 +345,11 @@ def test_a_quirk_of_real_templates_is_a_finding(heading: str, code: str, least: 
         told = report((SHARED / "more" / f"{name}.jinja").read_text("utf-8"))
         found += code in {finding.code for finding in told.findings}
     assert found >= least
+
+
+def test_values_printed_by_python_are_a_finding_unless_the_format_is_python() -> None:
+    codes = {name: {finding.code for finding in report(text).notes} for name, text in {
+        "tags": changed(CALL, VALUES), "json": BASE, "lfm2": PYTHON_CALLS,
+    }.items()}  # fmt: skip
+    assert {name for name, told in codes.items() if "TF045" in told} == {"tags"}
+    assert report(PYTHON_CALLS).sections.details["values_as_json"].answer == "no"

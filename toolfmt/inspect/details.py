@@ -14,7 +14,7 @@ from typing import Literal
 from toolfmt.inspect.conversations import REPLY, Shape, reply
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Answer, Rendering
-from toolfmt.inspect.turns import content, generation, ids, reasoning, results, roles
+from toolfmt.inspect.turns import content, generation, ids, reasoning, results, roles, values
 from toolfmt.inspect.turns.asking import Asking
 
 _QUESTIONS: tuple[Callable[[Asking], Answer], ...] = (
@@ -32,6 +32,7 @@ _QUESTIONS: tuple[Callable[[Asking], Answer], ...] = (
     content.text_beside_call,
     content.content_absent,
     content.content_parts,
+    values.values_as_json,
     reasoning.reasoning_field,
     reasoning.reasoning_earlier,
     reasoning.reasoning_in_loop,

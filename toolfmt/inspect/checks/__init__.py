@@ -59,6 +59,7 @@ _MODULES = (
     "tf042_tools_under_another_name",
     "tf043_format_depends_on_a_variable",
     "tf044_definition_text_broken",
+    "tf045_values_printed_by_python",
     "tf050_prefix_not_stable",
     "tf051_generation_prompt_not_a_prefix",
     "tf052_renders_differ",

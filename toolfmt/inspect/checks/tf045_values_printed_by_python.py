@@ -1,0 +1,44 @@
+"""Past calls show values as Python prints them: `True`, `None`, `{'k': 1}`.
+
+The template prints the values of a call without `tojson`. The model sees itself write something that is not JSON, and
+learns to do so; a strict parser then refuses the call, and a lenient one has to guess whether `None` is a word.
+
+What to do: write values that are no strings with `tojson`. Where calls of the model arrive like that, toolfmt's parsers
+read them by the tool's schema.
+
+Example: `{{ value }}` instead of `{{ value if value is string else value | tojson }}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.errors import CannotWrite
+from toolfmt.formats import ToolCallFormat, write
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.conversations import ALL_TOOLS
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report import Severity
+from toolfmt.inspect.turns.values import PYTHON, TRIED
+
+SEVERITY: Severity = "note"
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    answer = facts.detail("values_as_json")
+    if answer.how == "python" and not _is_python(facts.decided.format):
+        yield Found(
+            f"In past calls {answer.evidence}.",
+            "Write values that are no strings with tojson.",
+            answer.line,
+        )
+
+
+def _is_python(format: ToolCallFormat | None) -> bool:
+    """Whether the format itself writes calls in Python's notation."""
+    if format is None:
+        return False
+    try:
+        return PYTHON.search(write(format, TRIED[:1], ALL_TOOLS)) is not None
+    except CannotWrite:
+        return False

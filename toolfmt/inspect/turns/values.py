@@ -1,0 +1,37 @@
+"""Values in past calls that are no strings: written as JSON has them, or as Python prints them."""
+
+from __future__ import annotations
+
+import re
+
+from toolfmt.errors import TemplateError
+from toolfmt.inspect.conversations import ALL_TOOLS, SINGLE, TYPED, TYPED_TOOL, conversation
+from toolfmt.inspect.probes import quote
+from toolfmt.inspect.report import Answer
+from toolfmt.inspect.turns.asking import Asking, no, threw
+
+PYTHON = re.compile(r"\b(?:True|False|None)\b|\{'[a-z]+': ")
+"""What only Python writes of the values that are tried."""
+TRIED = ((TYPED_TOOL, TYPED), (TYPED_TOOL, {"text": "plain", "limit": None}))
+
+
+def values_as_json(asking: Asking) -> Answer:
+    """Whether true, null and nested values of a call are written as JSON, not as `True`, `None` and `{'k': …}`."""
+    if not asking.renders_calls:
+        return no("no call is rendered")
+    shape, renders = asking.shape, asking.renders
+    plain = renders.calls(shape, SINGLE, ALL_TOOLS)
+    own = set() if isinstance(plain, TemplateError) else set(PYTHON.findall(plain.text))
+    refused: TemplateError | None = None
+    for call in TRIED:
+        region = renders.calls(shape, (call,), ALL_TOOLS)
+        if isinstance(region, TemplateError):
+            refused = refused or region
+            continue
+        found = next((match for match in PYTHON.finditer(region.text) if match[0] not in own), None)
+        if found is not None:
+            shown = quote(region.text[max(0, found.start() - 24) : found.end() + 16])
+            tools = ALL_TOOLS if shape.tools else None
+            line = renders.line_at(conversation(shape, (call,)), tools, len(region.before) + found.start())
+            return no(f"a value is printed as Python prints it: {shown}", "python", line)
+    return threw(refused) if refused else Answer("yes", "true, null and nested values are written as JSON")
