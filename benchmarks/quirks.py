@@ -48,7 +48,9 @@ def rewritten(report: Report) -> bool:
     return any(turn["kept"] < turn["length"] for turn in (report["prefix"] or {}).get("turns", []))
 
 
-PYTHON_VALUES = either(anywhere("a value is printed as Python prints it"), capability("arguments_object", "no", "Python's repr"))
+PYTHON_VALUES = either(
+    anywhere("a value is printed as Python prints it"), capability("arguments_object", "no", "Python's repr")
+)
 TESTS: dict[str, Test] = {
     "Filter that jinja2/transformers does not define": anywhere("No filter named"),
     "Mutates lists/dicts": finding("TF039"),
