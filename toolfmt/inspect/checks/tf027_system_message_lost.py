@@ -17,7 +17,7 @@ from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probes import takes_questions
 from toolfmt.inspect.report import Severity
 
-SEVERITY: Severity = "warning"
+SEVERITY: Severity = "error"
 
 
 def check(facts: Facts) -> Iterator[Found]:
