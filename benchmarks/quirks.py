@@ -49,7 +49,7 @@ def rewritten(report: Report) -> bool:
 
 
 PYTHON_VALUES = either(
-    anywhere("a value is printed as Python prints it"), capability("arguments_object", "no", "Python's repr")
+    anywhere(" is printed, as Python writes it: "), capability("arguments_object", "no", "Python's repr")
 )
 TESTS: dict[str, Test] = {
     "Filter that jinja2/transformers does not define": anywhere("No filter named"),

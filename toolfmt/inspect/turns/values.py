@@ -33,5 +33,6 @@ def values_as_json(asking: Asking) -> Answer:
             shown = quote(region.text[max(0, found.start() - 24) : found.end() + 16])
             tools = ALL_TOOLS if shape.tools else None
             line = renders.line_at(conversation(shape, (call,)), tools, len(region.before) + found.start())
-            return no(f"a value is printed as Python prints it: {shown}", "python", line)
+            what = found[0] if found[0].isalpha() else "a dict"
+            return no(f"{what} is printed, as Python writes it: {shown}", "python", line)
     return threw(refused) if refused else Answer("yes", "true, null and nested values are written as JSON")
