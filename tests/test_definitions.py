@@ -56,7 +56,8 @@ def test_what_matters_of_the_parts_that_are_dropped_is_one_finding() -> None:
     told = next(finding for finding in report.findings if finding.code == "TF040")
     assert told.message == (
         "Of a tool's definition the prompt does not show the descriptions of parameters, which parameters are "
-        "required, the allowed values (`enum`), the properties of objects and the types of list items."
+        "required, the allowed values (`enum`), the properties of objects, the types of list items, the "
+        "types in `anyOf` and what `$ref` points to."
     )
 
 

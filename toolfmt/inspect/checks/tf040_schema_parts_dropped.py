@@ -2,7 +2,7 @@
 
 The template writes a signature of its own instead of the definition, and leaves parts out. The model then cannot know
 which values are allowed, which parameters it must give, or what an object holds: it guesses, and the calls look right
-but are refused by the tool.
+but are refused by the tool. Schemas that pydantic makes hold `anyOf` for optional parameters and `$ref` for models.
 
 What to do: say in the tool's or the parameter's description what is lost (`one of: red, green`), or describe the
 tools in a system message (in toolfmt, strategy `prose`), which keeps the whole definition.
@@ -30,6 +30,8 @@ _MATTERS = {
     "enum": "the allowed values (`enum`)",
     "nested_names": "the properties of objects",
     "item_types": "the types of list items",
+    "any_of": "the types in `anyOf`",
+    "references": "what `$ref` points to",
 }
 
 
