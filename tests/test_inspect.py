@@ -479,6 +479,14 @@ def test_named_templates_are_a_finding_and_the_one_for_tools_is_probed(tmp_path:
     assert (report.template.name, report.strategy, codes(report)) == ("tool_use", "template", ["TF021"])
 
 
+def test_a_template_asked_only_with_tools_is_not_said_to_refuse_a_question_alone(tmp_path: Path) -> None:
+    bare = "{% for tool in tools %}{{ tool.name + ':' }}{% endfor %}" + PLAIN
+    named = [{"name": "default", "template": PLAIN}, {"name": "tool_use", "template": bare}]
+    report = directory(tmp_path, None, tokenizer_config={"chat_template": named})
+    told = next(finding.message for finding in report.findings if finding.code == "TF003")
+    assert told.startswith("The template refuses a single user message with tools: tokenizer_config.json, ")
+
+
 def test_every_finding_has_a_test_and_a_page() -> None:
     tests = "".join(path.read_text("utf-8") for path in sorted(Path(__file__).parent.glob("test_*.py")))
     codes = [checks.code(check) for check in checks.CHECKS]

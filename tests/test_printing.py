@@ -234,3 +234,12 @@ def test_text_of_a_model_cannot_move_the_cursor_or_be_read_as_markup() -> None:
     for text in texts:
         assert {char for char in text if not char.isprintable()} <= {"\n"}
         assert "[red]" in text
+
+
+def test_what_changes_the_prompt_at_one_line_is_told_once() -> None:
+    lines = {"a result follows": 30, "a question follows": 30, "two follow": 7}
+    turns = tuple(Turn(name, 5, 10, line=line) for name, line in lines.items())
+    told = said(replace(FULL, sections=Sections(stability=Stability(turns, 0.5))), "prefix")
+    assert told.endswith(
+        "It changes when a result follows, when a question follows (line 30), when two follow (line 7)."
+    )

@@ -69,8 +69,11 @@ def _prefix(report: Report) -> list[str]:
     if stability.share >= 1:
         return ["each prompt begins with the one before it: a prefix cache keeps all of it"]
     broken = [turn for turn in stability.turns if turn.kept < turn.length]
-    where = [turn.name + ("" if turn.line is None else f" (line {turn.line})") for turn in broken[:_MOST]]
-    after = f" It changes when {', when '.join(where)}." if where else ""
+    by_line: dict[int | None, list[str]] = {}
+    for turn in broken[:_MOST]:
+        by_line.setdefault(turn.line, []).append(f"when {turn.name}")
+    where = [", ".join(names) + ("" if line is None else f" (line {line})") for line, names in by_line.items()]
+    after = f" It changes {', '.join(where)}." if where else ""
     return [f"{int(stability.share * 100)} % of the prompt stays from turn to turn, the rest is computed again.{after}"]
 
 

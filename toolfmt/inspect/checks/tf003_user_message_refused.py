@@ -36,8 +36,9 @@ def check(facts: Facts) -> Iterator[Found]:
     prompt = facts.renders.render(user(), tools)
     if isinstance(prompt, TemplateError):
         works = isinstance(facts.renders.render(user(), TOOLS), str)
+        when = " with tools" if named else " unless tools are given" if works else ""
         yield Found(
-            f"The template refuses a single user message{' unless tools are given' if works else ''}: {prompt}.",
+            f"The template refuses a single user message{when}: {prompt}.",
             "Give the template what its message asks for, or use another template for plain chat.",
             prompt.line,
         )
