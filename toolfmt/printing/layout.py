@@ -31,11 +31,6 @@ def visible(text: str) -> str:
     )
 
 
-def glued(text: str) -> str:
-    """The text, visible, to be kept on one line."""
-    return visible(text).replace(" ", GLUE)
-
-
 def shortened(text: str, longest: int) -> str:
     """The text on one line and visible, cut with `…` where it is longer."""
     shown = visible(text[: longest + 1])

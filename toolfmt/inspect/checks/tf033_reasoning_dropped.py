@@ -25,7 +25,7 @@ _PLACES = {"reasoning_earlier": "before the last user message", "reasoning_in_lo
 
 
 def _how(facts: Facts) -> str:
-    keeps = [one.name for one in facts.sections.variables if "keeps earlier reasoning" in (one.effect or "")]
+    keeps = [one.name for one in facts.sections.variables if "keeps earlier reasoning" in one.effect]
     return f"; {keeps[0]} keeps it." if keeps else "."
 
 

@@ -62,7 +62,6 @@ def results_reordered(asking: Asking) -> Answer:
         return no("calls are rendered only without ids", "by-order")
     before = messages[: messages.index(answers[0])]
     behind = messages[messages.index(answers[-1]) + 1 :]
-    line = asking.result_line
     as_called = asking.ask([*before, *answers, *behind])
     swapped = asking.told([*before, *reversed(answers), *behind], [RESULT, SECOND_RESULT])
     turned = asking.ask(swapped)
