@@ -126,7 +126,7 @@ def test_findings_stand_by_severity_which_is_a_word() -> None:
         ["note", "TF028"],
     ]
     assert ["→", "Do", "this."] in lines
-    strict = replace(FULL, findings=(*FULL.findings, *FULL.notes))
+    strict = replace(FULL, findings=(*FULL.findings, *FULL.notes), notes=())
     assert [line.split()[1] for line in shown(strict) if line.startswith("  note")] == ["TF028"]
     many = replace(FULL, notes=tuple(finding(f"TF03{digit}", "note") for digit in range(5)))
     assert "  notes    5      TF030 TF031 TF032 TF033 TF034: see --full" in shown(many)

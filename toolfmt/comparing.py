@@ -189,8 +189,7 @@ def _elsewhere(report: Report) -> dict[str, Any]:
     if portability is not None:
         told[f"portability.{portability.engine}"] = {"renders": portability.renders, "same": portability.same}
     told |= {f"readers.{reader.runtime}": {"right": reader.right} for reader in report.sections.readers}
-    advice = {one.runtime: one.text for one in report.sections.advice} or report.runtimes
-    return told | {f"runtimes.{runtime}": text for runtime, text in advice.items()}
+    return told | {f"runtimes.{one.runtime}": one.text for one in report.sections.advice}
 
 
 def _without_lines(text: str) -> str:
@@ -205,7 +204,7 @@ def _findings(a: Report, b: Report) -> tuple[tuple[Finding, ...], tuple[Finding,
 
     Of a code that both have equally often nothing is told: the sentences may quote what differs elsewhere.
     """
-    told = [tuple(dict.fromkeys((*report.findings, *report.notes))) for report in (a, b)]
+    told = [(*report.findings, *report.notes) for report in (a, b)]
     often = [Counter(finding.code for finding in findings) for findings in told]
     messages = [{(one.code, _without_lines(one.message)) for one in findings} for findings in told]
 

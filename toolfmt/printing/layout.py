@@ -19,6 +19,7 @@ UNWRAPPED = 100_000
 GLUE = "\ue000"
 """Stands for a blank where no line may end (a runtime and its flag): rich breaks lines at a no-break space too."""
 DOT = f"{GLUE}· "
+ANSWER_STYLES = {"yes": "green", "no": "yellow", "error": "red"}
 
 
 def visible(text: str) -> str:
