@@ -69,13 +69,13 @@ _Asked: TypeAlias = tuple[Sequence[Message], Sequence[Message] | None, bool]
 def portability(facts: Facts) -> Portability | None:
     """The chapter; None without a template, without the engine, or where it cannot be tried without danger."""
     renders = facts.renders
-    if renders is None or facts.probed is None or renders.template.nesting > _DEEPEST:
+    if renders is None or renders.template.nesting > _DEEPEST:
         return None
     engine = _environment()
     if engine is None:
         return None
     tried, seen = 0, list[Difference]()
-    for asked in _conversations(facts.probed.shape):
+    for asked in _conversations(facts.shape):
         messages, tools, generation = asked
         prompt = renders.render(messages, tools, generation=generation)
         if not isinstance(prompt, str):

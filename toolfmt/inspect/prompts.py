@@ -81,7 +81,7 @@ def _conversations() -> Iterator[_Asked]:
 
 def _in_its_shape(facts: Facts) -> Iterator[_Asked]:
     """A call in the shape that the template takes, where that is not the plain one."""
-    shape = None if facts.probed is None else facts.probed.shape
+    shape = facts.shape
     if shape is not None and shape.describe():
         tools = TOOLS if shape.tools else None
         yield f"a call with {shape.describe()}", conversation(shape, SINGLE), tools, False

@@ -70,7 +70,7 @@ def safety(facts: Facts) -> dict[str, Answer]:
     tools = asked_with(renders)
     if not isinstance(renders.render(user(), tools), str):
         return {}
-    shape = facts.decided.read_back.shape if facts.decided.read_back else facts.probed.shape if facts.probed else None
+    shape = facts.shape
     found = markers(renders, shape, tools)
     answers = {name: _passing(renders, found, *made) for name, made in _carriers(facts, shape, found, tools)}
     answers["content_kept"] = _content_kept(facts, renders, shape, tools)

@@ -114,8 +114,7 @@ def sample(facts: Facts) -> tuple[Piece, ...]:
     renders, probed = facts.renders, facts.probed
     if renders is None or probed is None:
         return ()
-    best = facts.decided.read_back
-    shape = best.shape if best is not None else probed.shape
+    shape = facts.shape
     wanted = _Talk(
         shape,
         tools=shape is None or shape.tools,

@@ -32,6 +32,11 @@ def eos_texts(files: ModelFiles, tokenizer: TokenizerFile | None) -> dict[int, s
     return {number: _added(files, number) or _known(tokenizer, number) for number in ids}
 
 
+def eos_tokens(files: ModelFiles, tokenizer: TokenizerFile | None) -> tuple[str, ...]:
+    """The tokens of these ids, each once, as far as they are known."""
+    return tuple(dict.fromkeys(text for text in eos_texts(files, tokenizer).values() if text))
+
+
 def _added(files: ModelFiles, number: int) -> str | None:
     added = files.tokenizer_config.get("added_tokens_decoder")
     token = added.get(str(number)) if isinstance(added, Mapping) else None

@@ -111,8 +111,7 @@ class _Seeing:
         self._facts, self._renders = facts, renders
         self._needed = _needed(renders, uses)
         self._switches = [use.name for use in uses if use.name in _SWITCHES and "asked" in use.manners]
-        shape = facts.probed.shape if facts.probed is not None else None
-        self._shape = shape or Shape()
+        self._shape = facts.shape or Shape()
         # Under the name of ServiceNow's templates as well; the usual ones are given together.
         thought = {"role": "assistant", "content": REPLY, "reasoning_content": REASONING, "thought": REASONING}
         inline = {"role": "assistant", "content": f"<think>{REASONING}</think>{REPLY}"}

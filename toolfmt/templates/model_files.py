@@ -77,6 +77,11 @@ class ModelFiles:
         """The directory or file on this machine that was read."""
         return self.read_from or self.directory
 
+    @property
+    def model_types(self) -> tuple[str, ...]:
+        """The model type and that of the language model inside, as far as they are named."""
+        return tuple(dict.fromkeys(name for name in (self.model_type, self.text_model_type) if name))
+
     def template(self, tools: bool) -> TemplateSource | None:
         """The template in force, where tools are given or not; None where there is none or none called default."""
         named = self._in_force()

@@ -31,7 +31,7 @@ SEVERITY: Severity = "error"
 def check(facts: Facts) -> Iterator[Found]:
     if facts.renders is None:
         return
-    named = facts.template != facts.without_tools  # then this template is never asked without tools
+    named = facts.template != facts.files.template(False)  # then this template is never asked without tools
     tools = TOOLS if named else None
     prompt = facts.renders.render(user(), tools)
     if isinstance(prompt, TemplateError):

@@ -32,7 +32,7 @@ def check(facts: Facts) -> Iterator[Found]:
     renders = facts.renders
     if renders is None:
         return
-    shape = (facts.probed.shape if facts.probed is not None else None) or Shape()
+    shape = facts.shape or Shape()
     times = _TIMES if renders.template.line_of(_RANDOM) is None else _TIMES_IF_RANDOM
     fix = "Take out of the template what is random, or print the value and not the object."
     for messages, tools in ((user(system=facts.yes("system")), TOOLS), (conversation(shape, SINGLE), TOOLS)):

@@ -33,7 +33,7 @@ def check(facts: Facts) -> Iterator[Found]:
 
 
 def _arguments(facts: Facts) -> Iterator[Found]:
-    shape = facts.probed.shape if facts.probed is not None else None
+    shape = facts.shape
     if facts.renders is None or shape is None or shape.arguments != "object":
         return
     tools = ALL_TOOLS if shape.tools else None

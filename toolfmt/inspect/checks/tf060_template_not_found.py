@@ -25,7 +25,7 @@ SEVERITY: Severity = "warning"
 
 
 def check(facts: Facts) -> Iterator[Found]:
-    if facts.files is None or facts.template is None:
+    if facts.template is None:
         return
     without: dict[str, list[str]] = {}
     for taken in taken_by(facts):

@@ -22,7 +22,7 @@ SEVERITY: Severity = "note"
 
 
 def check(facts: Facts) -> Iterator[Found]:
-    if facts.sections.tokens is None or facts.files is None:
+    if facts.sections.tokens is None:
         return
     markers = facts.sections.tokens.markers
     declared = _declared(facts.files)
