@@ -38,7 +38,7 @@ from toolfmt.inspect.conversations import (
     reply,
     user,
 )
-from toolfmt.inspect.cutting import common_prefix
+from toolfmt.inspect.differences import common_prefix
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probes import quote
 from toolfmt.inspect.renders import Renders

@@ -26,7 +26,8 @@ from toolfmt.inspect.conversations import (
     conversation,
     user,
 )
-from toolfmt.inspect.cutting import Stretch, added, common_prefix, occurrences, overlaid, token_begin
+from toolfmt.inspect.cutting import Stretch, added, occurrences, overlaid, token_begin
+from toolfmt.inspect.differences import common_prefix
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.renders import Renders
 from toolfmt.inspect.report import Piece, PieceKind

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.conversations import DESCRIPTION, TOOLS, Message, Shape
-from toolfmt.inspect.cutting import common_prefix
+from toolfmt.inspect.differences import common_prefix
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.growing import (
     ANSWERS,

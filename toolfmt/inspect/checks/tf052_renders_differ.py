@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.conversations import SINGLE, TOOLS, Shape, conversation, user
-from toolfmt.inspect.cutting import common_prefix
+from toolfmt.inspect.differences import common_prefix
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probes import quote
 from toolfmt.inspect.report import Severity

@@ -17,7 +17,7 @@ from typing import Any
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.conversations import ALL_TOOLS, TYPED_TOOL, conversation, user
-from toolfmt.inspect.cutting import common_prefix
+from toolfmt.inspect.differences import common_prefix
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Severity
 
