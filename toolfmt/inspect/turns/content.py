@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.conversations import REPLY, SINGLE, SYSTEM, USER, VALUES, Message, conversation
-from toolfmt.inspect.probes import CALLS_AT, around, content_beside_call
+from toolfmt.inspect.probes import CALLS_AT, around, content_beside_call, threw
 from toolfmt.inspect.report import Answer
-from toolfmt.inspect.turns.asking import BESIDE, Asking, no, printed_as, text_part, threw
+from toolfmt.inspect.turns.asking import BESIDE, Asking, no, printed_as, text_part
 
 
 def text_beside_call(asking: Asking) -> Answer:
