@@ -76,6 +76,7 @@ ALL_TOOLS: list[Message] = [
 
 SINGLE: tuple[Call, ...] = ((TOOL, {PARAMETER: VALUES[0]}),)
 PARALLEL: tuple[Call, ...] = tuple((TOOL, {PARAMETER: value}) for value in VALUES)
+EVERY_TYPE: tuple[Call, ...] = ((TYPED_TOOL, TYPED),)
 
 
 @dataclass(frozen=True)

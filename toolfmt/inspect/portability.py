@@ -25,13 +25,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from toolfmt.inspect.conversations import (
     ALL_TOOLS,
+    EVERY_TYPE,
     PARALLEL,
     REASONING,
     REPLY,
     SINGLE,
     TOOLS,
-    TYPED,
-    TYPED_TOOL,
     Message,
     Shape,
     conversation,
@@ -102,7 +101,7 @@ def _conversations(shape: Shape | None) -> Iterator[_Asked]:
         return
     yield conversation(replace(shape, follows="answer"), SINGLE), TOOLS if shape.tools else None, False
     yield conversation(shape, PARALLEL), TOOLS if shape.tools else None, False
-    yield conversation(shape, [(TYPED_TOOL, TYPED)]), ALL_TOOLS if shape.tools else None, False
+    yield conversation(shape, EVERY_TYPE), ALL_TOOLS if shape.tools else None, False
 
 
 # --- the engine

@@ -16,15 +16,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.conversations import ALL_TOOLS, TYPED_TOOL, conversation, user
+from toolfmt.inspect.conversations import ALL_TOOLS, TYPED_TOOL, VALUES, conversation, user
 from toolfmt.inspect.differences import common_prefix
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Severity
 
 SEVERITY: Severity = "note"
 
-_TEXT = "Vq8first"
-_WRITTEN = {"text": _TEXT, "count": 31}
+_WRITTEN = {"text": VALUES[0], "count": 31}
 
 
 def check(facts: Facts) -> Iterator[Found]:
@@ -40,8 +39,8 @@ def _arguments(facts: Facts) -> Iterator[Found]:
     turned = dict(reversed(_WRITTEN.items()))
     talks = [conversation(shape, ((TYPED_TOOL, given),)) for given in (_WRITTEN, turned)]
     one, other = (facts.renders.render(talk, tools) for talk in talks)
-    if isinstance(one, str) and one == other and _TEXT in one:
-        line = facts.renders.line_at(talks[0], tools, one.rfind(_TEXT))
+    if isinstance(one, str) and one == other and VALUES[0] in one:
+        line = facts.renders.line_at(talks[0], tools, one.rfind(VALUES[0]))
         yield Found(
             "The template writes the arguments of a call in an order of its own, whatever order the model wrote "
             "them in: a call that the model wrote otherwise is computed again.",
