@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.conversations import TOOLS, USER, Message, Shape, user
+from toolfmt.inspect.conversations import TOOLS, USER, Message, Shape, text_part, user
 from toolfmt.inspect.deciding import Decided
 from toolfmt.inspect.probes import Probed
 from toolfmt.inspect.renders import Renders
@@ -78,8 +78,7 @@ class Facts:
         made = [prompt for prompt in asked if isinstance(prompt, str)]
         if not made or any(USER in prompt for prompt in made):
             return "text"
-        parts: list[Message] = [{"role": "user", "content": [{"type": "text", "text": USER}]}]
-        return "parts" if USER in renders.text(parts) else "nothing"
+        return "parts" if USER in renders.text([{"role": "user", "content": text_part(USER)}]) else "nothing"
 
     def detail(self, name: str) -> Answer:
         """A detail by its name; a plain no where nothing was asked."""

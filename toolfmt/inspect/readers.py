@@ -6,8 +6,6 @@ Where templates stand is `places`, what runtimes look for is `inferring`; here t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from toolfmt.formats import FORMATS
 from toolfmt.inspect.elsewhere import DERIVED, parser_names
 from toolfmt.inspect.facts import Facts
@@ -97,7 +95,8 @@ def _inferred(facts: Facts, taken: Taken) -> Inferred:
     if taken.runtime == MLX_SWIFT_LM:
         source = taken.with_tools if _alone(files) else swift_infers_from(files)
         return mlx_swift_lm(_text(source), declared, model_type, files.config)
-    inferred = mlx_lm(None if taken.named else _text(taken.with_tools), declared, model_type, _tokens(files))
+    tokens = None if files.added_tokens is None else frozenset(files.added_tokens.values())
+    inferred = mlx_lm(None if taken.named else _text(taken.with_tools), declared, model_type, tokens)
     if taken.named and inferred.parser is None and declared is None:
         return Inferred(None, "it looks for no parser in templates that have names")
     return inferred
@@ -140,15 +139,6 @@ def _verdict(facts: Facts, runtime: str, parser: str | None, right: bool | None)
         return ""
     wrong = misread(facts, runtime, parser)
     return f", but it {wrong}" if wrong else f", but the calls are {best.format.name}"
-
-
-def _tokens(files: ModelFiles) -> frozenset[str] | None:
-    """The texts of the added tokens; None where the directory's configuration does not list them."""
-    added = files.tokenizer_config.get("added_tokens_decoder")
-    if not isinstance(added, Mapping):
-        return None
-    texts = (token.get("content") for token in added.values() if isinstance(token, Mapping))
-    return frozenset(text for text in texts if isinstance(text, str))
 
 
 def _text(source: TemplateSource | None) -> str | None:

@@ -31,6 +31,7 @@ from toolfmt.inspect.cutting import added
 from toolfmt.inspect.deciding import decide
 from toolfmt.inspect.differences import Change, change, first_change
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.listing import listed
 from toolfmt.inspect.probes import probe, quote
 from toolfmt.inspect.reasons import reason
 from toolfmt.inspect.renders import Renders
@@ -136,8 +137,8 @@ class _Seeing:
         base = self._renders.given({name: text for name, text in self._needed.items() if name != use.name})
         takes = form_taken(base, use.name)
         if takes:
-            beside = [name for name in self._needed if name != use.name]
-            effect = f"takes the tools as {takes}" + (f"; {_or(beside)} has to be given as well" if beside else "")
+            beside = listed((name for name in self._needed if name != use.name), "or")
+            effect = f"takes the tools as {takes}" + (f"; {beside} has to be given as well" if beside else "")
             return Variable(use.name, use.default, effect, use.line, takes_tools=takes)
         if use.own:
             return None
@@ -165,7 +166,7 @@ class _Seeing:
                 told.setdefault(effect, []).append(value.label)
                 if TEXT in effect and value.value == TEXT:
                     break
-        return "; ".join(f"{_or(labels)} {effect}" for effect, labels in told.items())
+        return "; ".join(f"{listed(labels, 'or')} {effect}" for effect, labels in told.items())
 
     def _other_kinds(self, use: VariableUse, base: Renders, tried: list[_Value]) -> str:
         """What a value of another kind changes, where those that the source suggests change nothing."""
@@ -375,8 +376,3 @@ def _reasoning(was: str, becomes: str) -> str:
     if before == after:
         return ""
     return "keeps earlier reasoning" if after > before else "drops earlier reasoning"
-
-
-def _or(names: list[str]) -> str:
-    *most, last = names
-    return f"{', '.join(most)} or {last}" if most else last

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.conversations import PARALLEL, RESULT, SINGLE, TOOLS, Message, Shape, conversation, user
+from toolfmt.inspect.conversations import PARALLEL, RESULT, SINGLE, TOOLS, Message, Shape, conversation, text_part, user
 from toolfmt.inspect.probes import RESULTS_AT, quote, result_shape, written_at
 from toolfmt.inspect.renders import Renders
 from toolfmt.inspect.report import Answer, Outcome
@@ -100,11 +100,6 @@ def contents(messages: Sequence[Message], given: Sequence[Any]) -> list[Message]
     """The messages with these contents on the results, in their order."""
     left = iter(given)
     return [message | {"content": next(left)} if message["role"] == "tool" else message for message in messages]
-
-
-def text_part(text: str) -> list[Message]:
-    """A content of one part of text."""
-    return [{"type": "text", "text": text}]
 
 
 def printed_as(prompt: str, sentinel: str) -> Literal["", "python", "json-text"]:

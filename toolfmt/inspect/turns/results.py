@@ -12,6 +12,7 @@ from toolfmt.inspect.conversations import (
     Message,
     conversation,
     reply,
+    text_part,
 )
 from toolfmt.inspect.probes import around, threw
 from toolfmt.inspect.report import Answer
@@ -23,7 +24,6 @@ from toolfmt.inspect.turns.asking import (
     no,
     printed_as,
     standing,
-    text_part,
 )
 
 
