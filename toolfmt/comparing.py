@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolfmt.inspect.differences import common_prefix
-from toolfmt.inspect.report import Answer, Finding, Report, SamplePrompt
+from toolfmt.inspect.report import Answer, Finding, Report, SamplePrompt, Told
 
 SCHEMA = "toolfmt.comparison/1"
 
@@ -24,19 +24,16 @@ _BEFORE, _AFTER = 40, 80
 
 
 @dataclass(frozen=True)
-class Change:
+class Change(Told):
     """One thing that is told differently of the two: its name (`capabilities.system`), and what is told of each."""
 
     what: str
     a: Any
     b: Any
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"what": self.what, "a": self.a, "b": self.b}
-
 
 @dataclass(frozen=True)
-class PromptChange:
+class PromptChange(Told):
     """Two prompts of one conversation that differ, from the character `at` on.
 
     `before` is what both end their common part with, `a` and `b` how they go on; where a template threw, what it threw.
@@ -49,17 +46,6 @@ class PromptChange:
     b: str
     a_threw: bool = False
     b_threw: bool = False
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "conversation": self.conversation,
-            "at": self.at,
-            "before": self.before,
-            "a": self.a,
-            "b": self.b,
-            "a_threw": self.a_threw,
-            "b_threw": self.b_threw,
-        }
 
 
 @dataclass(frozen=True)
