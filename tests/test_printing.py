@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 import pytest
 from test_inspect_places import finding, report
 
+from toolfmt.inspect.details import DETAILS
 from toolfmt.inspect.report import (
     Advice,
     Answer,
@@ -25,7 +26,7 @@ from toolfmt.inspect.report import (
 )
 from toolfmt.inspecting import Looked
 from toolfmt.printing.models import models_text
-from toolfmt.printing.phrases import phrases
+from toolfmt.printing.phrases import phrased, phrases
 from toolfmt.printing.report import report_text
 
 YES, NO = Answer("yes", "it is seen"), Answer("no", "it is not seen", 12)
@@ -109,6 +110,11 @@ def test_details_come_to_a_few_words(
     capabilities = {**FULL.capabilities, "parallel_tool_calls": parallel}
     made = replace(FULL, capabilities=capabilities, sections=Sections(details=details))
     assert phrases(made, ability) == expected
+
+
+def test_every_detail_has_words_at_a_glance_or_needs_none() -> None:
+    assert set(DETAILS) - phrased() == set()
+    assert phrased() - set(DETAILS) == set()
 
 
 def test_what_is_fine_is_not_told_twice() -> None:
