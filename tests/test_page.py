@@ -182,6 +182,12 @@ def test_findings_come_worst_first_with_fix_and_page() -> None:
     assert "<strong>What to do:</strong> describe the tools" in page
 
 
+def test_notes_are_counted_as_notes_where_they_are_told_among_the_findings() -> None:
+    notes = (Finding("TF028", "a-note", "A note.", None, "Nothing to do.", "note"),)
+    for report in (replace(GOOD, findings=(), notes=notes), replace(GOOD, findings=notes, notes=())):
+        assert '<p class="counts">1 note</p>' in report_page(report)
+
+
 @pytest.mark.parametrize(
     ("report", "level", "word", "part"),
     [

@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 import pytest
 from test_inspect_places import finding, report
 
+from toolfmt.inspect.details import DETAILS
 from toolfmt.inspect.report import (
     Advice,
     Answer,
@@ -25,7 +26,7 @@ from toolfmt.inspect.report import (
 )
 from toolfmt.inspecting import Looked
 from toolfmt.printing.models import models_text
-from toolfmt.printing.phrases import phrases
+from toolfmt.printing.phrases import phrased, phrases
 from toolfmt.printing.report import report_text
 
 YES, NO = Answer("yes", "it is seen"), Answer("no", "it is not seen", 12)
@@ -111,6 +112,11 @@ def test_details_come_to_a_few_words(
     assert phrases(made, ability) == expected
 
 
+def test_every_detail_has_words_at_a_glance_or_needs_none() -> None:
+    assert set(DETAILS) - phrased() == set()
+    assert phrased() - set(DETAILS) == set()
+
+
 def test_what_is_fine_is_not_told_twice() -> None:
     fine = Sections(details={"ids_ordinary": YES}, definitions={"enum": YES}, safety={"escaping": YES})
     assert shown(replace(FULL, sections=fine)) == shown(replace(FULL, sections=Sections()))
@@ -126,7 +132,7 @@ def test_findings_stand_by_severity_which_is_a_word() -> None:
         ["note", "TF028"],
     ]
     assert ["→", "Do", "this."] in lines
-    strict = replace(FULL, findings=(*FULL.findings, *FULL.notes))
+    strict = replace(FULL, findings=(*FULL.findings, *FULL.notes), notes=())
     assert [line.split()[1] for line in shown(strict) if line.startswith("  note")] == ["TF028"]
     many = replace(FULL, notes=tuple(finding(f"TF03{digit}", "note") for digit in range(5)))
     assert "  notes    5      TF030 TF031 TF032 TF033 TF034: see --full" in shown(many)

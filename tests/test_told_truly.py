@@ -51,6 +51,21 @@ def codes(template: str) -> list[str]:
     return [one.code for one in report(template).findings]
 
 
+@pytest.mark.parametrize(
+    ("said", "end"),
+    [
+        ("must alternate user/assistant/...", "user/assistant/..."),  # BreezeAI's Breeze 7B
+        ("one call at once!", "one call at once!"),  # Llama 3.1
+        ("which one?", "which one?"),
+        ("only one system message.", "only one system message."),
+        ("no such role", "no such role."),
+    ],
+)
+def test_a_message_that_ends_with_the_words_of_the_template_ends_as_they_do(said: str, end: str) -> None:
+    refusing = "{% if messages[0].role == 'system' %}{{ raise_exception('" + said + "') }}{% endif %}" + PLAIN
+    assert finding(refusing, "TF027").message.endswith(end)
+
+
 def evidence(template: str, name: str) -> str:
     told = report(template)
     answer = (told.capabilities | told.sections.details)[name]

@@ -7,20 +7,18 @@ whatever the locale says; what UTF-8 has no bytes for (half a surrogate pair) is
 
 from __future__ import annotations
 
-import codecs
-import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from toolfmt import __version__
 from toolfmt.errors import ToolfmtError
+from toolfmt.input import naming, pieces, read_json, recut, shown
 from toolfmt.output import EventLines, OneMessage, OpenAIStream, print_json, print_text, write_page
 
 if TYPE_CHECKING:
@@ -29,9 +27,6 @@ if TYPE_CHECKING:
     from toolfmt.inspecting import Inspector
     from toolfmt.selecting import Selection
 
-_READ_AT_MOST = 1 << 16
-_LONGEST_JSON = 200_000_000
-"""Bytes of messages or tools; a device such as /dev/zero never ends."""
 _PIPE_WIDTH = 100
 """Columns of a text report that no terminal shows."""
 _NARROWEST, _WIDEST = 60, 140
@@ -173,8 +168,8 @@ def _inspect_several(places: list[str], inspector: Inspector, selection: Selecti
     """Inspect the places side by side, told together; one that cannot be read does not stop the others."""
     from toolfmt.printing.models import models_text, tracked
 
-    shown = sys.stderr is not None and sys.stderr.isatty()
-    looked = [selection.applied(one) for one in tracked(inspector.looked_at(places), len(places), shown)]
+    watched = sys.stderr is not None and sys.stderr.isatty()
+    looked = [selection.applied(one) for one in tracked(inspector.looked_at(places), len(places), watched)]
     if form == "json":
         print_json([one.to_dict() for one in looked])
     elif form == "sarif":
@@ -197,8 +192,8 @@ def _tools(file: str | None) -> list[dict[str, Any]] | None:
     from toolfmt.errors import BadTools
     from toolfmt.tools import canonical_tools
 
-    tools = _read_json(file)
-    with _naming(file, BadTools):
+    tools = read_json(file)
+    with naming(file, BadTools):
         return canonical_tools(tools)
 
 
@@ -246,11 +241,11 @@ def render(
     if messages_file == tools_file == "-":
         raise click.UsageError("only one of --messages and --tools can be standard input")
     model = load(directory, trusted=trusted)
-    messages = _read_json(messages_file)
-    tools = _read_json(tools_file) if tools_file is not None else None
+    messages = read_json(messages_file)
+    tools = read_json(tools_file) if tools_file is not None else None
     if tools_file is not None and tools is None:
-        raise BadTools(f"{_shown(tools_file)}: tools must be a list of tool definitions, not null")
-    with _naming(messages_file, BadMessages), _naming(tools_file or "", BadTools):
+        raise BadTools(f"{shown(tools_file)}: tools must be a list of tool definitions, not null")
+    with naming(messages_file, BadMessages), naming(tools_file or "", BadTools):
         prompt = (
             model.render(messages, tools, strategy) if trusted else model.isolated_render(messages, tools, strategy)
         )
@@ -292,8 +287,8 @@ def parse(
         raise click.UsageError("the answer and --tools cannot both be standard input")
     from toolfmt.errors import BadTools
 
-    tools = _read_json(tools_file) if tools_file is not None else None
-    with _naming(tools_file or "", BadTools):
+    tools = read_json(tools_file) if tools_file is not None else None
+    with naming(tools_file or "", BadTools):
         if tools_file is not None:
             from toolfmt.tools import canonical_tools
 
@@ -302,7 +297,7 @@ def parse(
     name = format_name or Path(directory or "").resolve().name
     printers = {"events": EventLines, "message": OneMessage, "openai": OpenAIStream}
     printer = printers[output](parser, name)
-    for text in _recut(_pieces(file), chunk):
+    for text in recut(pieces(file), chunk):
         printer.print(parser.feed(text))
     printer.print(parser.finish())
     printer.finish()
@@ -350,92 +345,7 @@ def _parser(format_name: str | None, directory: str | None, tools: Any, prefix: 
     return Parser(format_name or "", tools=tools, prefix=prefix or "", strict=strict)
 
 
-# --- input
-
-
-def _pieces(file: str) -> Iterator[str]:
-    """The text of a file as it arrives; bytes that are no UTF-8 become U+FFFD, as model output is never refused."""
-    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-    with _opened(file) as source:
-        while data := _next_bytes(source, file):
-            if text := decoder.decode(data):
-                yield text
-    if text := decoder.decode(b"", final=True):
-        yield text
-
-
-def _recut(pieces: Iterable[str], size: int | None) -> Iterator[str]:
-    """The same text in pieces of `size` characters; as it comes without one."""
-    if size is None:
-        yield from pieces
-        return
-    waiting = ""
-    for piece in pieces:
-        waiting += piece
-        whole = len(waiting) - len(waiting) % size
-        for begin in range(0, whole, size):
-            yield waiting[begin : begin + size]
-        waiting = waiting[whole:]
-    if waiting:
-        yield waiting
-
-
-def _read_json(file: str) -> Any:
-    shown = _shown(file)
-    with _opened(file) as source:
-        pieces, size = [], 0
-        while piece := _next_bytes(source, file):
-            pieces.append(piece)
-            size += len(piece)
-            if size > _LONGEST_JSON:
-                raise ToolfmtError(f"{shown}: more than {_LONGEST_JSON:,} bytes; give a JSON list")
-    data = b"".join(pieces)
-    try:
-        return json.loads(data.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise ToolfmtError(f"{shown}: not UTF-8 text (offset {error.start}); save it as UTF-8") from None
-    except json.JSONDecodeError as error:
-        what = "empty" if not data.strip() else f"not JSON ({error.msg}, line {error.lineno}, column {error.colno})"
-        raise ToolfmtError(f"{shown}: {what}; give a JSON list") from None
-    except (ValueError, RecursionError) as error:  # a number of thousands of digits, brackets nested by the thousand
-        raise ToolfmtError(f"{shown}: JSON that cannot be read ({error}); give a JSON list") from None
-
-
-@contextmanager
-def _opened(file: str) -> Iterator[BinaryIO]:
-    if file == "-":
-        if sys.stdin is None:
-            raise ToolfmtError("standard input is closed; give the name of a file instead of -")
-        yield sys.stdin.buffer
-        return
-    try:
-        source = open(file, "rb")  # noqa: SIM115 - closed below; only opening is to be answered here
-    except OSError as error:
-        raise ToolfmtError(f"{file}: cannot be read ({error.strerror}); give a file, or - for standard input") from None
-    with source:
-        yield source
-
-
-def _next_bytes(source: BinaryIO, file: str) -> bytes:
-    """What has arrived by now, at least a byte; empty at the end."""
-    try:
-        return source.read1(_READ_AT_MOST)  # type: ignore[attr-defined, no-any-return]  # buffered
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        raise ToolfmtError(f"{_shown(file)}: cannot be read ({why}); give a file, or - for standard input") from None
-
-
-def _shown(file: str) -> str:
-    return "standard input" if file == "-" else file
-
-
-@contextmanager
-def _naming(file: str, kind: type[ToolfmtError]) -> Iterator[None]:
-    """Errors about the content of a file name it."""
-    try:
-        yield
-    except kind as error:
-        raise kind(f"{_shown(file)}: {error}") from None
+# --- the terminal
 
 
 def _terminal() -> tuple[int, bool]:

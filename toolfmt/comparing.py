@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from toolfmt.inspect.cutting import common_prefix
-from toolfmt.inspect.report import Answer, Finding, Report, SamplePrompt
+from toolfmt.inspect.differences import common_prefix
+from toolfmt.inspect.report import Answer, Finding, Report, SamplePrompt, Told
 
 SCHEMA = "toolfmt.comparison/1"
 
@@ -24,19 +24,16 @@ _BEFORE, _AFTER = 40, 80
 
 
 @dataclass(frozen=True)
-class Change:
+class Change(Told):
     """One thing that is told differently of the two: its name (`capabilities.system`), and what is told of each."""
 
     what: str
     a: Any
     b: Any
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"what": self.what, "a": self.a, "b": self.b}
-
 
 @dataclass(frozen=True)
-class PromptChange:
+class PromptChange(Told):
     """Two prompts of one conversation that differ, from the character `at` on.
 
     `before` is what both end their common part with, `a` and `b` how they go on; where a template threw, what it threw.
@@ -49,17 +46,6 @@ class PromptChange:
     b: str
     a_threw: bool = False
     b_threw: bool = False
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "conversation": self.conversation,
-            "at": self.at,
-            "before": self.before,
-            "a": self.a,
-            "b": self.b,
-            "a_threw": self.a_threw,
-            "b_threw": self.b_threw,
-        }
 
 
 @dataclass(frozen=True)
@@ -189,8 +175,7 @@ def _elsewhere(report: Report) -> dict[str, Any]:
     if portability is not None:
         told[f"portability.{portability.engine}"] = {"renders": portability.renders, "same": portability.same}
     told |= {f"readers.{reader.runtime}": {"right": reader.right} for reader in report.sections.readers}
-    advice = {one.runtime: one.text for one in report.sections.advice} or report.runtimes
-    return told | {f"runtimes.{runtime}": text for runtime, text in advice.items()}
+    return told | {f"runtimes.{one.runtime}": one.text for one in report.sections.advice}
 
 
 def _without_lines(text: str) -> str:
@@ -205,7 +190,7 @@ def _findings(a: Report, b: Report) -> tuple[tuple[Finding, ...], tuple[Finding,
 
     Of a code that both have equally often nothing is told: the sentences may quote what differs elsewhere.
     """
-    told = [tuple(dict.fromkeys((*report.findings, *report.notes))) for report in (a, b)]
+    told = [(*report.findings, *report.notes) for report in (a, b)]
     often = [Counter(finding.code for finding in findings) for findings in told]
     messages = [{(one.code, _without_lines(one.message)) for one in findings} for findings in told]
 

@@ -1,6 +1,6 @@
 """Inspecting places: what is given on a command line becomes places, and each place a report or the reason why not.
 
-An `Inspector` is the one door through which the command line inspects. A place is what `toolfmt.load` takes.
+`toolfmt inspect` and `toolfmt diff` look at places through an `Inspector`. A place is what `toolfmt.load` takes.
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from os.path import commonprefix
 from typing import Any, Literal, get_args
 
 from toolfmt.adapting import CALLS_AS_CONTENT, adapt, remedies, writes_calls
@@ -18,6 +17,8 @@ from toolfmt.conversation import Message, checked_messages, lists_tools
 from toolfmt.errors import BadModelDirectory, TemplateError, ToolfmtError
 from toolfmt.formats import Parser, ToolCallFormat, default_format, get, prose
 from toolfmt.formats.prefix import answer_begun
+from toolfmt.inspect.conversations import REPLY
+from toolfmt.inspect.differences import common_prefix
 from toolfmt.inspect.inspection import TEMPLATE_BROKEN
 from toolfmt.inspect.report import Report, Strategy
 from toolfmt.never_both import check_prose, check_template, dropped
@@ -39,8 +40,6 @@ _PLACEHOLDER = "Xq5placeholder"
 """A word that no template holds, in the place of the prose."""
 _LONGEST_HEADER = 200
 """More characters than any header of an assistant's turn has."""
-_REPLY: Message = {"role": "assistant", "content": "Aq3reply"}
-"""An answer of a word that no template holds: where it comes out shows what stands around an answer."""
 
 
 @dataclass(frozen=True)
@@ -210,9 +209,10 @@ class _Request:
             return ""
         generation = made.text[len(closed) :]
         # Two ways to find the assistant's header: its shape, else what also stands before an answer in words.
-        before = self._attempt(made, [*made.messages, _REPLY]).partition(_REPLY["content"])[0]
+        answered = self._attempt(made, [*made.messages, {"role": "assistant", "content": REPLY}])
+        before = answered.partition(REPLY)[0]
         shown = before[len(closed) :] if before.startswith(closed) else ""
-        seen = len(commonprefix([generation, shown]))  # noqa: RUF071 - character by character is what is wanted
+        seen = common_prefix(generation, shown)
         format = spoken_format(self.report)
         begun = answer_begun(generation, headers=format.headers)
         if not begun.strip(": \n"):

@@ -8,6 +8,7 @@ ChatConventionsRegistry.swift.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 from toolfmt.formats import ToolCallFormat
 from toolfmt.inspect.elsewhere import DERIVED, caution, parser_name, parser_names, remark
@@ -15,6 +16,8 @@ from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.places import LLAMA_CPP, MLX_LM, MLX_SWIFT_LM, SGLANG, TRANSFORMERS, VLLM, Taken, same_text
 from toolfmt.inspect.readers import DECLARING_KEY, misread, readers, taken_by
 from toolfmt.inspect.report import Advice, Reader
+
+_Adviser: TypeAlias = Callable[[Facts, ToolCallFormat, Reader, Taken], Advice]
 
 EVERY_RUNTIME = "any runtime"
 _DEAF = {
@@ -70,22 +73,19 @@ def _in_words(format: ToolCallFormat | None, *, guessed: bool) -> Advice:
 
 
 def _each(facts: Facts, format: ToolCallFormat) -> list[Advice]:
-    told = {reader.runtime: reader for reader in readers(facts)}
-    taken = {one.runtime: one for one in taken_by(facts)} if told else {}
-    gguf = bool(taken) and VLLM not in taken
-    runtimes = tuple(taken) if gguf else tuple(_ADVISERS)
-    return [_ADVISERS[runtime](facts, format, told.get(runtime), taken.get(runtime)) for runtime in runtimes]
+    both = zip(readers(facts), taken_by(facts), strict=True)
+    return [_ADVISERS[reader.runtime](facts, format, reader, taken) for reader, taken in both]
 
 
-def _transformers(facts: Facts, format: ToolCallFormat, reader: Reader | None, taken: Taken | None) -> Advice:
+def _transformers(facts: Facts, format: ToolCallFormat, reader: Reader, taken: Taken) -> Advice:
     parse = f"read the answer with {our_parser(format)}"
     if not facts.shows_tools:
         return Advice(TRANSFORMERS, f"give it the prompt of toolfmt render, {parse}")
     return Advice(TRANSFORMERS, f"apply_chat_template(messages, tools=tools), {parse}")
 
 
-def _flagged(runtime: str) -> Callable[[Facts, ToolCallFormat, Reader | None, Taken | None], Advice]:
-    def advise(facts: Facts, format: ToolCallFormat, reader: Reader | None, taken: Taken | None) -> Advice:
+def _flagged(runtime: str) -> _Adviser:
+    def advise(facts: Facts, format: ToolCallFormat, reader: Reader, taken: Taken) -> Advice:
         name = parser_name(format, runtime)
         if name is None:
             return _without(runtime, format)
@@ -94,12 +94,23 @@ def _flagged(runtime: str) -> Callable[[Facts, ToolCallFormat, Reader | None, Ta
     return advise
 
 
-def _mlx_lm(facts: Facts, format: ToolCallFormat, reader: Reader | None, taken: Taken | None) -> Advice:
-    found = None if reader is None else reader.format
-    wrong = reader is not None and reader.right is False
-    name = parser_name(format, MLX_LM)
-    if found is not None and (found in parser_names(format, MLX_LM) or (reader and reader.right)) and not wrong:
-        return Advice(MLX_LM, f"nothing to do: it takes {found}{caution(format, MLX_LM) if found == name else ''}")
+def _finds_itself(format: ToolCallFormat, reader: Reader) -> bool:
+    """Whether the runtime takes a parser by itself that reads the format, as far as that is known."""
+    if reader.format is None or reader.right is False:
+        return False
+    return reader.right is True or reader.format in parser_names(format, reader.runtime)
+
+
+def _nothing_to_do(format: ToolCallFormat, reader: Reader) -> Advice:
+    usual = reader.format == parser_name(format, reader.runtime)
+    careful = caution(format, reader.runtime) if usual else ""
+    return Advice(reader.runtime, f"nothing to do: it takes {reader.format}{careful}")
+
+
+def _mlx_lm(facts: Facts, format: ToolCallFormat, reader: Reader, taken: Taken) -> Advice:
+    found, name = reader.format, parser_name(format, MLX_LM)
+    if _finds_itself(format, reader):
+        return _nothing_to_do(format, reader)
     if name is not None and name != found and not misread(facts, MLX_LM, name):
         instead = f", else it takes {found}" if found else ""
         return Advice(MLX_LM, f"{setting(name)} in tokenizer_config.json{instead}")
@@ -108,25 +119,21 @@ def _mlx_lm(facts: Facts, format: ToolCallFormat, reader: Reader | None, taken: 
     return _without(MLX_LM, format)
 
 
-def _mlx_swift_lm(facts: Facts, format: ToolCallFormat, reader: Reader | None, taken: Taken | None) -> Advice:
-    found = None if reader is None else reader.format
-    wrong = reader is not None and reader.right is False
-    name = parser_name(format, MLX_SWIFT_LM)
-    if found is not None and (found in parser_names(format, MLX_SWIFT_LM) or (reader and reader.right)) and not wrong:
-        return Advice(
-            MLX_SWIFT_LM, f"nothing to do: it takes {found}{caution(format, MLX_SWIFT_LM) if found == name else ''}"
-        )
+def _mlx_swift_lm(facts: Facts, format: ToolCallFormat, reader: Reader, taken: Taken) -> Advice:
+    found, name = reader.format, parser_name(format, MLX_SWIFT_LM)
+    if _finds_itself(format, reader):
+        return _nothing_to_do(format, reader)
     if name is not None:
         return Advice(MLX_SWIFT_LM, f'toolCallFormat: ToolCallFormat(rawValue: "{name}") in its ModelConfiguration')
     return Advice(MLX_SWIFT_LM, "no parser for it" + (f", it takes {found}" if found else ""), False)
 
 
-def _llama_cpp(facts: Facts, format: ToolCallFormat, reader: Reader | None, taken: Taken | None) -> Advice:
+def _llama_cpp(facts: Facts, format: ToolCallFormat, reader: Reader, taken: Taken) -> Advice:
     if not facts.shows_tools:
         return Advice(LLAMA_CPP, f"no parser for toolfmt's prompts: {our_parser(format)} reads the answer", False)
     confirmed = DERIVED in parser_names(format, LLAMA_CPP)
     text = "--jinja" + ("" if confirmed else f" (it derives a parser; for {format.name} that is not confirmed)")
-    if taken is None or facts.template is None or same_text(taken.with_tools, facts.template):
+    if facts.template is None or same_text(taken.with_tools, facts.template):
         return Advice(LLAMA_CPP, text)
     file = facts.template.origin
     if not file.endswith(".jinja"):
@@ -138,7 +145,7 @@ def _without(runtime: str, format: ToolCallFormat) -> Advice:
     return Advice(runtime, f"no parser for it, import toolfmt's: {our_parser(format)}", False)
 
 
-_ADVISERS: dict[str, Callable[[Facts, ToolCallFormat, Reader | None, Taken | None], Advice]] = {
+_ADVISERS: dict[str, _Adviser] = {
     TRANSFORMERS: _transformers,
     VLLM: _flagged(VLLM),
     SGLANG: _flagged(SGLANG),

@@ -76,6 +76,7 @@ ALL_TOOLS: list[Message] = [
 
 SINGLE: tuple[Call, ...] = ((TOOL, {PARAMETER: VALUES[0]}),)
 PARALLEL: tuple[Call, ...] = tuple((TOOL, {PARAMETER: value}) for value in VALUES)
+EVERY_TYPE: tuple[Call, ...] = ((TYPED_TOOL, TYPED),)
 
 
 @dataclass(frozen=True)
@@ -175,6 +176,11 @@ def answering(shape: Shape, calls: Sequence[Call], results: Sequence[str], *, fi
     ]
 
 
+def text_part(text: str) -> list[Message]:
+    """A content of one part of text."""
+    return [{"type": "text", "text": text}]
+
+
 def call_id(shape: Shape, name: str, position: int) -> str | None:
     """The id that a call has in this shape."""
     ids = {"nine": ID[:-1] + "BCDEFGHI"[position % 8], "function": f"functions.{name}:{position}", "none": None}
@@ -193,8 +199,7 @@ def _call(shape: Shape, call: Call, position: int) -> Message:
 def _content(shape: Shape) -> Message:
     if shape.content == "absent":
         return {}
-    parts = [{"type": "text", "text": REPLY}]
-    return {"content": {"empty": "", "null": None, "text": REPLY, "parts": parts}[shape.content]}
+    return {"content": {"empty": "", "null": None, "text": REPLY, "parts": text_part(REPLY)}[shape.content]}
 
 
 def _result(shape: Shape, call: Call, position: int, text: str) -> Message:

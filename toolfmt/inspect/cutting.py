@@ -1,8 +1,9 @@
 """Cutting a prompt into stretches: by the texts that went in, and by what another render of the template lacks.
 
-Pure functions on texts, for `toolfmt.inspect.sample`. A template is hostile, so all of it is linear in the texts; where
-a cut could as well be some characters further left (what comes in repeats what stands before it), the place is taken
-that a person would take: outside of brackets and tags, then before a control token, then at the beginning of a line.
+Pure functions on texts, for the sample prompt and the effects of variables. A template is hostile, so all of it is
+linear in the texts; where a cut could as well be some characters further left (what comes in repeats what stands before
+it), the place is taken that a person would take: outside of brackets and tags, then before a control token, then at the
+beginning of a line.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from toolfmt.inspect.differences import common_ends
 from toolfmt.inspect.report import PieceKind
 
 _FURTHEST = 2_000
@@ -75,18 +77,6 @@ def overlaid(below: Sequence[Stretch], above: Sequence[Stretch]) -> list[Stretch
     return sorted([*left, *above], key=lambda stretch: stretch.begin)
 
 
-def common_prefix(one: str, other: str) -> int:
-    """How many characters the two begin with alike."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
 def _places(prompt: str, texts: Mapping[str, PieceKind] | Sequence[str]) -> Iterator[re.Match[str]]:
     longest_first = sorted({text for text in texts if text}, key=lambda text: (-len(text), text))
     return re.finditer("|".join(map(re.escape, longest_first)), prompt) if longest_first else iter(())
@@ -95,8 +85,7 @@ def _places(prompt: str, texts: Mapping[str, PieceKind] | Sequence[str]) -> Iter
 def _difference(prompt: str, begin: int, end: int, other: str) -> tuple[int, int]:
     """What between `begin` and `end` of the prompt stands where the other text has something else, or nothing."""
     text = prompt[begin:end]
-    same = common_prefix(text, other)
-    alike = common_prefix(text[same:][::-1], other[same:][::-1])
+    same, alike = common_ends(text, other)
     first, last = begin + same, end - alike
     if first == last:
         return first, last

@@ -18,6 +18,7 @@ from toolfmt.errors import TemplateError
 from toolfmt.inspect.conversations import Message, user
 from toolfmt.inspect.differences import first_change
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.listing import listed
 from toolfmt.inspect.probes import quote
 from toolfmt.inspect.quoted_text import NON_ASCII, QUOTED, how_quoted
 from toolfmt.inspect.reasons import reason
@@ -203,11 +204,11 @@ def _types(template: _Template, plain: str) -> Answer:
     threw = {name: prompt for name, prompt in prompts.items() if isinstance(prompt, TemplateError)}
     if threw:
         error = next(iter(threw.values()))
-        return Answer("error", f"a parameter of type {_and(threw)}: {reason(error)}", error.line, "threw")
+        return Answer("error", f"a parameter of type {listed(threw)}: {reason(error)}", error.line, "threw")
     texts = {name: prompt for name, prompt in prompts.items() if isinstance(prompt, str)}
     alike = [[name for name in TYPES if texts[name] == text] for text in dict.fromkeys(texts.values())]
     same = [group for group in alike if len(group) > 1]
-    told = "; ".join(f"{_and(group)} look alike" for group in same)
+    told = "; ".join(f"{listed(group)} look alike" for group in same)
     shown = ", ".join(f"{name} as {quote(_as(texts, name), 40)}" for name in TYPES[:4])
     if not same:
         return Answer("yes", f"every type can be told: {shown}")
@@ -418,8 +419,3 @@ def _around(prompt: str, words: Sequence[str], width: int = 16) -> str:
     begin = prompt.find(words[0])
     end = max(begin, prompt.find(words[-1], begin)) + len(words[-1])
     return quote(prompt[max(0, begin - width) : end + width], 100)
-
-
-def _and(names: Iterable[str]) -> str:
-    *most, last = names
-    return f"{', '.join(most)} and {last}" if most else last

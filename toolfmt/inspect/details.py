@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Literal
 
-from toolfmt.inspect.conversations import REPLY, Shape, reply
+from toolfmt.inspect.conversations import REPLY, reply
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Answer, Rendering
 from toolfmt.inspect.turns import content, generation, ids, reasoning, results, roles, values
@@ -53,7 +53,7 @@ def details(facts: Facts) -> dict[str, Answer]:
     """Every detail by its name; empty without a template that renders. Never raises."""
     if facts.renders is None or facts.probed is None:
         return {}
-    asking = Asking(facts.renders, _shape(facts), parallel=facts.probed.parallel, reasoning=facts.yes("reasoning"))
+    asking = Asking(facts.renders, facts.shape, parallel=facts.probed.parallel, reasoning=facts.yes("reasoning"))
     answers = {question.__name__: question(asking) for question in _QUESTIONS}
     answers["generation_open"] = generation.generation_open(facts.rendering)
     tokens = facts.renders.template.special_tokens
@@ -86,10 +86,3 @@ def needed_ids(answers: Mapping[str, Answer]) -> Literal["", "nine", "function"]
         return ""
     forms: tuple[Literal["function", "nine"], ...] = ("function", "nine")
     return next((form for form in forms if answers[f"ids_{form}"].answer == "yes"), "")
-
-
-def _shape(facts: Facts) -> Shape | None:
-    """The shape of a turn with a call that comes out best."""
-    if facts.decided.read_back is not None:
-        return facts.decided.read_back.shape
-    return None if facts.probed is None else facts.probed.shape

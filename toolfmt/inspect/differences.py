@@ -9,13 +9,29 @@ import difflib
 import re
 from dataclasses import dataclass
 
-from toolfmt.inspect.cutting import common_prefix
-
 _LONGEST_WORD = 40
 _MARKER = re.compile(r"<[^<>\s]{1,60}>\Z")
 _LONGEST_MARKER = 62
 _SHORT, _LOOKED_AT = 24, 400
 _TOKENS = re.compile(r"\w+|\W")
+
+
+def common_prefix(one: str, other: str) -> int:
+    """How many characters the two begin with alike."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def common_ends(one: str, other: str) -> tuple[int, int]:
+    """How many characters the two begin with alike, and with how many of the rest they end alike."""
+    begin = common_prefix(one, other)
+    return begin, common_prefix(one[begin:][::-1], other[begin:][::-1])
 
 
 @dataclass(frozen=True)
@@ -29,8 +45,7 @@ class Change:
 
 def change(one: str, other: str) -> Change:
     """What of one text became what in the other, widened to whole words where both sides have something there."""
-    begin = common_prefix(one, other)
-    end = common_prefix(one[begin:][::-1], other[begin:][::-1])
+    begin, end = common_ends(one, other)
     if begin + end < min(len(one), len(other)):
         begin, end = _to_words(one, begin, end)
     return Change(one[begin : len(one) - end], other[begin : len(other) - end], end == 0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.conversations import TOOLS, USER, Message, user
+from toolfmt.inspect.conversations import TOOLS, USER, Message, Shape, text_part, user
 from toolfmt.inspect.deciding import Decided
 from toolfmt.inspect.probes import Probed
 from toolfmt.inspect.renders import Renders
@@ -34,24 +34,17 @@ _NOT_ASKED = Answer("no", "not asked")
 class Facts:
     """What was found. Without a template, or with one that is `broken`, `renders` and `probed` are None."""
 
+    files: ModelFiles
+    """What was read of the model, or the template that was given alone."""
     template: TemplateSource | None
-    """The template in force when tools are given, which is the one that was probed."""
-    without_tools: TemplateSource | None
-    """The template in force when no tools are given."""
-    reason: str
-    """Why `template` is in force, or why none is."""
-    conflicts: tuple[tuple[TemplateSource, TemplateSource], ...]
-    """Templates with one name and different text, the one in force first."""
+    """The template in force when tools are given, else that without; the one that was probed."""
     broken: TemplateError | None
     renders: Renders | None
     probed: Probed | None
     capabilities: dict[str, Answer]
     decided: Decided
-    model_types: tuple[str, ...]
     missing_tokens: tuple[str, ...] = ()
     """Special tokens that the template needs and the model does not name; the probes were given stand-ins."""
-    files: ModelFiles | None = None
-    """What was read of the model; None for a template given alone."""
     tokenizer: TokenizerFile | None = None
     """The model's tokenizer.json; None where there is none."""
     options: Options = field(default_factory=Options)
@@ -61,8 +54,15 @@ class Facts:
     """The chapters of the report; empty while they are being made."""
 
     @property
+    def shape(self) -> Shape | None:
+        """The shape of a turn with a call that comes out best; None where no call is rendered."""
+        if self.decided.read_back is not None:
+            return self.decided.read_back.shape
+        return None if self.probed is None else self.probed.shape
+
+    @property
     def renders_calls(self) -> bool:
-        return self.probed is not None and self.probed.shape is not None
+        return self.shape is not None
 
     @property
     def shows_tools(self) -> bool:
@@ -78,8 +78,7 @@ class Facts:
         made = [prompt for prompt in asked if isinstance(prompt, str)]
         if not made or any(USER in prompt for prompt in made):
             return "text"
-        parts: list[Message] = [{"role": "user", "content": [{"type": "text", "text": USER}]}]
-        return "parts" if USER in renders.text(parts) else "nothing"
+        return "parts" if USER in renders.text([{"role": "user", "content": text_part(USER)}]) else "nothing"
 
     def detail(self, name: str) -> Answer:
         """A detail by its name; a plain no where nothing was asked."""

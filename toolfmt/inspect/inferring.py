@@ -88,13 +88,12 @@ _MLX_SWIFT_LM_KEEPS: dict[str, tuple[str, ...] | Literal["any"]] = {
 
 @dataclass(frozen=True)
 class Inferred:
-    """The parser that a runtime takes by itself, in its own words: None for none, or, where not `known`, for one that
-    could not be looked up. `how` is half a sentence: what made it take this one; `shown` says that the template did.
+    """The parser that a runtime takes by itself, in its own words: None for none, or for one that could not be looked
+    up. `how` is half a sentence: what made it take this one; `shown` says that the template did.
     """
 
     parser: str | None
     how: str
-    known: bool = True
     shown: bool = False
 
 
@@ -149,7 +148,7 @@ def mlx_swift_lm(
     if shown is not None:
         return shown
     if of_model is None:
-        return Inferred(None, "the template shows it none, and what its model declares is not known", known=False)
+        return Inferred(None, "the template shows it none, and what its model declares is not known")
     return Inferred("json", "neither the template nor its model tells it one, and json is its default")
 
 

@@ -7,15 +7,16 @@ has them run in one with limits, and asks `inspect_stopped` for the report where
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 
 from toolfmt.errors import LimitHit, TemplateError
 from toolfmt.formats import FORMATS, ToolCallFormat
 from toolfmt.inspect import checks
 from toolfmt.inspect.advice import advice
 from toolfmt.inspect.conversations import SINGLE, STAND_INS, TOOLS, Shape, conversation, reply, user
-from toolfmt.inspect.deciding import Decided, Declaration, ReadBack, decide, declarations
+from toolfmt.inspect.deciding import Decided, ReadBack, decide, declarations
 from toolfmt.inspect.definitions import definitions
 from toolfmt.inspect.details import details, fitted
 from toolfmt.inspect.facts import NO_OPTIONS, Facts, Options
@@ -29,129 +30,76 @@ from toolfmt.inspect.report import CAPABILITIES, Answer, Rendering, Report, Sect
 from toolfmt.inspect.safety import safety
 from toolfmt.inspect.sample import sample
 from toolfmt.inspect.stability import stability
-from toolfmt.inspect.stop_tokens import eos_texts
+from toolfmt.inspect.stop_tokens import eos_tokens
 from toolfmt.inspect.surroundings import prefill, reasoning_markers, stop_strings
 from toolfmt.inspect.tokenizer_file import TokenizerFile, find_tokenizer
 from toolfmt.inspect.tokens import tokens
 from toolfmt.inspect.variables import variables
-from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource
+from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource, template_alone
 
 NO_PARSER = "no parser: import toolfmt's"
 TEMPLATE_BROKEN, LIMIT_HIT = "TF002", "TF007"
 """The codes of the findings that a template does not compile, and that it took more than it is given."""
 
 
-@dataclass(frozen=True)
-class _Subject:
-    """What is inspected. `special_tokens` is None where nobody can know them, which is then no finding."""
-
-    path: str
-    model_type: str | None
-    model_types: tuple[str, ...]
-    template: TemplateSource | None
-    without_tools: TemplateSource | None
-    reason: str
-    options: Options
-    conflicts: tuple[tuple[TemplateSource, TemplateSource], ...] = ()
-    declared: Sequence[Declaration] = ()
-    special_tokens: Mapping[str, str] | None = None
-    eos_tokens: tuple[str, ...] = ()
-    files: ModelFiles | None = None
-    tokenizer: TokenizerFile | None = None
-
-
 def inspect_files(files: ModelFiles, options: Options = NO_OPTIONS) -> Report:
     """The report on a model directory."""
-    return _inspect(_of_files(files, options, find_tokenizer(files.home)))
+    return _inspect(files, options, find_tokenizer(files.home))
 
 
 def inspect_stopped(files: ModelFiles, options: Options, hit: LimitHit) -> Report:
     """The report on a model directory whose inspection hit this limit: what can be told without its template's code and
     without its tokenizer, which may be what took too much.
     """
-    return _judged(_of_files(files, options, None), hit)
+    return _judged(files, options, None, hit)
 
 
 def inspect_template(
     source: str, *, model_type: str | None = None, name: str = "template", options: Options = NO_OPTIONS
 ) -> Report:
     """The report on the text of one template; `name` is what messages call it."""
-    template = TemplateSource(source, name)
-    return _inspect(
-        _Subject(
-            path=name,
-            model_type=model_type,
-            model_types=(model_type,) if model_type else (),
-            template=template,
-            without_tools=template,
-            reason="the only template given",
-            options=options,
-        )
-    )
+    return _inspect(replace(template_alone(source, Path(name)), model_type=model_type), options, None)
 
 
-def _of_files(files: ModelFiles, options: Options, tokenizer: TokenizerFile | None) -> _Subject:
-    return _Subject(
-        path=str(files.directory),
-        model_type=files.model_type,
-        model_types=tuple(dict.fromkeys(name for name in (files.model_type, files.text_model_type) if name)),
-        template=files.template(True) or files.template(False),
-        without_tools=files.template(False),
-        reason=files.reason(True),
-        options=options,
-        conflicts=files.conflicts,
-        declared=declarations(files.tokenizer_config, files.config),
-        special_tokens=files.special_tokens if files.special_tokens_known else None,
-        eos_tokens=eos_tokens(files, tokenizer),
-        files=files,
-        tokenizer=tokenizer,
-    )
-
-
-def eos_tokens(files: ModelFiles, tokenizer: TokenizerFile | None) -> tuple[str, ...]:
-    """The texts of the end-of-sequence ids that the directory names, as far as a file of its tokenizer knows them."""
-    return tuple(dict.fromkeys(text for text in eos_texts(files, tokenizer).values() if text))
-
-
-def _inspect(subject: _Subject) -> Report:
+def _inspect(files: ModelFiles, options: Options, tokenizer: TokenizerFile | None) -> Report:
     try:
-        return _judged(subject, None)
+        return _judged(files, options, tokenizer, None)
     except LimitHit as hit:
-        return _judged(subject, hit)
+        return _judged(files, options, tokenizer, hit)
 
 
-def _judged(subject: _Subject, hit: LimitHit | None) -> Report:
+def _judged(files: ModelFiles, options: Options, tokenizer: TokenizerFile | None, hit: LimitHit | None) -> Report:
     """The report; after a limit was hit the template is not run again."""
-    template, special_tokens = subject.template, subject.special_tokens
-    renders, broken, missing = (None, hit, ()) if hit else _renders(template, special_tokens or {})
+    template = files.template(True) or files.template(False)
+    renders, broken, missing = (None, hit, ()) if hit else _renders(template, files.special_tokens)
     probed = None if renders is None else probe(renders)
     decided = decide(
-        None if template is None else template.text, renders, probed, subject.model_types, subject.declared
+        None if template is None else template.text,
+        renders,
+        probed,
+        files.model_types,
+        declarations(files.tokenizer_config, files.config),
     )
     capabilities = _capabilities(template, broken, renders, probed, decided)
     facts = Facts(
+        files=files,
         template=template,
-        without_tools=subject.without_tools,
-        reason=subject.reason,
-        conflicts=subject.conflicts,
         broken=broken,
         renders=renders,
         probed=probed,
         capabilities=capabilities,
         decided=decided,
-        model_types=subject.model_types,
-        missing_tokens=() if special_tokens is None else missing,
-        files=subject.files,
-        tokenizer=subject.tokenizer,
-        options=subject.options,
+        missing_tokens=missing if files.special_tokens_known else (),
+        tokenizer=tokenizer,
+        options=options,
     )
-    facts = replace(facts, rendering=_rendering(facts, special_tokens or {}, subject.eos_tokens))
+    facts = replace(facts, rendering=_rendering(facts))
     facts = replace(facts, sections=_sections(facts))
     found = checks.findings(facts)
     return Report(
-        path=subject.path,
-        model_type=subject.model_type,
-        template=None if template is None else _template_info(template, subject.reason, renders),
+        path=str(files.directory),
+        model_type=files.model_type,
+        template=None if template is None else _template_info(template, files.reason(True), renders),
         capabilities=capabilities,
         format=decided.decision,
         strategy="template" if facts.shows_tools else "prose",
@@ -285,11 +233,11 @@ def _template_info(template: TemplateSource, reason: str, renders: Renders | Non
     return TemplateInfo(template.origin, template.name, template.sha256, variables, reason)
 
 
-def _rendering(facts: Facts, special_tokens: Mapping[str, str], eos_tokens: tuple[str, ...]) -> Rendering:
+def _rendering(facts: Facts) -> Rendering:
+    special_tokens, ends = facts.files.special_tokens, eos_tokens(facts.files, facts.tokenizer)
     if facts.renders is None or facts.probed is None:
-        return Rendering(stop=tuple(filter(None, dict.fromkeys([special_tokens.get("eos_token", ""), *eos_tokens]))))
-    best, shape = facts.decided.read_back, facts.probed.shape
-    shape = best.shape if best is not None else shape
+        return Rendering(stop=tuple(filter(None, dict.fromkeys([special_tokens.get("eos_token", ""), *ends]))))
+    shape = facts.shape
     return Rendering(
         arguments_form=shape.arguments if shape else "object",
         shape=shape,
@@ -300,7 +248,7 @@ def _rendering(facts: Facts, special_tokens: Mapping[str, str], eos_tokens: tupl
                 (
                     *stop_strings(facts.renders, shape, _after_calls(facts, shape), special_tokens),
                     *_ending_calls(facts, shape),
-                    *eos_tokens,
+                    *ends,
                 )
             )
         ),

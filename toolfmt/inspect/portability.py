@@ -25,20 +25,19 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from toolfmt.inspect.conversations import (
     ALL_TOOLS,
+    EVERY_TYPE,
     PARALLEL,
     REASONING,
     REPLY,
     SINGLE,
     TOOLS,
-    TYPED,
-    TYPED_TOOL,
     Message,
     Shape,
     conversation,
     reply,
     user,
 )
-from toolfmt.inspect.cutting import common_prefix
+from toolfmt.inspect.differences import common_prefix
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probes import quote
 from toolfmt.inspect.renders import Renders
@@ -69,13 +68,13 @@ _Asked: TypeAlias = tuple[Sequence[Message], Sequence[Message] | None, bool]
 def portability(facts: Facts) -> Portability | None:
     """The chapter; None without a template, without the engine, or where it cannot be tried without danger."""
     renders = facts.renders
-    if renders is None or facts.probed is None or renders.template.nesting > _DEEPEST:
+    if renders is None or renders.template.nesting > _DEEPEST:
         return None
     engine = _environment()
     if engine is None:
         return None
     tried, seen = 0, list[Difference]()
-    for asked in _conversations(facts.probed.shape):
+    for asked in _conversations(facts.shape):
         messages, tools, generation = asked
         prompt = renders.render(messages, tools, generation=generation)
         if not isinstance(prompt, str):
@@ -102,7 +101,7 @@ def _conversations(shape: Shape | None) -> Iterator[_Asked]:
         return
     yield conversation(replace(shape, follows="answer"), SINGLE), TOOLS if shape.tools else None, False
     yield conversation(shape, PARALLEL), TOOLS if shape.tools else None, False
-    yield conversation(shape, [(TYPED_TOOL, TYPED)]), ALL_TOOLS if shape.tools else None, False
+    yield conversation(shape, EVERY_TYPE), ALL_TOOLS if shape.tools else None, False
 
 
 # --- the engine

@@ -8,7 +8,7 @@ searched for the line to point at.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -46,7 +46,7 @@ CALLS_AT = (
     rf"{_EXPRESSION}\btool_calls\b",
     rf"{_STATEMENT}\btool_calls\b",
 )
-_RESULTS_AT = (r"""==\s*['"]tool['"]""", r"""['"]tool['"]""")
+RESULTS_AT = (r"""==\s*['"]tool['"]""", r"""['"]tool['"]""")
 _SYSTEM_AT = (r"""==\s*['"]system['"]""", r"""['"]system['"]""")
 _REASONING_AT = (rf"{_EXPRESSION}\b(?:reasoning_content|thinking)\b", r"\b(?:reasoning_content|thinking)\b")
 # A message printed as it is: what it holds appears, but not as a call.
@@ -136,7 +136,7 @@ def _tools(renders: Renders) -> Answer:
         renders.render(user(), TOOLS),
         renders.render(user(system=True), TOOLS),
     )
-    line = _line(renders, _TOOLS_AT)
+    line = renders.template.line_of(*_TOOLS_AT)
     for prompt, where in ((with_tools, ""), (with_system, " when there is a system message")):
         if not isinstance(prompt, str):
             continue
@@ -145,7 +145,7 @@ def _tools(renders: Renders) -> Answer:
         if TOOL in prompt:
             return Answer("yes", f"the name of a tool appears in the prompt{where}, its description does not", line)
     if isinstance(with_tools, TemplateError):
-        return _error(with_tools)
+        return threw(with_tools)
     same = "the prompt is the same with and without tools" if plain == with_tools else "the tools are not in the prompt"
     return Answer("no", same, None if plain == with_tools else line)
 
@@ -154,11 +154,13 @@ def _tool_calls(renders: Renders, shape: Shape | None, seen: _Seen) -> Answer:
     if shape is not None:
         needed = shape.describe()
         with_what = f" with {needed}" if needed else ""
-        return Answer("yes", f"a call is rendered{with_what}: {seen.detail}", _line(renders, CALLS_AT))
+        return Answer("yes", f"a call is rendered{with_what}: {seen.detail}", renders.template.line_of(*CALLS_AT))
     if seen.how == "error":
         return Answer("error", seen.detail, seen.line, "threw")
     if seen.how == "double":
-        return Answer("no", f"the arguments appear only double-encoded: {seen.detail}", _line(renders, CALLS_AT))
+        return Answer(
+            "no", f"the arguments appear only double-encoded: {seen.detail}", renders.template.line_of(*CALLS_AT)
+        )
     return Answer("no", "the call of an assistant turn is not in the prompt")
 
 
@@ -167,9 +169,9 @@ def _parallel(renders: Renders, shape: Shape | None) -> Answer:
         return _no_calls()
     region = renders.calls(shape, PARALLEL, TOOLS)
     if isinstance(region, TemplateError):
-        return _error(region)
+        return threw(region)
     places = [region.text.find(value) for value in VALUES]
-    line = _line(renders, CALLS_AT)
+    line = renders.template.line_of(*CALLS_AT)
     if -1 in places:
         lost = " and ".join(name for name, place in zip(("first", "second"), places, strict=True) if place < 0)
         return Answer("no", f"of two calls in one turn the {lost} is dropped", line, "dropped")
@@ -181,9 +183,9 @@ def _parallel(renders: Renders, shape: Shape | None) -> Answer:
 def _results(renders: Renders, shape: Shape) -> Answer:
     """Whether a result appears, in the shape of the calls or near it."""
     found = result_shape(renders, shape)
-    line = _line(renders, _RESULTS_AT)
+    line = renders.template.line_of(*RESULTS_AT)
     if isinstance(found, TemplateError):
-        return _error(found)
+        return threw(found)
     if found is not None:
         messages, tools = conversation(found, SINGLE), TOOLS if found.tools else None
         line = written_at(renders, messages, tools, RESULT) or line
@@ -234,17 +236,17 @@ def _ids(renders: Renders, shape: Shape) -> Answer:
         elif identifier in prompt:
             line = renders.line_at(messages, TOOLS if shape.tools else None, prompt.find(identifier))
             return Answer("yes", f"the id of a call appears: {around(prompt, identifier)}", line)
-    return _error(errors[0]) if len(errors) == 2 else Answer("no", "the id of a call is not in the prompt")
+    return threw(errors[0]) if len(errors) == 2 else Answer("no", "the id of a call is not in the prompt")
 
 
 def _system(renders: Renders) -> Answer:
-    line, tools = _line(renders, _SYSTEM_AT), None
+    line, tools = renders.template.line_of(*_SYSTEM_AT), None
     prompt = renders.render(user(system=True), tools)
     if isinstance(prompt, TemplateError):
         tools = TOOLS
         prompt = renders.render(user(system=True), tools)
     if isinstance(prompt, TemplateError):
-        return _error(prompt)
+        return threw(prompt)
     with_tools = renders.render(user(system=True), TOOLS)
     if SYSTEM not in prompt:
         when = " unless tools are given" if isinstance(with_tools, str) and SYSTEM in with_tools else ""
@@ -260,8 +262,8 @@ def content_beside_call(renders: Renders, shape: Shape | None, content: Literal[
     asked = replace(shape or Shape(), content=content)
     region = renders.calls(asked, SINGLE, TOOLS)
     if isinstance(region, TemplateError):
-        return _error(region)
-    line = _line(renders, CALLS_AT)
+        return threw(region)
+    line = renders.template.line_of(*CALLS_AT)
     if shape is not None and VALUES[0] not in region.text:
         return Answer("no", f"the call is dropped when the content is {content}", line, "dropped")
     if _words(region.text).count("None") > _words(_with_text(renders, asked)).count("None"):
@@ -288,7 +290,7 @@ def _arguments(renders: Renders, shape: Shape | None, form: Literal["object", "s
     if shape is None:
         return _no_calls()
     seen = _see(renders, replace(shape, arguments=form))
-    line = _line(renders, CALLS_AT)
+    line = renders.template.line_of(*CALLS_AT)
     if seen.how == "error":
         return Answer("error", seen.detail, seen.line, "threw")
     match seen.how:
@@ -322,10 +324,10 @@ def _reasoning(renders: Renders, shape: Shape | None) -> tuple[Answer, str]:
             if re.search(r"thinking['\"]:", around(prompt, REASONING, 20)):
                 continue  # a list of parts printed as Python's repr or as JSON is no reasoning block
             turn = prompt[prompt.rfind(USER) + len(USER) :]
-            line = written_at(renders, messages, TOOLS, REASONING) or _line(renders, _REASONING_AT)
+            line = written_at(renders, messages, TOOLS, REASONING) or renders.template.line_of(*_REASONING_AT)
             return Answer("yes", f"reasoning appears{how}: {around(prompt, REASONING)}", line), turn
     if first is not None and failed == len(turns):
-        return _error(first), ""
+        return threw(first), ""
     return Answer("no", "the reasoning of the last turn is not in the prompt"), ""
 
 
@@ -367,11 +369,8 @@ def _with_text(renders: Renders, shape: Shape) -> str:
     return region.text if isinstance(region, Region) else renders.text(reply(shape))
 
 
-def _line(renders: Renders, patterns: Iterable[str]) -> int | None:
-    return next((line for pattern in patterns if (line := renders.template.line_of(pattern)) is not None), None)
-
-
-def _error(error: TemplateError) -> Answer:
+def threw(error: TemplateError) -> Answer:
+    """The answer where a template throws at what is asked."""
     return Answer("error", str(error), error.line, "threw")
 
 

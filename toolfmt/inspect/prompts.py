@@ -14,12 +14,10 @@ from typing import TypeAlias
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.conversations import (
     ALL_TOOLS,
+    EVERY_TYPE,
     PARALLEL,
     SINGLE,
     TOOLS,
-    TYPED,
-    TYPED_TOOL,
-    Call,
     Message,
     Shape,
     conversation,
@@ -35,7 +33,6 @@ LONGEST = 200_000
 
 _Asked: TypeAlias = tuple[str, list[Message], Sequence[Message] | None, bool]
 """What a conversation holds, its messages, the tools, and whether the prompt for an answer is asked for."""
-_TYPED_CALL: tuple[Call, ...] = ((TYPED_TOOL, TYPED),)
 _WHERE = re.compile(r"\A.{0,300}?(?:, line \d+)?: (?=the template refuses: |does not render)", re.DOTALL)
 
 
@@ -72,7 +69,7 @@ def _conversations() -> Iterator[_Asked]:
     yield "a call with content null", conversation(replace(plain, content="null"), SINGLE), TOOLS, False
     yield "a call with text beside it", conversation(replace(plain, content="text"), SINGLE), TOOLS, False
     yield "a call with reasoning", conversation(replace(plain, reasoning=True), SINGLE), TOOLS, False
-    yield "calls of every type of value", conversation(plain, _TYPED_CALL), ALL_TOOLS, False
+    yield "calls of every type of value", conversation(plain, EVERY_TYPE), ALL_TOOLS, False
     yield "two calls", conversation(plain, PARALLEL), TOOLS, False
     yield "a call and its result", conversation(replace(plain, follows="result"), SINGLE), TOOLS, False
     yield "two calls and their results", conversation(replace(plain, follows="result"), PARALLEL), TOOLS, False
@@ -81,7 +78,7 @@ def _conversations() -> Iterator[_Asked]:
 
 def _in_its_shape(facts: Facts) -> Iterator[_Asked]:
     """A call in the shape that the template takes, where that is not the plain one."""
-    shape = None if facts.probed is None else facts.probed.shape
+    shape = facts.shape
     if shape is not None and shape.describe():
         tools = TOOLS if shape.tools else None
         yield f"a call with {shape.describe()}", conversation(shape, SINGLE), tools, False

@@ -6,8 +6,6 @@ Where templates stand is `places`, what runtimes look for is `inferring`; here t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from toolfmt.formats import FORMATS
 from toolfmt.inspect.elsewhere import DERIVED, parser_names
 from toolfmt.inspect.facts import Facts
@@ -42,20 +40,20 @@ def readers(facts: Facts) -> tuple[Reader, ...]:
 
 def taken_by(facts: Facts) -> tuple[Taken, ...]:
     """What every runtime takes of the directory, or of the one template that was given."""
-    if facts.files is not None and not _alone(facts.files):
+    if not _alone(facts.files):
         return takings(facts.files)
     given = facts.template
     return tuple(Taken(runtime, given, given, "the only template given") for runtime in RUNTIMES)
 
 
-def _alone(files: ModelFiles | None) -> bool:
+def _alone(files: ModelFiles) -> bool:
     """Whether a template was given and no model: where it will stand is then nobody's to say."""
-    return files is None or files.kind == "template"
+    return files.kind == "template"
 
 
 def declares_parser(facts: Facts) -> bool:
     """Whether the directory names a parser to mlx-lm and mlx-swift-lm, which then infer none."""
-    return facts.files is not None and facts.files.tokenizer_config.get(DECLARING_KEY) is not None
+    return facts.files.tokenizer_config.get(DECLARING_KEY) is not None
 
 
 def misled(facts: Facts, runtime: str) -> bool:
@@ -92,13 +90,13 @@ def _reader(facts: Facts, taken: Taken) -> Reader:
 
 def _inferred(facts: Facts, taken: Taken) -> Inferred:
     files = facts.files
-    model_type = next(iter(facts.model_types), None)
-    config: Mapping[str, object] = {} if files is None else files.tokenizer_config
-    declared = config.get(DECLARING_KEY)
+    model_type = next(iter(files.model_types), None)
+    declared = files.tokenizer_config.get(DECLARING_KEY)
     if taken.runtime == MLX_SWIFT_LM:
-        source = taken.with_tools if files is None or _alone(files) else swift_infers_from(files)
-        return mlx_swift_lm(_text(source), declared, model_type, {} if files is None else files.config)
-    inferred = mlx_lm(None if taken.named else _text(taken.with_tools), declared, model_type, _tokens(files))
+        source = taken.with_tools if _alone(files) else swift_infers_from(files)
+        return mlx_swift_lm(_text(source), declared, model_type, files.config)
+    tokens = None if files.added_tokens is None else frozenset(files.added_tokens.values())
+    inferred = mlx_lm(None if taken.named else _text(taken.with_tools), declared, model_type, tokens)
     if taken.named and inferred.parser is None and declared is None:
         return Inferred(None, "it looks for no parser in templates that have names")
     return inferred
@@ -141,15 +139,6 @@ def _verdict(facts: Facts, runtime: str, parser: str | None, right: bool | None)
         return ""
     wrong = misread(facts, runtime, parser)
     return f", but it {wrong}" if wrong else f", but the calls are {best.format.name}"
-
-
-def _tokens(files: ModelFiles | None) -> frozenset[str] | None:
-    """The texts of the added tokens; None where the directory's configuration does not list them."""
-    added = None if files is None else files.tokenizer_config.get("added_tokens_decoder")
-    if not isinstance(added, Mapping):
-        return None
-    texts = (token.get("content") for token in added.values() if isinstance(token, Mapping))
-    return frozenset(text for text in texts if isinstance(text, str))
 
 
 def _text(source: TemplateSource | None) -> str | None:

@@ -18,12 +18,12 @@ from toolfmt.formats.prefix import answer_begun
 from toolfmt.inspect.conversations import (
     ALL_TOOLS,
     BARE_TOOL,
+    EVERY_TYPE,
     PARALLEL,
     PARAMETER,
     SINGLE,
     TOOL,
     TOOLS,
-    TYPED,
     TYPED_TOOL,
     Call,
     Message,
@@ -142,7 +142,7 @@ def call_sets(*, parallel: bool) -> list[tuple[Kind, tuple[Call, ...]]]:
     return [
         (SINGLE_CALL, SINGLE),
         *two,
-        (TYPED_CALL, ((TYPED_TOOL, TYPED),)),
+        (TYPED_CALL, EVERY_TYPE),
         ("null", ((TYPED_TOOL, {"text": "plain", "limit": None}),)),
         ("no arguments", ((BARE_TOOL, {}),)),
     ]

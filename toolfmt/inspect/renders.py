@@ -16,7 +16,7 @@ from typing import Any
 
 from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
 from toolfmt.inspect.conversations import REPLY, Call, Message, Shape, conversation, reply, user
-from toolfmt.inspect.cutting import common_prefix
+from toolfmt.inspect.differences import common_prefix
 from toolfmt.templates import ChatTemplate
 
 # Bounded as a token is, and looked for only that near: a prompt of one word of megabytes is not searched through.

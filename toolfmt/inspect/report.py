@@ -6,7 +6,7 @@ it. Nothing in here decides anything.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias
 
 from toolfmt.inspect.conversations import Shape
@@ -56,6 +56,20 @@ CAPABILITIES = (
 
 
 @dataclass(frozen=True)
+class Told:
+    """A data class whose JSON is all of its fields, by their names and in their order."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {field.name: _as_json(getattr(self, field.name)) for field in fields(self)}
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, Told):
+        return value.to_dict()
+    return [_as_json(item) for item in value] if isinstance(value, tuple) else value
+
+
+@dataclass(frozen=True)
 class Answer:
     """Whether the template can do something, what showed it, and the line of the template where that can be told.
 
@@ -73,15 +87,12 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Evidence(Told):
     """What one source says about the format; `format` is None where it names one that nobody knows, or several."""
 
     source: Source
     format: str | None
     detail: str
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"source": self.source, "format": self.format, "detail": self.detail}
 
 
 @dataclass(frozen=True)
@@ -103,7 +114,7 @@ class FormatDecision:
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(Told):
     """Something that will go wrong: its code and name, one sentence what, the line where, one sentence what to do."""
 
     code: str
@@ -112,16 +123,6 @@ class Finding:
     line: int | None
     fix: str
     severity: Severity = "warning"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "code": self.code,
-            "name": self.name,
-            "message": self.message,
-            "line": self.line,
-            "fix": self.fix,
-            "severity": self.severity,
-        }
 
 
 @dataclass(frozen=True)
@@ -220,7 +221,7 @@ Cause: TypeAlias = Literal[
 
 
 @dataclass(frozen=True)
-class Turn:
+class Turn(Told):
     """One step of a growing conversation: of the `length` characters of the prompt before it, the first `kept` are
     those of the prompt after it. Where these are not all, `was` and `becomes` are how the two go on, `cause` says what
     the template did, and `line` is the statement that did it.
@@ -233,17 +234,6 @@ class Turn:
     becomes: str = ""
     line: int | None = None
     cause: Cause = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "kept": self.kept,
-            "length": self.length,
-            "was": self.was,
-            "becomes": self.becomes,
-            "line": self.line,
-            "cause": self.cause,
-        }
 
 
 @dataclass(frozen=True)
@@ -261,7 +251,7 @@ MarkerKind: TypeAlias = Literal["call", "reasoning", "stop"]
 
 
 @dataclass(frozen=True)
-class MarkerTokens:
+class MarkerTokens(Told):
     """A marker as the tokenizer cuts it: `kind` is what it marks, `special` whether it is or holds a token that
     detokenizers drop when told to skip special tokens.
     """
@@ -276,18 +266,15 @@ class MarkerTokens:
 
 
 @dataclass(frozen=True)
-class ToolCost:
+class ToolCost(Told):
     """What one tool's definition adds to the prompt, in tokens."""
 
     name: str
     tokens: int
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"name": self.name, "tokens": self.tokens}
-
 
 @dataclass(frozen=True)
-class Tokens:
+class Tokens(Told):
     """Costs in tokens: `total` for all tools, of it `preamble` for having tools at all, `tools` the dearest first.
 
     `given` says whether the tools are the caller's or toolfmt's examples; `context` is the context size asked about,
@@ -303,21 +290,9 @@ class Tokens:
     room: int | None = None
     leave_out: tuple[str, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "markers": [marker.to_dict() for marker in self.markers],
-            "preamble": self.preamble,
-            "tools": [tool.to_dict() for tool in self.tools],
-            "total": self.total,
-            "given": self.given,
-            "context": self.context,
-            "room": self.room,
-            "leave_out": list(self.leave_out),
-        }
-
 
 @dataclass(frozen=True)
-class Difference:
+class Difference(Told):
     """What another engine makes differently: the construct of the template, its line, what happens instead.
 
     `fails` tells an engine that refuses the template from one that writes another prompt.
@@ -328,12 +303,9 @@ class Difference:
     what: str
     fails: bool = True
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"construct": self.construct, "line": self.line, "what": self.what, "fails": self.fails}
-
 
 @dataclass(frozen=True)
-class Portability:
+class Portability(Told):
     """Another template engine beside jinja2: of `renders` conversations it renders `same` byte for byte alike."""
 
     engine: str
@@ -341,17 +313,9 @@ class Portability:
     same: int
     differences: tuple[Difference, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "engine": self.engine,
-            "renders": self.renders,
-            "same": self.same,
-            "differences": [difference.to_dict() for difference in self.differences],
-        }
-
 
 @dataclass(frozen=True)
-class Reader:
+class Reader(Told):
     """What one runtime takes: `template` is where the one it renders stands ("" for none), `format` what it infers, in
     its own words (None where it finds no parser by itself), `right` whether that reads the calls the template renders
     (None where that cannot be told), `why` one sentence.
@@ -363,26 +327,14 @@ class Reader:
     right: bool | None
     why: str
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "runtime": self.runtime,
-            "template": self.template,
-            "format": self.format,
-            "right": self.right,
-            "why": self.why,
-        }
-
 
 @dataclass(frozen=True)
-class Advice:
+class Advice(Told):
     """What to do to call tools with one runtime: the flag or setting as it is typed, or that it has no parser."""
 
     runtime: str
     text: str
     supported: bool = True
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"runtime": self.runtime, "text": self.text, "supported": self.supported}
 
 
 PieceKind: TypeAlias = Literal[
@@ -391,16 +343,13 @@ PieceKind: TypeAlias = Literal[
 
 
 @dataclass(frozen=True)
-class Piece:
+class Piece(Told):
     """A stretch of the sample prompt and what it is; `frame` is what the template writes around everything else."""
 
     kind: PieceKind
     text: str
     name: str = ""
     """The tool that is defined or called here; empty where it is about none or about several."""
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "text": self.text, "name": self.name}
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from toolfmt.errors import TemplateError
 from toolfmt.inspect.conversations import (
     DESCRIPTION,
     PARAMETER,
+    REASONING,
     REPLY,
     RESULT,
     SINGLE,
@@ -33,11 +34,11 @@ from toolfmt.inspect.conversations import (
     reply,
     user,
 )
-from toolfmt.inspect.cutting import common_prefix
+from toolfmt.inspect.differences import common_prefix
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probes import quote
 from toolfmt.inspect.renders import Renders
-from toolfmt.inspect.report import Answer
+from toolfmt.inspect.report import Answer, Outcome
 from toolfmt.inspect.surroundings import PROSE, known_reasoning
 from toolfmt.templates.tested_texts import TestedText
 
@@ -56,8 +57,7 @@ _MARKER = re.compile(r"<[^<>\s]{1,60}>|\[/?[A-Z_]{2,40}\]")
 _MOST_TESTED = 24
 _MOST_SHOWN = 4
 _LONGEST_PROMPT = 200_000
-BESIDE_SYSTEM = "even beside a system message"
-"""What is said of instructions that a system message does not take the place of."""
+_BESIDE_SYSTEM = "even beside a system message"
 
 
 def safety(facts: Facts) -> dict[str, Answer]:
@@ -70,7 +70,7 @@ def safety(facts: Facts) -> dict[str, Answer]:
     tools = asked_with(renders)
     if not isinstance(renders.render(user(), tools), str):
         return {}
-    shape = facts.decided.read_back.shape if facts.decided.read_back else facts.probed.shape if facts.probed else None
+    shape = facts.shape
     found = markers(renders, shape, tools)
     answers = {name: _passing(renders, found, *made) for name, made in _carriers(facts, shape, found, tools)}
     answers["content_kept"] = _content_kept(facts, renders, shape, tools)
@@ -186,7 +186,7 @@ def _content_kept(facts: Facts, renders: Renders, shape: Shape | None, plain_too
 def _talks(facts: Facts, shape: Shape | None, plain_tools: list[Message] | None) -> Iterator[tuple[str, Any]]:
     thought: Message = {"role": "assistant", "content": REPLY}
     if facts.yes("reasoning"):
-        thought["reasoning_content"] = "Tq5thought"
+        thought["reasoning_content"] = REASONING
     yield "a question", (lambda text: [*user(), thought, _question(text)], plain_tools)
     if shape is not None and facts.yes("tool_results"):
         tools = TOOLS if shape.tools else None
@@ -233,7 +233,9 @@ def _changed(renders: Renders, role: str, carrier: Any, texts: tuple[TestedText,
 
 
 def _no_instructions(facts: Facts, renders: Renders) -> Answer:
-    """Whether a prompt without system message and tools holds no sentences but the caller's."""
+    """Whether a prompt without system message and tools holds no sentences but the caller's; `stays` where some of
+    them are there beside a system message, too.
+    """
     prompt = renders.text(user())
     found = None if len(prompt) > _LONGEST_PROMPT else PROSE.search(prompt)
     with_tools, place = _beside_tools(facts, renders)
@@ -246,11 +248,12 @@ def _no_instructions(facts: Facts, renders: Renders) -> Answer:
     line = renders.line_at(user(), None, found.start())
     with_system = renders.text(user(system=True)) if facts.yes("system") else ""
     kept = _said(renders, with_system, found[0]) if SYSTEM in with_system and found[0] in with_system else ""
-    stays = f" {BESIDE_SYSTEM}" if kept and said in with_system else ""
-    other = f"; {BESIDE_SYSTEM} it writes '{quote(kept, 200)}'" if kept and not stays else ""
+    stays = f" {_BESIDE_SYSTEM}" if kept and said in with_system else ""
+    other = f"; {_BESIDE_SYSTEM} it writes '{quote(kept, 200)}'" if kept and not stays else ""
     if with_tools and with_tools not in said:
         other += f", and with tools: '{quote(with_tools, 200)}'"
-    return Answer("no", f"unasked the template writes{stays}: '{quote(said, 200)}'{other}", line)
+    how: Outcome = "stays" if kept else ""
+    return Answer("no", f"unasked the template writes{stays}: '{quote(said, 200)}'{other}", line, how)
 
 
 def _said(renders: Renders, prompt: str, sentence: str) -> str:

@@ -26,7 +26,8 @@ from toolfmt.inspect.conversations import (
     conversation,
     user,
 )
-from toolfmt.inspect.cutting import Stretch, added, common_prefix, occurrences, overlaid, token_begin
+from toolfmt.inspect.cutting import Stretch, added, occurrences, overlaid, token_begin
+from toolfmt.inspect.differences import common_prefix
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.renders import Renders
 from toolfmt.inspect.report import Piece, PieceKind
@@ -114,8 +115,7 @@ def sample(facts: Facts) -> tuple[Piece, ...]:
     renders, probed = facts.renders, facts.probed
     if renders is None or probed is None:
         return ()
-    best = facts.decided.read_back
-    shape = best.shape if best is not None else probed.shape
+    shape = facts.shape
     wanted = _Talk(
         shape,
         tools=shape is None or shape.tools,

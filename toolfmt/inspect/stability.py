@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.conversations import DESCRIPTION, TOOLS, Message, Shape
-from toolfmt.inspect.cutting import common_prefix
+from toolfmt.inspect.differences import common_prefix
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.growing import (
     ANSWERS,
@@ -114,10 +114,7 @@ def _continues(renders: Renders, conversation: _Conversation) -> bool:
 
 def _conversations(facts: Facts) -> Iterator[list[_Conversation]]:
     """The conversations to try, the fullest first; together those that differ in reasoning only."""
-    best, probed = facts.decided.read_back, facts.probed
-    shape: Shape | None = best.shape if best is not None else probed.shape if probed is not None else None
-    if not facts.yes("tool_results"):
-        shape = None
+    shape, probed = facts.shape if facts.yes("tool_results") else None, facts.probed
     tools = TOOLS if facts.shows_tools and (shape is None or shape.tools) else None
     parallel = probed is not None and probed.parallel
     systems = dict.fromkeys((facts.yes("system"), shape is not None and shape.system))

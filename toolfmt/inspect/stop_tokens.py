@@ -6,8 +6,6 @@ does not: transformers makes the generation settings from it then.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from toolfmt.inspect.tokenizer_file import TokenizerFailure, TokenizerFile
 from toolfmt.templates import ModelFiles
 
@@ -24,19 +22,18 @@ def eos_texts(files: ModelFiles, tokenizer: TokenizerFile | None) -> dict[int, s
     named = files.generation_config.get(_KEY)
     if named is None:
         named = files.config.get(_KEY)
+    added = files.added_tokens or {}
     ids = [
         number
         for number in (named if isinstance(named, list) else [named])
         if isinstance(number, int) and not isinstance(number, bool)
     ]
-    return {number: _added(files, number) or _known(tokenizer, number) for number in ids}
+    return {number: added.get(str(number)) or _known(tokenizer, number) for number in ids}
 
 
-def _added(files: ModelFiles, number: int) -> str | None:
-    added = files.tokenizer_config.get("added_tokens_decoder")
-    token = added.get(str(number)) if isinstance(added, Mapping) else None
-    text = token.get("content") if isinstance(token, Mapping) else None
-    return text if isinstance(text, str) else None
+def eos_tokens(files: ModelFiles, tokenizer: TokenizerFile | None) -> tuple[str, ...]:
+    """The tokens of these ids, each once, as far as they are known."""
+    return tuple(dict.fromkeys(text for text in eos_texts(files, tokenizer).values() if text))
 
 
 def _known(tokenizer: TokenizerFile | None, number: int) -> str | None:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from toolfmt.formats import default_format, prose, write
 from toolfmt.inspect.conversations import SINGLE, TOOLS, Message, user
-from toolfmt.inspect.cutting import common_prefix
+from toolfmt.inspect.differences import common_ends
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.renders import Renders
 from toolfmt.inspect.report import MarkerKind, MarkerTokens, Tokens, ToolCost
@@ -169,9 +169,7 @@ def _text(renders: Renders, tools: Sequence[Message], system: bool) -> str | Non
 
 def difference(tokenizer: TokenizerFile, more: str, less: str) -> int:
     """How many tokens one text has more than another; only where they differ, and a little around, is anything cut."""
-    begin = common_prefix(more, less)
-    end = common_prefix(more[begin:][::-1], less[begin:][::-1])
-    begin, end = max(0, begin - _NEIGHBOURHOOD), max(0, end - _NEIGHBOURHOOD)
+    begin, end = (max(0, same - _NEIGHBOURHOOD) for same in common_ends(more, less))
     return tokenizer.count(more[begin : len(more) - end]) - tokenizer.count(less[begin : len(less) - end])
 
 

@@ -14,7 +14,6 @@ from typing import Any
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.conversations import (
-    DESCRIPTION,
     REASONING,
     REPLY,
     SINGLE,
@@ -27,29 +26,23 @@ from toolfmt.inspect.conversations import (
     conversation,
     user,
 )
-from toolfmt.inspect.cutting import added
 from toolfmt.inspect.deciding import decide
-from toolfmt.inspect.differences import Change, change, first_change
+from toolfmt.inspect.effects import GIVEN, described, of_reasoning
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.listing import listed
 from toolfmt.inspect.probes import probe, quote
 from toolfmt.inspect.reasons import reason
 from toolfmt.inspect.renders import Renders
 from toolfmt.inspect.report import Variable
-from toolfmt.inspect.surroundings import known_reasoning
 from toolfmt.inspect.tool_places import form_taken, message_places
 from toolfmt.templates.variable_uses import VariableUse
 
-TEXT = "Vq9given"
 _NUMBERS = (1, 512)
 _MOST_TRIED = 24
 _MOST_LITERALS = 6
-_TELLING = 20
 _USUAL = frozenset({"messages", "tools", "add_generation_prompt", *STAND_INS, "sep_token", "cls_token", "mask_token"})
 _SWITCHES = ("enable_thinking", "thinking")
-_DOCUMENT = dict.fromkeys(("title", "text", "content", "contents", "snippet", "doc_id", "id"), TEXT)
-_LONGEST_BLOCK = 200
-_EMPTY_BLOCK = re.compile(r"<([\w|]{1,30})>\s*</\1>\s*\Z")
-_OPENED_BLOCK = re.compile(r"<(\w*think\w*|\w*reason\w*)>\s*\Z")
+_DOCUMENT = dict.fromkeys(("title", "text", "content", "contents", "snippet", "doc_id", "id"), GIVEN)
 _WITH_IMAGE = [{"type": "image"}, {"type": "text", "text": USER}]
 
 
@@ -99,7 +92,7 @@ def variables(facts: Facts) -> tuple[Variable, ...]:
 
 def _needed(renders: Renders, uses: list[VariableUse]) -> Mapping[str, str]:
     """Texts for the variables that are printed, where without them not even a question is rendered."""
-    printed = {use.name: TEXT for use in uses if "printed" in use.manners}
+    printed = {use.name: GIVEN for use in uses if "printed" in use.manners}
     fails = isinstance(renders.render(user()), TemplateError)
     return printed if printed and fails and isinstance(renders.given(printed).render(user()), str) else {}
 
@@ -111,8 +104,7 @@ class _Seeing:
         self._facts, self._renders = facts, renders
         self._needed = _needed(renders, uses)
         self._switches = [use.name for use in uses if use.name in _SWITCHES and "asked" in use.manners]
-        shape = facts.probed.shape if facts.probed is not None else None
-        self._shape = shape or Shape()
+        self._shape = facts.shape or Shape()
         # Under the name of ServiceNow's templates as well; the usual ones are given together.
         thought = {"role": "assistant", "content": REPLY, "reasoning_content": REASONING, "thought": REASONING}
         inline = {"role": "assistant", "content": f"<think>{REASONING}</think>{REPLY}"}
@@ -137,8 +129,8 @@ class _Seeing:
         base = self._renders.given({name: text for name, text in self._needed.items() if name != use.name})
         takes = form_taken(base, use.name)
         if takes:
-            beside = [name for name in self._needed if name != use.name]
-            effect = f"takes the tools as {takes}" + (f"; {_or(beside)} has to be given as well" if beside else "")
+            beside = listed((name for name in self._needed if name != use.name), "or")
+            effect = f"takes the tools as {takes}" + (f"; {beside} has to be given as well" if beside else "")
             return Variable(use.name, use.default, effect, use.line, takes_tools=takes)
         if use.own:
             return None
@@ -164,9 +156,9 @@ class _Seeing:
             effect = self._effect(base, base.given({use.name: value.value}), value, throws=throws)
             if effect:
                 told.setdefault(effect, []).append(value.label)
-                if TEXT in effect and value.value == TEXT:
+                if GIVEN in effect and value.value == GIVEN:
                     break
-        return "; ".join(f"{_or(labels)} {effect}" for effect, labels in told.items())
+        return "; ".join(f"{listed(labels, 'or')} {effect}" for effect, labels in told.items())
 
     def _other_kinds(self, use: VariableUse, base: Renders, tried: list[_Value]) -> str:
         """What a value of another kind changes, where those that the source suggests change nothing."""
@@ -188,8 +180,8 @@ class _Seeing:
             elif isinstance(was, TemplateError):
                 first = first or f"is needed{talk.where}: without it the template fails ({reason(was)})"
             elif was != becomes:
-                first = first or _describe(was, becomes) + talk.where
-                extra = extra or _reasoning(was, becomes)
+                first = first or described(was, becomes) + talk.where
+                extra = extra or of_reasoning(was, becomes)
         if failed and (throws or first):
             # What fails with one conversation and works with another is told with the difference.
             fails = f"makes the template fail{where or (' without tools' if first else '')}: {failed}"
@@ -236,16 +228,16 @@ class _Seeing:
 # --- values to try
 
 _BOOLEANS = (_Value("true", True), _Value("false", False))
-_A_TEXT = _Value("a text", TEXT)
+_A_TEXT = _Value("a text", GIVEN)
 _DOCUMENTS = _Value("a list of documents", [_DOCUMENT])
-_A_LIST = _Value("a list of texts", [TEXT])
+_A_LIST = _Value("a list of texts", [GIVEN])
 
 
 def _values(use: VariableUse) -> Iterator[_Value]:
     """The values that the source suggests."""
     literals = use.literals[:_MOST_LITERALS]
     if "keyed" in use.manners:
-        yield _Value("an object", dict.fromkeys(use.keys, TEXT))
+        yield _Value("an object", dict.fromkeys(use.keys, GIVEN))
         return
     if "iterated" in use.manners:
         texts = [literal for literal in literals if isinstance(literal, str)]
@@ -258,7 +250,7 @@ def _values(use: VariableUse) -> Iterator[_Value]:
     if any(isinstance(literal, (int, float)) for literal in literals) or _is_number(use.default):
         yield from (_Value(str(number), number) for number in _NUMBERS if number not in literals)
     elif "printed" in use.manners or _is_text(use.default):
-        yield _Value("another text", TEXT) if literals else _A_TEXT
+        yield _Value("another text", GIVEN) if literals else _A_TEXT
     elif "asked" in use.manners and not any(isinstance(literal, str) for literal in literals):
         yield from _BOOLEANS
 
@@ -269,115 +261,3 @@ def _is_text(default: str | None) -> bool:
 
 def _is_number(default: str | None) -> bool:
     return default is not None and re.fullmatch(r"-?\d{1,18}", default) is not None
-
-
-# --- what changed, in words
-
-
-def _describe(was: str, becomes: str) -> str:
-    """One clause with the evidence."""
-    made = _whole(was, becomes)
-    if TEXT in becomes and TEXT not in was:
-        at = becomes.find(TEXT)
-        return f"is printed: {quote(becomes[max(0, at - 30) : at + len(TEXT) + 30], 80)}"
-    if not made.removed.strip() and not made.added.strip():
-        return "changes blanks or newlines only"
-    block = _block(was, becomes)
-    if block:
-        before = _whole(*(text[: _block_begin(text)].rstrip() for text in (was, becomes)))
-        return f"{_plain(before)}, and {block}" if before.removed.strip() or before.added.strip() else block
-    one_sided = not made.removed or not made.added
-    return _tools(made) or _plain(made if one_sided else _telling(made, first_change(was, becomes)))
-
-
-def _whole(was: str, becomes: str) -> Change:
-    """What changed; where something is added or left out, from where a person would say that it begins."""
-    made = change(was, becomes)
-    if made.added and not made.removed:
-        begin, end = added(becomes, was, ())[0]
-        return Change("", becomes[begin:end], made.at_end)
-    if made.removed and not made.added:
-        begin, end = added(was, becomes, ())[0]
-        return Change(was[begin:end], "", made.at_end)
-    return made
-
-
-def _telling(whole: Change, first: Change) -> Change:
-    """The first of several changes, unless it is a word of a text that is another one altogether."""
-    small, large = (max(len(made.removed), len(made.added)) for made in (first, whole))
-    return whole if small < _TELLING and large > 10 * _TELLING else first
-
-
-def _plain(made: Change) -> str:
-    if not made.removed.strip():
-        return f'adds "{quote(made.added, 80)}"'
-    if not made.added.strip():
-        return f'leaves out "{quote(made.removed, 80)}"'
-    return f'writes "{quote(made.added, 60)}" instead of "{quote(made.removed, 60)}"'
-
-
-def _block(was: str, becomes: str) -> str:
-    """What becomes of the reasoning block at the end of the generation prompt."""
-    old, new = map(_empty_block, (was, becomes))
-    if new and not old:
-        return f"writes an empty reasoning block: {quote(new)}"
-    old_open, new_open = (_OPENED_BLOCK.search(text, max(0, len(text) - _LONGEST_BLOCK)) for text in (was, becomes))
-    if new_open and not old_open:
-        what = f"opens a reasoning block: {quote(new_open[0])}"
-        return f"{what}, instead of an empty one" if old else what
-    if old and not new:
-        return f"writes no empty reasoning block ({quote(old)})"
-    if old_open and not new_open:
-        return f"does not open a reasoning block ({quote(old_open[0])})"
-    return ""
-
-
-def _empty_block(text: str) -> str:
-    """The empty reasoning block that a prompt ends with; empty where it ends otherwise."""
-    tail = text[-_LONGEST_BLOCK:].rstrip()
-    found = _EMPTY_BLOCK.search(tail)
-    if found is not None:
-        return found[0]
-    for opener, closer in known_reasoning():
-        inside = tail.removesuffix(closer.strip())
-        if inside != tail and inside.rstrip().endswith(opener.strip()):
-            return tail[inside.rstrip().rfind(opener.strip()) :]
-    return ""
-
-
-def _block_begin(text: str) -> int:
-    """Where the reasoning block at the end of a prompt begins; the end where there is none."""
-    empty = _empty_block(text)
-    if empty:
-        return text.rfind(empty)
-    opened = _OPENED_BLOCK.search(text, max(0, len(text) - _LONGEST_BLOCK))
-    return len(text) if opened is None else opened.start()
-
-
-def _tools(made: Change) -> str:
-    before, after = (any(word in text for word in (TOOL, DESCRIPTION)) for text in (made.removed, made.added))
-    if before and after:
-        moved = _line_of(made.removed) == _line_of(made.added)
-        return f"shows the tools {'in another place' if moved else 'another way'}: {quote(made.added, 80)}"
-    if after:
-        return f"shows the tools: {quote(made.added, 80)}"
-    return f"leaves out the tools: {quote(made.removed, 80)}" if before else ""
-
-
-def _line_of(text: str) -> str:
-    """The line with the tool's description."""
-    at = max(0, text.find(DESCRIPTION))
-    end = text.find("\n", at)
-    return text[text.rfind("\n", 0, at) + 1 : end if end >= 0 else len(text)]
-
-
-def _reasoning(was: str, becomes: str) -> str:
-    before, after = was.count(REASONING), becomes.count(REASONING)
-    if before == after:
-        return ""
-    return "keeps earlier reasoning" if after > before else "drops earlier reasoning"
-
-
-def _or(names: list[str]) -> str:
-    *most, last = names
-    return f"{', '.join(most)} or {last}" if most else last

@@ -12,10 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from toolfmt.inspect.report import Answer, Report, Tokens, Variable
-from toolfmt.printing.layout import shortened, visible
+from toolfmt.printing.layout import ANSWER_STYLES, shortened, visible
 from toolfmt.printing.phrases import phrased, phrases
 
-ANSWER_STYLES = {"yes": "green", "no": "yellow", "error": "red"}
 _LONGEST_LINE = 120
 _MOST = 4
 """So many details, variables or reasons are told at a glance; the others are counted."""
@@ -40,7 +39,7 @@ def special_markers(report: Report) -> list[str]:
     tokens = report.sections.tokens
     markers = () if tokens is None else tokens.markers
     # What an answer stops at is special nearly everywhere, and nobody has to read it.
-    return [visible(one.marker) for one in markers if one.special and getattr(one, "kind", "") != "stop"]
+    return [visible(one.marker) for one in markers if one.special and one.kind != "stop"]
 
 
 # --- at a glance

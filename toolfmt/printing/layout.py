@@ -19,6 +19,7 @@ UNWRAPPED = 100_000
 GLUE = "\ue000"
 """Stands for a blank where no line may end (a runtime and its flag): rich breaks lines at a no-break space too."""
 DOT = f"{GLUE}· "
+ANSWER_STYLES = {"yes": "green", "no": "yellow", "error": "red"}
 
 
 def visible(text: str) -> str:
@@ -29,11 +30,6 @@ def visible(text: str) -> str:
         else char
         for char in text
     )
-
-
-def glued(text: str) -> str:
-    """The text, visible, to be kept on one line."""
-    return visible(text).replace(" ", GLUE)
 
 
 def shortened(text: str, longest: int) -> str:

@@ -13,9 +13,9 @@ from rich.text import Text
 
 from toolfmt.inspect.report import Finding, Report, Severity
 from toolfmt.inspecting import Looked
-from toolfmt.printing.layout import UNWRAPPED, printed, shortened, visible
+from toolfmt.printing.findings import by_severity
+from toolfmt.printing.layout import ANSWER_STYLES, UNWRAPPED, printed, shortened, visible
 
-_ANSWER_STYLES = {"yes": "green", "no": "yellow", "error": "red"}
 _HEADINGS = ("model", "type", "format", "tools", "calls", "results", "strategy", "E/W/N", "findings")
 _NARROW_HEADINGS = ("model", "format", "T/C/R", "E/W/N", "findings")
 _ABILITIES = ("tools", "tool_calls", "tool_results")
@@ -110,7 +110,7 @@ def _row(name: str, report: Report | None, one: Looked) -> list[Text]:
         Text(name, "bold"),
         Text(shortened(report.model_type or "-", _LONGEST_TYPE)),
         Text(_format(report)),
-        *(Text(answer, _ANSWER_STYLES[answer]) for answer in _answers(report)),
+        *(Text(answer, ANSWER_STYLES[answer]) for answer in _answers(report)),
         Text(report.strategy),
         Text(_counts(report)),
         Text(_codes(report)),
@@ -140,17 +140,22 @@ def _answers(report: Report) -> list[str]:
 
 
 def _counts(report: Report) -> str:
-    return "/".join(str(len(of)) for of in by_severity(report).values())
+    return "/".join(str(len(of)) for of in _found(report).values())
 
 
 def _codes(report: Report) -> str:
     """The codes of errors and warnings, errors first; notes only count."""
-    counted = by_severity(report)
+    counted = _found(report)
     return " ".join(dict.fromkeys(finding.code for finding in (*counted["error"], *counted["warning"]))) or "-"
 
 
+def _found(report: Report) -> dict[Severity, list[Finding]]:
+    """Everything found by its severity, notes included."""
+    return by_severity((*report.findings, *report.notes))
+
+
 def _summary(reports: Sequence[Report | None]) -> str:
-    inspected = [by_severity(report) for report in reports if report is not None]
+    inspected = [_found(report) for report in reports if report is not None]
     with_errors = sum(bool(counted["error"]) for counted in inspected)
     only_warnings = sum(bool(counted["warning"]) and not counted["error"] for counted in inspected)
     clean = len(inspected) - with_errors - only_warnings
@@ -159,10 +164,3 @@ def _summary(reports: Sequence[Report | None]) -> str:
     if unread:
         parts.append(f"{unread} could not be inspected")
     return f"{len(reports)} models: {', '.join(parts)}."
-
-
-def by_severity(report: Report) -> dict[Severity, list[Finding]]:
-    """Everything found, notes included, errors first."""
-    found = dict.fromkeys((*report.findings, *report.notes))
-    severities: tuple[Severity, ...] = ("error", "warning", "note")
-    return {severity: [one for one in found if one.severity == severity] for severity in severities}

@@ -22,10 +22,10 @@ from markupsafe import Markup, escape
 
 from toolfmt import __version__
 from toolfmt.inspect.checks import CHECKS, code, page
-from toolfmt.inspect.report import Finding, Piece, PieceKind, Report
+from toolfmt.inspect.report import Piece, PieceKind, Report
+from toolfmt.printing.findings import by_severity, worst_first
 from toolfmt.printing.layout import visible
 
-_SEVERITIES = ("error", "warning", "note")
 _KINDS: dict[PieceKind, tuple[str, str]] = {
     "system": ("system", "the system message"),
     "tools": ("tools", "what appears when tools are given; each definition by its name"),
@@ -67,7 +67,7 @@ class _Paragraph:
 def report_page(report: Report) -> str:
     """The page; see the module. Never raises on what a report says."""
     style = _resource("page.css")
-    findings = _by_severity(report.findings)
+    findings = worst_first(report.findings)
     rendered: str = _template().render(
         report=report,
         title=_name(report),
@@ -132,12 +132,8 @@ def _speaks(report: Report) -> str:
 
 
 def _counts(report: Report) -> str:
-    counted = [
-        (sum(finding.severity == "error" for finding in report.findings), "error"),
-        (sum(finding.severity == "warning" for finding in report.findings), "warning"),
-        (len(report.notes), "note"),
-    ]
-    told = [f"{count} {name}{'' if count == 1 else 's'}" for count, name in counted if count]
+    counted = {severity: len(found) for severity, found in by_severity((*report.findings, *report.notes)).items()}
+    told = [f"{count} {severity}{'' if count == 1 else 's'}" for severity, count in counted.items() if count]
     return ", ".join(told) if told else "Nothing was found that will go wrong."
 
 
@@ -145,7 +141,7 @@ def _chapters(report: Report) -> dict[str, str]:
     """The headings by id, of the chapters that have something to say."""
     sections = report.sections
     works = not _is_broken(report)
-    runs = sections.advice or report.runtimes or report.rendering.stop or report.rendering.prefill
+    runs = sections.advice or report.rendering.stop or report.rendering.prefill
     tokens = sections.tokens
     there: Iterable[tuple[str, str, object]] = (
         ("findings", "Findings", report.findings),
@@ -165,10 +161,6 @@ def _chapters(report: Report) -> dict[str, str]:
         ("template", "The template", report.template),
     )
     return {id: title for id, title, filled in there if filled}
-
-
-def _by_severity(findings: Sequence[Finding]) -> list[Finding]:
-    return sorted(findings, key=lambda finding: _SEVERITIES.index(finding.severity))
 
 
 def _name(report: Report) -> str:

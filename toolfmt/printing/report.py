@@ -8,24 +8,20 @@ comes from a model directory is untrusted: it is made `visible`, and nothing is 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from toolfmt.inspect.inspection import NO_PARSER
 from toolfmt.inspect.report import Finding, Report
-from toolfmt.printing.chapters import ANSWER_STYLES, chapters, everything, special_markers
-from toolfmt.printing.findings import SEVERITY_STYLES
-from toolfmt.printing.layout import DOT, GLUE, UNWRAPPED, grid, printed, shortened, spaced, visible
+from toolfmt.printing.chapters import chapters, everything, special_markers
+from toolfmt.printing.findings import SEVERITY_STYLES, worst_first
+from toolfmt.printing.layout import ANSWER_STYLES, UNWRAPPED, grid, printed, shortened, spaced, visible
 from toolfmt.printing.phrases import phrases
 
 _CONFIDENCE_STYLES = {"declared": "green", "verified": "green", "signature": "yellow", "model-type": "yellow"}
-# How a runtime is told the name of a parser (vLLM and SGLang: their documentation of tool calling, November 2026).
-_FLAGS = {"vLLM": "--tool-call-parser ", "SGLang": "--tool-call-parser "}
-_FINDS_ITSELF = "auto"
 _LINE_PREFIX = re.compile(r"^.{0,300}?, line \d+: ")
 _LONGEST_EVIDENCE = 160
 _LONGEST_MESSAGE = 240
@@ -42,14 +38,13 @@ def report_text(report: Report, width: int, colour: bool, *, full: bool = False)
     told_chapters = chapters(report)
     if told_chapters:
         parts.append(_rows(told_chapters))
-    told = _worst_first(report)
-    notes = [note for note in report.notes if note not in report.findings]
+    told, notes = worst_first(report.findings), report.notes
     if told or notes:
         parts.append(
             _findings(
                 report,
                 [*told, *notes] if full else told,
-                [] if full else notes,
+                () if full else notes,
                 width,
                 UNWRAPPED if full else _LONGEST_MESSAGE,
             )
@@ -160,7 +155,7 @@ def _rows(lines: Iterable[tuple[str, Text]]) -> Table:
     return table
 
 
-def _findings(report: Report, findings: Iterable[Finding], notes: list[Finding], width: int, longest: int) -> Table:
+def _findings(report: Report, findings: Iterable[Finding], notes: Sequence[Finding], width: int, longest: int) -> Table:
     """The findings, the worst first, each with what to do; a line for each note, or one for all where they are many."""
     table = Table.grid(padding=(0, 2, 0, 0))
     for _ in ("severity", "code"):
@@ -181,10 +176,6 @@ def _findings(report: Report, findings: Iterable[Finding], notes: list[Finding],
         codes = " ".join(dict.fromkeys(note.code for note in notes))
         table.add_row(Text("  notes", "dim"), Text(str(len(notes)), "dim"), Text(f"{codes}: see --full", "dim"))
     return table
-
-
-def _worst_first(report: Report) -> list[Finding]:
-    return sorted(report.findings, key=lambda finding: list(SEVERITY_STYLES).index(finding.severity))
 
 
 def _message(finding: Finding, report: Report, longest: int) -> str:
@@ -212,9 +203,6 @@ def _next(report: Report) -> Table:
 def _serving(report: Report) -> list[tuple[str, str]]:
     """What to set in each runtime: one runtime a line; runtimes for which nothing can be set share a line."""
     advice = report.sections.advice
-    if not advice:
-        sure = report.strategy == "prose" or report.format.confidence != "default"
-        return [("runtimes", _runtimes(report))] if report.runtimes and sure else []
     without: dict[str, list[str]] = {}
     for one in advice:
         if not one.supported:
@@ -238,22 +226,8 @@ def _decoding(report: Report) -> list[tuple[str, str]]:
 
 
 def _explaining(report: Report) -> list[tuple[str, str]]:
-    codes = list(dict.fromkeys(finding.code for finding in _worst_first(report)))
+    codes = list(dict.fromkeys(finding.code for finding in worst_first(report.findings)))
     if not codes:
         return []
     others = f" (or {', '.join(codes[1:_MOST_EXPLAINED])}{', …' if len(codes) > _MOST_EXPLAINED else ''})"
     return [("explain", f"toolfmt explain {codes[0]}" + (others if codes[1:] else ""))]
-
-
-def _runtimes(report: Report) -> str:
-    names = {
-        runtime: "finds it itself" if name == _FINDS_ITSELF else _FLAGS.get(runtime, "") + name
-        for runtime, name in report.runtimes.items()
-        if name != NO_PARSER
-    }
-    parts = [f"{runtime} {name}" for runtime, name in names.items()]
-    without = [runtime for runtime in report.runtimes if runtime not in names]
-    if without:
-        parts.append(f"{', '.join(without)}: {NO_PARSER}")
-    listed = DOT.join(part.replace(" ", GLUE) for part in parts)
-    return listed if report.strategy == "template" else f"with toolfmt's prompts: {listed}"

@@ -62,7 +62,7 @@ def _results(one: Looked) -> Iterator[dict[str, Any]]:
     if report is None:
         return
     places = {code(check): position for position, check in enumerate(CHECKS)}
-    for finding in dict.fromkeys((*report.findings, *report.notes)):
+    for finding in (*report.findings, *report.notes):
         yield {
             "ruleId": finding.code,
             "ruleIndex": places[finding.code],

@@ -10,5 +10,15 @@ from __future__ import annotations
 from toolfmt.templates.chat_template import FROZEN_NOW, LONGEST_SOURCE, ChatTemplate
 from toolfmt.templates.model_files import ModelFiles, TemplateSource
 from toolfmt.templates.places import load_files, model_places
+from toolfmt.templates.template_file import template_alone
 
-__all__ = ["FROZEN_NOW", "LONGEST_SOURCE", "ChatTemplate", "ModelFiles", "TemplateSource", "load_files", "model_places"]
+__all__ = [
+    "FROZEN_NOW",
+    "LONGEST_SOURCE",
+    "ChatTemplate",
+    "ModelFiles",
+    "TemplateSource",
+    "load_files",
+    "model_places",
+    "template_alone",
+]

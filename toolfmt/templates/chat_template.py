@@ -160,9 +160,10 @@ class ChatTemplate:
             self._fail("does not render", error)
         return asked
 
-    def line_of(self, pattern: str) -> int | None:
-        """The first line (from 1) of the source where the regular expression matches, or None."""
-        found = re.compile(pattern, re.MULTILINE).search(self.source)
+    def line_of(self, *patterns: str) -> int | None:
+        """The first line (from 1) of the source where the first of the regular expressions that match does, or None."""
+        matches = (re.compile(pattern, re.MULTILINE).search(self.source) for pattern in patterns)
+        found = next((match for match in matches if match is not None), None)
         return None if found is None else len(_NEWLINE.findall(self.source, 0, found.start())) + 1
 
     def _given(

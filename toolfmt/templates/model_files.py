@@ -77,6 +77,20 @@ class ModelFiles:
         """The directory or file on this machine that was read."""
         return self.read_from or self.directory
 
+    @property
+    def model_types(self) -> tuple[str, ...]:
+        """The model type and that of the language model inside, as far as they are named."""
+        return tuple(dict.fromkeys(name for name in (self.model_type, self.text_model_type) if name))
+
+    @property
+    def added_tokens(self) -> dict[str, str] | None:
+        """The texts of the added tokens by their ids; None where tokenizer_config.json does not list them."""
+        added = self.tokenizer_config.get("added_tokens_decoder")
+        if not isinstance(added, dict):
+            return None
+        texts = {number: token.get("content") for number, token in added.items() if isinstance(token, dict)}
+        return {number: text for number, text in texts.items() if isinstance(text, str)}
+
     def template(self, tools: bool) -> TemplateSource | None:
         """The template in force, where tools are given or not; None where there is none or none called default."""
         named = self._in_force()

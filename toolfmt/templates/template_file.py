@@ -16,13 +16,18 @@ def is_template(path: Path) -> bool:
 
 def load_template(path: Path) -> ModelFiles:
     """The template in a file; raises `BadModelDirectory` where it cannot be read, is too large or is not UTF-8."""
+    return template_alone(read_template(path), path)
+
+
+def template_alone(text: str, path: Path) -> ModelFiles:
+    """A template of which nothing but its text is known; `path` is what it is called."""
     return ModelFiles(
         directory=path,
         model_type=None,
         config={},
         tokenizer_config={},
         generation_config={},
-        templates=(TemplateSource(read_template(path), path.name),),
+        templates=(TemplateSource(text, path.name),),
         special_tokens={},
         kind="template",
         special_tokens_known=False,

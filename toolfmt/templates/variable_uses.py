@@ -8,23 +8,33 @@ is told as the source has it. A variable's value is followed through plain assig
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from jinja2 import nodes
 
+from toolfmt.templates.expressions import (
+    asks_defined,
+    bare,
+    conditions,
+    is_bool,
+    is_name,
+    key_of,
+    leaves,
+    says_given,
+    source_of,
+    subjects,
+    wanted_value,
+)
 from toolfmt.templates.variables import descendants
 
 Plain: TypeAlias = str | int | float | bool
 Manner: TypeAlias = Literal["asked", "printed", "iterated", "keyed"]
 """How a value is used: asked whether it is true, joined to text, gone through as a list, looked into by a key."""
 
-_LONGEST_DEFAULT = 120
-_DEEPEST_DEFAULT = 8
-# Bounds against templates written to make reading them slow: a chain is walked once for each of its parts.
+# A bound against templates written to make reading them slow: a test is walked once for each of its variables.
 _MOST_ASKED = 8
-_LONGEST_CHAIN = 20
 _DEFAULT_FILTERS = frozenset({"default", "d"})
 _LIST_FILTERS = frozenset({"length", "count", "join", "first", "last", "map", "selectattr", "rejectattr", "list"})
 _OPERATORS = {"eq", "ne", "in", "notin", "lt", "lteq", "gt", "gteq"}
@@ -78,7 +88,7 @@ class _Uses:
         for node in everything:
             if isinstance(node, nodes.For) and isinstance(node.target, nodes.Name):
                 # What an item is compared with is what the list may hold.
-                for leaf in _leaves(node.iter):
+                for leaf in leaves(node.iter):
                     self._items[node.target.name] |= self._meant(leaf)
         for node in everything:
             self._node(node)
@@ -110,12 +120,12 @@ class _Uses:
                 self._becomes(target.name, value)
 
     def _becomes(self, key: str, value: nodes.Node) -> None:
-        meant = {name for leaf in _leaves(value) for name in self._stands_for.get(_key(leaf), ())}
+        meant = {name for leaf in leaves(value) for name in self._stands_for.get(key_of(leaf), ())}
         if meant:
             self._stands_for.setdefault(key, set()).update(meant)
 
     def _meant(self, node: nodes.Node) -> set[str]:
-        return self._stands_for.get(_key(_bare(node)), set())
+        return self._stands_for.get(key_of(bare(node)), set())
 
     # --- one node
 
@@ -156,14 +166,14 @@ class _Uses:
             self._manners[name].add(manner)
 
     def _mark_leaves(self, node: nodes.Node, manner: Manner) -> None:
-        for leaf in _leaves(node):
+        for leaf in leaves(node):
             self._mark(leaf, manner)
 
     def _assignment(self, node: nodes.Assign) -> None:
         if isinstance(node.target, nodes.Name):
             name = node.target.name
             self._assigned.append((name, node))
-            if any(_is(leaf, name) for leaf in _leaves(node.node)):
+            if any(is_name(leaf, name) for leaf in leaves(node.node)):
                 self._asked_first.add((name, id(node)))
         value = node.node
         if isinstance(value, nodes.Or) and isinstance(value.left, nodes.Name):
@@ -173,7 +183,7 @@ class _Uses:
         """`if x is not defined` … `set x = …`, and the branch behind `if x is defined`."""
         self._mark_asked(node.test)
         for name in self._asked_names(node.test):
-            given = _given(node.test, name)
+            given = says_given(node.test, name)
             if given is not None:
                 self._branch(name, node.body, default=not given)
                 self._branch(name, node.else_, default=given)
@@ -181,7 +191,7 @@ class _Uses:
     def _branch(self, name: str, body: list[nodes.Node], *, default: bool) -> None:
         """What a branch that asked for the variable first assigns to it; `default` where nobody gave it there."""
         for below in (below for inner in body for below in descendants(inner)):
-            if isinstance(below, (nodes.Assign, nodes.AssignBlock)) and _is(below.target, name):
+            if isinstance(below, (nodes.Assign, nodes.AssignBlock)) and is_name(below.target, name):
                 self._asked_first.add((name, id(below)))
                 if default and isinstance(below, nodes.Assign):
                     self._says(name, below.node)
@@ -190,12 +200,12 @@ class _Uses:
         """`x if x is defined else …`."""
         self._mark_asked(node.test)
         for name in self._asked_names(node.test):
-            given = _given(node.test, name)
+            given = says_given(node.test, name)
             mine, other = (node.expr1, node.expr2) if given else (node.expr2, node.expr1)
             if given is not None and other is not None and mine is not None:
-                if any(_is(leaf, name) for leaf in _leaves(mine)):
+                if any(is_name(leaf, name) for leaf in leaves(mine)):
                     self._says(name, other)
-                elif _is_bool(mine) and _is_bool(other):
+                elif is_bool(mine) and is_bool(other):
                     self._implies(name, other)
 
     def _truth(self, node: nodes.And | nodes.Or | nodes.Not) -> None:
@@ -203,22 +213,22 @@ class _Uses:
         for operand in (node.node,) if isinstance(node, nodes.Not) else (node.left, node.right):
             if isinstance(operand, (nodes.Name, nodes.Getattr)):
                 self._mark(operand, "asked")
-        if isinstance(node, nodes.Not) or not _asks_defined(node.left):
+        if isinstance(node, nodes.Not) or not asks_defined(node.left):
             return
         for name in self._asked_names(node.left):
-            given = _given(node.left, name)
-            wanted = _wanted(node.right, name)
+            given = says_given(node.left, name)
+            wanted = wanted_value(node.right, name)
             if wanted is not None and given is not None and given == isinstance(node, nodes.And):
                 # `is defined and x`: not given counts as not x; `is not defined or x`: not given counts as x.
                 self._implied[name].append((node.lineno, str(wanted != given).lower()))
 
     def _mark_asked(self, test: nodes.Node) -> None:
-        for leaf in _conditions(test):
+        for leaf in conditions(test):
             self._mark(leaf, "asked")
 
     def _asked_names(self, test: nodes.Node) -> set[str]:
         """The variables a test is about; none where these are very many, which no real template asks at once."""
-        names = {node.name for node in _shallow(test) if isinstance(node, nodes.Name) and node.name in self._names}
+        names = {node.name for node in subjects(test) if isinstance(node, nodes.Name) and node.name in self._names}
         return names if len(names) <= _MOST_ASKED else set()
 
     def _comparison(self, node: nodes.Compare) -> None:
@@ -227,7 +237,7 @@ class _Uses:
                 self._mark(operand.expr, "iterated")
             if operand.op in _OPERATORS:
                 for one, other in ((node.expr, operand.expr), (operand.expr, node.expr)):
-                    self._compared(self._meant(one) | self._items.get(_key(one), set()), other)
+                    self._compared(self._meant(one) | self._items.get(key_of(one), set()), other)
 
     def _test(self, node: nodes.Test) -> None:
         meant = self._meant(node.node)
@@ -271,194 +281,11 @@ class _Uses:
                 self._keys[name].add(key)
 
     def _says(self, name: str, default: nodes.Node) -> None:
-        text = _source(default)
-        if name in self._names and text is not None and not _is(default, name):
+        text = source_of(default)
+        if name in self._names and text is not None and not is_name(default, name):
             self._said[name].append((default.lineno or 0, text))
 
     def _implies(self, name: str, default: nodes.Node) -> None:
-        text = _source(default)
+        text = source_of(default)
         if text is not None:
             self._implied[name].append((default.lineno or 0, text))
-
-
-# --- shapes of expressions
-
-
-def _key(node: nodes.Node) -> str:
-    """What an expression's value is filed under: a name, or a namespace's attribute."""
-    if isinstance(node, nodes.Name):
-        return node.name
-    if isinstance(node, nodes.Getattr) and isinstance(node.node, nodes.Name):
-        return f"{node.node.name}.{node.attr}"
-    return ""
-
-
-def _is(node: nodes.Node, name: str) -> bool:
-    return isinstance(node, nodes.Name) and node.name == name
-
-
-def _is_bool(node: nodes.Node) -> bool:
-    return isinstance(node, nodes.Const) and isinstance(node.value, bool)
-
-
-def _bare(node: nodes.Node) -> nodes.Node:
-    """The expression without filters and methods around it: `x | lower`, `x.strip()`."""
-    for _ in range(_LONGEST_CHAIN):
-        if isinstance(node, nodes.Filter) and node.node is not None:
-            node = node.node
-        elif isinstance(node, nodes.Call) and isinstance(node.node, nodes.Getattr) and hasattr(str, node.node.attr):
-            node = node.node.node
-        else:
-            break
-    return node
-
-
-def _leaves(node: nodes.Node) -> Iterator[nodes.Node]:
-    """The expressions one of which is the value: both branches of a conditional, both sides of `or`."""
-    waiting = [node]
-    while waiting:
-        node = _bare(waiting.pop())
-        match node:
-            case nodes.CondExpr():
-                waiting += [node.expr1, *([node.expr2] if node.expr2 is not None else [])]
-            case nodes.Or() | nodes.And():
-                waiting += [node.left, node.right]
-            case _:
-                yield node
-
-
-def _conditions(test: nodes.Node) -> Iterator[nodes.Node]:
-    """The expressions whose truth a test asks for."""
-    waiting = [test]
-    while waiting:
-        match node := waiting.pop():
-            case nodes.And() | nodes.Or():
-                waiting += [node.left, node.right]
-            case nodes.Not():
-                waiting.append(node.node)
-            case nodes.Name() | nodes.Getattr():
-                yield node
-
-
-def _shallow(test: nodes.Node) -> Iterator[nodes.Node]:
-    """The expressions that a test is about, without what they call or look up."""
-    waiting = [test]
-    while waiting:
-        match node := waiting.pop():
-            case nodes.And() | nodes.Or():
-                waiting += [node.left, node.right]
-            case nodes.Not() | nodes.Test():
-                waiting.append(node.node)
-            case nodes.Compare():
-                waiting.append(node.expr)
-            case _:
-                yield node
-
-
-def _asks_defined(test: nodes.Node) -> bool:
-    while isinstance(test, nodes.Not):
-        test = test.node
-    return isinstance(test, nodes.Test) and test.name in ("defined", "undefined")
-
-
-def _given(test: nodes.Node, name: str) -> bool | None:
-    """True where the test holds only if the caller gave the variable, False where only if not, None for neither."""
-    positive = True
-    while isinstance(test, nodes.Not):
-        positive, test = not positive, test.node
-    match test:
-        case nodes.Test() if _is(test.node, name) and test.name in ("defined", "string", "mapping", "sequence"):
-            return positive
-        case nodes.Test() if _is(test.node, name) and test.name in ("undefined", "none"):
-            return not positive
-        case nodes.Name() if test.name == name:
-            return positive
-        case nodes.And() | nodes.Or():
-            return _either(test, name, positive=positive)
-        case _:
-            return None
-
-
-def _either(test: nodes.And | nodes.Or, name: str, *, positive: bool) -> bool | None:
-    """Of a chain of conditions, that which says something; written as a loop, since chains may be long."""
-    waiting: list[nodes.Node] = [test]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, (nodes.And, nodes.Or)):
-            waiting += [node.right, node.left]
-        elif (given := _given(node, name)) is not None:
-            return given == positive
-    return None
-
-
-def _wanted(test: nodes.Node, name: str) -> bool | None:
-    """What the test wants the variable to be, where it asks for true or false."""
-    positive = True
-    while isinstance(test, nodes.Not):
-        positive, test = not positive, test.node
-    match test:
-        case nodes.Name() if test.name == name:
-            return positive
-        case nodes.Test() if _is(test.node, name) and test.name in ("true", "false"):
-            return (test.name == "true") == positive
-        case nodes.Test() if _is(test.node, name) and test.name == "sameas" and test.args and _is_bool(test.args[0]):
-            return _value(test.args[0]) == positive
-        case nodes.Compare() if _is(test.expr, name) and len(test.ops) == 1 and _is_bool(test.ops[0].expr):
-            same = {"eq": True, "ne": False}.get(test.ops[0].op)
-            return None if same is None else (_value(test.ops[0].expr) == same) == positive
-        case _:
-            return None
-
-
-def _value(node: nodes.Node) -> object:
-    return node.value if isinstance(node, nodes.Const) else None
-
-
-def _source(node: nodes.Node, deep: int = 0) -> str | None:
-    """A short expression written down again; None where it is long or of another kind."""
-    text = None if deep > _DEEPEST_DEFAULT else _written(node, deep + 1)
-    return text if text is not None and len(text) <= _LONGEST_DEFAULT else None
-
-
-def _written(node: nodes.Node, deep: int) -> str | None:
-    match node:
-        case nodes.Const():
-            return _constant(node.value)
-        case nodes.Name():
-            return node.name
-        case nodes.Neg():
-            return _joined("-{}", [node.node], deep)
-        case nodes.Getattr():
-            return _joined("{}." + node.attr.replace("{", "").replace("}", ""), [node.node], deep)
-        case nodes.Getitem():
-            return _joined("{}[{}]", [node.node, node.arg], deep)
-        case nodes.List() | nodes.Tuple():
-            return _listed("[]" if isinstance(node, nodes.List) else "()", node.items, deep)
-        case nodes.Dict():
-            return "{}" if not node.items else None
-        case nodes.Call() if not node.kwargs:
-            name, arguments = _source(node.node, deep), _listed("()", node.args, deep)
-            return None if name is None or arguments is None else name + arguments
-        case nodes.Or():
-            return _joined("{} or {}", [node.left, node.right], deep)
-        case _:
-            return None
-
-
-def _constant(value: object) -> str | None:
-    if value is None or isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str):
-        return None if len(value) > _LONGEST_DEFAULT else '"' + value.replace("\n", "\\n") + '"'
-    # `str` of an enormous integer is slow, and refused beyond some thousand digits.
-    return str(value) if isinstance(value, float) or (isinstance(value, int) and value.bit_length() < 64) else None
-
-
-def _joined(form: str, parts: list[nodes.Expr], deep: int) -> str | None:
-    texts = [_source(part, deep) for part in parts]
-    return None if None in texts else form.format(*texts)
-
-
-def _listed(brackets: str, items: list[nodes.Expr], deep: int) -> str | None:
-    texts = [text for item in items[:10] if (text := _source(item, deep)) is not None]
-    return brackets[0] + ", ".join(texts) + brackets[1] if len(texts) == len(items) else None

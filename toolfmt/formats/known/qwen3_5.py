@@ -43,7 +43,7 @@ FORMAT = ToolCallFormat(
     model_types=("qwen3_5", "qwen3_5_moe", "qwen3_5_text", "qwen3_5_moe_text"),
     signatures=(r"(?s)Unexpected item type in content.*<function=(?!example)",),
     elsewhere={
-        "vLLM": "qwen3_coder (tags only)", "SGLang": "qwen3_coder (tags only)", "mlx-lm": "qwen3_coder (tags only)",
-        "mlx-swift-lm": "qwen3_5 (tags only: xml_function)", "llama.cpp": "auto",
+        **dict.fromkeys(("vLLM", "SGLang", "mlx-lm"), "qwen3_coder (reads no calls in JSON)"),
+        "mlx-swift-lm": "qwen3_5 (calls in tags alone: xml_function)", "llama.cpp": "auto",
     },
 )  # fmt: skip

@@ -8,6 +8,7 @@ hands out a page.
 from __future__ import annotations
 
 import difflib
+import re
 from importlib import import_module
 from types import ModuleType
 
@@ -80,6 +81,8 @@ _MODULES = (
     "tf070_other_engine_fails",
     "tf071_other_engine_differs",
 )
+
+_TRAILS_OFF = re.compile(r"(?<!\.)\.{3}\Z")
 
 CHECKS: tuple[ModuleType, ...] = tuple(import_module(f"toolfmt.inspect.checks.{module}") for module in _MODULES)
 
@@ -158,8 +161,9 @@ def findings(facts: Facts) -> tuple[Finding, ...]:
 
 
 def _sentence(text: str) -> str:
-    """The text with one full stop, also where it ends with a quotation that has its own."""
-    return text.rstrip(".") + ("" if text.endswith(("!", "?")) else ".")
+    """The text with one full stop at its end, or with what a quotation there ends with itself: `.`, `!`, `?`, `...`."""
+    said = text if _TRAILS_OFF.search(text) else text.removesuffix(".")
+    return said if said.endswith((".", "!", "?", "…")) else f"{said}."
 
 
 def _stem(check: ModuleType) -> str:

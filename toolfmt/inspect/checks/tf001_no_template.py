@@ -27,6 +27,6 @@ _INTO_THE_DIRECTORY = "Copy chat_template.jinja from the repository of the origi
 def check(facts: Facts) -> Iterator[Found]:
     if facts.template is None:
         fix = _INTO_THE_DIRECTORY
-        if facts.files is not None and facts.files.kind == "gguf":
+        if facts.files.kind == "gguf":
             fix = f"{facts.files.way_out[0].upper()}{facts.files.way_out[1:]}."
-        yield Found(f"There is no chat template in force: {facts.reason}.", fix)
+        yield Found(f"There is no chat template in force: {facts.files.reason(True)}.", fix)

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.conversations import TOOLS, USER, user
+from toolfmt.inspect.conversations import TOOLS, USER, text_part, user
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probes import quote
 from toolfmt.inspect.report import Severity
@@ -31,7 +31,7 @@ SEVERITY: Severity = "error"
 def check(facts: Facts) -> Iterator[Found]:
     if facts.renders is None:
         return
-    named = facts.template != facts.without_tools  # then this template is never asked without tools
+    named = facts.template != facts.files.template(False)  # then this template is never asked without tools
     tools = TOOLS if named else None
     prompt = facts.renders.render(user(), tools)
     if isinstance(prompt, TemplateError):
@@ -43,8 +43,7 @@ def check(facts: Facts) -> Iterator[Found]:
             prompt.line,
         )
     elif USER not in prompt:
-        in_parts = [{"role": "user", "content": [{"type": "text", "text": USER}]}]
-        takes_parts = USER in facts.renders.text(in_parts, tools)
+        takes_parts = USER in facts.renders.text([{"role": "user", "content": text_part(USER)}], tools)
         shown = f"the prompt is '{quote(prompt, 80)}'" if prompt.strip() else "the prompt is empty"
         yield Found(
             f"The text of a single user message, given as a string, is not in the prompt: {shown}.",

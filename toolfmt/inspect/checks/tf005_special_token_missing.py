@@ -25,7 +25,7 @@ SEVERITY: Severity = "error"
 def check(facts: Facts) -> Iterator[Found]:
     for token in facts.missing_tokens:
         line = None if facts.renders is None else facts.renders.template.line_of(rf"\b{token}\b")
-        if facts.files is not None and facts.files.kind == "gguf":
+        if facts.files.kind == "gguf":
             yield Found(
                 f"The template needs {token}, which the GGUF file does not name: llama.cpp guesses it or puts nothing.",
                 f"Write {token} into the file as the original model has it (gguf-new-metadata --special-token).",

@@ -24,7 +24,7 @@ _TOLD_AT_MOST = 8
 
 
 def check(facts: Facts) -> Iterator[Found]:
-    problems = () if facts.files is None else facts.files.problems
+    problems = facts.files.problems
     for problem in problems[:_TOLD_AT_MOST]:
         yield Found(f"{problem}.", "Write the value as the original model has it, or leave it out.")
     more = len(problems) - _TOLD_AT_MOST

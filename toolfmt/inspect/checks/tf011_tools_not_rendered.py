@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.checks.instead import describe_tools
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probes import takes_questions
 from toolfmt.inspect.report import Severity
 from toolfmt.templates import ChatTemplate
 
@@ -30,13 +29,6 @@ _KEY = r"""(?<=[\w\])])\[['"]tools['"]\]|\.tools\b|['"]tools['"]\s+in\b"""
 def reads_tools(template: ChatTemplate) -> bool:
     """Whether the template reads tools from anywhere: from its caller or from a message."""
     return "tools" in template.variables or template.line_of(_KEY) is not None
-
-
-def in_words(facts: Facts) -> str:
-    """What to do where the template shows no tools."""
-    if facts.renders is not None and not takes_questions(facts.renders):
-        return "Use another template for tools: this one passes on no plain question that could describe them."
-    return "Describe the tools in a system message; toolfmt's render does it for you."
 
 
 def check(facts: Facts) -> Iterator[Found]:

@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.checks.listing import listed
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.listing import listed
 from toolfmt.inspect.places import LLAMA_CPP, same_text
 from toolfmt.inspect.readers import taken_by
 from toolfmt.inspect.report import Severity
@@ -27,7 +27,7 @@ SEVERITY: Severity = "warning"
 
 
 def check(facts: Facts) -> Iterator[Found]:
-    with_tools, without = facts.template, facts.without_tools
+    with_tools, without = facts.template, facts.files.template(False)
     choices = _choices(facts)
     if len(choices) > 1:
         who = [f"{_label(source)} is taken by {listed(runtimes)}" for source, runtimes in choices]
@@ -36,7 +36,7 @@ def check(facts: Facts) -> Iterator[Found]:
             f"Make every place hold the same template as {_label(choices[0][0])}, or none.",
         )
     else:
-        for better, other in facts.conflicts:
+        for better, other in facts.files.conflicts:
             yield Found(
                 f"{other.origin} holds another template {other.name} than {better.origin}; today's runtimes take the "
                 "latter, older ones may not.",
@@ -59,7 +59,7 @@ def check(facts: Facts) -> Iterator[Found]:
 def _choices(facts: Facts) -> list[tuple[TemplateSource, list[str]]]:
     """The different templates that runtimes render with when tools are given, and who takes which."""
     choices: list[tuple[TemplateSource, list[str]]] = []
-    for taken in taken_by(facts) if facts.files is not None else ():
+    for taken in taken_by(facts):
         source = taken.with_tools
         if source is None or taken.own:
             continue

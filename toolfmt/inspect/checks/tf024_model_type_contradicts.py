@@ -23,7 +23,7 @@ def check(facts: Facts) -> Iterator[Found]:
     best, typed = facts.decided.read_back, facts.decided.by_model_type
     if best is None or not best.verified or len(typed) != 1 or typed[0].name == best.format.name:
         return
-    model_type = next(name for name in facts.model_types if name in typed[0].model_types)
+    model_type = next(name for name in facts.files.model_types if name in typed[0].model_types)
     yield Found(
         f"The model type {model_type} stands for {typed[0].name}, but the template renders {best.format.name} calls.",
         f"Set the runtime's parser by hand to the one for {best.format.name}.",

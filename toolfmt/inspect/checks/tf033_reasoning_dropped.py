@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.effects import KEEPS_REASONING
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Severity
 
@@ -25,7 +26,7 @@ _PLACES = {"reasoning_earlier": "before the last user message", "reasoning_in_lo
 
 
 def _how(facts: Facts) -> str:
-    keeps = [one.name for one in facts.sections.variables if "keeps earlier reasoning" in (one.effect or "")]
+    keeps = [one.name for one in facts.sections.variables if KEEPS_REASONING in one.effect]
     return f"; {keeps[0]} keeps it." if keeps else "."
 
 

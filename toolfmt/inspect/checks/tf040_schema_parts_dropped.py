@@ -16,6 +16,7 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.listing import listed
 from toolfmt.inspect.report import Severity
 
 SEVERITY: Severity = "warning"
@@ -40,12 +41,7 @@ def check(facts: Facts) -> Iterator[Found]:
     lost = [what for part, what in _MATTERS.items() if part in answers and answers[part].answer == "no"]
     if lost:
         yield Found(
-            f"Of a tool's definition the prompt does not show {_listed(lost)}",
+            f"Of a tool's definition the prompt does not show {listed(lost)}",
             "Say it in the descriptions, or render with toolfmt's strategy prose, which shows the whole definition.",
             facts.capabilities["tools"].line,
         )
-
-
-def _listed(names: list[str]) -> str:
-    *most, last = names
-    return f"{', '.join(most)} and {last}" if most else last

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.listing import listed
 from toolfmt.inspect.report import Severity
 
 SEVERITY: Severity = "error"
@@ -59,7 +60,7 @@ def check(facts: Facts) -> Iterator[Found]:
             lines.setdefault(told, answer.line)
     for told, named in refused.items():
         yield Found(
-            f"The template fails on {_listed(named)}: {told}" if named else f"The template fails on {told}",
+            f"The template fails on {listed(named)}: {told}" if named else f"The template fails on {told}",
             "Change the definition so that it does not, or render with toolfmt's strategy prose.",
             lines[told],
             SEVERITY if named else "warning",
@@ -70,8 +71,3 @@ def _split(evidence: str) -> tuple[str, str]:
     """Evidence is `example: it …` or the reason alone, which begins with `it` and may quote anything."""
     example, found, why = evidence.partition(_BECAUSE)
     return (example, f"it {why}") if found and not evidence.startswith("it ") else ("", evidence)
-
-
-def _listed(names: list[str]) -> str:
-    *most, last = names
-    return f"{', '.join(most)} and {last}" if most else last

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.conversations import SINGLE, TOOLS, Shape, conversation, user
-from toolfmt.inspect.cutting import common_prefix
+from toolfmt.inspect.differences import common_prefix
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probes import quote
 from toolfmt.inspect.report import Severity
@@ -32,7 +32,7 @@ def check(facts: Facts) -> Iterator[Found]:
     renders = facts.renders
     if renders is None:
         return
-    shape = (facts.probed.shape if facts.probed is not None else None) or Shape()
+    shape = facts.shape or Shape()
     times = _TIMES if renders.template.line_of(_RANDOM) is None else _TIMES_IF_RANDOM
     fix = "Take out of the template what is random, or print the value and not the object."
     for messages, tools in ((user(system=facts.yes("system")), TOOLS), (conversation(shape, SINGLE), TOOLS)):

@@ -16,15 +16,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.conversations import ALL_TOOLS, TYPED_TOOL, conversation, user
-from toolfmt.inspect.cutting import common_prefix
+from toolfmt.inspect.conversations import ALL_TOOLS, TYPED_TOOL, VALUES, conversation, user
+from toolfmt.inspect.differences import common_prefix
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Severity
 
 SEVERITY: Severity = "note"
 
-_TEXT = "Vq8first"
-_WRITTEN = {"text": _TEXT, "count": 31}
+_WRITTEN = {"text": VALUES[0], "count": 31}
 
 
 def check(facts: Facts) -> Iterator[Found]:
@@ -33,15 +32,15 @@ def check(facts: Facts) -> Iterator[Found]:
 
 
 def _arguments(facts: Facts) -> Iterator[Found]:
-    shape = facts.probed.shape if facts.probed is not None else None
+    shape = facts.shape
     if facts.renders is None or shape is None or shape.arguments != "object":
         return
     tools = ALL_TOOLS if shape.tools else None
     turned = dict(reversed(_WRITTEN.items()))
     talks = [conversation(shape, ((TYPED_TOOL, given),)) for given in (_WRITTEN, turned)]
     one, other = (facts.renders.render(talk, tools) for talk in talks)
-    if isinstance(one, str) and one == other and _TEXT in one:
-        line = facts.renders.line_at(talks[0], tools, one.rfind(_TEXT))
+    if isinstance(one, str) and one == other and VALUES[0] in one:
+        line = facts.renders.line_at(talks[0], tools, one.rfind(VALUES[0]))
         yield Found(
             "The template writes the arguments of a call in an order of its own, whatever order the model wrote "
             "them in: a call that the model wrote otherwise is computed again.",

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.listing import listed
 from toolfmt.inspect.probes import quote
 from toolfmt.inspect.report import Severity
 from toolfmt.inspect.safety import PLACES, forges_a_turn
@@ -28,12 +29,11 @@ def check(facts: Facts) -> Iterator[Found]:
     open_places = [name for name in PLACES if name in answers and answers[name].answer == "no"]
     if not open_places or facts.renders is None:
         return
-    *places, last = [PLACES[name] for name in open_places]
-    where = f"{', '.join(places)} and {last}" if places else last
+    where, shown = listed(PLACES[name] for name in open_places), answers[open_places[0]]
     forged = forges_a_turn(facts.renders)
     proof = "" if forged is None else f"; the question '{quote(forged)}' gives the prompt of a question with an answer"
     yield Found(
-        f"Markers in {where} reach the prompt as they are ({answers[open_places[0]].evidence}){proof}.",
+        f"Markers in {where} reach the prompt as they are ({shown.evidence}){proof}.",
         "Neutralise or refuse text of others that holds the template's markers.",
-        answers[open_places[0]].line,
+        shown.line,
     )

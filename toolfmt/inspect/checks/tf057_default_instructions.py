@@ -14,8 +14,7 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import Severity
-from toolfmt.inspect.safety import BESIDE_SYSTEM
+from toolfmt.inspect.report import Answer, Severity
 
 SEVERITY: Severity = "note"
 
@@ -24,13 +23,13 @@ def check(facts: Facts) -> Iterator[Found]:
     answer = facts.sections.safety.get("no_instructions")
     if answer is None or answer.answer != "no":
         return
-    yield Found(f"{answer.evidence[0].upper()}{answer.evidence[1:]}.", _fix(facts, answer.evidence), answer.line)
+    yield Found(f"{answer.evidence[0].upper()}{answer.evidence[1:]}.", _fix(facts, answer), answer.line)
 
 
-def _fix(facts: Facts, evidence: str) -> str:
+def _fix(facts: Facts, answer: Answer) -> str:
     """A system message helps only where it is taken, and takes the place of these sentences."""
     if not facts.yes("system"):
         return "Make sure that these sentences are meant: no system message takes their place."
-    if BESIDE_SYSTEM in evidence:
+    if answer.how == "stays":
         return "Make sure that these sentences are meant: a system message does not take their place."
     return "Give a system message of your own, or make sure that these sentences are meant."

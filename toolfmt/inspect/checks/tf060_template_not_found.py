@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.checks.listing import listed
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.listing import listed
 from toolfmt.inspect.places import LLAMA_CPP
 from toolfmt.inspect.readers import taken_by
 from toolfmt.inspect.report import Severity
@@ -25,7 +25,7 @@ SEVERITY: Severity = "warning"
 
 
 def check(facts: Facts) -> Iterator[Found]:
-    if facts.files is None or facts.template is None:
+    if facts.template is None:
         return
     without: dict[str, list[str]] = {}
     for taken in taken_by(facts):

@@ -25,7 +25,7 @@ SEVERITY: Severity = "error"
 
 
 def check(facts: Facts) -> Iterator[Found]:
-    declared = None if facts.files is None else facts.files.tokenizer_config.get(DECLARING_KEY)
+    declared = facts.files.tokenizer_config.get(DECLARING_KEY)
     if declared is None or (isinstance(declared, str) and declared in MLX_LM_OPENERS):
         return
     # A name that nobody knows may be a plug-in's; TF023 tells of it.

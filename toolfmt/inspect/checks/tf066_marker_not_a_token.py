@@ -11,7 +11,7 @@ Example: tokenizer_config.json lists `<tool_call>` as an added token, and tokeni
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
@@ -22,7 +22,7 @@ SEVERITY: Severity = "note"
 
 
 def check(facts: Facts) -> Iterator[Found]:
-    if facts.sections.tokens is None or facts.files is None:
+    if facts.sections.tokens is None:
         return
     markers = facts.sections.tokens.markers
     declared = _declared(facts.files)
@@ -46,12 +46,9 @@ def check(facts: Facts) -> Iterator[Found]:
 
 def _declared(files: ModelFiles) -> set[str]:
     """The tokens that tokenizer_config.json lists."""
-    added = files.tokenizer_config.get("added_tokens_decoder")
-    tokens = added.values() if isinstance(added, Mapping) else ()
-    texts = [token.get("content") for token in tokens if isinstance(token, Mapping)]
     more = files.tokenizer_config.get("additional_special_tokens")
-    texts += more if isinstance(more, list) else []
-    return {text for text in (*texts, *files.special_tokens.values()) if isinstance(text, str)}
+    others = [text for text in more if isinstance(text, str)] if isinstance(more, list) else []
+    return {*(files.added_tokens or {}).values(), *others, *files.special_tokens.values()}
 
 
 def _counterpart(marker: str) -> str:

@@ -21,7 +21,7 @@ SEVERITY: Severity = "warning"
 
 
 def check(facts: Facts) -> Iterator[Found]:
-    if facts.files is None or facts.tokenizer is None or facts.tokenizer.problem:
+    if facts.tokenizer is None or facts.tokenizer.problem:
         return
     unknown = [number for number, text in eos_texts(facts.files, facts.tokenizer).items() if text is None]
     if unknown:

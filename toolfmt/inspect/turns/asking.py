@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import Any, Literal
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.conversations import PARALLEL, RESULT, SINGLE, TOOLS, Message, Shape, conversation, user
-from toolfmt.inspect.probes import quote, result_shape, written_at
+from toolfmt.inspect.conversations import PARALLEL, RESULT, SINGLE, TOOLS, Message, Shape, conversation, text_part, user
+from toolfmt.inspect.probes import RESULTS_AT, quote, result_shape, written_at
 from toolfmt.inspect.renders import Renders
 from toolfmt.inspect.report import Answer, Outcome
 
@@ -21,7 +21,6 @@ SECOND_RESULT = "Xr6second"
 SECOND_USER = "Yu7again"
 SECOND_REPLY = "Za8more"
 BESIDE = "Bt9beside"
-RESULT_AT = (r"""==\s*['"]tool['"]""", r"""['"]tool['"]""")
 
 
 class Asking:
@@ -50,8 +49,7 @@ class Asking:
 
     def line(self, *patterns: str) -> int | None:
         """The line of the first of these patterns that the template holds."""
-        places = (self.renders.template.line_of(pattern) for pattern in patterns)
-        return next((place for place in places if place is not None), None)
+        return self.renders.template.line_of(*patterns)
 
     def line_of(self, messages: Sequence[Message], sentinel: str, *patterns: str) -> int | None:
         """The line that writes this word into the prompt of a conversation without calls; else as `line`."""
@@ -61,7 +59,7 @@ class Asking:
     def result_line(self) -> int | None:
         """The line that writes a result."""
         tools = TOOLS if (self.answered or self.shape).tools else None
-        return written_at(self.renders, self.history(), tools, RESULT) or self.line(*RESULT_AT)
+        return written_at(self.renders, self.history(), tools, RESULT) or self.line(*RESULTS_AT)
 
     @cached_property
     def _tools(self) -> Sequence[Message] | None:
@@ -104,11 +102,6 @@ def contents(messages: Sequence[Message], given: Sequence[Any]) -> list[Message]
     return [message | {"content": next(left)} if message["role"] == "tool" else message for message in messages]
 
 
-def text_part(text: str) -> list[Message]:
-    """A content of one part of text."""
-    return [{"type": "text", "text": text}]
-
-
 def printed_as(prompt: str, sentinel: str) -> Literal["", "python", "json-text"]:
     """Whether a list of parts is printed as Python's repr or as JSON; empty where its text alone is."""
     found = re.search(rf"""(['"])text['"]:\s*(['"]){sentinel}""", prompt)
@@ -124,11 +117,6 @@ def standing(between: str) -> str:
     if not between:
         return "nothing stands between them"
     return f"between them {'is a line break' if between == chr(10) else 'are blanks'} only"
-
-
-def threw(error: TemplateError) -> Answer:
-    """The answer where a template throws at what is asked."""
-    return Answer("error", str(error), error.line, "threw")
 
 
 def no(evidence: str, how: Outcome = "", line: int | None = None) -> Answer:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.conversations import REPLY, SINGLE, SYSTEM, USER, VALUES, Message, conversation
-from toolfmt.inspect.probes import CALLS_AT, around, content_beside_call
+from toolfmt.inspect.conversations import REPLY, SINGLE, SYSTEM, USER, VALUES, Message, conversation, text_part
+from toolfmt.inspect.probes import CALLS_AT, around, content_beside_call, threw
 from toolfmt.inspect.report import Answer
-from toolfmt.inspect.turns.asking import BESIDE, Asking, no, printed_as, text_part, threw
+from toolfmt.inspect.turns.asking import BESIDE, Asking, no, printed_as
 
 
 def text_beside_call(asking: Asking) -> Answer:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from toolfmt.errors import TemplateError
 from toolfmt.formats.prefix import answer_begun
 from toolfmt.inspect.conversations import REPLY, USER, reply, user
-from toolfmt.inspect.probes import quote
+from toolfmt.inspect.probes import quote, threw
 from toolfmt.inspect.report import Answer, Rendering
-from toolfmt.inspect.turns.asking import Asking, no, threw
+from toolfmt.inspect.turns.asking import Asking, no
 
 
 def generation_prompt(asking: Asking) -> Answer:

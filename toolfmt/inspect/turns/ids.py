@@ -7,9 +7,9 @@ from typing import TypeAlias
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.conversations import ID, RESULT, SINGLE, TOOL, VALUES, Message, conversation, reply
-from toolfmt.inspect.probes import CALLS_AT, around, quote
+from toolfmt.inspect.probes import CALLS_AT, around, quote, threw
 from toolfmt.inspect.report import Answer
-from toolfmt.inspect.turns.asking import Asking, no, threw
+from toolfmt.inspect.turns.asking import Asking, no
 
 Form: TypeAlias = Callable[[str, int], str | None]
 

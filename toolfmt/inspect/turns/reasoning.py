@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.conversations import REASONING, REPLY, Message, user
-from toolfmt.inspect.probes import around
+from toolfmt.inspect.probes import around, threw
 from toolfmt.inspect.report import Answer
-from toolfmt.inspect.turns.asking import SECOND_USER, Asking, no, threw
+from toolfmt.inspect.turns.asking import SECOND_USER, Asking, no
 
 FIELDS = ("reasoning_content", "reasoning", "thinking", "thinking_blocks", "thought", "tool_plan")
 """The names that templates read a turn's reasoning from; transformers gives each what was given under the others."""

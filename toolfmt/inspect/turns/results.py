@@ -12,8 +12,9 @@ from toolfmt.inspect.conversations import (
     Message,
     conversation,
     reply,
+    text_part,
 )
-from toolfmt.inspect.probes import around
+from toolfmt.inspect.probes import around, threw
 from toolfmt.inspect.report import Answer
 from toolfmt.inspect.surroundings import first_marker
 from toolfmt.inspect.turns.asking import (
@@ -23,8 +24,6 @@ from toolfmt.inspect.turns.asking import (
     no,
     printed_as,
     standing,
-    text_part,
-    threw,
 )
 
 
@@ -62,7 +61,6 @@ def results_reordered(asking: Asking) -> Answer:
         return no("calls are rendered only without ids", "by-order")
     before = messages[: messages.index(answers[0])]
     behind = messages[messages.index(answers[-1]) + 1 :]
-    line = asking.result_line
     as_called = asking.ask([*before, *answers, *behind])
     swapped = asking.told([*before, *reversed(answers), *behind], [RESULT, SECOND_RESULT])
     turned = asking.ask(swapped)
@@ -104,36 +102,36 @@ def results_unnumbered(asking: Asking) -> Answer:
 
 def results_as_parts(asking: Asking) -> Answer:
     """Whether the content of a result may be a list of parts."""
-    nothing = _nothing_to_ask(asking)
-    if nothing is not None:
-        return nothing
-    prompt = asking.ask(contents(asking.history(), [text_part(RESULT)]))
-    if isinstance(prompt, TemplateError):
-        return threw(prompt)
-    line = asking.result_line
-    if RESULT not in prompt:
-        return no("the text of a result given as a list of parts is not in the prompt", "dropped", line)
-    if printed_as(prompt, RESULT) == "python":
-        return no(f"the list of parts is printed as Python's repr: {around(prompt, RESULT)}", "python", line)
+    prompt = _with_content(asking, text_part(RESULT), "list of parts")
+    if isinstance(prompt, Answer):
+        return prompt
     how = " as JSON" if printed_as(prompt, RESULT) else ""
-    return Answer("yes", f"a list of parts appears{how}: {around(prompt, RESULT)}", line)
+    return Answer("yes", f"a list of parts appears{how}: {around(prompt, RESULT)}", asking.result_line)
 
 
 def results_as_documents(asking: Asking) -> Answer:
     """Whether the content of a result may be documents, as Cohere's interface has them."""
+    document = {"type": "document", "document": {"id": "0", "data": {"text": RESULT}}}
+    prompt = _with_content(asking, [document], "document")
+    if isinstance(prompt, Answer):
+        return prompt
+    return Answer("yes", f"a document appears: {around(prompt, RESULT)}", asking.result_line)
+
+
+def _with_content(asking: Asking, content: list[Message], form: str) -> str | Answer:
+    """The prompt of a call whose result has this content; the answer where its text does not come out."""
     nothing = _nothing_to_ask(asking)
     if nothing is not None:
         return nothing
-    document = {"type": "document", "document": {"id": "0", "data": {"text": RESULT}}}
-    prompt = asking.ask(contents(asking.history(), [[document]]))
+    prompt = asking.ask(contents(asking.history(), [content]))
     if isinstance(prompt, TemplateError):
         return threw(prompt)
-    line = asking.result_line
     if RESULT not in prompt:
-        return no("the text of a result given as a document is not in the prompt", "dropped", line)
+        return no(f"the text of a result given as a {form} is not in the prompt", "dropped", asking.result_line)
     if printed_as(prompt, RESULT) == "python":
-        return no(f"the document is printed as Python's repr: {around(prompt, RESULT)}", "python", line)
-    return Answer("yes", f"a document appears: {around(prompt, RESULT)}", line)
+        shown = around(prompt, RESULT)
+        return no(f"the {form} is printed as Python's repr: {shown}", "python", asking.result_line)
+    return prompt
 
 
 def _without(asking: Asking, key: str) -> Answer:

@@ -17,9 +17,9 @@ from toolfmt.inspect.conversations import (
     reply,
     user,
 )
-from toolfmt.inspect.probes import CALLS_AT, around
+from toolfmt.inspect.probes import CALLS_AT, around, threw
 from toolfmt.inspect.report import Answer
-from toolfmt.inspect.turns.asking import SECOND_REPLY, SECOND_USER, Asking, no, standing, threw
+from toolfmt.inspect.turns.asking import SECOND_REPLY, SECOND_USER, Asking, no, standing
 
 _AGAIN: Message = {"role": "user", "content": SECOND_USER}
 _LATER = "Vs3later"

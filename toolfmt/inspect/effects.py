@@ -1,0 +1,129 @@
+"""What giving a template another value has changed in a prompt, in words: the prompt without it and with it go in.
+
+The chapter on variables asks. What a person would call it comes first: the value is printed, a reasoning block, the
+tools; else what is added, left out, or written instead.
+"""
+
+from __future__ import annotations
+
+import re
+
+from toolfmt.inspect.conversations import DESCRIPTION, REASONING, TOOL
+from toolfmt.inspect.cutting import added
+from toolfmt.inspect.differences import Change, change, first_change
+from toolfmt.inspect.probes import quote
+from toolfmt.inspect.surroundings import known_reasoning
+
+GIVEN = "Vq9given"
+"""The text that is given where any text will do."""
+KEEPS_REASONING = "keeps earlier reasoning"
+
+_TELLING = 20
+_LONGEST_BLOCK = 200
+_EMPTY_BLOCK = re.compile(r"<([\w|]{1,30})>\s*</\1>\s*\Z")
+_OPENED_BLOCK = re.compile(r"<(\w*think\w*|\w*reason\w*)>\s*\Z")
+
+
+def described(was: str, becomes: str) -> str:
+    """What one prompt has otherwise than the other, in one clause."""
+    made = _whole(was, becomes)
+    if GIVEN in becomes and GIVEN not in was:
+        at = becomes.find(GIVEN)
+        return f"is printed: {quote(becomes[max(0, at - 30) : at + len(GIVEN) + 30], 80)}"
+    if not made.removed.strip() and not made.added.strip():
+        return "changes blanks or newlines only"
+    block = _block(was, becomes)
+    if block:
+        before = _whole(*(text[: _block_begin(text)].rstrip() for text in (was, becomes)))
+        return f"{_plain(before)}, and {block}" if before.removed.strip() or before.added.strip() else block
+    one_sided = not made.removed or not made.added
+    return _tools(made) or _plain(made if one_sided else _telling(made, first_change(was, becomes)))
+
+
+def _whole(was: str, becomes: str) -> Change:
+    """What changed; where something is added or left out, from where a person would say that it begins."""
+    made = change(was, becomes)
+    if made.added and not made.removed:
+        begin, end = added(becomes, was, ())[0]
+        return Change("", becomes[begin:end], made.at_end)
+    if made.removed and not made.added:
+        begin, end = added(was, becomes, ())[0]
+        return Change(was[begin:end], "", made.at_end)
+    return made
+
+
+def _telling(whole: Change, first: Change) -> Change:
+    """The first of several changes, unless it is a word of a text that is another one altogether."""
+    small, large = (max(len(made.removed), len(made.added)) for made in (first, whole))
+    return whole if small < _TELLING and large > 10 * _TELLING else first
+
+
+def _plain(made: Change) -> str:
+    if not made.removed.strip():
+        return f'adds "{quote(made.added, 80)}"'
+    if not made.added.strip():
+        return f'leaves out "{quote(made.removed, 80)}"'
+    return f'writes "{quote(made.added, 60)}" instead of "{quote(made.removed, 60)}"'
+
+
+def _block(was: str, becomes: str) -> str:
+    """What becomes of the reasoning block at the end of the generation prompt."""
+    old, new = map(_empty_block, (was, becomes))
+    if new and not old:
+        return f"writes an empty reasoning block: {quote(new)}"
+    old_open, new_open = (_OPENED_BLOCK.search(text, max(0, len(text) - _LONGEST_BLOCK)) for text in (was, becomes))
+    if new_open and not old_open:
+        what = f"opens a reasoning block: {quote(new_open[0])}"
+        return f"{what}, instead of an empty one" if old else what
+    if old and not new:
+        return f"writes no empty reasoning block ({quote(old)})"
+    if old_open and not new_open:
+        return f"does not open a reasoning block ({quote(old_open[0])})"
+    return ""
+
+
+def _empty_block(text: str) -> str:
+    """The empty reasoning block that a prompt ends with; empty where it ends otherwise."""
+    tail = text[-_LONGEST_BLOCK:].rstrip()
+    found = _EMPTY_BLOCK.search(tail)
+    if found is not None:
+        return found[0]
+    for opener, closer in known_reasoning():
+        inside = tail.removesuffix(closer.strip())
+        if inside != tail and inside.rstrip().endswith(opener.strip()):
+            return tail[inside.rstrip().rfind(opener.strip()) :]
+    return ""
+
+
+def _block_begin(text: str) -> int:
+    """Where the reasoning block at the end of a prompt begins; the end where there is none."""
+    empty = _empty_block(text)
+    if empty:
+        return text.rfind(empty)
+    opened = _OPENED_BLOCK.search(text, max(0, len(text) - _LONGEST_BLOCK))
+    return len(text) if opened is None else opened.start()
+
+
+def _tools(made: Change) -> str:
+    before, after = (any(word in text for word in (TOOL, DESCRIPTION)) for text in (made.removed, made.added))
+    if before and after:
+        moved = _line_of(made.removed) == _line_of(made.added)
+        return f"shows the tools {'in another place' if moved else 'another way'}: {quote(made.added, 80)}"
+    if after:
+        return f"shows the tools: {quote(made.added, 80)}"
+    return f"leaves out the tools: {quote(made.removed, 80)}" if before else ""
+
+
+def _line_of(text: str) -> str:
+    """The line with the tool's description."""
+    at = max(0, text.find(DESCRIPTION))
+    end = text.find("\n", at)
+    return text[text.rfind("\n", 0, at) + 1 : end if end >= 0 else len(text)]
+
+
+def of_reasoning(was: str, becomes: str) -> str:
+    """What becomes of reasoning in the prompt; empty where nothing does."""
+    before, after = was.count(REASONING), becomes.count(REASONING)
+    if before == after:
+        return ""
+    return KEEPS_REASONING if after > before else "drops earlier reasoning"
