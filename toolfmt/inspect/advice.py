@@ -118,7 +118,8 @@ def _mlx_swift_lm(facts: Facts, format: ToolCallFormat, reader: Reader | None, t
         )
     if name is not None:
         return Advice(MLX_SWIFT_LM, f'toolCallFormat: ToolCallFormat(rawValue: "{name}") in its ModelConfiguration')
-    return Advice(MLX_SWIFT_LM, "no parser for it" + (f", it takes {found}" if found else ""), False)
+    taking = "" if found is None else f"; it takes {found}" + (", which misreads these calls" if wrong else "")
+    return Advice(MLX_SWIFT_LM, f"no parser for it{taking}", False)
 
 
 def _llama_cpp(facts: Facts, format: ToolCallFormat, reader: Reader | None, taken: Taken | None) -> Advice:

@@ -31,7 +31,7 @@ from toolfmt.inspect.cutting import added
 from toolfmt.inspect.deciding import decide
 from toolfmt.inspect.differences import Change, change, first_change
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probes import probe, quote
+from toolfmt.inspect.probes import excerpt, probe, quote
 from toolfmt.inspect.reasons import reason
 from toolfmt.inspect.renders import Renders
 from toolfmt.inspect.report import Variable
@@ -279,7 +279,7 @@ def _describe(was: str, becomes: str) -> str:
     made = _whole(was, becomes)
     if TEXT in becomes and TEXT not in was:
         at = becomes.find(TEXT)
-        return f"is printed: {quote(becomes[max(0, at - 30) : at + len(TEXT) + 30], 80)}"
+        return f"is printed: {excerpt(becomes, at - 30, at + len(TEXT) + 30, 80)}"
     if not made.removed.strip() and not made.added.strip():
         return "changes blanks or newlines only"
     block = _block(was, becomes)

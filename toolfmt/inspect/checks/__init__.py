@@ -132,7 +132,7 @@ def unknown(wanted: str) -> UnknownCode:
     keys = _by_key()
     near = difflib.get_close_matches(wanted.lower(), keys, n=3)
     hint = f"did you mean {' or '.join(dict.fromkeys(code(keys[key]) for key in near))}? " if near else ""
-    return UnknownCode(f"no finding is called {wanted!r}; {hint}findings: {', '.join(map(code, CHECKS))}")
+    return UnknownCode(f"no finding is called {wanted!r}; {hint}`toolfmt explain` lists them")
 
 
 def _by_key() -> dict[str, ModuleType]:
@@ -157,8 +157,10 @@ def findings(facts: Facts) -> tuple[Finding, ...]:
 
 
 def _sentence(text: str) -> str:
-    """The text with one full stop, also where it ends with a quotation that has its own."""
-    return text.rstrip(".") + ("" if text.endswith(("!", "?")) else ".")
+    """The text with one full stop, also where it ends with a quotation that has its own mark, or an ellipsis."""
+    begin = text.rstrip(".")
+    stops = len(text) - len(begin)
+    return begin + ("..." if stops > len("..") else "" if begin.endswith(("!", "?")) else ".")
 
 
 def _stem(check: ModuleType) -> str:
