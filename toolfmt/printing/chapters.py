@@ -124,7 +124,7 @@ def _elsewhere(report: Report) -> list[str]:
     if other is not None and other.same < other.renders:
         lines.append(f"{other.engine} renders {other.same} of {other.renders} conversations alike")
     wrong = [f"{reader.runtime}: {reader.why}" for reader in report.sections.readers if reader.right is False]
-    return [*lines, *(shortened(line, _LONGEST_LINE) for line in wrong[:_MOST])]
+    return [*lines, *(shortened(line, 2 * _LONGEST_LINE) for line in wrong[:_MOST])]
 
 
 # --- in full
