@@ -221,7 +221,7 @@ class ChatTemplate:
         if isinstance(error, Refusal):
             what = f"the template refuses: {error}"
         elif isinstance(error, jinja2.TemplateSyntaxError):
-            what = f"{how}: {(error.message or '').rstrip('.')}"
+            what = f"{how}: {error.message}"
         else:
             # A SyntaxError's own text adds a line of the Python that jinja2 generated, which nobody can look up.
             text = error.msg if isinstance(error, SyntaxError) else error

@@ -160,7 +160,7 @@ def _sentence(text: str) -> str:
     """The text with one full stop, also where it ends with a quotation that has its own mark, or an ellipsis."""
     begin = text.rstrip(".")
     stops = len(text) - len(begin)
-    return begin + ("..." if stops > len("..") else "" if begin.endswith(("!", "?", "…")) else ".")
+    return begin + ("..." if stops > len("..") else "" if begin.endswith(("!", "?")) else ".")
 
 
 def _stem(check: ModuleType) -> str:
