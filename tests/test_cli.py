@@ -84,8 +84,8 @@ def test_the_report_in_text_says_everything_at_a_glance() -> None:
     text = output("inspect", str(MODELS / "null-content-refused"), status=1)
     labels = [line.split()[0] for line in text.splitlines()[1:] if line.startswith("  ") and line[2] != " "]
     assert text.splitlines()[0] == "null-content-refused   qwen3   chat_template.jinja"
-    assert labels[:7] == ["definitions", "calls", "results", "system", "reasoning", "format", "strategy"]
-    assert list(dict.fromkeys(labels[7:])) == ["prefix", "safety", "error", "warning", "note", "next"]
+    assert labels[:8] == ["tools", "definitions", "calls", "results", "system", "reasoning", "format", "strategy"]
+    assert list(dict.fromkeys(labels[8:])) == ["prefix", "safety", "error", "warning", "note", "next"]
     told = {tuple(line.split()[:2]) for line in text.splitlines() if " TF0" in line}
     assert {("error", "TF019"), ("warning", "TF014"), ("warning", "TF017"), ("note", "TF062")} <= told
     for said in (

@@ -236,3 +236,14 @@ def test_every_pair_of_model_directories_compares_alike_both_ways() -> None:
                 (one.what, str(one.b), str(one.a)) for one in back.changes
             }
             assert (there.came, there.went) == (back.went, back.came)
+
+
+def test_a_chapter_that_only_one_has_is_one_change() -> None:
+    a = inspect_template(TEMPLATE)
+    counted = Tokens((), 10, (ToolCost("f", 20),), 30, given=False, context=None, room=None, leave_out=())
+    other = replace(a, sections=replace(a.sections, tokens=counted, definitions={}))
+    changes = {change.what: (change.a, change.b) for change in compare(other, a).changes}
+    assert changes == {
+        "definitions": (None, f"{len(a.sections.definitions)} answers"),
+        "tokens": ("counted with its tokenizer.json", "not counted"),
+    }

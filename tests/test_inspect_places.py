@@ -260,6 +260,56 @@ def test_two_ways_to_print_at_once_are_one_line() -> None:
     assert told(str(MODELS / "json-frames"), "--output-format", "json")[0] == 0
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--full", "--json"), "--full is for text"),
+        (("--full", str(MODELS / "double-encoded")), "--full shows one model"),
+        (("--html", "x.html", str(MODELS / "double-encoded")), "--html shows one model"),
+        (("--select", "TF014", "--ignore", "TF01"), "--ignore leaves nothing of what --select names"),
+    ],
+)
+def test_options_that_contradict_are_one_line(options: tuple[str, ...], said: str) -> None:
+    result = run(str(MODELS / "json-frames"), *options)
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+    assert result.stderr.startswith(f"toolfmt: {said}")
+
+
+@pytest.mark.parametrize(
+    "more", [("--context", "1000"), ("--context", "1000", "--json"), ("--context", "1000", str(MODELS / "json-frames"))]
+)
+def test_those_who_ask_for_tokens_are_told_that_none_are_counted(more: tuple[str, ...]) -> None:
+    place = str(MODELS / "double-encoded")
+    message = f"toolfmt: {place}: no tokens are counted: there is no tokenizer.json that can be read\n"
+    assert run(place, *more).stderr.startswith(message)
+    assert "counted" not in run(place).stderr
+
+
+@pytest.mark.usefixtures("invented")
+def test_what_was_left_out_is_counted_on_top() -> None:
+    clean = "yes: nothing was found that will go wrong"
+    for given, said in (
+        (("clean",), clean),
+        (("clean", "--ignore", "TF0"), clean),
+        (("bad",), "with care: 1 error, 1 warning, 1 note"),
+        (("bad", "--select", "TF012"), "with care: 1 error, 2 left out by --select or --ignore"),
+    ):
+        assert f"  tools        {said}\n" in run(*given).stdout
+
+
+def test_one_model_is_no_models(tmp_path: Path) -> None:
+    made(tmp_path, "{{ messages }}")
+    assert "\n1 model: " in run(str(tmp_path)).stdout
+
+
+def test_why_a_template_is_not_read_begins_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "a.jinja").write_text("{{ messages", "utf-8")
+    (tmp_path / "b.jinja").write_text("{% for x in y %}", "utf-8")
+    lines = run(str(tmp_path)).stdout.splitlines()
+    assert [line.split(maxsplit=8)[8][:24] for line in lines[1:3]] == ["line 1: does not parse: "] * 2
+    assert not any(".;" in line for line in lines)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
 def test_progress_is_drawn_on_a_terminal_and_leaves_the_output_as_it_is() -> None:
     import pty  # not on Windows

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -153,6 +154,17 @@ def test_a_worker_that_died_is_replaced(small: Worker) -> None:
     os.kill(small._process.pid, signal.SIGKILL)
     small._process.wait()
     assert small.run("inspect", files(HONEST), NO_OPTIONS) == inspect_files(files(HONEST))
+
+
+@linux
+@pytest.mark.parametrize(("ending", "told"), [("sys.exit(3)", "with status 3"), ("os.abort()", "by signal 6,")])
+def test_how_a_process_died_is_its_own_status_and_not_that_of_being_ended(ending: str, told: str) -> None:
+    # It closes its pipes before it ends, as the end of a process does.
+    late = f"import os, sys, time; os.close(0); os.close(1); time.sleep(0.2); {ending}"
+    with subprocess.Popen([sys.executable, "-c", late], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.read() == b""
+        assert told in str(Worker(SMALL)._death(process))
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,8 @@ from toolfmt.inspect.report import (
     Variable,
 )
 from toolfmt.output import write_page
-from toolfmt.printing.page import report_page, verdict
+from toolfmt.printing.page import report_page
+from toolfmt.printing.verdict import verdict
 
 MODELS = Path(__file__).parents[1] / "corpus" / "models"
 TEMPLATE = (

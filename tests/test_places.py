@@ -130,7 +130,9 @@ def test_the_places_below_a_folder(tmp_path: Path) -> None:
         "org/quantised/a-Q8.gguf",
         "org/one/b.gguf",
         "org/one/mmproj-b.gguf",
-        "org/too/deep/config.json",
+        "models--org--cached/snapshots/0123/config.json",
+        "org/one/too/deep/config.json",
+        "org/too/far/down/below/config.json",
         "templates/x.jinja",
         "templates/chat.j2",
         "alone.jinja",
@@ -145,6 +147,7 @@ def test_the_places_below_a_folder(tmp_path: Path) -> None:
         "alone.jinja",
         "c.gguf",
         "d-00001-of-00002.gguf",
+        "models--org--cached/snapshots/0123",
         "org/model",
         "org/one",
         "org/quantised/a-Q4.gguf",
@@ -198,3 +201,8 @@ def test_values_of_an_unexpected_type_are_a_finding(tmp_path: Path) -> None:
             "Write the value as the original model has it, or leave it out.",
         )
     ]
+
+
+def test_an_address_of_the_hub_is_told_to_be_an_id() -> None:
+    with pytest.raises(BadModelDirectory, match=r"an address; give the repository id, Qwen/Qwen3-8B$"):
+        load_files("https://huggingface.co/Qwen/Qwen3-8B/tree/main")

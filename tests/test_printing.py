@@ -97,7 +97,7 @@ def test_the_chapters_say_at_a_glance_what_a_person_needs() -> None:
         ("calls", {"ids_ordinary": NO, "ids_nine": NO, "ids_none": YES}, YES, ["no ids"]),
         ("calls", {"ids_ordinary": YES, "ids_nine": NO}, YES, []),
         ("results", {"results_reordered": NO, "results_unnamed": NO}, YES,
-         ["with the name of the tool"]),
+         ["only with the name of the tool"]),
         ("results", {"results_reordered": NO, "results_several": NO}, NO, []),
         ("system", {"users_in_a_row": REFUSED, "assistants_in_a_row": NO}, YES, ["roles must alternate"]),
         ("system", {"users_in_a_row": NO, "assistants_in_a_row": NO}, YES, []),
@@ -158,6 +158,7 @@ def test_what_to_do_next_is_a_line_each() -> None:
         "        answers      begin with <think>\\n, which the prompt has written",
         "        decode       with skip_special_tokens=False: <call> is a special token",
         "        explain      toolfmt explain TF012 (or TF014)",
+        "        more         --full: every answer with its evidence; --html FILE: a page",
     ]
 
 

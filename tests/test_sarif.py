@@ -133,7 +133,8 @@ def test_a_template_inside_another_file_has_no_region_but_its_line_in_words(tmp_
     one = results(Looked(str(tmp_path), inside))[0]
     assert physical(one) == (f"{tmp_path.name}/tokenizer_config.json", None)
     assert one["message"]["text"] == "What TF012 says. (line 7 of the template) Do this."
-    assert results(Looked(str(tmp_path), replace(found, template=None)))[0]["locations"] == []
+    # GitHub: "locationFromSarifResult: expected at least one location" (github/codeql-action, issue 2459).
+    assert physical(results(Looked(str(tmp_path), replace(found, template=None)))[0]) == (tmp_path.name, None)
 
 
 def test_a_template_file_alone_is_its_own_artefact(tmp_path: Path) -> None:

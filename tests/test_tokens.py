@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from toolfmt.errors import BadTools
+from toolfmt.errors import BadTools, ToolfmtError
 from toolfmt.formats import FORMATS, ToolCallFormat, prose, write
 from toolfmt.inspect.conversations import SINGLE, TOOLS, user
 from toolfmt.inspect.facts import NO_OPTIONS, Options
@@ -18,6 +19,7 @@ from toolfmt.inspect.inspection import inspect_files, inspect_template
 from toolfmt.inspect.report import Finding, Report, Tokens, ToolCost
 from toolfmt.inspect.tokenizer_file import TokenizerFile
 from toolfmt.inspect.tokens import EXAMPLES, difference
+from toolfmt.printing.chapters import leaving_out
 from toolfmt.templates import ChatTemplate, load_files
 from toolfmt.tools import canonical_tools
 
@@ -380,3 +382,25 @@ def test_the_chapter_is_json(tmp_path: Path) -> None:
     told = json.loads(json.dumps(report.to_dict()))["tokens"]
     assert list(told) == ["markers", "preamble", "tools", "total", "given", "context", "room", "leave_out"]
     assert told["markers"][0] == {"marker": "<tool_call>", "kind": "call", "tokens": ["<tool_call>"], "special": True}
+
+
+def test_an_installation_without_tokenizers_is_no_fault_of_the_template(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    with pytest.raises(ToolfmtError, match=r"tokenizer\.json needs the package tokenizers .*; pip install tokenizers"):
+        inspected(tmp_path, special(*FRAMES))
+
+
+@pytest.mark.parametrize(
+    ("leave_out", "said"),
+    [
+        ((), ""),
+        (("a",), "leave out a to stay within 50"),
+        (("a", "b"), "not one of them fits into a quarter of the context, 50 tokens"),
+    ],
+)
+def test_what_to_leave_out_is_not_everything(leave_out: tuple[str, ...], said: str) -> None:
+    costs = (ToolCost("a", 80), ToolCost("b", 60))
+    counted = Tokens((), 10, costs, 150, given=True, context=200, room=50, leave_out=leave_out)
+    assert leaving_out(counted) == said

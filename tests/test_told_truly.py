@@ -287,3 +287,19 @@ def test_one_share_in_all_the_report() -> None:
         told = report(template).sections.stability
         assert told is not None
         assert f"keeps {int(told.share * 100)} % of an example conversation" in finding(template, "TF050").message
+
+
+@pytest.mark.parametrize(
+    ("refused", "end"),
+    [
+        # mistralai/Mistral-7B-Instruct-v0.3
+        ("roles must alternate user/assistant/...", "roles must alternate user/assistant/..."),
+        # meta-llama/Llama-3.1-8B-Instruct
+        ("single tool-calls at once!", "single tool-calls at once!"),
+        ("no tools.", "no tools."),
+        ("no tools", "no tools."),
+    ],
+)
+def test_a_sentence_that_ends_with_a_quotation_has_one_mark(refused: str, end: str) -> None:
+    message = finding("{{ raise_exception('" + refused + "') }}", "TF003").message
+    assert message.endswith(f"the template refuses: {end}")

@@ -23,6 +23,7 @@ from toolfmt.output import EventLines, OneMessage, OpenAIStream, print_json, pri
 
 if TYPE_CHECKING:
     from toolfmt.formats import Parser
+    from toolfmt.inspect.facts import Options
     from toolfmt.inspect.report import Report
     from toolfmt.inspecting import Inspector
     from toolfmt.selecting import Selection
@@ -132,11 +133,14 @@ def inspect(
     several = expanded(places)
     if html_file == "-" and form != "text":
         raise click.UsageError(f"only one of {form} and --html can be printed; give --html the name of a file")
+    if full and form != "text":
+        raise click.UsageError(f"--full is for text, and {form} tells everything; give one of the two")
     if several is not None:
-        if html_file is not None:
-            raise click.UsageError("--html shows one model; give one place")
+        if html_file is not None or full:
+            raise click.UsageError(f"{'--full' if full else '--html'} shows one model; give one place")
         return _inspect_several(several, Inspector(options, trusted=trusted), selection, form)
     report = selection.apply(Inspector(options, trusted=trusted).report(places[0]))
+    _tell_uncounted(options, places[0], report)
     if html_file is not None:
         _web_page(report, html_file)
     if html_file == "-":
@@ -152,6 +156,13 @@ def inspect(
 
         print_text(report_text(report, *_terminal(), full=full))
     return int(bool(report.findings))
+
+
+def _tell_uncounted(options: Options, place: str, report: Report) -> None:
+    """Tell those who asked what their tools cost that nothing was counted."""
+    asked = options.tools is not None or options.context is not None
+    if asked and report.sections.tokens is None:
+        click.echo(f"toolfmt: {place}: no tokens are counted: there is no tokenizer.json that can be read", err=True)
 
 
 def _web_page(report: Report, file: str) -> None:
@@ -179,6 +190,9 @@ def _inspect_several(places: list[str], inspector: Inspector, selection: Selecti
     else:
         width, colour = _terminal()
         print_text(models_text(looked, width if _is_terminal() else None, colour))
+    for one in looked:
+        if one.report is not None:
+            _tell_uncounted(inspector.options, one.place, one.report)
     unread = [one.reason for one in looked if one.report is None]
     for reason in unread:
         _complain(reason)

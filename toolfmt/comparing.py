@@ -114,14 +114,21 @@ def _changes(a: Report, b: Report) -> Iterator[Change]:
     for chapter in ("details", "definitions", "safety"):
         yield from _changed_answers(chapter, getattr(a.sections, chapter), getattr(b.sections, chapter))
     told_a, told_b = _told(a), _told(b)
+    one_counted = told_a["tokens"] != told_b["tokens"]
     for what in dict.fromkeys((*told_a, *told_b)):
         one, other = told_a.get(what), told_b.get(what)
-        if one != other:
+        if one != other and not (one_counted and what.startswith("tokens.")):
             yield Change(what, one, other)
 
 
 def _changed_answers(chapter: str, a: Mapping[str, Answer], b: Mapping[str, Answer]) -> Iterator[Change]:
-    """The answers that say another thing, with what each says; what they quote of a prompt is no answer."""
+    """The answers that say another thing, with what each says; what they quote of a prompt is no answer.
+
+    Where only one of the two has the chapter, that is one change: the other shows no tools at all.
+    """
+    if bool(a) != bool(b):
+        yield Change(chapter, *(f"{len(answers)} answers" if answers else None for answers in (a, b)))
+        return
     for name in dict.fromkeys((*a, *b)):
         one, other = (answers.get(name) for answers in (a, b))
         if _said(one) != _said(other):
@@ -158,7 +165,7 @@ def _told(report: Report) -> dict[str, Any]:
 def _costs(report: Report) -> dict[str, Any]:
     """What a prefix cache keeps, in whole per cent, and what tools cost in tokens."""
     stability, tokens = report.sections.stability, report.sections.tokens
-    told: dict[str, Any] = {}
+    told: dict[str, Any] = {"tokens": "not counted" if tokens is None else "counted with its tokenizer.json"}
     if stability is not None:
         told["prefix"] = round(stability.share, 2)
     if tokens is not None:

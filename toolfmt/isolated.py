@@ -142,13 +142,17 @@ class Worker:
 
     def _death(self, process: subprocess.Popen[bytes]) -> LimitHit:
         """Which limit a process hit that ended without an answer."""
-        process.kill()  # one that only closed its end of the pipe
-        status = process.wait()
+        try:
+            status = process.wait(_FOR_THE_END)
+        except subprocess.TimeoutExpired:  # one that only closed its end of the pipe
+            process.kill()
+            status = process.wait()
         self._end()
         if status == -getattr(signal, "SIGXCPU", 0):
             took = f"the template took {self.limits.processor_seconds} seconds of processor time"
             return LimitHit(took, "processor time")
-        return LimitHit(f"the process ended with status {status}, which memory running out can do", "crash")
+        how = f"with status {status}" if status >= 0 else f"by signal {-status}, which memory running out can do"
+        return LimitHit(f"the process that ran the template ended {how}", "crash")
 
 
 class _Exchange(threading.Thread):

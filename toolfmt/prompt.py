@@ -283,7 +283,7 @@ def compiled(files: ModelFiles, source: TemplateSource) -> ChatTemplate:
     try:
         return ChatTemplate(source.text, files.special_tokens, origin=files.where(source))
     except TemplateError as error:
-        raise TemplateError(f"{error}; {_WAY_OUT}", error.line) from None
+        raise TemplateError(_with_way_out(str(error)), error.line) from None
 
 
 def broken(files: ModelFiles, report: Report) -> TemplateError | None:
@@ -292,10 +292,12 @@ def broken(files: ModelFiles, report: Report) -> TemplateError | None:
     if source is None or not report.broken:
         return None
     line = next((finding.line for finding in report.findings if finding.code == TEMPLATE_BROKEN), None)
-    return TemplateError(f"{files.where(source)}{report.broken.removeprefix(source.origin)}; {_WAY_OUT}", line)
+    return TemplateError(_with_way_out(files.where(source) + report.broken.removeprefix(source.origin)), line)
 
 
-_WAY_OUT = "mend the template or copy it again from the repository of the original model"
+def _with_way_out(error: str) -> str:
+    """The error, some of which jinja2 ends with a full stop, and what to do."""
+    return f"{error.rstrip('.')}; mend the template or copy it again from the repository of the original model"
 
 
 def spoken_format(report: Report) -> ToolCallFormat:

@@ -125,7 +125,9 @@ def _mlx_swift_lm(facts: Facts, format: ToolCallFormat, reader: Reader, taken: T
         return _nothing_to_do(format, reader)
     if name is not None:
         return Advice(MLX_SWIFT_LM, f'toolCallFormat: ToolCallFormat(rawValue: "{name}") in its ModelConfiguration')
-    return Advice(MLX_SWIFT_LM, "no parser for it" + (f", it takes {found}" if found else ""), False)
+    misreads = ", which misreads these calls" if reader.right is False else ""
+    taking = "" if found is None else f"; it takes {found}{misreads}"
+    return Advice(MLX_SWIFT_LM, f"no parser for it{taking}", False)
 
 
 def _llama_cpp(facts: Facts, format: ToolCallFormat, reader: Reader, taken: Taken) -> Advice:

@@ -19,7 +19,7 @@ from toolfmt.inspect.conversations import Message, user
 from toolfmt.inspect.differences import first_change
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.listing import listed
-from toolfmt.inspect.probes import quote
+from toolfmt.inspect.probes import excerpt, quote
 from toolfmt.inspect.quoted_text import NON_ASCII, QUOTED, how_quoted
 from toolfmt.inspect.reasons import reason
 from toolfmt.inspect.renders import Renders
@@ -360,7 +360,7 @@ def _non_ascii(template: _Template, plain: str) -> Answer:
         return Answer("yes", f"it appears as it is: {NON_ASCII}")
     at = prompt.find("\\u")
     if at >= 0:
-        return Answer("no", f"it is escaped: {quote(prompt[max(0, at - 10) : at + 30])}")
+        return Answer("no", f"it is escaped: {excerpt(prompt, at - 10, at + 30)}")
     shown = _ABOUT in plain or _KEY_ABOUT in plain
     return Answer("no", "it is not in the prompt") if shown else Answer("yes", _NO_TEXT)
 
@@ -377,7 +377,7 @@ def _quoting(template: _Template, plain: str) -> Answer:
             return Answer("error", f"in {what}: {reason(prompt)}", prompt.line, "threw")
         how = how_quoted(prompt)
         if how.broken:
-            return Answer("no", f"in {what} {how.what}: {quote(how.stretch, 80)}")
+            return Answer("no", f"in {what} {how.what}: {how.stretch}")
         answer = Answer("yes", how.what) if answer.evidence == _NO_TEXT else answer
     return answer
 
@@ -418,4 +418,4 @@ def _around(prompt: str, words: Sequence[str], width: int = 16) -> str:
     """The words in the prompt with a little of what is around them."""
     begin = prompt.find(words[0])
     end = max(begin, prompt.find(words[-1], begin)) + len(words[-1])
-    return quote(prompt[max(0, begin - width) : end + width], 100)
+    return excerpt(prompt, begin - width, end + width, 100)

@@ -11,7 +11,7 @@ import re
 from toolfmt.inspect.conversations import DESCRIPTION, REASONING, TOOL
 from toolfmt.inspect.cutting import added
 from toolfmt.inspect.differences import Change, change, first_change
-from toolfmt.inspect.probes import quote
+from toolfmt.inspect.probes import excerpt, quote
 from toolfmt.inspect.surroundings import known_reasoning
 
 GIVEN = "Vq9given"
@@ -29,7 +29,7 @@ def described(was: str, becomes: str) -> str:
     made = _whole(was, becomes)
     if GIVEN in becomes and GIVEN not in was:
         at = becomes.find(GIVEN)
-        return f"is printed: {quote(becomes[max(0, at - 30) : at + len(GIVEN) + 30], 80)}"
+        return f"is printed: {excerpt(becomes, at - 30, at + len(GIVEN) + 30, 80)}"
     if not made.removed.strip() and not made.added.strip():
         return "changes blanks or newlines only"
     block = _block(was, becomes)

@@ -354,10 +354,16 @@ def quote(text: str, longest: int = 160) -> str:
     return text if len(text) <= longest else f"{text[: longest // 2]} … {text[-longest // 2 :]}"
 
 
+def excerpt(prompt: str, begin: int, end: int, longest: int = 160) -> str:
+    """A part of a prompt for a person, with … at a side where the prompt goes on."""
+    begin, end = max(0, begin), min(end, len(prompt))
+    return f"{'…' if begin else ''}{quote(prompt[begin:end], longest)}{'…' if end < len(prompt) else ''}"
+
+
 def around(prompt: str, sentinel: str, width: int = 30) -> str:
     """The stretch of a prompt around the first place of a sentinel, for a person."""
     begin = prompt.find(sentinel)
-    return quote(prompt[max(0, begin - width) : begin + len(sentinel) + width])
+    return excerpt(prompt, begin - width, begin + len(sentinel) + width)
 
 
 def _words(text: str) -> list[str]:

@@ -11,6 +11,8 @@ import json
 import re
 from dataclasses import dataclass
 
+from toolfmt.inspect.probes import excerpt
+
 _BEGIN, _END = "Qz1says", "Qz2done"
 QUOTED = f"{_BEGIN} \"one\" or 'two' \\ three\n{_END}"
 """A text with both quotes, a backslash and a newline."""
@@ -42,8 +44,8 @@ def how_quoted(prompt: str) -> Quoting:
     begin = prompt.find(_BEGIN)
     end = prompt.find(_END, begin, begin + _LONGEST) if begin >= 0 else -1
     if end < 0:
-        return Quoting("the text is cut", True, prompt[begin : begin + len(QUOTED)] if begin >= 0 else "")
-    text, stretch = prompt[begin:end], prompt[max(0, begin - 20) : end + len(_END) + 2]
+        return Quoting("the text is cut", True, excerpt(prompt, begin, begin + len(QUOTED), 80) if begin >= 0 else "")
+    text, stretch = prompt[begin:end], excerpt(prompt, begin - 20, end + len(_END) + 2, 80)
     for form, name in ((_JSON, "escaped as in JSON"), (_TWICE, "escaped twice"), (_PYTHON, "escaped as in Python")):
         if text == form:
             return Quoting(f"quotes and newlines are {name}", False, stretch)

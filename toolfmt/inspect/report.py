@@ -416,6 +416,8 @@ class Report:
     """Why the template does not compile, and its line; empty where it does."""
     rendering: Rendering = field(default_factory=Rendering)
     prompts: dict[str, SamplePrompt] = field(default_factory=dict)
+    left_out: int = 0
+    """How many findings and notes a caller did not want to be told; no part of the JSON."""
 
     @property
     def arguments_form(self) -> Literal["object", "string"]:

@@ -36,7 +36,7 @@ from toolfmt.inspect.conversations import (
 )
 from toolfmt.inspect.differences import common_prefix
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probes import quote
+from toolfmt.inspect.probes import excerpt, quote
 from toolfmt.inspect.renders import Renders
 from toolfmt.inspect.report import Answer, Outcome
 from toolfmt.inspect.surroundings import PROSE, known_reasoning
@@ -219,12 +219,12 @@ def _changed(renders: Renders, role: str, carrier: Any, texts: tuple[TestedText,
         return None
     if text in prompt:
         place = common_prefix(prompt, without.replace(neutral, text))
-        shown = quote(prompt[max(0, place - 20) : place + 60])
+        shown = excerpt(prompt, place - 20, place + 60)
         return Answer("no", f"{what} changes how something else is rendered: '{shown}'", first.line, "elsewhere")
     begin = min((place for place in (prompt.find(_BEGIN), prompt.find(_END)) if place >= 0), default=None)
     if begin is None:
         return Answer("no", f"{what} is dropped", first.line, "dropped")
-    shown = quote(prompt[max(0, begin - 20) : begin + 60])
+    shown = excerpt(prompt, begin - 20, begin + 60)
     how = "loses a part" if _BEGIN not in prompt or _END not in prompt else "is changed"
     return Answer("no", f"{what} {how}: '{shown}'", first.line)
 

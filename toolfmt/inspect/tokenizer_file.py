@@ -81,7 +81,10 @@ class TokenizerFile:
     @cached_property
     def _tokenizer(self) -> Tokenizer:
         _check(self.path)
-        from tokenizers import Tokenizer
+        try:
+            from tokenizers import Tokenizer
+        except ImportError as error:  # an installation without it, or with one for another machine
+            raise ToolfmtError(f"{NAME} needs the package tokenizers ({error}); pip install tokenizers") from None
 
         try:
             tokenizer = Tokenizer.from_file(str(self.path))

@@ -42,6 +42,15 @@ def special_markers(report: Report) -> list[str]:
     return [visible(one.marker) for one in markers if one.special and one.kind != "stop"]
 
 
+def leaving_out(tokens: Tokens | None) -> str:
+    """Which tools to leave out so that the rest fits into its share of the context; empty where all do."""
+    if tokens is None or not tokens.leave_out or tokens.room is None:
+        return ""
+    if len(tokens.leave_out) == len(tokens.tools):
+        return f"not one of them fits into a quarter of the context, {tokens.room:,} tokens"
+    return f"leave out {', '.join(tokens.leave_out)} to stay within {tokens.room:,}"
+
+
 # --- at a glance
 
 
@@ -82,15 +91,14 @@ def _tokens(tokens: Tokens | None) -> list[str]:
     count = len(tokens.tools)
     whose = "" if tokens.given else "example "
     of = "" if tokens.context is None else f" of {tokens.context:,}"
-    line = f"{count} {whose}tool{'s' if count > 1 else ''} cost {tokens.total:,} tokens{of}"
+    line = f"{count} {whose}{'tools cost' if count > 1 else 'tool costs'} {tokens.total:,} tokens{of}"
     if tokens.preamble:
         line += f", {tokens.preamble:,} of them for having tools at all"
     if tokens.given and count > 1:
         line += f"; the dearest is {tokens.tools[0].name} with {tokens.tools[0].tokens:,}"
     lines = [line]
-    if tokens.leave_out:
-        room = "" if tokens.room is None else f" to stay within {tokens.room:,}"
-        lines.append(f"leave out {', '.join(tokens.leave_out)}{room}")
+    if advice := leaving_out(tokens):
+        lines.append(advice)
     return lines
 
 
@@ -118,7 +126,7 @@ def _elsewhere(report: Report) -> list[str]:
     if other is not None and other.same < other.renders:
         lines.append(f"{other.engine} renders {other.same} of {other.renders} conversations alike")
     wrong = [f"{reader.runtime}: {reader.why}" for reader in report.sections.readers if reader.right is False]
-    return [*lines, *(shortened(line, _LONGEST_LINE) for line in wrong[:_MOST])]
+    return [*lines, *(shortened(line, 2 * _LONGEST_LINE) for line in wrong[:_MOST])]
 
 
 # --- in full

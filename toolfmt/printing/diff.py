@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from toolfmt.comparing import Change, Comparison, PromptChange
+from toolfmt.inspect.reasons import plainly
 from toolfmt.inspect.report import Finding
 from toolfmt.printing.layout import grid, printed, shortened, spaced, visible
 
@@ -49,7 +50,8 @@ def _summary(comparison: Comparison) -> str:
     same = len(comparison.same_prompts)
     prompts = f"{same} of {same + len(comparison.prompts)} prompts are the same"
     told = f"{len(comparison.changes)} {'answer differs' if len(comparison.changes) == 1 else 'answers differ'}"
-    findings = f"{len(comparison.went)} findings went, {len(comparison.came)} came"
+    went = len(comparison.went)
+    findings = f"{went} {'finding' if went == 1 else 'findings'} went, {len(comparison.came)} came"
     text = "The templates are the same text; other files make the difference: " if comparison.same_text else ""
     return f"{text}{told}; {findings}; {prompts}."
 
@@ -90,7 +92,7 @@ def _sides(a: Any, b: Any) -> tuple[str, str]:
 
 def _members(value: dict[str, Any], keys: Iterable[str]) -> str:
     if "answer" in value:
-        return f"{value['answer']}: {_said(value['evidence'])}"
+        return f"{value['answer']}: {_said(plainly(value['evidence']))}"
     return ", ".join(f"{key} {_said(value[key])}" for key in keys)
 
 
@@ -151,5 +153,5 @@ def _sides_of(change: PromptChange) -> Iterator[tuple[str, str, str]]:
     begun = change.before.rpartition("\n")[2]
     for sign, style, text, threw in (("-", "red", change.a, change.a_threw), ("+", "green", change.b, change.b_threw)):
         line, newline, _ = text.partition("\n")
-        shown = f"throws: {text}" if threw else begun + line + newline
+        shown = f"throws: {plainly(text)}" if threw else begun + line + newline
         yield sign, style, shortened(shown, _LONGEST_EXCERPT) or "(ends here)"

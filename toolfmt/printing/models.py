@@ -128,7 +128,7 @@ def _narrow_row(name: str, one: Looked, width: int) -> list[Text]:
 
 def _reason(one: Looked) -> Text:
     """Why the place could not be inspected; the row begins with the place already."""
-    return Text(visible(one.reason.removeprefix(one.place).lstrip("/:\\ ")), "red")
+    return Text(visible(one.reason.removeprefix(one.place).lstrip("/:\\, ")), "red")
 
 
 def _format(report: Report) -> str:
@@ -163,4 +163,4 @@ def _summary(reports: Sequence[Report | None]) -> str:
     unread = len(reports) - len(inspected)
     if unread:
         parts.append(f"{unread} could not be inspected")
-    return f"{len(reports)} models: {', '.join(parts)}."
+    return f"{len(reports)} model{'' if len(reports) == 1 else 's'}: {', '.join(parts)}."

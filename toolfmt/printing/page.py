@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path, PurePath
-from typing import Any, Literal
+from typing import Any
 
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup, escape
@@ -23,8 +23,10 @@ from markupsafe import Markup, escape
 from toolfmt import __version__
 from toolfmt.inspect.checks import CHECKS, code, page
 from toolfmt.inspect.report import Piece, PieceKind, Report
-from toolfmt.printing.findings import by_severity, worst_first
+from toolfmt.printing.chapters import leaving_out, special_markers
+from toolfmt.printing.findings import worst_first
 from toolfmt.printing.layout import visible
+from toolfmt.printing.verdict import counts, is_broken, verdict
 
 _KINDS: dict[PieceKind, tuple[str, str]] = {
     "system": ("system", "the system message"),
@@ -48,15 +50,6 @@ _LEAD = re.compile(r"(What to do|Example): ")
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """The answer on top: how good it is, the word for it, and one sentence."""
-
-    level: Literal["good", "care", "bad"]
-    word: str
-    sentence: str
-
-
-@dataclass(frozen=True)
 class _Paragraph:
     """A paragraph of a finding's page."""
 
@@ -75,7 +68,7 @@ def report_page(report: Report) -> str:
         style=Markup(style),
         style_hash=_hash(style),
         verdict=verdict(report),
-        counts=_counts(report),
+        counts=counts(report),
         chapters=_chapters(report),
         findings=findings,
         pages={finding.code: _page(finding.code) for finding in (*findings, *report.notes)},
@@ -83,64 +76,16 @@ def report_page(report: Report) -> str:
         labels={kind: label for kind, (label, _) in _KINDS.items()},
         legend=_legend(report.sections.sample),
         percent=_percent,
+        special=special_markers(report),
+        leaving_out=leaving_out(report.sections.tokens),
     )
     return rendered.lstrip("\n") + "\n"
-
-
-def verdict(report: Report) -> Verdict:
-    """Whether the model can be used with tools, in what format, and how sure that is."""
-    if report.template is None:
-        return Verdict("bad", "No", "there is no chat template, so nothing turns messages and tools into a prompt.")
-    if _is_broken(report):
-        return Verdict("bad", "No", "the chat template cannot be rendered at all.")
-    speaks = _speaks(report)
-    if report.strategy == "prose":
-        sentence = f"the template does not show tools, so they have to be described in words; {speaks}."
-        return Verdict("bad" if report.format.name is None else "care", "Not by its template", sentence)
-    errors = sum(finding.severity == "error" for finding in report.findings)
-    if report.format.name is None:
-        return Verdict("bad", "Not as it is", f"the template shows the tools to the model, but {speaks}.")
-    sentence = f"the template shows the tools to the model, and {speaks}"
-    if errors:
-        return Verdict("care", "With care", f"{sentence}; but something that a request holds is lost or refused.")
-    if report.format.confidence not in ("declared", "verified"):
-        return Verdict("care", "Probably", f"{sentence}.")
-    return Verdict("good", "Yes", f"{sentence}.")
-
-
-def _is_broken(report: Report) -> bool:
-    """Whether the template fails on everything."""
-    return all(answer.answer == "error" for answer in report.capabilities.values())
-
-
-def _speaks(report: Report) -> str:
-    """The format, and how sure it is."""
-    decision = report.format
-    if decision.name is None:
-        return "no known format reads the calls it renders"
-    proofs = [item for item in decision.evidence if item.source == "verified" and item.format == decision.name]
-    proof = proofs[0].detail.partition(";")[0] if proofs else ""
-    sure = {
-        "declared": "which the model's own files declare" + (f" and rendering confirms ({proof})" if proof else ""),
-        "verified": f"which is proven: {proof}",
-        "signature": "which the text of the template tells, though no call proves it",
-        "model-type": "which only the model type tells",
-        "default": "which is assumed, since nothing tells it",
-        "none": "of which nothing is known",
-    }[decision.confidence]
-    return f"calls are written in the format {decision.name}, {sure}"
-
-
-def _counts(report: Report) -> str:
-    counted = {severity: len(found) for severity, found in by_severity((*report.findings, *report.notes)).items()}
-    told = [f"{count} {severity}{'' if count == 1 else 's'}" for severity, count in counted.items() if count]
-    return ", ".join(told) if told else "Nothing was found that will go wrong."
 
 
 def _chapters(report: Report) -> dict[str, str]:
     """The headings by id, of the chapters that have something to say."""
     sections = report.sections
-    works = not _is_broken(report)
+    works = not is_broken(report)
     runs = sections.advice or report.rendering.stop or report.rendering.prefill
     tokens = sections.tokens
     there: Iterable[tuple[str, str, object]] = (

@@ -21,8 +21,8 @@ _DETAILS: Mapping[str, Mapping[str, str]] = {
     },
     "results": {
         "results_several": "one result a turn",
-        "results_unnamed": "with the name of the tool",
-        "results_unnumbered": "with the id of the call",
+        "results_unnamed": "only with the name of the tool",
+        "results_unnumbered": "only with the id of the call",
     },
     "system": {
         "system_later": "only at the beginning",

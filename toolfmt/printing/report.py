@@ -15,13 +15,16 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from toolfmt.inspect.reasons import plainly
 from toolfmt.inspect.report import Finding, Report
 from toolfmt.printing.chapters import chapters, everything, special_markers
 from toolfmt.printing.findings import SEVERITY_STYLES, worst_first
 from toolfmt.printing.layout import ANSWER_STYLES, UNWRAPPED, grid, printed, shortened, spaced, visible
 from toolfmt.printing.phrases import phrases
+from toolfmt.printing.verdict import counts, verdict
 
 _CONFIDENCE_STYLES = {"declared": "green", "verified": "green", "signature": "yellow", "model-type": "yellow"}
+_VERDICT_STYLES = {"good": "bold green", "care": "bold yellow", "bad": "bold red"}
 _LINE_PREFIX = re.compile(r"^.{0,300}?, line \d+: ")
 _LONGEST_EVIDENCE = 160
 _LONGEST_MESSAGE = 240
@@ -30,11 +33,16 @@ _LABEL = len("  definitions")
 _MOST_NOTES = 4
 """More notes than these are told by their codes."""
 _MOST_EXPLAINED = 6
+_MORE = (("more", "--full: every answer with its evidence; --html FILE: a page"),)
 
 
 def report_text(report: Report, width: int, colour: bool, *, full: bool = False) -> str:
     """The report at one glance; with `full` every answer with its evidence behind it."""
-    parts: list[RenderableType] = [_title(report), Group(_abilities(report), _rows(_decisions(report)))]
+    parts: list[RenderableType] = [
+        _title(report),
+        _rows([_verdict(report)]),
+        Group(_abilities(report), _rows(_decisions(report))),
+    ]
     told_chapters = chapters(report)
     if told_chapters:
         parts.append(_rows(told_chapters))
@@ -49,7 +57,7 @@ def report_text(report: Report, width: int, colour: bool, *, full: bool = False)
                 UNWRAPPED if full else _LONGEST_MESSAGE,
             )
         )
-    parts.append(_next(report))
+    parts.append(_next(report, full))
     if full:
         parts += everything(report)
     return printed(spaced(parts), width, colour)
@@ -69,6 +77,11 @@ def _title(report: Report) -> Text:
     return title
 
 
+def _verdict(report: Report) -> tuple[str, Text]:
+    told = verdict(report)
+    return "tools", Text(told.word.lower(), _VERDICT_STYLES[told.level]).append(f": {counts(report)}", "default")
+
+
 def _abilities(report: Report) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0), expand=True)
     table.add_column("ability", no_wrap=True, width=_LABEL)
@@ -78,7 +91,7 @@ def _abilities(report: Report) -> Table:
     for name, capability, said in _ROWS:
         answer = report.capabilities[capability]
         # An error repeats the file and the line that stand elsewhere in the report.
-        what = said(report) if answer.answer == "yes" else _LINE_PREFIX.sub("", answer.evidence)
+        what = said(report) if answer.answer == "yes" else plainly(_LINE_PREFIX.sub("", answer.evidence))
         table.add_row(
             Text("  " + name),
             Text(answer.answer, ANSWER_STYLES[answer.answer]),
@@ -189,12 +202,12 @@ def _message(finding: Finding, report: Report, longest: int) -> str:
 # --- what to do next
 
 
-def _next(report: Report) -> Table:
+def _next(report: Report, full: bool) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0))
     for _ in ("next", "where"):
         table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    lines = [*_serving(report), *_decoding(report), *_explaining(report)]
+    lines = [*_serving(report), *_decoding(report), *_explaining(report), *(() if full else _MORE)]
     for position, (where, what) in enumerate(lines):
         table.add_row(Text("" if position else "  next"), Text(where), Text(what))
     return table

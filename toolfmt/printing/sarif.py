@@ -82,9 +82,9 @@ def _message(finding: Finding, report: Report) -> str:
 
 
 def _locations(place: str, finding: Finding, report: Report) -> list[dict[str, Any]]:
-    if report.template is None:
-        return []
     uri = _relative(place)
+    if report.template is None:  # GitHub refuses a whole log for one result without a location
+        return [_location(uri, None)]
     if Path(place).is_dir() or not os.path.exists(place):
         uri = report.template.origin if uri == "." else f"{uri}/{report.template.origin}"
     return [_location(uri, finding.line if _is_a_file(report) else None)]

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +18,9 @@ from toolfmt.templates.model_files import ModelFiles
 from toolfmt.templates.repository import repository
 from toolfmt.templates.template_file import is_template
 
-_DEEPEST = 2
+_ADDRESS = re.compile(r"https?://[^/\s]+/(?P<id>[\w.-]+/[\w.-]+)", re.ASCII)
+_DEEPEST = 3
+"""The hub cache holds its models so deep: `models--ORG--NAME/snapshots/COMMIT`."""
 
 
 def load_files(path: str | Path) -> ModelFiles:
@@ -30,6 +33,8 @@ def load_files(path: str | Path) -> ModelFiles:
     """
     if not os.fspath(path):
         raise BadModelDirectory(f"an empty name, which is no place; {WANTED}")
+    if address := _ADDRESS.match(os.fspath(path)):
+        raise BadModelDirectory(f"{path}: an address; give the repository id, {address['id']}")
     path = Path(path)
     if inside := model_places(path):
         raise BadModelDirectory(
@@ -48,8 +53,8 @@ def load_files(path: str | Path) -> ModelFiles:
 def model_places(folder: str | Path) -> list[Path]:
     """The models below a folder that is none itself, sorted; empty for a model's own place and where there are none.
 
-    They are model directories, GGUF files and .jinja files, in the folder or in a directory one or two levels below it;
-    nothing inside a model directory, and no hidden directory. What cannot be listed is left out.
+    They are model directories, GGUF files and .jinja files, in the folder or in a directory up to three levels below
+    it; nothing inside a model directory, and no hidden directory. What cannot be listed is left out.
     """
     named, folder = bool(os.fspath(folder)), Path(folder)
     try:

@@ -136,7 +136,7 @@ def unknown(wanted: str) -> UnknownCode:
     keys = _by_key()
     near = difflib.get_close_matches(wanted.lower(), keys, n=3)
     hint = f"did you mean {' or '.join(dict.fromkeys(code(keys[key]) for key in near))}? " if near else ""
-    return UnknownCode(f"no finding is called {wanted!r}; {hint}findings: {', '.join(map(code, CHECKS))}")
+    return UnknownCode(f"no finding is called {wanted!r}; {hint}`toolfmt explain` lists them")
 
 
 def _by_key() -> dict[str, ModuleType]:

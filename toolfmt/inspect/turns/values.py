@@ -6,9 +6,9 @@ import re
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.conversations import ALL_TOOLS, SINGLE, TYPED, TYPED_TOOL, conversation
-from toolfmt.inspect.probes import quote
+from toolfmt.inspect.probes import quote, threw
 from toolfmt.inspect.report import Answer
-from toolfmt.inspect.turns.asking import Asking, no, threw
+from toolfmt.inspect.turns.asking import Asking, no
 
 PYTHON = re.compile(r"\b(?:True|False|None)\b|\{'[a-z]+': ")
 """What only Python writes of the values that are tried."""
