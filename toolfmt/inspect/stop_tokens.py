@@ -1,6 +1,6 @@
 """The end-of-sequence ids that a model directory names, and what each of them stands for.
 
-The stop strings and the check for unknown ids ask. generation_config.json names the ids, or config.json where that one
+The stop strings and the checks of what ends an answer ask. generation_config.json names the ids, or config.json where that one
 does not: transformers makes the generation settings from it then.
 """
 
@@ -30,6 +30,19 @@ def eos_texts(files: ModelFiles, tokenizer: TokenizerFile | None) -> dict[int, s
         if isinstance(number, int) and not isinstance(number, bool)
     ]
     return {number: _added(files, number) or _known(tokenizer, number) for number in ids}
+
+
+def token_of(files: ModelFiles, tokenizer: TokenizerFile | None, text: str) -> bool | None:
+    """Whether this text is one token of the model, as far as its files tell; None where they do not."""
+    if tokenizer is not None and not tokenizer.problem:
+        try:
+            return len(tokenizer.pieces(text)) == 1
+        except TokenizerFailure:
+            return None
+    added = files.tokenizer_config.get("added_tokens_decoder")
+    if not isinstance(added, Mapping) or not added:
+        return None
+    return any(isinstance(token, Mapping) and token.get("content") == text for token in added.values())
 
 
 def _added(files: ModelFiles, number: int) -> str | None:

@@ -78,6 +78,7 @@ _MODULES = (
     "tf069_stop_token_unknown",
     "tf070_other_engine_fails",
     "tf071_other_engine_differs",
+    "tf072_answer_end_not_a_stop",
 )
 
 CHECKS: tuple[ModuleType, ...] = tuple(import_module(f"toolfmt.inspect.checks.{module}") for module in _MODULES)
