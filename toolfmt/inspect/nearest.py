@@ -59,6 +59,21 @@ def nearest(region: Region, shape: Shape, likely: Sequence[ToolCallFormat]) -> N
     return Nearest(format, differs, len(text) - len(text.lstrip()) + place)
 
 
+def difference(region: Region, shape: Shape, format: ToolCallFormat) -> tuple[str, int] | None:
+    """Where the single call in this region first differs from what the format writes; None where it does not.
+
+    In words behind "what FORMAT writes", and the place in the region.
+    """
+    text = region.text
+    rendered = text.strip()
+    written = [own for _, own in _written((format,), shape)]
+    own = max(written, key=lambda one: common_prefix(rendered, one))
+    if own in rendered or len(text) > _LONGEST:
+        return None
+    differs, place = _first_difference(own, rendered)
+    return differs, len(text) - len(text.lstrip()) + place
+
+
 def _unescaped(text: str) -> str:
     return text.replace("\\n", "\n").replace('\\"', '"')
 
@@ -89,14 +104,16 @@ def _first_difference(own: str, rendered: str) -> tuple[str, int]:
     """The first place where the texts differ: in words, and where in the second."""
     was, is_now = _PIECES.findall(own), _PIECES.findall(rendered)
     matcher = difflib.SequenceMatcher(None, was, is_now, autojunk=False)
-    begin, end, first, last = next(code[1:] for code in matcher.get_opcodes() if code[0] != "equal")
+    differences = [code[1:] for code in matcher.get_opcodes() if code[0] != "equal"]
+    begin, end, first, last = differences[0]
+    more = " (among other differences)" if len(differences) > 1 else ""
     removed, added, before = ("".join(pieces) for pieces in (was[begin:end], is_now[first:last], is_now[:first]))
     if removed and added:
         differs = f"but with {_quote(added)} in place of {_quote(removed)}"
     else:
         what = f"without {_quote(removed)}" if removed else f"with {_quote(added)}"
         differs = f"but {what} behind {_quote(before[-20:])}" if before else f"but {what} at its beginning"
-    return differs, len(before)
+    return differs + more, len(before)
 
 
 def _quote(text: str) -> str:

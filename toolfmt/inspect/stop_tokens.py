@@ -1,7 +1,7 @@
 """The end-of-sequence ids that a model directory names, and what each of them stands for.
 
-The stop strings and the checks of what ends an answer ask. generation_config.json names the ids, or config.json where that one
-does not: transformers makes the generation settings from it then.
+The stop strings and the checks of what ends an answer ask. generation_config.json names the ids, or config.json where
+that one does not: transformers makes the generation settings from it then.
 """
 
 from __future__ import annotations

@@ -6,8 +6,9 @@ own, and not what it asked for. It repeats the call, or invents a reason for the
 Or it takes a call only with `name` and `arguments` in the call itself, where clients have them under `function`:
 `apply_chat_template` changes nothing about that, so that every such request fails or loses the call.
 
-What to do: in the template, read `tool_call.function` where it is there. Until then write the call into the content of the assistant turn, in the format that the model speaks;
-toolfmt's `render` does so, and `toolfmt.write` gives the text.
+What to do: in the template, print `message.tool_calls`, and read `tool_call.function` where it is there. Until then
+write the call into the content of the assistant turn, in the format that the model speaks; toolfmt's `render` does so,
+and `toolfmt.write` gives the text.
 
 Example: a template that prints `message.content` for every role and never reads `message.tool_calls`.
 """
@@ -19,8 +20,9 @@ from dataclasses import replace
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.conversations import SINGLE, TOOLS
+from toolfmt.inspect.conversations import REPLY, SINGLE, TOOLS, reply
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probes import written_at
 from toolfmt.inspect.report import Severity
 
 SEVERITY: Severity = "error"
@@ -34,8 +36,9 @@ def check(facts: Facts) -> Iterator[Found]:
         what = f"refuses calls: {answer.evidence}" if answer.answer == "error" else "drops calls from the history"
         yield Found(
             f"The template describes tools but {what}.",
-            "Write past calls into the content of the assistant turn; toolfmt's render does it for you.",
-            answer.line,
+            "Write past calls into the content of the assistant turn; toolfmt's render does it for you. In the "
+            "template, print each of `message.tool_calls`.",
+            answer.line or (written_at(facts.renders, reply(), TOOLS, REPLY) if facts.renders else None),
         )
 
 

@@ -43,7 +43,9 @@ def check(facts: Facts) -> Iterator[Found]:
         fix = "Take the template of the original model: this one was written for a model with other tokens."
     elif end == eos_token:
         place = eos_place(files)
-        message = f"{what}, but eos_token_id in {place} names {listed(sorted(named))}: transformers does not stop there."
+        message = (
+            f"{what}, but eos_token_id in {place} names {listed(sorted(named))}: transformers does not stop there."
+        )
         fix = f"Add the id of {end} to eos_token_id in generation_config.json and config.json."
     else:
         message = f"{what}, but what stops the model, by its files, is {stops}: the answer goes on behind its end."
