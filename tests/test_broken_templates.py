@@ -72,7 +72,8 @@ BREAKS = {
     ),
     "calls read without their wrapper": Break(
         broken("call.function or call", "call"),
-        1, "TF013", "under `function`, it is refused", "read name and arguments from `tool_call.function`", "function.name",
+        1, "TF013", "under `function`, it is refused", "name and arguments from `tool_call.function`",
+        "function.name",
     ),
     "strings encoded a second time": Break(
         broken("function.arguments if function.arguments is string else function.arguments | tojson",

@@ -52,7 +52,7 @@ def _unwrapped(facts: Facts) -> Iterator[Found]:
     yield Found(
         "The template takes a call only with name and arguments in the call itself; as clients send it, under "
         f"`function`, it {f'is refused: {ordinary}' if refused else 'is dropped'}.",
-        "In the template, read name and arguments from `tool_call.function`, and the id from the call itself; toolfmt's "
-        "render takes the wrapper away for you.",
+        "In the template, read name and arguments from `tool_call.function`, and the id from the call itself; "
+        "toolfmt's render takes the wrapper away for you.",
         ordinary.line if isinstance(ordinary, TemplateError) else facts.capabilities["tool_calls"].line,
     )
