@@ -254,7 +254,7 @@ def test_a_result_that_reads_like_an_answer_and_a_call_that_is_lost_are_told_as_
 def test_a_header_that_never_comes_is_a_finding_and_answers_without_one_are_none() -> None:
     codes = {finding.code for finding in report("{% for m in messages %}{{ m.content }}\n{% endfor %}").notes}
     assert "TF038" not in codes
-    assert "TF038" in {finding.code for finding in report(changed(GENERATION, "")).notes}
+    assert "TF038" in {finding.code for finding in report(changed(GENERATION, "")).findings}
 
 
 def test_a_variable_that_keeps_the_reasoning_is_named() -> None:
@@ -351,5 +351,5 @@ def test_values_printed_by_python_are_a_finding_unless_the_format_is_python() ->
     codes = {name: {finding.code for finding in report(text).notes} for name, text in {
         "tags": changed(CALL, VALUES), "json": BASE, "lfm2": PYTHON_CALLS,
     }.items()}  # fmt: skip
-    assert {name for name, told in codes.items() if "TF045" in told} == {"tags"}
+    assert {name for name, told in codes.items() if "TF049" in told} == {"tags"}
     assert report(PYTHON_CALLS).sections.details["values_as_json"].answer == "no"

@@ -260,7 +260,7 @@ def test_without_calls_a_signature_decides_and_comments_do_not_count() -> None:
     source = "{# <start_function_call> #}" + TOOLS_PART + "{% if tools %}Use <arg_key>.{% endif %}" + PLAIN
     report = inspect_template(source, model_type="qwen3")
     assert (report.format.name, report.format.confidence) == ("glm4", "signature")
-    assert codes(report) == ["TF013"]
+    assert codes(report) == ["TF013", "TF038"]
 
 
 def test_without_a_signature_the_model_type_decides() -> None:
@@ -276,7 +276,7 @@ def test_the_model_type_inside_a_multimodal_one_counts(tmp_path: Path) -> None:
 def test_where_nothing_tells_the_default_is_told_as_such() -> None:
     report = inspect_template(PLAIN, model_type="nobody_knows")
     assert (report.format.name, report.format.confidence) == (default_format().name, "default")
-    assert (report.strategy, codes(report)) == ("prose", ["TF012"])
+    assert (report.strategy, codes(report)) == ("prose", ["TF012", "TF038"])
 
 
 @pytest.mark.parametrize(
@@ -456,7 +456,7 @@ def test_a_question_that_does_not_come_out_is_an_error(template: str, fix: str) 
 
 def test_what_no_question_can_carry_is_not_advised() -> None:
     report = inspect_template("{% for m in messages %}<|{{ m.role }}|>{{ m.text }}{% endfor %}")
-    assert codes(report) == ["TF003", "TF012"]
+    assert codes(report) == ["TF003", "TF012", "TF038"]
     fixes = [finding.fix for finding in report.findings if finding.code == "TF012"]
     assert fixes == ["Use another template for chat: what is described in words does not reach the prompt either."]
 

@@ -1,7 +1,7 @@
 """The end-of-sequence ids that a model directory names, and what each of them stands for.
 
-The stop strings and the check for unknown ids ask. generation_config.json names the ids, or config.json where that one
-does not: transformers makes the generation settings from it then.
+The stop strings and the checks of what ends an answer ask. generation_config.json names the ids, or config.json where
+that one does not: transformers makes the generation settings from it then.
 """
 
 from __future__ import annotations
@@ -34,6 +34,17 @@ def eos_texts(files: ModelFiles, tokenizer: TokenizerFile | None) -> dict[int, s
 def eos_tokens(files: ModelFiles, tokenizer: TokenizerFile | None) -> tuple[str, ...]:
     """The tokens of these ids, each once, as far as they are known."""
     return tuple(dict.fromkeys(text for text in eos_texts(files, tokenizer).values() if text))
+
+
+def token_of(files: ModelFiles, tokenizer: TokenizerFile | None, text: str) -> bool | None:
+    """Whether this text is one token of the model, as far as its files tell; None where they do not."""
+    if tokenizer is not None and not tokenizer.problem:
+        try:
+            return len(tokenizer.pieces(text)) == 1
+        except TokenizerFailure:
+            return None
+    added = files.added_tokens
+    return text in added.values() if added else None
 
 
 def _known(tokenizer: TokenizerFile | None, number: int) -> str | None:

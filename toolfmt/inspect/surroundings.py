@@ -32,15 +32,19 @@ def stop_strings(
 
     `special_tokens` are those that the model has; a stand-in for one that is missing ends nothing.
     """
-    spoken = renders.text(reply(shape or Shape()), TOOLS)
-    behind = spoken.rpartition(REPLY)[2]
-    if PROSE.search(behind):  # not an answer's end: the template goes on and tells the model what to do
-        again = renders.text([*reply(shape or Shape()), *user()], TOOLS)
-        behind = again.rpartition(REPLY)[2].partition(USER)[0]
-    found = [first_marker(text) for text in (behind, after_calls)]
+    found = [answer_end(renders, shape), first_marker(after_calls)]
     invented = set(STAND_INS.values()) - set(special_tokens.values())
     stops = dict.fromkeys((*(stop for stop in found if stop not in invented), special_tokens.get("eos_token", "")))
     return tuple(stop for stop in stops if stop)
+
+
+def answer_end(renders: Renders, shape: Shape | None) -> str:
+    """The marker that the template writes behind an answer in words; empty where it writes none."""
+    behind = renders.text(reply(shape or Shape()), TOOLS).rpartition(REPLY)[2]
+    if PROSE.search(behind):  # not an answer's end: the template goes on and tells the model what to do
+        again = renders.text([*reply(shape or Shape()), *user()], TOOLS)
+        behind = again.rpartition(REPLY)[2].partition(USER)[0]
+    return first_marker(behind)
 
 
 def prefill(renders: Renders, *, tools: bool, headers: tuple[str, ...] = ()) -> str:

@@ -23,6 +23,7 @@ from toolfmt.errors import BadMessages, BadTools, LimitHit, TemplateError
 from toolfmt.templates.by_lines import by_lines
 from toolfmt.templates.environment import LONGEST_OUTPUT, Refusal, TooMuch, clock, environment, plain
 from toolfmt.templates.nesting import nesting
+from toolfmt.templates.syntax_hints import hint
 from toolfmt.templates.tested_texts import TestedText, tested_texts
 from toolfmt.templates.variable_uses import VariableUse, variable_uses
 from toolfmt.templates.variables import caller_names, calls, filters, tree_size
@@ -208,6 +209,11 @@ class ChatTemplate:
         """The filters that the source uses, each with the line where it is used first."""
         return filters(self._tree)
 
+    @property
+    def unknown_filters(self) -> dict[str, int]:
+        """The filters that the environment does not have, each with the line where it is used first."""
+        return {name: line for name, line in self.filters.items() if name not in environment().filters}
+
     @cached_property
     def _compiled(self) -> jinja2.Template:
         code = environment().compile(self._tree)
@@ -222,7 +228,8 @@ class ChatTemplate:
         if isinstance(error, Refusal):
             what = f"the template refuses: {error}"
         elif isinstance(error, jinja2.TemplateSyntaxError):
-            what = f"{how}: {error.message}"
+            more = hint(environment(), self.source, error.message or "")
+            what = f"{how}: {f'{error.message}'.rstrip('.')}; {more}" if more else f"{how}: {error.message}"
         else:
             # A SyntaxError's own text adds a line of the Python that jinja2 generated, which nobody can look up.
             text = error.msg if isinstance(error, SyntaxError) else error

@@ -60,7 +60,11 @@ _MODULES = (
     "tf042_tools_under_another_name",
     "tf043_format_depends_on_a_variable",
     "tf044_definition_text_broken",
-    "tf045_values_printed_by_python",
+    "tf045_generation_prompt_cut_short",
+    "tf046_turn_not_closed",
+    "tf047_invisible_character",
+    "tf048_marker_misspelt",
+    "tf049_values_printed_by_python",
     "tf050_prefix_not_stable",
     "tf051_generation_prompt_not_a_prefix",
     "tf052_renders_differ",
@@ -80,6 +84,7 @@ _MODULES = (
     "tf069_stop_token_unknown",
     "tf070_other_engine_fails",
     "tf071_other_engine_differs",
+    "tf072_answer_end_not_a_stop",
 )
 
 _TRAILS_OFF = re.compile(r"(?<!\.)\.{3}\Z")

@@ -16,6 +16,7 @@ def refused(facts: Facts, capability: str, given: str, instead: str) -> Iterator
     if facts.renders_calls and answer.answer != "yes" and answer.how != "double-encoded":
         yield Found(
             f"Arguments given as {given} {_HOW.get(answer.how, 'come out as another call')}: {answer.evidence}.",
-            f"Pass arguments as {instead}; toolfmt's render does it for you.",
+            f"Pass arguments as {instead}; toolfmt's render does it for you."
+            + (" In the template, print an object with `tojson`." if capability == "arguments_object" else ""),
             answer.line,
         )

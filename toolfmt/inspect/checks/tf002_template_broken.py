@@ -1,7 +1,8 @@
 """The chat template does not compile.
 
 A template that is no valid jinja2 fails on every request, in every runtime. It mostly comes from an edit by
-hand or from a conversion that mangled quotes.
+hand or from a conversion that mangled quotes. One with a filter that does not exist compiles as long as that stands
+behind a condition, and fails once the condition holds.
 
 What to do: mend the line that is named, or take the template of the original model again.
 
@@ -26,4 +27,11 @@ def check(facts: Facts) -> Iterator[Found]:
             f"The template does not compile: {facts.broken}.",
             "Mend the template or copy it again from the repository of the original model.",
             facts.broken.line,
+        )
+    for name, line in facts.renders.template.unknown_filters.items() if facts.renders is not None else ():
+        yield Found(
+            f"The template uses a filter `{name}`, which the renderers of Hugging Face templates do not have: it fails "
+            "where that is reached.",
+            "Take the filter out; jinja2's own, and `tojson`, are there.",
+            line,
         )

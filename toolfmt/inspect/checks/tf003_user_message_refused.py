@@ -27,6 +27,8 @@ from toolfmt.inspect.report import Severity
 
 SEVERITY: Severity = "error"
 
+_UNKNOWN = "No filter named "
+
 
 def check(facts: Facts) -> Iterator[Found]:
     if facts.renders is None:
@@ -35,6 +37,8 @@ def check(facts: Facts) -> Iterator[Found]:
     tools = TOOLS if named else None
     prompt = facts.renders.render(user(), tools)
     if isinstance(prompt, TemplateError):
+        if _UNKNOWN in str(prompt):
+            return  # the finding that names the filter says more
         works = isinstance(facts.renders.render(user(), TOOLS), str)
         when = " with tools" if named else " unless tools are given" if works else ""
         yield Found(

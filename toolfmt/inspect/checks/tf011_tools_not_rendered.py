@@ -15,11 +15,16 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.checks.instead import describe_tools
+from toolfmt.inspect.conversations import TOOL, TOOLS, user
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probes import takes_questions
+from toolfmt.inspect.renders import Renders
 from toolfmt.inspect.report import Severity
 from toolfmt.templates import ChatTemplate
 
 SEVERITY: Severity = "error"
+
+_GIVEN = ("messages", "tools", "add_generation_prompt", "documents")
 
 # A message's key `tools`, which some templates read instead of the variable.
 # A list in brackets (`in ["tools"]`) is none: a key stands right behind what it is a key of.
@@ -36,8 +41,31 @@ def check(facts: Facts) -> Iterator[Found]:
         return
     answer = facts.capabilities["tools"]
     why = f"throws: {answer.evidence}" if answer.answer == "error" else "does not render them"
+    if answer.answer == "error" and not takes_questions(facts.renders):
+        yield Found(
+            f"The template reads tools but {why}.", "Mend the template first: it takes no question.", answer.line
+        )
+        return
+    uses = {use.name: use.line for use in facts.renders.template.variable_uses}
+    asked = _asked_instead(facts.renders)
+    if asked is not None:
+        yield Found(
+            f"The template shows `tools` only where the variable {asked} is given as well, which clients do not do.",
+            f"In the template, ask for `tools` in place of {asked}; until then give {asked} as well.",
+            uses[asked],
+        )
+        return
     yield Found(
         f"The template reads tools but {why}.",
-        describe_tools(facts),
-        answer.line or facts.renders.template.line_of(r"\btools\b"),
+        f"{describe_tools(facts)} In the template, print each of them (`{{{{ tool | tojson }}}}`).",
+        answer.line or uses.get("tools") or facts.renders.template.line_of(r"\btools\b"),
     )
+
+
+def _asked_instead(renders: Renders) -> str | None:
+    """A variable that the template asks before it shows the tools that it is given; None where there is none."""
+    for use in renders.template.variable_uses:
+        if "asked" in use.manners and use.name not in _GIVEN:
+            if TOOL in renders.given({use.name: True}).text(user(), TOOLS):
+                return use.name
+    return None

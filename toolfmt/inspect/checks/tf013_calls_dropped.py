@@ -3,8 +3,12 @@
 After the first call the conversation goes on without it: the model sees a result, or an empty turn of its
 own, and not what it asked for. It repeats the call, or invents a reason for the result.
 
-What to do: write the call into the content of the assistant turn, in the format that the model speaks;
-toolfmt's `render` does so, and `toolfmt.write` gives the text.
+Or it takes a call only with `name` and `arguments` in the call itself, where clients have them under `function`:
+`apply_chat_template` changes nothing about that, so that every such request fails or loses the call.
+
+What to do: in the template, print `message.tool_calls`, and read `tool_call.function` where it is there. Until then
+write the call into the content of the assistant turn, in the format that the model speaks; toolfmt's `render` does so,
+and `toolfmt.write` gives the text.
 
 Example: a template that prints `message.content` for every role and never reads `message.tool_calls`.
 """
@@ -12,21 +16,43 @@ Example: a template that prints `message.content` for every role and never reads
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
+from toolfmt.errors import TemplateError
 from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.conversations import REPLY, SINGLE, TOOLS, reply
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probes import written_at
 from toolfmt.inspect.report import Severity
 
 SEVERITY: Severity = "error"
 
 
 def check(facts: Facts) -> Iterator[Found]:
-    if not facts.shows_tools or facts.renders_calls:
+    if facts.renders_calls:
+        yield from _unwrapped(facts)
+    elif facts.shows_tools:
+        answer = facts.capabilities["tool_calls"]
+        what = f"refuses calls: {answer.evidence}" if answer.answer == "error" else "drops calls from the history"
+        yield Found(
+            f"The template describes tools but {what}.",
+            "Write past calls into the content of the assistant turn; toolfmt's render does it for you. In the "
+            "template, print each of `message.tool_calls`.",
+            answer.line or (written_at(facts.renders, reply(), TOOLS, REPLY) if facts.renders else None),
+        )
+
+
+def _unwrapped(facts: Facts) -> Iterator[Found]:
+    """Calls that appear only without the `function` around name and arguments."""
+    renders, probed = facts.renders, facts.probed
+    if renders is None or probed is None or probed.shape is None or probed.shape.wrapped:
         return
-    answer = facts.capabilities["tool_calls"]
-    what = f"refuses calls: {answer.evidence}" if answer.answer == "error" else "drops calls from the history"
+    ordinary = renders.calls(replace(probed.shape, wrapped=True), SINGLE, TOOLS)
+    refused = isinstance(ordinary, TemplateError)
     yield Found(
-        f"The template describes tools but {what}.",
-        "Write past calls into the content of the assistant turn; toolfmt's render does it for you.",
-        answer.line,
+        "The template takes a call only with name and arguments in the call itself; as clients send it, under "
+        f"`function`, it {f'is refused: {ordinary}' if refused else 'is dropped'}.",
+        "In the template, read name and arguments from `tool_call.function`, and the id from the call itself; "
+        "toolfmt's render takes the wrapper away for you.",
+        ordinary.line if isinstance(ordinary, TemplateError) else facts.capabilities["tool_calls"].line,
     )

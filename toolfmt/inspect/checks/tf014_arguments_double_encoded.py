@@ -28,6 +28,7 @@ def check(facts: Facts) -> Iterator[Found]:
             given = "a JSON string" if form == "string" else "an object"
             yield Found(
                 f"Arguments given as {given} come out double-encoded.",
-                f"Pass arguments as {other}; toolfmt's render does it for you.",
+                f"Pass arguments as {other}; toolfmt's render does it for you. In the template, print "
+                "arguments as they are where they are a string, and with `tojson` where they are not.",
                 answer.line,
             )

@@ -26,8 +26,9 @@ def check(facts: Facts) -> Iterator[Found]:
         empty = facts.yes("content_empty")
         fits = empty or facts.detail("text_beside_call").how == "dropped"
         done = "; toolfmt's render does it for you" if fits else ""
+        mend = "" if "the template refuses" in answer.evidence else " In the template, write `message.content or ''`."
         yield Found(
             f"A turn with a call and content null {what}: {answer.evidence}.",
-            f"Send {'an empty string' if empty else 'a word of text'} instead of null{done}.",
+            f"Send {'an empty string' if empty else 'a word of text'} instead of null{done}.{mend}",
             answer.line,
         )

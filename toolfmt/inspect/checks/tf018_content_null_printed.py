@@ -24,6 +24,7 @@ def check(facts: Facts) -> Iterator[Found]:
     if facts.renders_calls and answer.how == "none-printed":
         yield Found(
             "The content null of a turn with a call is printed as the word None.",
-            "Send an empty string instead of null; toolfmt's render does it for you.",
+            "Send an empty string instead of null; toolfmt's render does it for you. In the template, write "
+            "`message.content or ''`.",
             answer.line,
         )

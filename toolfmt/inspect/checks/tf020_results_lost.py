@@ -33,6 +33,7 @@ def check(facts: Facts) -> Iterator[Found]:
     what = f"is refused: {answer.evidence}" if answer.answer == "error" else "is not in the prompt"
     yield Found(
         f"The result of a tool (role tool) {what}.",
-        "Give the result as a user message that says which call it answers; toolfmt's render does it for you.",
+        "Give the result as a user message that says which call it answers; toolfmt's render does it for you."
+        + ("" if answer.answer == "error" else " In the template, print `message.content` of the role `tool`."),
         answer.line,
     )

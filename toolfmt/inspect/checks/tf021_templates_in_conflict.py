@@ -6,7 +6,7 @@ none or the first. The same model then behaves differently from one to the next,
 reach the other. Where all runtimes of today take the same one, the other is only in the way: older versions may
 still take it.
 
-What to do: keep one text, in every place where it stands.
+What to do: keep one text, in every place where it stands: the newer one, which mostly is the one that shows tools.
 
 Example: a `chat_template.jinja` with tool support beside a `tokenizer_config.json` with the older template.
 """
@@ -15,13 +15,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from toolfmt.errors import LimitHit, TemplateError
 from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.conversations import STAND_INS, TOOL, TOOLS, user
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.listing import listed
 from toolfmt.inspect.places import LLAMA_CPP, same_text
 from toolfmt.inspect.readers import taken_by
+from toolfmt.inspect.renders import Renders
 from toolfmt.inspect.report import Severity
-from toolfmt.templates import TemplateSource
+from toolfmt.templates import ChatTemplate, TemplateSource
 
 SEVERITY: Severity = "warning"
 
@@ -31,10 +34,7 @@ def check(facts: Facts) -> Iterator[Found]:
     choices = _choices(facts)
     if len(choices) > 1:
         who = [f"{_label(source)} is taken by {listed(runtimes)}" for source, runtimes in choices]
-        yield Found(
-            f"Runtimes take different templates when tools are given: {'; '.join(who)}.",
-            f"Make every place hold the same template as {_label(choices[0][0])}, or none.",
-        )
+        yield Found(f"Runtimes take different templates when tools are given: {'; '.join(who)}.", _fix(facts, choices))
     else:
         for better, other in facts.files.conflicts:
             yield Found(
@@ -70,6 +70,28 @@ def _choices(facts: Facts) -> list[tuple[TemplateSource, list[str]]]:
         else:
             runtimes.append(runtime)
     return choices
+
+
+def _fix(facts: Facts, choices: list[tuple[TemplateSource, list[str]]]) -> str:
+    """Which template to keep: the one in force, unless only another one shows tools."""
+    first = choices[0][0]
+    better = None if facts.shows_tools else next((one for one, _ in choices[1:] if _shows_tools(facts, one)), None)
+    if better is None:
+        return f"Make every place hold the same template as {_label(first)}, or none."
+    return (
+        f"Put the template of {_label(better)} into every place: it shows the model its tools, that of {_label(first)} "
+        "does not."
+    )
+
+
+def _shows_tools(facts: Facts, source: TemplateSource) -> bool:
+    try:
+        template = ChatTemplate(source.text, facts.renders.template.special_tokens if facts.renders else {})
+    except LimitHit:
+        raise
+    except TemplateError:
+        return False
+    return TOOL in Renders(template, STAND_INS).text(user(), TOOLS)
 
 
 def _label(source: TemplateSource) -> str:

@@ -4,8 +4,11 @@ Either the calls that the template renders were read back by none of the formats
 never renders a call, and nothing else tells how the model writes one. A parser chosen by guess gives raw
 markup in the answer, or nothing.
 
-What to do: look at the call that is quoted (or at how the template tells the model to call), find the parser
-that the model's card names, and set it by hand.
+Where the call is nearly that of a known format, the finding says which, and what is otherwise: a misspelt marker, a
+lost brace, a template that was escaped for HTML.
+
+What to do: where it is nearly a known one, mend the template. Else look at the call that is quoted (or at how the
+template tells the model to call), find the parser that the model's card names, and set it by hand.
 
 Example: a template that renders `<|call|>get_weather<|with|>Paris<|end|>`.
 """
@@ -15,25 +18,49 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.conversations import SINGLE, TOOLS, conversation
+from toolfmt.inspect.deciding import signatures
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.nearest import nearest
 from toolfmt.inspect.probes import quote
+from toolfmt.inspect.renders import Region
 from toolfmt.inspect.report import Severity
 
 SEVERITY: Severity = "warning"
 
 
+_SET_IT = "Set the parser that the model card names by hand."
+
+
 def check(facts: Facts) -> Iterator[Found]:
     decided = facts.decided
-    line = facts.capabilities["tool_calls"].line
     if decided.rendered and decided.read_back is None:
-        yield Found(
-            f"No known format reads the calls that the template renders: {quote(decided.rendered)}.",
-            "Set the parser that the model card names by hand.",
-            line,
-        )
+        yield _unread(facts)
     elif facts.shows_tools and not decided.rendered and decided.decision.confidence in ("default", "none"):
         yield Found(
             "The template describes tools but renders no calls, and nothing else tells how the model writes them.",
-            "Set the parser that the model card names by hand.",
+            _SET_IT,
             facts.capabilities["tools"].line,
         )
+
+
+def _unread(facts: Facts) -> Found:
+    """A call that no format reads: where it is nearly one that a format reads, what is otherwise."""
+    line = facts.capabilities["tool_calls"].line
+    message = f"No known format reads the calls that the template renders: {quote(facts.decided.rendered)}"
+    assert facts.renders is not None
+    assert facts.probed is not None
+    assert facts.probed.shape is not None
+    region = facts.renders.calls(facts.probed.shape, SINGLE, TOOLS)
+    signed = [format for format, _ in signatures(facts.renders.template.source)]
+    likely = sorted(facts.decided.by_model_type, key=lambda format: format not in signed) + signed
+    near = nearest(region, facts.probed.shape, likely) if isinstance(region, Region) else None
+    if near is None or not isinstance(region, Region):
+        return Found(message, _SET_IT, line)
+    tools = TOOLS if facts.probed.shape.tools else None
+    place = len(region.before) + near.place
+    return Found(
+        f"{message}. It is what {near.format.name} writes, {near.differs}.",
+        f"Mend the template there if the model speaks {near.format.name}; else set the parser that its card names.",
+        facts.renders.line_at(conversation(facts.probed.shape, SINGLE), tools, place) or line,
+    )

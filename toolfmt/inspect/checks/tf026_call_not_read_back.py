@@ -4,6 +4,9 @@ The format is known, but the template writes some values so that no parser can t
 not escaped, values vanish, an empty object prints nothing. Past calls with such values show the model
 something that is no call.
 
+Or every call is read, but only because the parser overlooks something: a closer that is missing, a wrapper that does
+not belong there. Other parsers do not, and the model copies what it sees.
+
 What to do: avoid the values that are named in past calls, or mend the template.
 
 Example: `{{ key }}='{{ value }}'` with the value `it's`.
@@ -14,7 +17,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.conversations import SINGLE, TOOLS, conversation
+from toolfmt.inspect.deciding import ReadBack
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.nearest import difference
+from toolfmt.inspect.reading_back import SINGLE_CALL, render_calls
+from toolfmt.inspect.renders import Region
 from toolfmt.inspect.report import Severity
 
 SEVERITY: Severity = "warning"
@@ -24,6 +32,7 @@ def check(facts: Facts) -> Iterator[Found]:
     best = facts.decided.read_back
     if best is None:
         return
+    yield from _overlooked(facts, best)
     for trial in best.trials:
         if not trial.exact:
             what = "are refused" if trial.outcome == "refused" else f"do not read back as {best.format.name}"
@@ -32,3 +41,22 @@ def check(facts: Facts) -> Iterator[Found]:
                 "Keep such calls out of the history, or mend how the template writes arguments.",
                 trial.line or facts.capabilities["tool_calls"].line,
             )
+
+
+def _overlooked(facts: Facts, best: ReadBack) -> Iterator[Found]:
+    """What the parser has to overlook to read the simplest call."""
+    trial = next((trial for trial in best.trials if trial.kind == SINGLE_CALL), None)
+    if trial is None or not trial.tolerated or facts.renders is None:
+        return
+    region, _ = render_calls(facts.renders, best.shape, SINGLE)
+    found = difference(region, best.shape, best.format) if isinstance(region, Region) else None
+    if found is None or not isinstance(region, Region):
+        return
+    differs, place = found
+    tools = TOOLS if best.shape.tools else None
+    yield Found(
+        f"Calls are read as {best.format.name} only by overlooking a fault: they are what it writes, {differs}.",
+        "Mend the template there; stricter parsers do not take such calls.",
+        facts.renders.line_at(conversation(best.shape, SINGLE), tools, len(region.before) + place)
+        or facts.capabilities["tool_calls"].line,
+    )

@@ -2,7 +2,7 @@
 
 Either the template writes the assistant's header behind every conversation: then a conversation that is not to be
 answered (for training, or to be continued) ends with an answer that nobody gives. Or it never writes one: then the
-program has to, unless the model does so itself.
+program has to, unless the model does so itself: a warning where the template writes one before every answer.
 
 What to do: compare the end of the prompt with the model's page; add the header yourself where it is missing, cut it
 off where it is too much.
@@ -12,24 +12,50 @@ Example: a template that never reads `add_generation_prompt`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.conversations import REPLY, USER, reply, user
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probes import quote, written_at
+from toolfmt.inspect.renders import Renders
 from toolfmt.inspect.report import Severity
 
 SEVERITY: Severity = "note"
 
 
 def check(facts: Facts) -> Iterator[Found]:
-    answer = facts.detail("generation_prompt")
+    answer, renders = facts.detail("generation_prompt"), facts.renders
     # Where answers follow questions without a header, there is none to add.
-    if facts.renders is not None and answer.answer == "no" and answer.how != "in-place":
-        much = answer.how == "misplaced"
-        yield Found(
-            f"add_generation_prompt is ignored: {answer.evidence}.",
-            "Nothing to do for an answer; where none is to be generated, cut off what begins one."
-            if much
-            else "See the model's page for what an answer begins with, and add it where the model does not.",
-            answer.line,
-        )
+    if renders is None or answer.answer != "no" or answer.how == "in-place":
+        return
+    message = f"add_generation_prompt is ignored: {answer.evidence}"
+    if answer.how == "misplaced":
+        fix = "Nothing to do for an answer; where none is to be generated, cut off what begins one."
+        yield Found(f"{message}.", fix, answer.line)
+        return
+    header = _missing(renders)
+    if not header.strip():
+        fix = "See the model's page for what an answer begins with, and add it where the model does not."
+        yield Found(f"{message}.", fix, answer.line)
+        return
+    yield Found(
+        f"{message}, though in the history an answer begins with '{quote(header)}'.",
+        f"End the template with `{{% if add_generation_prompt %}}{_escaped(header)}{{% endif %}}`.",
+        written_at(renders, reply(), None, REPLY) or answer.line,
+        "warning",
+    )
+
+
+def _missing(renders: Renders) -> str:
+    """What the template writes between a question and an answer, and not behind a question to be answered."""
+    asked = renders.render(user(), generation=True)
+    before = renders.text(reply()).rpartition(USER)[2].partition(REPLY)[0]
+    behind = asked.rpartition(USER)[2] if isinstance(asked, str) else before
+    return before[len(behind) :] if before.startswith(behind) else ""
+
+
+def _escaped(header: str) -> str:
+    """The header as a template writes it."""
+    return "{{- " + json.dumps(header, ensure_ascii=False) + " }}"

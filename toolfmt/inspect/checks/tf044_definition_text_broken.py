@@ -1,11 +1,14 @@
-"""Quotes or newlines in a description break the text around them.
+"""Definitions do not come out as JSON: quotes or newlines in a description break them, or Python wrote them.
 
 The template writes descriptions as they are between quotes, or behind `//`, without escaping. A description of several
 lines, or with a quoted word, ends the string or the comment too early: the JSON cannot be read any more, and what
 follows looks like something else.
 
-What to do: write descriptions on one line and without quotes, or describe the tools in a system message (in toolfmt,
-strategy `prose`).
+Or the template prints the object itself instead of `tojson` of it: then it is Python's text, with single quotes, `True`
+and `None`, which no JSON that the model has seen looks like.
+
+What to do: print the tools with `tojson`, unless the model was trained so. Until then write descriptions on one line
+and without quotes, or describe the tools in a system message (in toolfmt, strategy `prose`).
 
 Example: `"description": "{{ tool.description }}"` instead of `"description": {{ tool.description | tojson }}`.
 """
@@ -15,7 +18,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.conversations import TOOL, TOOLS, user
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probes import around
 from toolfmt.inspect.report import Severity
 
 SEVERITY: Severity = "warning"
@@ -31,6 +36,13 @@ def check(facts: Facts) -> Iterator[Found]:
             "Write descriptions on one line and without quotes, or render with toolfmt's strategy prose.",
             line,
         )
+    if quoting is not None and "escaped as in Python" in quoting.evidence:
+        yield Found(
+            "Definitions are printed as Python writes objects (single quotes, True, None), not as JSON: "
+            f"{around(_listed(facts), TOOL)}.",
+            "In the template, print each tool with `tojson` (`{{ tool | tojson }}`), unless the model was trained so.",
+            line,
+        )
     if letters is not None and letters.answer == "no":
         yield Found(
             f"Other than English letters in a definition do not come out as they are: {letters.evidence}",
@@ -38,3 +50,10 @@ def check(facts: Facts) -> Iterator[Found]:
             line,
             "note",
         )
+
+
+def _listed(facts: Facts) -> str:
+    """A prompt with a tool."""
+    assert facts.renders is not None
+    plain = facts.renders.text(user(), TOOLS)
+    return plain if TOOL in plain else facts.renders.text(user(system=True), TOOLS)

@@ -30,6 +30,8 @@ def check(facts: Facts) -> Iterator[Found]:
             yield Found(
                 f"With the engine {other.engine if other else ''}, {difference.construct} comes out differently: "
                 f"{difference.what}.",
-                "Write it in a way that both engines render alike, or use a runtime that renders with jinja2.",
+                "Save the template with plain line ends (LF): jinja2 reads CRLF as LF, the other engine does not."
+                if "\\r\\n" in difference.what
+                else "Write it in a way that both engines render alike, or use a runtime that renders with jinja2.",
                 difference.line,
             )

@@ -1,0 +1,47 @@
+"""The generation prompt ends before the line end or blank that the template writes there itself.
+
+The history shows the model `<|im_start|>assistant` and a line end before each answer; the generation prompt stops
+before the line end, so that the model has to write it first. Some models were trained so (GLM-4's, for one). Where they
+were not, the first token of every answer is a guess: a line end got lost, mostly to `strip`, `trim` or a dash (`-%}`)
+that an editor or a conversion put in.
+
+What to do: compare with the template of the original model; write the line end in the generation prompt as well.
+
+Example: `{% if add_generation_prompt %}{{ '<|im_start|>assistant' }}{% endif %}` in a template that writes
+`'<|im_start|>assistant\\n'` before each answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.conversations import REPLY, USER, reply, user
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probes import quote
+from toolfmt.inspect.report import Severity
+from toolfmt.inspect.surroundings import known_reasoning
+
+SEVERITY: Severity = "note"
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    renders = facts.renders
+    if renders is None or facts.detail("generation_prompt").answer != "yes":
+        return
+    asked, answered = renders.render(user(), generation=True), renders.render(reply())
+    if not isinstance(asked, str) or not isinstance(answered, str) or not answered.startswith(asked):
+        return
+    rest = answered[len(asked) :].partition(REPLY)[0]
+    behind = rest.lstrip()
+    blank = rest[: len(rest) - len(behind)]
+    if not blank or (behind and not any(behind.startswith(opener.strip()) for opener, _ in known_reasoning())):
+        return
+    missing = "line end" if "\n" in blank else "blank"
+    yield Found(
+        f"The generation prompt ends with '{quote(asked.rpartition(USER)[2][-60:])}', without the {missing} that the "
+        "template writes there before an answer: the model has to write it itself.",
+        f"Nothing to do where the original template has none either; else put the {missing} into the generation "
+        "prompt.",
+        renders.line_at(user(), None, len(asked) - 1, generation=True),
+    )

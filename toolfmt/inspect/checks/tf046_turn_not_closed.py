@@ -1,0 +1,89 @@
+"""The template opens something in a turn of the model and never closes it.
+
+A turn with a call that lacks the mark behind every other answer runs into the next turn: the model learns from its own
+history to go on behind a call, where it should stop. An answer behind a `<think>` that is never closed reads as
+reasoning. Mostly a line was lost in an edit.
+
+What to do: write the mark, or the closer, in the line that is named.
+
+Example: `{{ '<|im_start|>assistant\\n' }}{{ calls }}` without the `<|im_end|>` that follows an answer in words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from toolfmt.formats import write
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.conversations import REPLY, RESULT, SINGLE, TOOLS, USER, VALUES, conversation, reply, user
+from toolfmt.inspect.deciding import ReadBack
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probes import quote
+from toolfmt.inspect.report import Severity
+from toolfmt.inspect.surroundings import answer_end, first_marker, known_reasoning
+
+SEVERITY: Severity = "warning"
+
+_MARKER = re.compile(r"<[^<>\s]{1,60}>")
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    if facts.renders is None or facts.probed is None:
+        return
+    yield from _reasoning(facts)
+    yield from _call(facts)
+
+
+def _reasoning(facts: Facts) -> Iterator[Found]:
+    """An earlier answer that stands behind an opened reasoning block."""
+    assert facts.renders is not None
+    messages = [*reply(), *user()]
+    before, found, after = facts.renders.text(messages).partition(REPLY)
+    turn, rest = before.rpartition(USER)[2], after.partition(USER)[0]
+    for opener, closer in known_reasoning():
+        place = turn.rfind(opener)
+        if found and place >= 0 and closer not in turn[place:] and closer not in rest:
+            yield Found(
+                f"An answer without reasoning stands behind {opener}, which is never closed: "
+                f"{quote(turn[-60:])}{REPLY}.",
+                f"Write {closer} behind it, or leave {opener} out.",
+                facts.renders.line_at(messages, None, len(before) - len(turn) + place),
+            )
+            return
+
+
+def _call(facts: Facts) -> Iterator[Found]:
+    """A turn with a call that goes over into the next turn without the mark that ends an answer in words."""
+    assert facts.renders is not None
+    assert facts.probed is not None
+    renders, shape, best = facts.renders, facts.probed.shape, facts.decided.read_back
+    if shape is None or best is None:
+        return
+    tools, end = TOOLS if shape.tools else None, answer_end(renders, shape)
+    spoken = renders.text([*reply(shape), *user()], tools)
+    behind = spoken.rpartition(REPLY)[2].lstrip()
+    begins = first_marker(behind[len(end) :]) if end and behind.startswith(end) else ""
+    prompt = renders.text(conversation(shape, SINGLE, results=True), tools)
+    turn, found, _ = prompt[prompt.rfind(VALUES[0]) :].partition(RESULT)
+    called, goes_on, _ = turn.partition(begins) if begins and found else ("", "", "")
+    # What begins the next turn must be what begins a user's turn, and not another mark of an end.
+    if not goes_on or end in turn or begins not in renders.text(user(), tools).partition(USER)[0]:
+        return
+    markers, header = _MARKER.findall(_as_written(best)), spoken.partition(USER)[2].partition(REPLY)[0]
+    # A call that is a message of its own, with the header of one, has an end of its own.
+    if not markers or markers[-1] != (_MARKER.findall(called) or [""])[-1] or any(one in header for one in markers):
+        return
+    yield Found(
+        f"A turn with a call has no {end} at its end, as an answer in words has: {quote(called[-40:])} is followed by "
+        f"{quote(begins)} at once.",
+        f"Write {end} behind the calls of a turn.",
+        renders.line_at(
+            conversation(shape, SINGLE, results=True), tools, prompt.rfind(VALUES[0]) + len(called.rstrip()) - 1
+        ),
+    )
+
+
+def _as_written(best: ReadBack) -> str:
+    """The call as its format writes it, which ends with the format's own closer."""
+    return write(best.format.spelt(best.spelling or ""), SINGLE, TOOLS)

@@ -1,0 +1,58 @@
+"""The template writes characters into the prompt that no editor shows.
+
+A byte order mark at the beginning of the file (some editors save one), a zero-width or a no-break space that came along
+with copied text: the model reads a token there that it has never seen in that place, and a marker with such a character
+in it is no marker any more. No one sees it in the file.
+
+What to do: save the file as UTF-8 without a byte order mark; write an ordinary space, or nothing, in place of the
+character.
+
+Example: a `chat_template.jinja` that begins with U+FEFF.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.conversations import TOOLS, reply, user
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probes import quote
+from toolfmt.inspect.report import Severity
+
+SEVERITY: Severity = "warning"
+
+_NAMES = {
+    "\ufeff": "byte order mark",
+    "\u00a0": "no-break space",
+    "\u00ad": "soft hyphen",
+    "\u200b": "zero-width space",
+    "\u200c": "zero-width non-joiner",
+    "\u200e": "left-to-right mark",
+    "\u200f": "right-to-left mark",
+    "\u2060": "word joiner",
+}
+_INVISIBLE = re.compile(f"[{''.join(_NAMES)}]")
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    renders = facts.renders
+    if renders is None:
+        return
+    messages = [*reply(), *user()]
+    for tools in (None, TOOLS):
+        prompt = renders.text(messages, tools)
+        found = _INVISIBLE.search(prompt)
+        if found is None:
+            continue
+        name, place = _NAMES[found[0]], found.start()
+        after = prompt[place + 1 : place + 31]
+        yield Found(
+            f"The template writes a {name} (U+{ord(found[0]):04X}) into the prompt, before '{quote(after)}'.",
+            "Save the template as UTF-8 without a byte order mark."
+            if found[0] == "\ufeff" and renders.template.source.startswith(found[0])
+            else "Write an ordinary space or nothing in its place.",
+            renders.line_at(messages, tools, place),
+        )
+        return

@@ -1,0 +1,62 @@
+"""The instructions for tools show the model another marker than the one that its calls are rendered with.
+
+The two differ by a letter or two, and the one in the instructions is not closed, or not opened: a slip of the pen. The
+model reads one spelling in the instructions and the other in its own calls; a call in the spelling of the instructions
+is read by no parser.
+
+What to do: write the marker alike in both places, as the model was trained.
+
+Example: `For each call write <tool_cal>…</tool_call>` in a template that renders `<tool_call>`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.conversations import TOOLS, reply, user
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report import Severity
+
+SEVERITY: Severity = "warning"
+
+_TAG = re.compile(r"<(/?)([^<>\s/][^<>\s]{1,40})>")
+_MOST_EDITS = 2
+_LONGEST = 100_000
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    renders, rendered = facts.renders, facts.decided.rendered
+    if renders is None or not facts.shows_tools or facts.decided.read_back is None:
+        return
+    prompt = renders.text(user(), TOOLS)[:_LONGEST]
+    plain = renders.text([*reply(), *user()])
+    own = dict.fromkeys(tag[2] for tag in _TAG.finditer(rendered))
+    shown = {(tag[1], tag[2]) for tag in _TAG.finditer(prompt)}
+    written = {name for closing, name in shown if not closing and ("/", name) not in shown}
+    for tag in _TAG.finditer(prompt):
+        other = "" if tag[1] else "/"
+        if tag[2] in own or tag[0] in plain or (other, tag[2]) in shown:
+            continue
+        meant = next((name for name in own if name not in written and _differs_little(tag[2], name)), None)
+        if meant is not None:
+            yield Found(
+                f"The instructions for tools say {tag[0]}, the calls are rendered with <{tag[1]}{meant}>.",
+                "Write the marker alike in both places, as the model was trained.",
+                renders.line_at(user(), TOOLS, tag.start()),
+            )
+            return
+
+
+def _differs_little(one: str, other: str) -> bool:
+    """Whether one or two letters make one word the other."""
+    if abs(len(one) - len(other)) > _MOST_EDITS:
+        return False
+    before = list(range(len(other) + 1))
+    for row, letter in enumerate(one, 1):
+        now = [row]
+        for column, its in enumerate(other, 1):
+            now.append(min(before[column] + 1, now[-1] + 1, before[column - 1] + (letter != its)))
+        before = now
+    return 0 < before[-1] <= _MOST_EDITS

@@ -1,0 +1,122 @@
+"""The format that a template's calls nearly are, and what keeps them from being it.
+
+Asked only where no format reads the call. The calls of every format are written by its own writer, so that nothing here
+names one; the nearest is the one of which most is the same, and of it the first place where the two differ is told.
+"""
+
+from __future__ import annotations
+
+import difflib
+import html
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from toolfmt.formats import FORMATS, ToolCallFormat, default_format, write
+from toolfmt.inspect.conversations import ALL_TOOLS, SINGLE, TOOL, Shape, call_id
+from toolfmt.inspect.differences import common_prefix
+from toolfmt.inspect.reading_back import read
+from toolfmt.inspect.renders import Region
+
+# A call with one misspelt marker, a missing brace or blanks around its parts is as near as this; another format is not.
+_NEAR = 0.8
+_LONGEST = 2000
+_TOKENS = re.compile(r"\w+|\s+|[^\w\s]")
+_LONGEST_QUOTE = 40
+_PIECES = re.compile(r"""</?[^<>\s]{1,60}>|[^\s"'{}\[\](),:<>]+|\s+|.""")
+"""What a difference is told in: whole markers and words, blanks, single signs."""
+_BACKSLASHES = "but with a backslash and the letter n for each line end"
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """The format, what differs as a clause behind "It is what FORMAT writes", and where in the text of the calls."""
+
+    format: ToolCallFormat
+    differs: str
+    place: int
+
+
+def nearest(region: Region, shape: Shape, likely: Sequence[ToolCallFormat]) -> Nearest | None:
+    """What the single call in this region nearly is; None where no format is near.
+
+    `likely` are the formats that other evidence speaks for, the likeliest first: they decide among those equally near.
+    """
+    text = region.text
+    if len(text) > _LONGEST:
+        return None
+    formats = tuple({format.name: format for format in (*likely, default_format(), *FORMATS)}.values())
+    for mended, how in ((html.unescape(text), "but escaped for HTML"), (_unescaped(text), _BACKSLASHES)):
+        reads = None if mended == text else _reader(formats, replace(region, text=mended))
+        if reads is not None:
+            return Nearest(reads, how, common_prefix(text, mended))
+    rendered = text.strip()
+    likenesses = [(_likeness(rendered, own), own, format) for format, own in _written(formats, shape)]
+    most, own, format = max(likenesses, key=lambda one: one[0])
+    if most < _NEAR or own == rendered:
+        return None
+    differs, place = _first_difference(own, rendered)
+    return Nearest(format, differs, len(text) - len(text.lstrip()) + place)
+
+
+def difference(region: Region, shape: Shape, format: ToolCallFormat) -> tuple[str, int] | None:
+    """Where the single call in this region first differs from what the format writes; None where it does not.
+
+    In words behind "what FORMAT writes", and the place in the region.
+    """
+    text = region.text
+    rendered = text.strip()
+    written = [own for _, own in _written((format,), shape)]
+    own = max(written, key=lambda one: common_prefix(rendered, one))
+    if own in rendered or len(text) > _LONGEST:
+        return None
+    differs, place = _first_difference(own, rendered)
+    return differs, len(text) - len(text.lstrip()) + place
+
+
+def _unescaped(text: str) -> str:
+    return text.replace("\\n", "\n").replace('\\"', '"')
+
+
+def _reader(formats: Sequence[ToolCallFormat], region: Region) -> ToolCallFormat | None:
+    """The first format that reads the call of this region."""
+    expected = tuple((name, dict(arguments)) for name, arguments in SINGLE)
+    return next((format for format in formats if read(format, region, ALL_TOOLS).calls == expected), None)
+
+
+def _written(formats: Sequence[ToolCallFormat], shape: Shape) -> Iterator[tuple[ToolCallFormat, str]]:
+    """The call as each format writes it, with the id that the template was given."""
+    given = call_id(shape, TOOL, 0)
+    for format in formats:
+        own = format.call_id.format(name=TOOL, number=0)
+        for variant in ("", *format.variants):
+            text = write(format.spelt(variant), SINGLE, ALL_TOOLS).strip()
+            yield format, text.replace(own, given) if own and given else text
+
+
+def _likeness(one: str, other: str) -> float:
+    """How much of two texts is the same, 1 for all of it, blanks aside: they are cheaply wrong."""
+    was, is_now = ([token for token in _TOKENS.findall(text) if not token.isspace()] for text in (one, other))
+    return difflib.SequenceMatcher(None, was, is_now, autojunk=False).ratio()
+
+
+def _first_difference(own: str, rendered: str) -> tuple[str, int]:
+    """The first place where the texts differ: in words, and where in the second."""
+    was, is_now = _PIECES.findall(own), _PIECES.findall(rendered)
+    matcher = difflib.SequenceMatcher(None, was, is_now, autojunk=False)
+    differences = [code[1:] for code in matcher.get_opcodes() if code[0] != "equal"]
+    begin, end, first, last = differences[0]
+    more = " (among other differences)" if len(differences) > 1 else ""
+    removed, added, before = ("".join(pieces) for pieces in (was[begin:end], is_now[first:last], is_now[:first]))
+    if removed and added:
+        differs = f"but with {_quote(added)} in place of {_quote(removed)}"
+    else:
+        what = f"without {_quote(removed)}" if removed else f"with {_quote(added)}"
+        differs = f"but {what} behind {_quote(before[-20:])}" if before else f"but {what} at its beginning"
+    return differs + more, len(before)
+
+
+def _quote(text: str) -> str:
+    """The text between quotes, with what does not show as JSON writes it."""
+    cut = text if len(text) <= _LONGEST_QUOTE else text[: _LONGEST_QUOTE - 1] + "…"
+    return "'" + cut.replace("\n", "\\n") + "'"
