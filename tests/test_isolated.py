@@ -40,6 +40,7 @@ HARMLESS = {
     "one long word": ["TF012"],
     "one long word at the end": ["TF012"],
     "one long mark at the end": ["TF012"],
+    "one long mark beside a call": ["TF012"],
 }
 # Which limit ends it, where there is only one that can.
 LIMITS = {

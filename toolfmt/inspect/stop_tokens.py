@@ -10,8 +10,11 @@ from collections.abc import Mapping
 
 from toolfmt.inspect.tokenizer_file import TokenizerFailure, TokenizerFile
 from toolfmt.templates import ModelFiles
+from toolfmt.templates.reading import LONGEST_TOKEN
 
 _KEY = "eos_token_id"
+_MOST = 100
+"""Ids that are read. Models of today have up to five."""
 
 
 def eos_place(files: ModelFiles) -> str:
@@ -26,7 +29,7 @@ def eos_texts(files: ModelFiles, tokenizer: TokenizerFile | None) -> dict[int, s
         named = files.config.get(_KEY)
     ids = [
         number
-        for number in (named if isinstance(named, list) else [named])
+        for number in (named if isinstance(named, list) else [named])[:_MOST]
         if isinstance(number, int) and not isinstance(number, bool)
     ]
     return {number: _added(files, number) or _known(tokenizer, number) for number in ids}
@@ -36,11 +39,12 @@ def _added(files: ModelFiles, number: int) -> str | None:
     added = files.tokenizer_config.get("added_tokens_decoder")
     token = added.get(str(number)) if isinstance(added, Mapping) else None
     text = token.get("content") if isinstance(token, Mapping) else None
-    return text if isinstance(text, str) else None
+    return text if isinstance(text, str) and len(text) <= LONGEST_TOKEN else None
 
 
 def _known(tokenizer: TokenizerFile | None, number: int) -> str | None:
     try:
-        return None if tokenizer is None else tokenizer.text(number)
+        text = None if tokenizer is None else tokenizer.text(number)
     except TokenizerFailure:
         return None
+    return text if text is not None and len(text) <= LONGEST_TOKEN else None
