@@ -60,6 +60,11 @@ ATTACKS: dict[str, str] = {
     "one long word": HONEST.replace("{% endfor %}", "{{ ('a' * 900) * 400 }}{% endfor %}"),
     "one long word at the end": HONEST + "{{ ('a' * 900) * 400 }}",
     "one long mark at the end": HONEST + "{{ ('<' * 900) * 400 }}",
+    "one long mark beside a call": (
+        "{% for message in messages %}<|{{ message.role }}|>{{ message.content or '' }}"
+        "{{ '<' * 60000 if message.role == 'assistant' }}"
+        "{% for call in message.tool_calls or [] %}{{ call.function | tojson }}{% endfor %}{% endfor %}"
+    ),
     "sorting": "{% for a in range(99999) %}{{ range(99999) | sort(reverse=true) | length }}{% endfor %}",
     "many large numbers": "{% for i in range(99999) %}{{ (9 ** 300000) % 7 }}{% endfor %}",
     "a slow clock": "{% for i in range(99999) %}{{ strftime_now('%Y' * 99999) | length }}{% endfor %}",

@@ -16,6 +16,8 @@ from toolfmt.cli import main
 from toolfmt.errors import BadModelDirectory, LimitHit
 from toolfmt.inspect import inspection
 from toolfmt.inspect.facts import NO_OPTIONS
+from toolfmt.inspect.stop_tokens import eos_texts
+from toolfmt.printing.layout import LONGEST, visible
 from toolfmt.templates import load_files, model_places
 from toolfmt.templates.directory import MOST_TEMPLATES
 from toolfmt.templates.repository import Repository, snapshot
@@ -139,3 +141,105 @@ def test_a_name_that_is_no_utf8_has_its_bytes_in_sarif(tmp_path: Path, monkeypat
     result = CliRunner().invoke(main, ["inspect", name, "--output-format", "sarif", "--trusted"])
     found = json.loads(result.stdout)["runs"][0]["results"][0]
     assert found["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "a%FF.jinja"
+
+
+@pytest.mark.parametrize(
+    ("file", "values", "problem"),
+    [
+        (
+            "tokenizer_config.json",
+            {"eos_token": "x" * 5_000_000},
+            "tokenizer_config.json: eos_token is a text of 5,000,000 characters, too long for a token; it is ignored",
+        ),
+        (
+            "config.json",
+            {"model_type": "m " * 100_000},
+            "config.json: model_type is a text of 200,000 characters, too long for a name; it is ignored",
+        ),
+        (
+            "tokenizer_config.json",
+            {"chat_template": [{"name": "n" * 300, "template": HONEST}]},
+            "tokenizer_config.json: the name of chat_template[0] is a text of 300 characters, too long for a name; "
+            "it is ignored",
+        ),
+        (
+            "tokenizer_config.json",
+            {"eos_token": "<e>", **{f"{number}_token": "<t>" for number in range(2_000)}},
+            "tokenizer_config.json: 2,001 special tokens have names; all but 1,000 are ignored",
+        ),
+    ],
+)
+def test_what_is_longer_than_any_of_its_kind_is_no_part_of_a_report(
+    file: str, values: dict[str, object], problem: str, model: Path
+) -> None:
+    (model / file).write_text(json.dumps(values), "utf-8")
+    found = load_files(model)
+    assert found.problems == (problem,)
+    assert len(found.special_tokens) in (0, 1_000)
+    assert {source.name for source in found.templates} == {"default"}
+    assert max(map(len, [found.model_type or "", *found.special_tokens.values()])) < 1_000
+
+
+def test_a_configuration_of_too_many_values_is_not_read(model: Path) -> None:
+    (model / "config.json").write_text('{"a": [' + "{}," * 2_000_000 + "{}]}", "utf-8")
+    with pytest.raises(BadModelDirectory, match="some 4,000,003 values, more than a configuration has"):
+        load_files(model)
+
+
+def test_parsers_declared_at_length_are_told_shortly(model: Path) -> None:
+    declared = {"tool_parser_type": "p" * 100_000, "chat_template_type": "c" * 100_000}
+    opens = {"fields": {"tool_calls": {"open": [f"<{number}>" for number in range(100_000)]}}}
+    (model / "tokenizer_config.json").write_text(json.dumps(declared | {"response_template": opens}), "utf-8")
+    report = inspection.inspect_files(load_files(model))
+    assert "TF023" in {finding.code for finding in report.findings}
+    assert len(json.dumps(report.to_dict())) < 100_000
+
+
+def test_of_many_ids_that_end_an_answer_some_are_looked_up(model: Path) -> None:
+    (model / "generation_config.json").write_text(json.dumps({"eos_token_id": list(range(100_000))}), "utf-8")
+    assert len(eos_texts(load_files(model), None)) == 100
+
+
+def test_many_templates_of_one_name_are_one_note(model: Path) -> None:
+    entries = [{"name": "default", "template": f"{HONEST}{number}"} for number in range(100)]
+    (model / "tokenizer_config.json").write_text(json.dumps({"chat_template": entries}), "utf-8")
+    (model / "chat_template.jinja").unlink()
+    report = inspection.inspect_files(load_files(model))
+    assert sum(finding.code == "TF021" for finding in (*report.findings, *report.notes)) == 1
+
+
+def test_a_finding_is_no_longer_than_can_be_read(model: Path) -> None:
+    (model / "chat_template.jinja").write_text(HONEST + "{{ " + "v" * 100_000 + " + 'a' }}", "utf-8")
+    report = inspection.inspect_files(load_files(model))
+    assert max(len(finding.message) + len(finding.fix) for finding in report.findings) < 11_000
+
+
+EVIL = "\x1b[31m\u202e\x9b1m\x7f\u2066\U000e0041"
+
+
+@pytest.mark.parametrize("arguments", [["--json"], ["--output-format", "sarif"], ["--full"], ["--html", "-"]])
+def test_nothing_of_a_model_reaches_a_terminal_raw(arguments: list[str], model: Path) -> None:
+    refusal = f"{{% if tools %}}{{{{ raise_exception({json.dumps(EVIL, ensure_ascii=False)}) }}}}{{% endif %}}"
+    (model / "chat_template.jinja").write_text(HONEST + EVIL + refusal, "utf-8")
+    tokens = {"eos_token": EVIL, "tool_parser_type": EVIL, "chat_template_type": EVIL}
+    (model / "tokenizer_config.json").write_text(json.dumps(tokens), "utf-8")
+    (model / "config.json").write_text(json.dumps({"model_type": EVIL}), "utf-8")
+    result = CliRunner().invoke(main, ["inspect", str(model), "--trusted", *arguments])
+    assert result.exit_code == 1
+    assert not set(EVIL) & set(result.stdout) - set("[31m1m")
+    if "--json" in arguments:
+        assert json.loads(result.stdout)["model_type"] == EVIL
+
+
+@posix
+def test_an_error_cannot_move_the_cursor_either(tmp_path: Path) -> None:
+    place = tmp_path / f"{EVIL}.gguf"
+    place.write_bytes(b"no such thing")
+    result = CliRunner().invoke(main, ["inspect", str(place)])
+    assert result.exit_code == 2
+    assert not set(EVIL) & set(result.stderr) - set("[31m1m")
+    assert "\\x1b[31m\\u202e" in result.stderr
+
+
+def test_a_text_of_megabytes_is_cut_where_it_is_printed() -> None:
+    assert visible("\x1b" * 5_000_000) == "\\x1b" * LONGEST + "… (5,000,000 characters)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -41,6 +42,7 @@ HARMLESS = {
     "one long word": ["TF012"],
     "one long word at the end": ["TF012"],
     "one long mark at the end": ["TF012"],
+    "one long mark beside a call": ["TF012"],
 }
 # Which limit ends it, where there is only one that can.
 LIMITS = {
@@ -279,6 +281,26 @@ def test_stopping_ends_a_job_that_runs_and_refuses_the_next(small: Worker) -> No
 def test_what_cannot_be_handed_over_is_an_error_of_one_line(small: Worker) -> None:
     with pytest.raises(ToolfmtError, match="cannot be handed to the process"):
         small.run("inspect", replace(files(HONEST), config={"a": lambda: 1}), NO_OPTIONS)
+
+
+def test_a_template_that_draws_by_lot_has_the_same_report_every_time(model: Any) -> None:
+    source = HONEST + "{{ range(1000000) | random }}"
+    assert model(source).inspect() == model(source).inspect()
+
+
+def test_where_an_object_lies_in_memory_is_no_part_of_a_report() -> None:
+    for source in (HONEST + "{{ raise_exception }}", "{{ raise_exception(cycler('a') | string) }}"):
+        report = str(inspect_files(files(source)).to_dict())
+        assert " at 0x000" in report
+        assert not re.search(" at 0x0*[1-9a-f]", report)
+
+
+def test_what_is_nested_too_deep_for_a_pickle_is_an_error_of_one_line(small: Worker) -> None:
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    with pytest.raises(ToolfmtError, match="nested too deep"):
+        small.run("inspect", replace(files(HONEST), config={"a": deep}), NO_OPTIONS)
 
 
 def test_a_trusted_model_starts_no_process(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,7 +65,9 @@ def _status(run: Callable[[], Any]) -> int:
 
 
 def _complain(message: str) -> int:
-    click.echo("toolfmt: " + " ".join(message.split()), err=True)
+    from toolfmt.printing.layout import visible
+
+    click.echo("toolfmt: " + visible(" ".join(message.split())), err=True)
     return 2
 
 

@@ -215,6 +215,10 @@ def _started(limits: Limits) -> subprocess.Popen[bytes]:
 def _request(job: Job, given: Any) -> bytes:
     try:
         return pickle.dumps((job, given), pickle.HIGHEST_PROTOCOL)
+    except RecursionError:
+        raise ToolfmtError(
+            "something in the model's files, or in what was given, is nested too deep for any use; leave it out"
+        ) from None
     except Exception as error:  # noqa: BLE001 - whatever an object of the caller raises when it is pickled
         why = " ".join(f"{type(error).__name__}: {error}".split())
         raise ToolfmtError(

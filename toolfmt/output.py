@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 import time
+import unicodedata
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -22,9 +24,19 @@ if TYPE_CHECKING:
     from toolfmt.events import Event
     from toolfmt.formats import Parser
 
+_NOT_PLAIN = re.compile(r"[^\n -~]")
+
 
 def print_json(value: Any) -> None:
-    print_text(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+    """The value as JSON. What a template or a file's name could do to a terminal (control, format and private
+    characters) is written as the escapes that JSON has for it."""
+    text = json.dumps(value, ensure_ascii=False, indent=2) + "\n"
+    print_text(_NOT_PLAIN.sub(_escaped, text))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    hidden = unicodedata.category(found[0]) in ("Cc", "Cf", "Co", "Cs", "Zl", "Zp")
+    return json.dumps(found[0])[1:-1] if hidden else found[0]
 
 
 def compact(value: Any) -> str:

@@ -9,7 +9,7 @@ beginning of a line.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolfmt.inspect.differences import common_ends
@@ -37,7 +37,7 @@ class Stretch:
 
 def occurrences(prompt: str, texts: Mapping[str, PieceKind]) -> list[Stretch]:
     """Every place where one of the texts stands, in order."""
-    return [Stretch(found.start(), found.end(), texts[found[0]]) for found in _places(prompt, texts)]
+    return [Stretch(place, place + len(text), texts[text]) for place, text in _places(prompt, texts)]
 
 
 def added(prompt: str, other: str, anchors: Sequence[str]) -> list[tuple[int, int]]:
@@ -45,14 +45,13 @@ def added(prompt: str, other: str, anchors: Sequence[str]) -> list[tuple[int, in
     found = []
     here = there = 0
     missing: set[str] = set()
-    for match in _places(prompt, anchors):
-        anchor = match[0]
+    for begin, anchor in _places(prompt, anchors):
         place = -1 if anchor in missing else other.find(anchor, there)
         if place < 0:
             missing.add(anchor)
             continue
-        found.append(_difference(prompt, here, match.start(), other[there:place]))
-        here, there = match.end(), place + len(anchor)
+        found.append(_difference(prompt, here, begin, other[there:place]))
+        here, there = begin + len(anchor), place + len(anchor)
     found.append(_difference(prompt, here, len(prompt), other[there:]))
     return [(begin, end) for begin, end in found if begin < end]
 
@@ -77,9 +76,18 @@ def overlaid(below: Sequence[Stretch], above: Sequence[Stretch]) -> list[Stretch
     return sorted([*left, *above], key=lambda stretch: stretch.begin)
 
 
-def _places(prompt: str, texts: Mapping[str, PieceKind] | Sequence[str]) -> Iterator[re.Match[str]]:
-    longest_first = sorted({text for text in texts if text}, key=lambda text: (-len(text), text))
-    return re.finditer("|".join(map(re.escape, longest_first)), prompt) if longest_first else iter(())
+def _places(prompt: str, texts: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Where one of the texts stands, and which; of several at one place the longest.
+
+    By `find`: a regular expression would compare a text of megabytes anew at every place.
+    """
+    ahead = {text: prompt.find(text) for text in sorted({text for text in texts if text}, key=lambda text: -len(text))}
+    while ahead := {text: place for text, place in ahead.items() if place >= 0}:
+        text = min(ahead, key=lambda text: ahead[text])
+        place = ahead[text]
+        yield place, text
+        end = place + len(text)
+        ahead = {text: place if place >= end else prompt.find(text, end) for text, place in ahead.items()}
 
 
 def _difference(prompt: str, begin: int, end: int, other: str) -> tuple[int, int]:

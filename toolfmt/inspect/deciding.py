@@ -22,10 +22,12 @@ from toolfmt.inspect.reading_back import NASTY, SINGLE_CALL, TYPED_CALL, Trial, 
 from toolfmt.inspect.renders import Region, Renders
 from toolfmt.inspect.report import Confidence, Evidence, FormatDecision
 from toolfmt.templates import ChatTemplate
+from toolfmt.templates.reading import LONGEST_NAME, LONGEST_TOKEN
 
 # Who reads the key: a name means first what that runtime means by it.
 _DECLARING_KEYS = {"tool_parser_type": "mlx-lm", "tool_parser": "vLLM", "tool_call_parser": "vLLM"}
 _RESPONSE_TEMPLATE = "response_template"
+_MOST_LITERALS = 100
 
 
 @dataclass(frozen=True)
@@ -136,13 +138,14 @@ def declarations(tokenizer_config: Mapping[str, Any], config: Mapping[str, Any])
         for key, runtime in _DECLARING_KEYS.items():
             value = values.get(key)
             if isinstance(value, str) and value:
+                value = value if len(value) <= LONGEST_NAME else quote(value)
                 found.append(Declaration(f"{place}: {key}", value, _named(value, runtime), runtime))
         literals = _response_literals(values.get(_RESPONSE_TEMPLATE))
         if literals:
             formats = tuple(
                 format for format in FORMATS if any(opener in text for opener in format.openers for text in literals)
             )
-            found.append(Declaration(f"{place}: {_RESPONSE_TEMPLATE}", " ".join(sorted(literals)), formats))
+            found.append(Declaration(f"{place}: {_RESPONSE_TEMPLATE}", quote(" ".join(sorted(literals))), formats))
     return tuple(found)
 
 
@@ -290,8 +293,8 @@ def _response_literals(template: Any) -> set[str]:
     fields = template.get("fields") if isinstance(template, dict) else None
     calls = fields.get("tool_calls") if isinstance(fields, dict) else None
     opens = calls.get("open") if isinstance(calls, dict) else None
-    literals = opens if isinstance(opens, list) else [opens]
-    return {literal for literal in literals if isinstance(literal, str)}
+    literals = opens[:_MOST_LITERALS] if isinstance(opens, list) else [opens]
+    return {literal for literal in literals if isinstance(literal, str) and len(literal) <= LONGEST_TOKEN}
 
 
 def _without_comments(source: str) -> str:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
+from toolfmt.inspect.probes import quote
+
 MLX_LM_VERSION = "0.32.2"
 
 Markers: TypeAlias = tuple[tuple[str, tuple[tuple[str, ...], ...]], ...]
@@ -109,7 +111,9 @@ def mlx_lm(
     if declared is not None:
         if isinstance(declared, str) and declared in MLX_LM_OPENERS:
             return Inferred(declared, f"tool_parser_type declares {declared}")
-        return Inferred(None, f"tool_parser_type declares {declared!r}, which it does not have: loading fails")
+        return Inferred(
+            None, f"tool_parser_type declares {quote(repr(declared))}, which it does not have: loading fails"
+        )
     found = _first(_MLX_LM, template or "")
     if found is not None:
         return found

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from toolfmt.inspect.probes import quote
 from toolfmt.templates import ModelFiles, TemplateSource
 
 TRANSFORMERS, VLLM, SGLANG = "transformers", "vLLM", "SGLang"
@@ -90,6 +91,7 @@ def _mlx_lm(files: ModelFiles) -> Taken:
     taken = _as_transformers(files, MLX_LM)
     code = files.tokenizer_config.get(_OWN_CODE)
     if isinstance(code, str) and code:
+        code = quote(code)
         why = f"{_TOKENIZER} declares {_OWN_CODE} {code}, which comes before any template"
         return Taken(MLX_LM, taken.with_tools, taken.without, why, own=f"its own code for {code}")
     return Taken(MLX_LM, taken.with_tools, taken.without, taken.why, _named(files))

@@ -22,6 +22,7 @@ from toolfmt.templates import ChatTemplate
 # Bounded as a token is, and looked for only that near: a prompt of one word of megabytes is not searched through.
 _LONGEST_TOKEN = 200
 _PARTIAL = re.compile(rf"[<\[][^\s<>\[\]]{{0,{_LONGEST_TOKEN - 1}}}\Z|\w{{1,{_LONGEST_TOKEN}}}\Z")
+_ADDRESS = re.compile(r"(?<= at 0x)[0-9a-f]{4,16}(?=>)")
 
 
 @dataclass(frozen=True)
@@ -148,13 +149,18 @@ class Renders:
     ) -> str | TemplateError:
         given: dict[str, Any] = {"tools": tools, "add_generation_prompt": generation, "now": now, **self._tokens}
         try:
-            return self.template.render(messages, **given)
+            return _placeless(self.template.render(messages, **given))
         except LimitHit:
             raise  # the inspection ends here: what hits a limit once would in every other render
         except TemplateError as error:
-            return error
+            return TemplateError(_placeless(str(error)), error.line)
         except (ToolfmtError, RecursionError) as error:
             return TemplateError(str(error))
+
+
+def _placeless(text: str) -> str:
+    """The text with zeros for where an object lies in memory, so that the same template has the same report."""
+    return _ADDRESS.sub(lambda found: "0" * len(found[0]), text) if " at 0x" in text else text
 
 
 def _token_begin(prompt: str, cut: int) -> int:

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from toolfmt.inspect.tokenizer_file import TokenizerFailure, TokenizerFile
 from toolfmt.templates import ModelFiles
+from toolfmt.templates.reading import LONGEST_TOKEN
 
 _KEY = "eos_token_id"
+_MOST = 100
+"""Ids that are read. Models of today have up to five."""
 
 
 def eos_place(files: ModelFiles) -> str:
@@ -25,7 +28,7 @@ def eos_texts(files: ModelFiles, tokenizer: TokenizerFile | None) -> dict[int, s
     added = files.added_tokens or {}
     ids = [
         number
-        for number in (named if isinstance(named, list) else [named])
+        for number in (named if isinstance(named, list) else [named])[:_MOST]
         if isinstance(number, int) and not isinstance(number, bool)
     ]
     return {number: added.get(str(number)) or _known(tokenizer, number) for number in ids}
@@ -49,6 +52,7 @@ def token_of(files: ModelFiles, tokenizer: TokenizerFile | None, text: str) -> b
 
 def _known(tokenizer: TokenizerFile | None, number: int) -> str | None:
     try:
-        return None if tokenizer is None else tokenizer.text(number)
+        text = None if tokenizer is None else tokenizer.text(number)
     except TokenizerFailure:
         return None
+    return text if text is not None and len(text) <= LONGEST_TOKEN else None

@@ -14,6 +14,8 @@ from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 
+LONGEST = 10_000
+"""Characters of one text that are printed."""
 UNWRAPPED = 100_000
 """A width at which nothing is wrapped."""
 GLUE = "\ue000"
@@ -23,13 +25,16 @@ ANSWER_STYLES = {"yes": "green", "no": "yellow", "error": "red"}
 
 
 def visible(text: str) -> str:
-    """The text on one line with every control and format character as an escape, so that it cannot move a cursor."""
-    return "".join(
-        char.encode("unicode_escape").decode("ascii")
-        if unicodedata.category(char) in ("Cc", "Cf", "Co", "Cs", "Zl", "Zp")
-        else char
-        for char in text
-    )
+    """The text on one line with every control and format character as an escape, so that it cannot move a cursor; cut
+    with `…` where it is longer than any that is meant to be read."""
+    if len(text) > LONGEST:
+        return f"{visible(text[:LONGEST])}… ({len(text):,} characters)"
+    return text if text.isprintable() else "".join(map(_visible, text))
+
+
+def _visible(char: str) -> str:
+    hidden = unicodedata.category(char) in ("Cc", "Cf", "Co", "Cs", "Zl", "Zp")
+    return char.encode("unicode_escape").decode("ascii") if hidden else char
 
 
 def shortened(text: str, longest: int) -> str:

@@ -23,13 +23,15 @@ from toolfmt.templates.model_files import (
     ModelFiles,
     TemplateSource,
 )
-from toolfmt.templates.reading import read_object, read_template, string
+from toolfmt.templates.reading import LONGEST_NAME, LONGEST_TOKEN, read_object, read_template, string, too_long
 from toolfmt.tools import kind_of
 
 FILES = (CONFIG, GENERATION, TOKENIZER, TOKENS, PROCESSOR, JINJA, MORE)
 """What makes a directory that of a model, any one of them."""
 MOST_TEMPLATES = 100
 """Templates of one place that are read. Models of today have up to five."""
+MOST_TOKENS = 1_000
+"""Special tokens with a name: each is a variable of every render. Models of today have up to some fifty."""
 _NAMED_TOKENS = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 
 
@@ -92,12 +94,14 @@ def _entries(values: dict[str, Any], origin: str, problems: list[str]) -> Iterat
         # transformers turns the list into a dictionary, so the last of a name is the one in force: it goes first.
         entries.reverse()
     elif isinstance(value, dict):
-        entries = [(f"chat_template[{name!r}]", name, text) for name, text in value.items()]
+        entries = [(f"chat_template[{name[:LONGEST_NAME]!r}]", name, text) for name, text in value.items()]
     elif "chat_template" in values:
         problems.append(f"{origin}: chat_template is {kind_of(value)}, not a template's text; it is ignored")
     _tell_left_out(len(entries), f"{origin}: chat_template", problems)
     for where, name, text in entries[:MOST_TEMPLATES]:
-        if isinstance(name, str) and isinstance(text, str):
+        if isinstance(name, str) and len(name) > LONGEST_NAME:
+            problems.append(f"{origin}: the name of {where} is {too_long(name, 'name')}; it is ignored")
+        elif isinstance(name, str) and isinstance(text, str):
             yield TemplateSource(text, origin, name)
         else:
             problems.append(f"{origin}: {where} is not a name with a template's text; it is ignored")
@@ -117,11 +121,17 @@ def _special_tokens(tokenizer: dict[str, Any], tokens_map: dict[str, Any], probl
     extra = declared.get("extra_special_tokens")
     named = {key: value for key, value in declared.items() if key.endswith("_token")}
     special = {}
-    for name, value in (named | (extra if isinstance(extra, dict) else {})).items():
+    tokens = named | (extra if isinstance(extra, dict) else {})
+    if len(tokens) > MOST_TOKENS:
+        problems.append(f"{TOKENIZER}: {len(tokens):,} special tokens have names; all but {MOST_TOKENS:,} are ignored")
+    # The usual ones first.
+    for name in sorted(tokens, key=lambda name: name not in _NAMED_TOKENS)[:MOST_TOKENS]:
+        value = tokens[name]
         text = value.get("content") if isinstance(value, dict) else value
-        if isinstance(text, str):
+        if isinstance(text, str) and len(text) <= LONGEST_TOKEN:
             special[name] = text
         elif name in _NAMED_TOKENS and value is not None:
             origin = TOKENS if name in older else TOKENIZER
-            problems.append(f"{origin}: {name} is {kind_of(value)}, not a token's text; it is ignored")
+            what = too_long(text, "token") if isinstance(text, str) else f"{kind_of(value)}, not a token's text"
+            problems.append(f"{origin}: {name} is {what}; it is ignored")
     return special

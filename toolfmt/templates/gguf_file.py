@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from toolfmt.errors import BadModelDirectory
 from toolfmt.templates.gguf_architectures import model_type
 from toolfmt.templates.model_files import GGUF_TEMPLATE, ModelFiles, TemplateSource
-from toolfmt.templates.reading import LONGEST_TEMPLATE
+from toolfmt.templates.reading import LONGEST_NAME, LONGEST_TEMPLATE, LONGEST_TOKEN
 from toolfmt.tools import kind_of
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ _ENDING_IDS = ("tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id")
 """Ids beside that of `eos_token` at which llama.cpp ends an answer."""
 _NO_TOKEN = 0xFFFF_FFFF
 _CONTROL, _USER_DEFINED = 3, 4
-_LONGEST_NAME, _LONGEST_TOKEN = 200, 1_000
 _MOST_ADDED_TOKENS = 50_000
 _LATER_PART = re.compile(r"-(?!00001)\d{5}-of-\d{5}\.gguf\Z", re.IGNORECASE)
 
@@ -61,14 +60,14 @@ def load_gguf(path: Path) -> ModelFiles:
     """
     metadata = _metadata(path)
     problems: list[str] = []
-    architecture = _text(metadata, _ARCHITECTURE, _LONGEST_NAME, "a name", problems)
-    part = metadata.value(_PART, _LONGEST_NAME)
+    architecture = _text(metadata, _ARCHITECTURE, LONGEST_NAME, "a name", problems)
+    part = metadata.value(_PART, LONGEST_NAME)
     if architecture is None and isinstance(part, int) and part > 0:
         raise BadModelDirectory(
             f"{path}: part {part + 1} of a split GGUF file; give the first part, which holds the metadata"
         )
     templates = tuple(_templates(metadata, problems))
-    tokens = metadata.value(_TOKENS, _LONGEST_TOKEN)
+    tokens = metadata.value(_TOKENS, LONGEST_TOKEN)
     special, ending, added = _special_tokens(metadata, tokens, problems)
     return ModelFiles(
         directory=path,
@@ -127,9 +126,9 @@ def _templates(metadata: Metadata, problems: list[str]) -> Iterator[TemplateSour
     for key in (GGUF_TEMPLATE, *named):
         text = _text(metadata, key, LONGEST_TEMPLATE, "a template's text", problems)
         if text is not None:
-            yield TemplateSource(text, key[: len(GGUF_TEMPLATE) + _LONGEST_NAME], _name(key))
-    names = metadata.value(_NAMES, _LONGEST_NAME)
-    listed = [names.text(index, _LONGEST_NAME) for index in range(min(len(names), 100))] if _are_texts(names) else []
+            yield TemplateSource(text, key[: len(GGUF_TEMPLATE) + LONGEST_NAME], _name(key))
+    names = metadata.value(_NAMES, LONGEST_NAME)
+    listed = [names.text(index, LONGEST_NAME) for index in range(min(len(names), 100))] if _are_texts(names) else []
     if names is not None and not _are_texts(names):
         problems.append(f"{_NAMES} is {_kind(names)}, not a list of names; it is ignored")
     absent = (name for name in listed if f"{GGUF_TEMPLATE}.{name}" not in named)
@@ -137,7 +136,7 @@ def _templates(metadata: Metadata, problems: list[str]) -> Iterator[TemplateSour
 
 
 def _name(key: str) -> str:
-    return key.removeprefix(f"{GGUF_TEMPLATE}.")[:_LONGEST_NAME] if key != GGUF_TEMPLATE else "default"
+    return key.removeprefix(f"{GGUF_TEMPLATE}.")[:LONGEST_NAME] if key != GGUF_TEMPLATE else "default"
 
 
 def _special_tokens(
@@ -152,7 +151,7 @@ def _special_tokens(
     special, ending = {}, []
     for name, key in (*_IDS.items(), *((key, key) for key in _ENDING_IDS)):
         number = _token_id(metadata, key, tokens, problems)
-        text = None if number is None else tokens.text(number, _LONGEST_TOKEN)
+        text = None if number is None else tokens.text(number, LONGEST_TOKEN)
         if number is None or text is None:
             continue
         added.setdefault(str(number), {"content": text, "special": True})
@@ -165,12 +164,12 @@ def _special_tokens(
 
 def _token_id(metadata: Metadata, key: str, tokens: Texts, problems: list[str]) -> int | None:
     """The id under a key; None where there is none, and a problem where it is no token's."""
-    number = metadata.value(key, _LONGEST_NAME)
+    number = metadata.value(key, LONGEST_NAME)
     if number is None or number == _NO_TOKEN or number == -1:
         return None
     if isinstance(number, bool) or not isinstance(number, int):
         problems.append(f"{key} is {_kind(number)}, not a token's id; it is ignored")
-    elif tokens.text(number, _LONGEST_TOKEN) is None:
+    elif tokens.text(number, LONGEST_TOKEN) is None:
         problems.append(f"{key} is {number}, which is no token of the vocabulary; it is ignored")
     else:
         return number
@@ -179,14 +178,14 @@ def _token_id(metadata: Metadata, key: str, tokens: Texts, problems: list[str]) 
 
 def _added_tokens(metadata: Metadata, tokens: Texts, problems: list[str]) -> dict[str, dict[str, Any]]:
     """The control tokens and those that the model's maker added, by id, as tokenizer_config.json lists them."""
-    types = metadata.value(_TOKEN_TYPES, _LONGEST_TOKEN)
+    types = metadata.value(_TOKEN_TYPES, LONGEST_TOKEN)
     if types is None:
         return {}
     if not hasattr(types, "tolist"):
         problems.append(f"{_TOKEN_TYPES} is {_kind(types)}, not a list of numbers; it is ignored")
         return {}
     added = ((types == _CONTROL) | (types == _USER_DEFINED)).nonzero()[0][:_MOST_ADDED_TOKENS].tolist()
-    texts = {number: tokens.text(number, _LONGEST_TOKEN) for number in added}
+    texts = {number: tokens.text(number, LONGEST_TOKEN) for number in added}
     return {
         str(number): {"content": text, "special": bool(types[number] == _CONTROL)}
         for number, text in texts.items()
@@ -199,7 +198,7 @@ def _text(metadata: Metadata, key: str, longest: int, what: str, problems: list[
     value = metadata.value(key, longest)
     if value is None or isinstance(value, str):
         return value
-    problems.append(f"{key[:_LONGEST_NAME]} is {_kind(value)}, not {what}; it is ignored")
+    problems.append(f"{key[:LONGEST_NAME]} is {_kind(value)}, not {what}; it is ignored")
     return None
 
 

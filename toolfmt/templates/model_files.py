@@ -9,11 +9,12 @@ and the renderer read it. Precedence in a directory is that of transformers 5.23
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
+
+from toolfmt.templates.reading import LONGEST_TOKEN
 
 JINJA = "chat_template.jinja"
 MORE = "additional_chat_templates"
@@ -89,7 +90,7 @@ class ModelFiles:
         if not isinstance(added, dict):
             return None
         texts = {number: token.get("content") for number, token in added.items() if isinstance(token, dict)}
-        return {number: text for number, text in texts.items() if isinstance(text, str)}
+        return {number: text for number, text in texts.items() if isinstance(text, str) and len(text) <= LONGEST_TOKEN}
 
     def template(self, tools: bool) -> TemplateSource | None:
         """The template in force, where tools are given or not; None where there is none or none called default."""
@@ -133,12 +134,12 @@ class ModelFiles:
     @property
     def conflicts(self) -> tuple[tuple[TemplateSource, TemplateSource], ...]:
         """Pairs of templates with one name and different text, the better one first; newline style does not count."""
+        texts = [_rendered_text(source) for source in self.templates]
         return tuple(
-            (better, other)
+            (self.templates[better], other)
             for position, other in enumerate(self.templates)
-            for better in self.templates[:position]
-            if better.name == other.name and better.text != other.text
-            if _rendered_text(better) != _rendered_text(other)
+            for better in range(position)
+            if self.templates[better].name == other.name and texts[better] != texts[position]
         )
 
     def _in_force(self) -> dict[str, TemplateSource]:
@@ -185,7 +186,7 @@ def _place(source: TemplateSource) -> str:
 
 def _rendered_text(source: TemplateSource) -> str:
     """The text without what jinja2 drops from any source: the style of its newlines, and the last of them."""
-    return re.sub(r"\r\n?", "\n", source.text).removesuffix("\n")
+    return source.text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n")
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -16,9 +16,14 @@ from toolfmt.tools import kind_of
 LONGEST_TEMPLATE = 4_000_000
 """Bytes of a template that are read at all; what `ChatTemplate` then takes is its own affair."""
 
+LONGEST_NAME, LONGEST_TOKEN = 200, 1_000
+"""Of the name of a template or a type of model, and of a token's text. Longer ones are made to fill reports."""
 
 LONGEST_JSON = 50_000_000
 """Bytes of a configuration file. The largest tokenizer_config.json of today has some 2 MB."""
+
+MOST_VALUES = 1_000_000
+"""Values in a configuration file: two bytes can stand for an object of 64, so that a length bounds no memory."""
 
 
 def read_object(path: Path) -> dict[str, Any]:
@@ -26,6 +31,11 @@ def read_object(path: Path) -> dict[str, Any]:
     if not os.path.lexists(path):
         return {}
     text = read_text(path, LONGEST_JSON, "configuration")
+    if (values := sum(map(text.count, ",[{"))) > MOST_VALUES:
+        raise BadModelDirectory(
+            f"{path}: some {values:,} values, more than a configuration has ({MOST_VALUES:,}); "
+            "put the model's own configuration there"
+        )
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
@@ -66,9 +76,15 @@ def read_text(path: Path, at_most: int, what: str) -> str:
 
 
 def string(values: dict[str, Any], key: str, origin: str, problems: list[str]) -> str | None:
-    """The string under a key; None where there is none, and a problem where there is something else."""
+    """The name under a key; None where there is none, and a problem where there is something else."""
     value = values.get(key)
-    if value is None or isinstance(value, str):
+    if value is None or (isinstance(value, str) and len(value) <= LONGEST_NAME):
         return value
-    problems.append(f"{origin}: {key} is {kind_of(value)}, not a string; it is ignored")
+    what = too_long(value, "name") if isinstance(value, str) else f"{kind_of(value)}, not a string"
+    problems.append(f"{origin}: {key} is {what}; it is ignored")
     return None
+
+
+def too_long(text: str, what: str) -> str:
+    """What a problem says of a text that is longer than one of its kind."""
+    return f"a text of {len(text):,} characters, too long for a {what}"

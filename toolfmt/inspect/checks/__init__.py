@@ -87,6 +87,7 @@ _MODULES = (
     "tf072_answer_end_not_a_stop",
 )
 
+_LONGEST = 5_000
 _TRAILS_OFF = re.compile(r"(?<!\.)\.{3}\Z")
 
 CHECKS: tuple[ModuleType, ...] = tuple(import_module(f"toolfmt.inspect.checks.{module}") for module in _MODULES)
@@ -155,14 +156,19 @@ def findings(facts: Facts) -> tuple[Finding, ...]:
         Finding(
             code(check),
             name(check),
-            _sentence(plainly(found.message)),
+            _sentence(plainly(_cut(found.message))),
             found.line,
-            found.fix,
+            _cut(found.fix),
             found.severity or severity(check),
         )
         for check in CHECKS
         for found in check.check(facts)
     )
+
+
+def _cut(text: str) -> str:
+    """No longer than what is meant to be read: a template may call a variable by a name of megabytes."""
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def _sentence(text: str) -> str:

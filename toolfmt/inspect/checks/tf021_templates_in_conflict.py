@@ -36,11 +36,14 @@ def check(facts: Facts) -> Iterator[Found]:
         who = [f"{_label(source)} is taken by {listed(runtimes)}" for source, runtimes in choices]
         yield Found(f"Runtimes take different templates when tools are given: {'; '.join(who)}.", _fix(facts, choices))
     else:
-        for better, other in facts.files.conflicts:
+        # A file may hold a hundred templates of one name.
+        for name, origin, first in dict.fromkeys(
+            (other.name, other.origin, one.origin) for one, other in facts.files.conflicts
+        ):
             yield Found(
-                f"{other.origin} holds another template {other.name} than {better.origin}; today's runtimes take the "
-                "latter, older ones may not.",
-                f"Make {other.origin} hold the same template as {better.origin}, or none.",
+                f"{origin} holds another template {name} than {first}; today's runtimes take the latter, older ones "
+                "may not.",
+                f"Make {origin} hold the same template as {first}, or none.",
                 severity="note",
             )
     if len(choices) < 2 and with_tools is not None and without is not None and not same_text(with_tools, without):

@@ -18,6 +18,7 @@ from toolfmt.inspect.elsewhere import parser_name
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.inferring import MLX_LM_OPENERS, MLX_LM_VERSION
 from toolfmt.inspect.places import MLX_LM
+from toolfmt.inspect.probes import quote
 from toolfmt.inspect.readers import DECLARING_KEY
 from toolfmt.inspect.report import Severity
 
@@ -36,7 +37,7 @@ def check(facts: Facts) -> Iterator[Found]:
     format = facts.decided.read_back.format if facts.decided.read_back is not None else facts.decided.format
     name = None if format is None else parser_name(format, MLX_LM)
     yield Found(
-        f"tokenizer_config.json declares {DECLARING_KEY} {declared!r}, which mlx-lm {MLX_LM_VERSION} does not have: "
-        "it does not load the model.",
+        f"tokenizer_config.json declares {DECLARING_KEY} {quote(repr(declared))}, which mlx-lm {MLX_LM_VERSION} does "
+        "not have: it does not load the model.",
         f"Write {setting(name)} instead." if name else f"Leave {DECLARING_KEY} out.",
     )
