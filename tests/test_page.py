@@ -233,6 +233,13 @@ def test_what_a_template_says_is_text_and_nothing_else() -> None:
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
 
 
+def test_code_in_a_finding_is_marked_up_and_what_stands_in_it_is_escaped() -> None:
+    told = Finding("TF018", "content-null-printed", "It prints `<b>`\x1b.", 3, "Write `message.content or ''`.")
+    shown = report_page(replace(GOOD, findings=(told,)))
+    assert "<p>It prints <code>&lt;b&gt;</code>\\x1b.</p>" in shown
+    assert "Write <code>message.content or &#39;&#39;</code>." in shown
+
+
 def test_control_and_bidi_characters_are_visible_escapes() -> None:
     text = report_page(FULL)
     assert [char for char in dict.fromkeys(text) if char != "\n" and not char.isprintable() and char != "\u00a0"] == []

@@ -213,6 +213,7 @@ def _template() -> Template:
     environment = Environment(
         autoescape=True, finalize=_finalized, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    environment.filters["prose"] = lambda text: _prose(visible(text))
     return environment.from_string(_resource("page.html.jinja"))
 
 
