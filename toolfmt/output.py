@@ -12,13 +12,13 @@ import re
 import shutil
 import sys
 import time
-import unicodedata
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolfmt.errors import ToolfmtError
+from toolfmt.unseen import is_unseen
 
 if TYPE_CHECKING:
     from toolfmt.events import Event
@@ -35,8 +35,7 @@ def print_json(value: Any) -> None:
 
 
 def _escaped(found: re.Match[str]) -> str:
-    hidden = unicodedata.category(found[0]) in ("Cc", "Cf", "Co", "Cs", "Zl", "Zp")
-    return json.dumps(found[0])[1:-1] if hidden else found[0]
+    return json.dumps(found[0])[1:-1] if is_unseen(found[0]) else found[0]
 
 
 def compact(value: Any) -> str:

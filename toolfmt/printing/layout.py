@@ -7,12 +7,13 @@ untrusted: control characters are shown as escapes, and nothing is read as marku
 from __future__ import annotations
 
 import io
-import unicodedata
 from collections.abc import Iterable
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
+
+from toolfmt.unseen import is_unseen
 
 LONGEST = 10_000
 """Characters of one text that are printed."""
@@ -33,8 +34,7 @@ def visible(text: str) -> str:
 
 
 def _visible(char: str) -> str:
-    hidden = unicodedata.category(char) in ("Cc", "Cf", "Co", "Cs", "Zl", "Zp")
-    return char.encode("unicode_escape").decode("ascii") if hidden else char
+    return char.encode("unicode_escape").decode("ascii") if is_unseen(char) else char
 
 
 def shortened(text: str, longest: int) -> str:
