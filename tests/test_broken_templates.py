@@ -105,7 +105,7 @@ BREAKS = {
     ),
     "the tools printed as Python writes them": Break(
         broken("tool | tojson", "tool | string"),
-        1, "TF044", "as Python writes objects (single quotes, True, None), not as JSON: ction', 'function': {'name':",
+        1, "TF044", "as Python writes objects (single quotes, True, None), not as JSON: …ction', 'function': {'name':",
         "`{{ tool | tojson }}`", "{%- for tool in tools %}",
     ),
     "the clock asked": Break(

@@ -433,7 +433,7 @@ def test_a_finding_is_found(code: str, tmp_path: Path) -> None:
     found = (*report.findings, *report.notes)
     assert code in [finding.code for finding in found]
     for finding in found:
-        assert finding.message.endswith(".")
+        assert finding.message.endswith((".", "…"))
         assert finding.fix.endswith(".")
         assert "\n" not in finding.message
 
