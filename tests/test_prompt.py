@@ -144,6 +144,16 @@ def test_a_caller_who_lists_the_tools_is_told_so(tmp_path: Path) -> None:
     assert model.render([mentioned, USER], [TOOL]).adaptations == ()
 
 
+def test_a_variable_that_the_template_does_not_read_is_refused(tmp_path: Path) -> None:
+    model = made(tmp_path, template() + "{{ 'Brief.' if brief }}{{ eos_token }}")
+    assert model.render([USER], [TOOL], brief=True).text == model.render([USER], [TOOL]).text + "Brief."
+    with pytest.raises(ToolfmtError) as told:
+        model.render([USER], [TOOL], breif=True)
+    assert str(told.value) == (
+        "the template reads no variable 'breif'; leave it out, or give one that it reads: brief, eos_token"
+    )
+
+
 def test_prose_that_comes_out_twice_is_caught() -> None:
     told = prose("json", [TOOL])
     check_prose(f"[{told}]", "[-]", told, 1, [TOOL])

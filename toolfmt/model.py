@@ -76,7 +76,8 @@ class Model:
         """The prompt for these messages.
 
         Takes what `toolfmt.prompt.render` takes, and raises what it raises. A template that asks the clock is shown the
-        present time unless `now` names another; other keywords (`enable_thinking`, …) are variables of the template.
+        present time unless `now` names another; other keywords (`enable_thinking`, …) are variables that the template
+        reads; any other is refused.
         """
         self._within_limits()
         return render(

@@ -20,7 +20,7 @@ from toolfmt.formats.prefix import answer_begun
 from toolfmt.inspect.conversations import REPLY
 from toolfmt.inspect.differences import common_prefix
 from toolfmt.inspect.inspection import TEMPLATE_BROKEN
-from toolfmt.inspect.report import Report, Strategy
+from toolfmt.inspect.report import Report, Strategy, TemplateInfo
 from toolfmt.never_both import check_prose, check_template, dropped
 from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource
 from toolfmt.tools import canonical_tools
@@ -97,13 +97,15 @@ def render(
 
     Takes the model's files and the report on them; `report_without_tools` is the report on the template in force where
     no tools are given, where that is another one. `tools` are definitions in either shape, `now` the time that the
-    template's clock shows, other keywords variables of the template. An empty list of tools is rendered like none.
-    Raises `BadMessages`, `BadTools`, `BadModelDirectory` without a template, `TemplateError` where the template refuses
-    or fails, and `ToolfmtError` where the strategy `template` is forced on a template that drops the tools.
+    template's clock shows, other keywords variables that the template reads. An empty list of tools is rendered like
+    none. Raises `BadMessages`, `BadTools`, `BadModelDirectory` without a template, `TemplateError` where the template
+    refuses or fails, and `ToolfmtError` for a variable that the template does not read, and where the strategy
+    `template` is forced on a template that drops the tools.
     """
     if strategy not in get_args(Wanted):
         raise ToolfmtError(f"no strategy is called {strategy!r}; strategies: {', '.join(get_args(Wanted))}")
     given = None if tools is None else canonical_tools(tools)
+    _check_variables(variables, [report.template, (report_without_tools or report).template])
     request = _Request(
         files=files,
         report=report,
@@ -133,6 +135,18 @@ def render(
         adaptations=(*made.adaptations, *guessed, *listed),
         tools=given,
     )
+
+
+def _check_variables(given: Mapping[str, Any], templates: Sequence[TemplateInfo | None]) -> None:
+    """A variable that nothing reads is a mistake of the caller's: the prompt is the same without it."""
+    read = {name for template in templates if template is not None for name in template.variables}
+    unread = [name for name in given if name not in read]
+    if unread and any(templates):
+        own = sorted(read - {"messages", "tools", "add_generation_prompt"})
+        raise ToolfmtError(
+            f"the template reads no variable {unread[0]!r}; leave it out"
+            + (f", or give one that it reads: {', '.join(own)}" if own else "")
+        )
 
 
 @dataclass(frozen=True)
