@@ -9,8 +9,12 @@ from functools import cache
 
 import pytest
 
+from toolfmt.errors import TemplateError
 from toolfmt.inspect.inspection import inspect_template
+from toolfmt.inspect.reasons import reason
+from toolfmt.inspect.renders import Renders
 from toolfmt.inspect.report import Finding, Report
+from toolfmt.templates import ChatTemplate
 
 TOOLS = "{% if tools %}<tools>{{ tools | tojson }}</tools>{% endif %}"
 PLAIN = "{% for m in messages %}<|{{ m.role }}|>\n{{ m.content }}<|end|>\n{% endfor %}"
@@ -303,3 +307,25 @@ def test_one_share_in_all_the_report() -> None:
 def test_a_sentence_that_ends_with_a_quotation_has_one_mark(refused: str, end: str) -> None:
     message = finding("{{ raise_exception('" + refused + "') }}", "TF003").message
     assert message.endswith(f"the template refuses: {end}")
+
+
+# --- where a thing stands
+
+
+@pytest.mark.parametrize(
+    "absent", ["{% set a = m.arguments | absent %}", "{% if m.arguments is absent %}{% endif %}"]
+)
+def test_what_the_engine_does_not_have_is_missing_where_it_stands(absent: str) -> None:  # FrogMini 14B
+    kind = "filter" if "|" in absent else "test"
+    template = "\n{% for m in messages %}\n{{ m.content }}{% if m.arguments is string %}\n" + absent + "{% endif %}{% endfor %}"
+    prompt = Renders(ChatTemplate(template)).render([{"role": "user", "content": "", "arguments": "{}"}])
+    assert isinstance(prompt, TemplateError)
+    assert (prompt.line, reason(prompt)) == (4, f"it wants a {kind} named 'absent', which is not there")
+
+
+def test_a_field_of_reasoning_is_one_of_a_message() -> None:  # Qwen3.6-fixed-tool-calling of XMB480
+    own = "{% set ns = namespace(thinking=true) %}\n{% set ns.thinking = ns.thinking and tools %}\n"
+    assert report(own + PLAIN).sections.details["reasoning_field"].answer == "no"
+    read = own + PLAIN.replace("{{ m.content }}", "\n{{ m.thinking }}{{ m.content }}")
+    told = report(read).sections.details["reasoning_field"]
+    assert (told.evidence, told.line) == ("read as thinking", 5)
