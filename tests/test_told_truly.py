@@ -5,6 +5,7 @@ Behind a case stands the real template at which it was seen.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 import pytest
@@ -312,12 +313,14 @@ def test_a_sentence_that_ends_with_a_quotation_has_one_mark(refused: str, end: s
 # --- where a thing stands
 
 
-@pytest.mark.parametrize(
-    "absent", ["{% set a = m.arguments | absent %}", "{% if m.arguments is absent %}{% endif %}"]
-)
+@pytest.mark.parametrize("absent", ["{% set a = m.arguments | absent %}", "{% if m.arguments is absent %}{% endif %}"])
 def test_what_the_engine_does_not_have_is_missing_where_it_stands(absent: str) -> None:  # FrogMini 14B
     kind = "filter" if "|" in absent else "test"
-    template = "\n{% for m in messages %}\n{{ m.content }}{% if m.arguments is string %}\n" + absent + "{% endif %}{% endfor %}"
+    template = (
+        "\n{% for m in messages %}\n{{ m.content }}{% if m.arguments is string %}\n"
+        + absent
+        + "{% endif %}{% endfor %}"
+    )
     prompt = Renders(ChatTemplate(template)).render([{"role": "user", "content": "", "arguments": "{}"}])
     assert isinstance(prompt, TemplateError)
     assert (prompt.line, reason(prompt)) == (4, f"it wants a {kind} named 'absent', which is not there")
@@ -329,3 +332,16 @@ def test_a_field_of_reasoning_is_one_of_a_message() -> None:  # Qwen3.6-fixed-to
     read = own + PLAIN.replace("{{ m.content }}", "\n{{ m.thinking }}{{ m.content }}")
     told = report(read).sections.details["reasoning_field"]
     assert (told.evidence, told.line) == ("read as thinking", 5)
+
+
+def test_a_parser_that_may_wait_for_a_marker_is_not_promised() -> None:  # FrogMini 14B, FrogBoss 32B
+    value = "<parameter={{ k }}>\n{{ v if v is string else v | tojson }}\n</parameter>\n"
+    values = f"{{% for k, v in c.function.arguments.items() %}}{value}{{% endfor %}}"
+    call = f"<function={{{{ c.function.name }}}}>\n{values}</function>"
+    asked = r"{% if tools %}{{ '<function=function_name>\n<parameter=key>value</parameter>' }}{% endif %}"
+    bare = TOOLS + asked + re.sub("<tool_call>.*</tool_call>", lambda _: call, CALLS)
+    wrapped = bare.replace(call, f"<tool_call>\n{call}\n</tool_call>")
+    doubt = " (not confirmed: it may wait for the opening marker, which these calls lack)"
+    for template, ends in ((bare, True), (wrapped, False)):
+        flags = [one.text for one in report(template).sections.advice if one.runtime in ("vLLM", "SGLang")]
+        assert [text.endswith(doubt) for text in flags] == [ends, ends]
