@@ -345,3 +345,14 @@ def test_a_parser_that_may_wait_for_a_marker_is_not_promised() -> None:  # FrogM
     for template, ends in ((bare, True), (wrapped, False)):
         flags = [one.text for one in report(template).sections.advice if one.runtime in ("vLLM", "SGLang")]
         assert [text.endswith(doubt) for text in flags] == [ends, ends]
+
+
+def test_a_system_message_that_only_tools_leave_open() -> None:  # FrogMini 14B, Falcon H1
+    opened = "{% if m.role == 'system' and tools %}\n{{ m.content }}{{ tools | tojson }}\nUse them.\n{% else %}"
+    template = PLAIN.replace("{{ m.content }}<|end|>\n", opened + "{{ m.content }}<|end|>\n{% endif %}")
+    found = finding(template, "TF046")
+    said = "With tools the system message has no <|end|> at its end, as it has without: "
+    assert found.message.startswith(said)
+    assert found.message.endswith("Use them. is followed by <|user|> at once.")
+    assert found.line == 4
+    assert "TF046" not in codes(template.replace("Use them.\n", "Use them.<|end|>\n"))
