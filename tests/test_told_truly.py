@@ -356,3 +356,18 @@ def test_a_system_message_that_only_tools_leave_open() -> None:  # FrogMini 14B,
     assert found.message.endswith("Use them. is followed by <|user|> at once.")
     assert found.line == 4
     assert "TF046" not in codes(template.replace("Use them.\n", "Use them.<|end|>\n"))
+
+
+def test_a_value_that_is_neither_true_nor_false_has_no_default() -> None:  # MiniCPM-V 4.5
+    neither = "{% if thinking is defined and thinking is false %}<think></think>{% endif %}"
+    neither += "{% if thinking is defined and thinking is true %}<think>{% endif %}"
+    told = report(PLAIN + "{% if add_generation_prompt %}<|assistant|>\n" + neither + "{% endif %}")
+    assert [(one.name, one.default) for one in told.sections.variables] == [("thinking", None)]
+
+
+def test_blanks_that_make_the_difference_are_shown() -> None:  # Ring mini linear 2.0
+    turn = "{% if m.role == 'assistant' %}<|assistant|>\n\n<think>{{ m.reasoning_content }}</think>{{ m.content }}"
+    template = "{% for m in messages %}" + turn + "<|end|>{% else %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endif %}"
+    template += "{% endfor %}{% if add_generation_prompt %}<|assistant|>\n<think>\n{% endif %}"
+    said = "The generation prompt ends with '<think>\\n'; once the answer is there, the template writes '\\n<think>"
+    assert finding(template, "TF051").message.startswith(said)
