@@ -177,7 +177,17 @@ def test_an_id_that_tells_the_tools_name_does_change_the_prompt() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "line"), [("tool_results", 5), ("results_several", 5), ("text_beside_call", 8), ("system", 8)]
+    ("name", "line"),
+    [
+        ("tool_results", 5),
+        ("results_several", 5),
+        ("text_beside_call", 8),
+        ("system", 8),
+        ("tool_calls", 10),
+        ("parallel_tool_calls", 10),
+        ("arguments_object", 10),
+        ("arguments_string", 10),
+    ],
 )
 def test_the_line_is_that_which_writes_it(name: str, line: int) -> None:
     # The first line is a statement that only mentions the roles and `tool_calls`, as in G4-Plainsong.
@@ -371,3 +381,10 @@ def test_blanks_that_make_the_difference_are_shown() -> None:  # Ring mini linea
     template += "{% endfor %}{% if add_generation_prompt %}<|assistant|>\n<think>\n{% endif %}"
     said = "The generation prompt ends with '<think>\\n'; once the answer is there, the template writes '\\n<think>"
     assert finding(template, "TF051").message.startswith(said)
+
+
+def test_the_line_of_tools_and_of_the_generation_prompt_is_that_which_writes_them() -> None:
+    shown = "{% for t in tools or [] %}\n{{ t.function.name }}:\n{{ t.function.description }}\n{% endfor %}\n"
+    told = report(shown + PLAIN + "{% if add_generation_prompt %}\n\n<|assistant|>{% endif %}")
+    assert told.capabilities["tools"].line == 3
+    assert told.sections.details["generation_prompt"].line == 9
