@@ -388,3 +388,8 @@ def test_the_line_of_tools_and_of_the_generation_prompt_is_that_which_writes_the
     told = report(shown + PLAIN + "{% if add_generation_prompt %}\n\n<|assistant|>{% endif %}")
     assert told.capabilities["tools"].line == 3
     assert told.sections.details["generation_prompt"].line == 9
+
+
+def test_without_calls_nothing_is_said_of_several() -> None:  # ReaderLM v2, Ouro 1.4B
+    assert evidence(PLAIN, "results_several") == "no: no call is rendered"
+    assert evidence(PLAIN, "results_reordered") == "no: no call is rendered"

@@ -59,7 +59,7 @@ _MARKER = re.compile(r"<[^<>\s]{1,60}>|\[/?[A-Z_]{2,40}\]")
 _MOST_TESTED = 24
 _MOST_SHOWN = 4
 _LONGEST_PROMPT = 200_000
-_ALONE = "an only question"
+_ALONE = "a lone question"
 _BESIDE_SYSTEM = "even beside a system message"
 
 

@@ -46,7 +46,8 @@ def keys(tree: nodes.Template) -> dict[str, int]:
     `m.x`, `m['x']`, `m.get('x')` and `'x' in m` ask; the template's own namespaces are no objects of its caller.
     """
     everything = list(descendants(tree))
-    own = {node.target.name for node in everything if isinstance(node, nodes.Assign) and _makes_namespace(node)}
+    assigned = [node for node in everything if isinstance(node, nodes.Assign) and _is_call(node.node, "namespace")]
+    own = {node.target.name for node in assigned if isinstance(node.target, nodes.Name)}
     methods = {id(node.node) for node in everything if isinstance(node, nodes.Call)}
     asked: dict[str, int] = {}
     for node in everything:
@@ -54,10 +55,6 @@ def keys(tree: nodes.Template) -> dict[str, int]:
         if key is not None and getattr(getattr(node, "node", None), "name", "") not in own:
             asked[key] = min(node.lineno, asked.get(key, node.lineno))
     return asked
-
-
-def _makes_namespace(node: nodes.Assign) -> bool:
-    return isinstance(node.target, nodes.Name) and _is_call(node.node, "namespace")
 
 
 def _key(node: nodes.Node) -> str | None:
