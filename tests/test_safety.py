@@ -176,3 +176,42 @@ def test_the_texts_that_a_template_looks_for() -> None:
         ("c", "anywhere", 3),
         ("d", "anywhere", 4),
     ]
+
+
+LOOKED_FOR_TWICE = """\
+{% for message in messages %}{% set c = message.content %}
+{% if message.role == 'system' and '/off' in c %}{% set c = c.replace('/off', '') %}{% endif %}
+{% if message.role == 'user' and '/off' in c %}
+{% set c = c.replace('/off', '') %}{% endif %}
+<|{{ message.role }}|>
+{{ c | trim }}
+{% if message.role == 'tool' and '$ ' not in c and 'error' in c %}Try again!{% endif %}
+{% for call in message.tool_calls or [] %}
+<tool_call>{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}</tool_call>
+{% endfor %}
+<|end|>
+{% endfor %}
+"""
+
+
+def test_the_line_is_that_which_decides_and_results_are_told_beside_questions() -> None:  # XMB480's Qwen3.6
+    finding = found(inspect_template(LOOKED_FOR_TWICE), "TF056")
+    assert finding is not None
+    assert (finding.severity, finding.line) == ("warning", 3)
+    question, result = finding.message.split("; ")
+    assert question.startswith("What a message says changes the prompt: a question with '/off' in it is changed: ")
+    assert result.startswith("a tool result with 'error' in it changes how something else is rendered: ")
+    assert "Try again!" in result
+
+
+def test_a_question_that_is_refused_where_it_is_the_only_one() -> None:  # Ornith 1.0 35B
+    wrapped = "m.content.startswith('<r>') and m.content.endswith('</r>')"
+    asked = "{% set ns = namespace(asked=false) %}{% for m in messages %}{% if m.role == 'user' and not ("
+    asked += wrapped + ") %}{% set ns.asked = true %}{% endif %}{% endfor %}\n"
+    refuses = asked + "{% if not ns.asked %}{{ raise_exception('Nobody asks.') }}{% endif %}\n" + PLAIN
+    finding = found(inspect_template(refuses), "TF056")
+    assert finding is not None
+    assert (finding.severity, finding.line) == ("warning", 2)
+    said = "a lone question with '<r>' and '</r>' at its ends is refused: template, line 2: "
+    said += "the template refuses: Nobody asks."
+    assert finding.message == f"What a message says changes the prompt: {said}"

@@ -5,12 +5,17 @@ Behind a case stands the real template at which it was seen.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 import pytest
 
+from toolfmt.errors import TemplateError
 from toolfmt.inspect.inspection import inspect_template
+from toolfmt.inspect.reasons import reason
+from toolfmt.inspect.renders import Renders
 from toolfmt.inspect.report import Finding, Report
+from toolfmt.templates import ChatTemplate
 
 TOOLS = "{% if tools %}<tools>{{ tools | tojson }}</tools>{% endif %}"
 PLAIN = "{% for m in messages %}<|{{ m.role }}|>\n{{ m.content }}<|end|>\n{% endfor %}"
@@ -172,7 +177,17 @@ def test_an_id_that_tells_the_tools_name_does_change_the_prompt() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "line"), [("tool_results", 5), ("results_several", 5), ("text_beside_call", 8), ("system", 8)]
+    ("name", "line"),
+    [
+        ("tool_results", 5),
+        ("results_several", 5),
+        ("text_beside_call", 8),
+        ("system", 8),
+        ("tool_calls", 10),
+        ("parallel_tool_calls", 10),
+        ("arguments_object", 10),
+        ("arguments_string", 10),
+    ],
 )
 def test_the_line_is_that_which_writes_it(name: str, line: int) -> None:
     # The first line is a statement that only mentions the roles and `tool_calls`, as in G4-Plainsong.
@@ -303,3 +318,78 @@ def test_one_share_in_all_the_report() -> None:
 def test_a_sentence_that_ends_with_a_quotation_has_one_mark(refused: str, end: str) -> None:
     message = finding("{{ raise_exception('" + refused + "') }}", "TF003").message
     assert message.endswith(f"the template refuses: {end}")
+
+
+# --- where a thing stands
+
+
+@pytest.mark.parametrize("absent", ["{% set a = m.arguments | absent %}", "{% if m.arguments is absent %}{% endif %}"])
+def test_what_the_engine_does_not_have_is_missing_where_it_stands(absent: str) -> None:  # FrogMini 14B
+    kind = "filter" if "|" in absent else "test"
+    template = (
+        "\n{% for m in messages %}\n{{ m.content }}{% if m.arguments is string %}\n"
+        + absent
+        + "{% endif %}{% endfor %}"
+    )
+    prompt = Renders(ChatTemplate(template)).render([{"role": "user", "content": "", "arguments": "{}"}])
+    assert isinstance(prompt, TemplateError)
+    assert (prompt.line, reason(prompt)) == (4, f"it wants a {kind} named 'absent', which is not there")
+
+
+def test_a_field_of_reasoning_is_one_of_a_message() -> None:  # Qwen3.6-fixed-tool-calling of XMB480
+    own = "{% set ns = namespace(thinking=true) %}\n{% set ns.thinking = ns.thinking and tools %}\n"
+    assert report(own + PLAIN).sections.details["reasoning_field"].answer == "no"
+    read = own + PLAIN.replace("{{ m.content }}", "\n{{ m.thinking }}{{ m.content }}")
+    told = report(read).sections.details["reasoning_field"]
+    assert (told.evidence, told.line) == ("read as thinking", 5)
+
+
+def test_a_parser_that_may_wait_for_a_marker_is_not_promised() -> None:  # FrogMini 14B, FrogBoss 32B
+    value = "<parameter={{ k }}>\n{{ v if v is string else v | tojson }}\n</parameter>\n"
+    values = f"{{% for k, v in c.function.arguments.items() %}}{value}{{% endfor %}}"
+    call = f"<function={{{{ c.function.name }}}}>\n{values}</function>"
+    asked = r"{% if tools %}{{ '<function=function_name>\n<parameter=key>value</parameter>' }}{% endif %}"
+    bare = TOOLS + asked + re.sub("<tool_call>.*</tool_call>", lambda _: call, CALLS)
+    wrapped = bare.replace(call, f"<tool_call>\n{call}\n</tool_call>")
+    doubt = " (not confirmed: it may wait for the opening marker, which these calls lack)"
+    for template, ends in ((bare, True), (wrapped, False)):
+        flags = [one.text for one in report(template).sections.advice if one.runtime in ("vLLM", "SGLang")]
+        assert [text.endswith(doubt) for text in flags] == [ends, ends]
+
+
+def test_a_system_message_that_only_tools_leave_open() -> None:  # FrogMini 14B, Falcon H1
+    opened = "{% if m.role == 'system' and tools %}\n{{ m.content }}{{ tools | tojson }}\nUse them.\n{% else %}"
+    template = PLAIN.replace("{{ m.content }}<|end|>\n", opened + "{{ m.content }}<|end|>\n{% endif %}")
+    found = finding(template, "TF046")
+    said = "With tools the system message has no <|end|> at its end, as it has without: "
+    assert found.message.startswith(said)
+    assert found.message.endswith("Use them. is followed by <|user|> at once.")
+    assert found.line == 4
+    assert "TF046" not in codes(template.replace("Use them.\n", "Use them.<|end|>\n"))
+
+
+def test_a_value_that_is_neither_true_nor_false_has_no_default() -> None:  # MiniCPM-V 4.5
+    neither = "{% if thinking is defined and thinking is false %}<think></think>{% endif %}"
+    neither += "{% if thinking is defined and thinking is true %}<think>{% endif %}"
+    told = report(PLAIN + "{% if add_generation_prompt %}<|assistant|>\n" + neither + "{% endif %}")
+    assert [(one.name, one.default) for one in told.sections.variables] == [("thinking", None)]
+
+
+def test_blanks_that_make_the_difference_are_shown() -> None:  # Ring mini linear 2.0
+    turn = "{% if m.role == 'assistant' %}<|assistant|>\n\n<think>{{ m.reasoning_content }}</think>{{ m.content }}"
+    template = "{% for m in messages %}" + turn + "<|end|>{% else %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endif %}"
+    template += "{% endfor %}{% if add_generation_prompt %}<|assistant|>\n<think>\n{% endif %}"
+    said = "The generation prompt ends with '<think>\\n'; once the answer is there, the template writes '\\n<think>"
+    assert finding(template, "TF051").message.startswith(said)
+
+
+def test_the_line_of_tools_and_of_the_generation_prompt_is_that_which_writes_them() -> None:
+    shown = "{% for t in tools or [] %}\n{{ t.function.name }}:\n{{ t.function.description }}\n{% endfor %}\n"
+    told = report(shown + PLAIN + "{% if add_generation_prompt %}\n\n<|assistant|>{% endif %}")
+    assert told.capabilities["tools"].line == 3
+    assert told.sections.details["generation_prompt"].line == 9
+
+
+def test_without_calls_nothing_is_said_of_several() -> None:  # ReaderLM v2, Ouro 1.4B
+    assert evidence(PLAIN, "results_several") == "no: no call is rendered"
+    assert evidence(PLAIN, "results_reordered") == "no: no call is rendered"

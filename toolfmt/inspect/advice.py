@@ -24,6 +24,7 @@ _DEAF = {
     "nothing": "the template shows neither tools nor what a user says: this model cannot be told of tools through it",
     "parts": "the template shows no tools, and text only in lists of parts: describe the tools in one",
 }
+_NO_OPENER = "missing_opener"
 _FLAGS = {VLLM: "--enable-auto-tool-choice --tool-call-parser", SGLANG: "--tool-call-parser"}
 
 
@@ -89,9 +90,19 @@ def _flagged(runtime: str) -> _Adviser:
         name = parser_name(format, runtime)
         if name is None:
             return _without(runtime, format)
-        return Advice(runtime, f"{_FLAGS[runtime]} {name}{remark(format, runtime)}")
+        return Advice(runtime, f"{_FLAGS[runtime]} {name}{remark(format, runtime)}{_doubt(facts)}")
 
     return advise
+
+
+def _doubt(facts: Facts) -> str:
+    """What speaks against a parser made for the format as it is, where the template writes less of it.
+
+    SGLang's qwen3_coder_detector.py, for one, reads nothing that holds no `<tool_call>`; toolfmt's parser does.
+    """
+    best = facts.decided.read_back
+    lacking = best is not None and _NO_OPENER in best.tolerated
+    return " (not confirmed: it may wait for the opening marker, which these calls lack)" if lacking else ""
 
 
 def _finds_itself(format: ToolCallFormat, reader: Reader) -> bool:
@@ -124,7 +135,8 @@ def _mlx_swift_lm(facts: Facts, format: ToolCallFormat, reader: Reader, taken: T
     if _finds_itself(format, reader):
         return _nothing_to_do(format, reader)
     if name is not None:
-        return Advice(MLX_SWIFT_LM, f'toolCallFormat: ToolCallFormat(rawValue: "{name}") in its ModelConfiguration')
+        text = f'toolCallFormat: ToolCallFormat(rawValue: "{name}") in its ModelConfiguration'
+        return Advice(MLX_SWIFT_LM, text + _doubt(facts))
     misreads = ", which misreads these calls" if reader.right is False else ""
     taking = "" if found is None else f"; it takes {found}{misreads}"
     return Advice(MLX_SWIFT_LM, f"no parser for it{taking}", False)

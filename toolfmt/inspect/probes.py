@@ -49,6 +49,8 @@ CALLS_AT = (
 RESULTS_AT = (r"""==\s*['"]tool['"]""", r"""['"]tool['"]""")
 _SYSTEM_AT = (r"""==\s*['"]system['"]""", r"""['"]system['"]""")
 _REASONING_AT = (rf"{_EXPRESSION}\b(?:reasoning_content|thinking)\b", r"\b(?:reasoning_content|thinking)\b")
+_DESCRIBED = "name and description of a tool appear in the prompt{}"
+_NAMED = "the name of a tool appears in the prompt{}, its description does not"
 # A message printed as it is: what it holds appears, but not as a call.
 _DUMPED = re.compile(r"""\btool_calls['"]\s*:""")
 # A text that a template takes for a list of its letters, with quotes and numbers between them.
@@ -131,19 +133,13 @@ def _see(renders: Renders, shape: Shape) -> _Seen:
 
 
 def _tools(renders: Renders) -> Answer:
-    plain, with_tools, with_system = (
-        renders.render(user(), None),
-        renders.render(user(), TOOLS),
-        renders.render(user(system=True), TOOLS),
-    )
+    plain, with_tools = renders.render(user(), None), renders.render(user(), TOOLS)
     line = renders.template.line_of(*_TOOLS_AT)
-    for prompt, where in ((with_tools, ""), (with_system, " when there is a system message")):
-        if not isinstance(prompt, str):
-            continue
-        if DESCRIPTION in prompt:
-            return Answer("yes", f"name and description of a tool appear in the prompt{where}", line)
-        if TOOL in prompt:
-            return Answer("yes", f"the name of a tool appears in the prompt{where}, its description does not", line)
+    for system, where in ((False, ""), (True, " when there is a system message")):
+        messages = user(system=system)
+        for word, what in ((DESCRIPTION, _DESCRIBED), (TOOL, _NAMED)):
+            if word in renders.text(messages, TOOLS):
+                return Answer("yes", what.format(where), written_at(renders, messages, TOOLS, word) or line)
     if isinstance(with_tools, TemplateError):
         return threw(with_tools)
     same = "the prompt is the same with and without tools" if plain == with_tools else "the tools are not in the prompt"
@@ -154,7 +150,7 @@ def _tool_calls(renders: Renders, shape: Shape | None, seen: _Seen) -> Answer:
     if shape is not None:
         needed = shape.describe()
         with_what = f" with {needed}" if needed else ""
-        return Answer("yes", f"a call is rendered{with_what}: {seen.detail}", renders.template.line_of(*CALLS_AT))
+        return Answer("yes", f"a call is rendered{with_what}: {seen.detail}", _line_in_call(renders, shape, TOOL))
     if seen.how == "error":
         return Answer("error", seen.detail, seen.line, "threw")
     if seen.how == "double":
@@ -171,7 +167,7 @@ def _parallel(renders: Renders, shape: Shape | None) -> Answer:
     if isinstance(region, TemplateError):
         return threw(region)
     places = [region.text.find(value) for value in VALUES]
-    line = renders.template.line_of(*CALLS_AT)
+    line = _line_in_call(renders, shape, TOOL)
     if -1 in places:
         lost = " and ".join(name for name, place in zip(("first", "second"), places, strict=True) if place < 0)
         return Answer("no", f"of two calls in one turn the {lost} is dropped", line, "dropped")
@@ -289,10 +285,11 @@ def _refused_later(renders: Renders, shape: Shape) -> TemplateError | None:
 def _arguments(renders: Renders, shape: Shape | None, form: Literal["object", "string"]) -> Answer:
     if shape is None:
         return _no_calls()
-    seen = _see(renders, replace(shape, arguments=form))
-    line = renders.template.line_of(*CALLS_AT)
+    shape = replace(shape, arguments=form)
+    seen = _see(renders, shape)
     if seen.how == "error":
         return Answer("error", seen.detail, seen.line, "threw")
+    line = _line_in_call(renders, shape, VALUES[0])
     match seen.how:
         case "right":
             return Answer("yes", "the value appears as it went in", line)
@@ -340,6 +337,17 @@ def written_at(
     """The line of the template that writes this word into the prompt; None where it does not stand there."""
     place = renders.text(messages, tools).find(sentinel)
     return renders.line_at(messages, tools, place) if place >= 0 else None
+
+
+def _line_in_call(renders: Renders, shape: Shape, word: str) -> int | None:
+    """The line that writes this word of a single call; where the word is not there, the first that mentions calls."""
+    region = renders.calls(shape, SINGLE, TOOLS)
+    place = region.text.find(word) if isinstance(region, Region) else -1
+    line = None
+    if isinstance(region, Region) and place >= 0:
+        tools = TOOLS if shape.tools else None
+        line = renders.line_at(conversation(shape, SINGLE), tools, len(region.before) + place)
+    return line or renders.template.line_of(*CALLS_AT)
 
 
 def _none_at(region: Region) -> int:

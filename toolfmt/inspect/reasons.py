@@ -11,6 +11,7 @@ from toolfmt.errors import TemplateError
 from toolfmt.inspect.probes import quote
 
 _MISSING_KEY = re.compile(r"has no attribute '([^']{1,80})'")
+_UNKNOWN = re.compile(r"No ((?:filter|test) named '[^']{1,80}') found")
 _UNDEFINED = re.compile(r"'([^']{1,80})' is undefined")
 _REFUSES = "the template refuses: "
 _PLAINLY = (
@@ -48,6 +49,9 @@ def _in_words(text: str) -> str | None:
         found = pattern.search(text)
         if found:
             return f"it wants `{found[1]}`, which is not there"
+    unknown = _UNKNOWN.search(text)
+    if unknown:
+        return f"it wants a {unknown[1]}, which is not there"
     for said, words in _PLAINLY:
         if said in text:
             return words

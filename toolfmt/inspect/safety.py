@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from toolfmt.errors import TemplateError
@@ -40,6 +41,7 @@ from toolfmt.inspect.probes import excerpt, quote
 from toolfmt.inspect.renders import Renders
 from toolfmt.inspect.report import Answer, Outcome
 from toolfmt.inspect.surroundings import PROSE, known_reasoning
+from toolfmt.templates import ChatTemplate
 from toolfmt.templates.tested_texts import TestedText
 
 PLACES = {
@@ -57,6 +59,7 @@ _MARKER = re.compile(r"<[^<>\s]{1,60}>|\[/?[A-Z_]{2,40}\]")
 _MOST_TESTED = 24
 _MOST_SHOWN = 4
 _LONGEST_PROMPT = 200_000
+_ALONE = "a lone question"
 _BESIDE_SYSTEM = "even beside a system message"
 
 
@@ -173,14 +176,24 @@ def _content_kept(facts: Facts, renders: Renders, shape: Shape | None, plain_too
     tested = renders.template.tested_texts[:_MOST_TESTED]
     if not tested:
         return Answer("yes", "the template looks for nothing in the text of messages")
-    elsewhere: Answer | None = None
+    found: list[Answer] = []
     for role, carrier in _talks(facts, shape, plain_tools):
-        for texts in _tries(tested):
-            changed = _changed(renders, role, carrier, texts)
-            if changed is not None and changed.how != "elsewhere":
-                return changed
-            elsewhere = elsewhere or changed
-    return elsewhere or Answer("yes", "no text that the template looks for changes a question or a tool result")
+        changes = [
+            change for texts in _tries(tested) if (change := _changed(renders, role, carrier, texts)) is not None
+        ]
+        worst = min(changes, key=_harm, default=None)
+        # What already happens to a question behind others says nothing new of the only one.
+        if worst is not None and not (role == _ALONE and found and _harm(worst) >= _harm(found[0])):
+            found.append(worst)
+    if not found:
+        return Answer("yes", "no text that the template looks for changes a question or a tool result")
+    found.sort(key=_harm)
+    return replace(found[0], evidence="; ".join(change.evidence for change in found))
+
+
+def _harm(change: Answer) -> int:
+    """The less, the worse: refused, changed, or only something else with it."""
+    return 0 if change.answer == "error" else 2 if change.how == "elsewhere" else 1
 
 
 def _talks(facts: Facts, shape: Shape | None, plain_tools: list[Message] | None) -> Iterator[tuple[str, Any]]:
@@ -192,6 +205,7 @@ def _talks(facts: Facts, shape: Shape | None, plain_tools: list[Message] | None)
         tools = TOOLS if shape.tools else None
         begun = user(system=shape.system)
         yield "a tool result", (lambda text: [*begun, *_exchange(shape, VALUES[0], text), *_spoken()], tools)
+    yield _ALONE, (lambda text: [_question(text)], plain_tools)
 
 
 def _tries(tested: Sequence[TestedText]) -> Iterator[tuple[TestedText, TestedText | None]]:
@@ -210,23 +224,40 @@ def _changed(renders: Renders, role: str, carrier: Any, texts: tuple[TestedText,
     if isinstance(without, TemplateError) or neutral not in without or len(without) > _LONGEST_PROMPT:
         return None
     held = f"{_NEUTRAL if last else first.text} {_END} {last.text if last else first.text}"
-    text = f"{first.text} {_BEGIN} {held}"
+    text = f"{first.text} {_BEGIN} {held}".strip()  # blanks at the ends are lost to a `trim`, whatever is looked for
     prompt = renders.render(made(text), tools)
-    what = f"{role} with '{quote(first.text, 60)}'" + (f" and '{quote(last.text, 60)}'" if last else "") + " in it"
+    where = f" and '{quote(last.text, 60)}' at its ends" if last else " in it"
+    what = f"{role} with '{quote(first.text, 60)}'{where}"
     if isinstance(prompt, TemplateError):
-        return Answer("error", f"{what} is refused: {prompt}", first.line, "threw")
+        return Answer("error", f"{what} is refused: {prompt}", prompt.line or first.line, "threw")
     if prompt == without.replace(neutral, text):
         return None
+    line = _deciding(renders, made(text), tools, first)
     if text in prompt:
         place = common_prefix(prompt, without.replace(neutral, text))
         shown = excerpt(prompt, place - 20, place + 60)
-        return Answer("no", f"{what} changes how something else is rendered: '{shown}'", first.line, "elsewhere")
+        return Answer("no", f"{what} changes how something else is rendered: '{shown}'", line, "elsewhere")
     begin = min((place for place in (prompt.find(_BEGIN), prompt.find(_END)) if place >= 0), default=None)
     if begin is None:
-        return Answer("no", f"{what} is dropped", first.line, "dropped")
+        return Answer("no", f"{what} is dropped", line, "dropped")
     shown = excerpt(prompt, begin - 20, begin + 60)
     how = "loses a part" if _BEGIN not in prompt or _END not in prompt else "is changed"
-    return Answer("no", f"{what} {how}: '{shown}'", first.line)
+    return Answer("no", f"{what} {how}: '{shown}'", line)
+
+
+def _deciding(renders: Renders, messages: list[Message], tools: list[Message] | None, tested: TestedText) -> int:
+    """Of the lines that look for the text, the first that decides here: looking for another, it changes the prompt."""
+    prompt, lines = renders.render(messages, tools), renders.template.source.split("\n")
+    for number in tested.lines if len(tested.lines) > 1 else ():
+        other = lines[number - 1].replace(tested.text, _NEUTRAL)
+        source = "\n".join([*lines[: number - 1], other, *lines[number:]])
+        try:
+            varied = Renders(ChatTemplate(source), renders.tokens).render(messages, tools)
+        except TemplateError:
+            continue
+        if varied != prompt:
+            return number
+    return tested.line
 
 
 # --- what nobody asked for

@@ -18,6 +18,7 @@ from types import FrameType, MappingProxyType
 from typing import Any, NoReturn
 
 import jinja2
+from jinja2.utils import internal_code
 
 from toolfmt.errors import BadMessages, BadTools, LimitHit, TemplateError
 from toolfmt.templates.by_lines import by_lines
@@ -26,7 +27,7 @@ from toolfmt.templates.nesting import nesting
 from toolfmt.templates.syntax_hints import hint
 from toolfmt.templates.tested_texts import TestedText, tested_texts
 from toolfmt.templates.variable_uses import VariableUse, variable_uses
-from toolfmt.templates.variables import caller_names, calls, filters, tree_size
+from toolfmt.templates.variables import caller_names, calls, filters, keys, tree_size
 from toolfmt.tools import kind_of
 
 # Twenty times the longest real template seen (51,034 characters, of 1,176 templates, November 2026).
@@ -209,6 +210,11 @@ class ChatTemplate:
         """The filters that the source uses, each with the line where it is used first."""
         return filters(self._tree)
 
+    @cached_property
+    def keys(self) -> dict[str, int]:
+        """The keys that the source asks its caller's objects for, each with the line that does first."""
+        return keys(self._tree)
+
     @property
     def unknown_filters(self) -> dict[str, int]:
         """The filters that the environment does not have, each with the line where it is used first."""
@@ -273,7 +279,8 @@ def _line(error: BaseException) -> int | None:
     step = error.__traceback__
     while step is not None:
         template = step.tb_frame.f_globals.get("__jinja_template__")
-        if template is not None:
+        # What stands for a filter that there is not is code of jinja2's own, ahead of the first line.
+        if template is not None and step.tb_frame.f_code not in internal_code:
             line = template.get_corresponding_lineno(step.tb_lineno)
         step = step.tb_next
     return line

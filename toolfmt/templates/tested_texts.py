@@ -28,23 +28,28 @@ _LONGEST = 200
 
 @dataclass(frozen=True)
 class TestedText:
-    """A text that is looked for, where in the other one, and the line of the template that does it."""
+    """A text that is looked for, where in the other one, and the lines of the template that do it."""
 
     text: str
     place: Place
-    line: int
+    lines: tuple[int, ...]
+
+    @property
+    def line(self) -> int:
+        """The first of them."""
+        return self.lines[0]
 
 
 def tested_texts(tree: nodes.Template) -> tuple[TestedText, ...]:
     """Every one once a place, in the order of the lines; blanks and texts over 200 characters left out."""
-    first: dict[tuple[str, Place], TestedText] = {}
-    for found in sorted(_found(tree), key=lambda found: found.line):
-        if found.text.strip() and len(found.text) <= _LONGEST:
-            first.setdefault((found.text, found.place), found)
-    return tuple(first.values())
+    lines: dict[tuple[str, Place], dict[int, None]] = {}
+    for line, text, place in sorted(_found(tree), key=lambda found: found[0]):
+        if text.strip() and len(text) <= _LONGEST:
+            lines.setdefault((text, place), {})[line] = None
+    return tuple(TestedText(*looked_for, tuple(found)) for looked_for, found in lines.items())
 
 
-def _found(tree: nodes.Template) -> Iterator[TestedText]:
+def _found(tree: nodes.Template) -> Iterator[tuple[int, str, Place]]:
     for compare in tree.find_all(nodes.Compare):
         if compare.ops and compare.ops[0].op in ("in", "notin"):
             yield from _texts([compare.expr], "anywhere")
@@ -66,9 +71,9 @@ def _about_content(node: nodes.Node) -> bool:
     )
 
 
-def _texts(expressions: list[nodes.Expr], place: Place) -> Iterator[TestedText]:
+def _texts(expressions: list[nodes.Expr], place: Place) -> Iterator[tuple[int, str, Place]]:
     for expression in expressions:
         items = expression.items if isinstance(expression, (nodes.Tuple, nodes.List)) else [expression]
         for item in items:
             if isinstance(item, nodes.Const) and isinstance(item.value, str):
-                yield TestedText(item.value, place, item.lineno)
+                yield item.lineno, item.value, place

@@ -96,7 +96,9 @@ class _Uses:
     def use(self, name: str) -> VariableUse:
         said = sorted(set(self._said[name]))
         if not said and not self._manners[name] & {"printed", "iterated", "keyed"}:
-            said = sorted(set(self._implied[name]))[:1]
+            implied = sorted(set(self._implied[name]))
+            # Where one test takes an absent value for true and another for false, it is a third thing.
+            said = implied[:1] if len({text for _, text in implied}) == 1 else []
         default = " or ".join(dict.fromkeys(text for _, text in said)) or None
         own = any(target == name and (name, id(node)) not in self._asked_first for target, node in self._assigned)
         literals = sorted(self._literals[name].values(), key=lambda value: (str(type(value)), str(value)))

@@ -40,6 +40,37 @@ def filters(tree: nodes.Template) -> dict[str, int]:
     return dict(sorted(used.items(), key=lambda item: (item[1], item[0])))
 
 
+def keys(tree: nodes.Template) -> dict[str, int]:
+    """The keys that the template asks objects of its caller for, each with the first line that does.
+
+    `m.x`, `m['x']`, `m.get('x')` and `'x' in m` ask; the template's own namespaces are no objects of its caller.
+    """
+    everything = list(descendants(tree))
+    assigned = [node for node in everything if isinstance(node, nodes.Assign) and _is_call(node.node, "namespace")]
+    own = {node.target.name for node in assigned if isinstance(node.target, nodes.Name)}
+    methods = {id(node.node) for node in everything if isinstance(node, nodes.Call)}
+    asked: dict[str, int] = {}
+    for node in everything:
+        key = None if id(node) in methods else _key(node)
+        if key is not None and getattr(getattr(node, "node", None), "name", "") not in own:
+            asked[key] = min(node.lineno, asked.get(key, node.lineno))
+    return asked
+
+
+def _key(node: nodes.Node) -> str | None:
+    """The key that this expression asks an object for."""
+    match node:
+        case nodes.Getattr():
+            return node.attr
+        case nodes.Getitem(arg=nodes.Const(value=str(key))):
+            return key
+        case nodes.Call(node=nodes.Getattr(attr="get"), args=[nodes.Const(value=str(key)), *_]):
+            return key
+        case nodes.Compare(expr=nodes.Const(value=str(key)), ops=[nodes.Operand(op="in", expr=expr)]):
+            return key if isinstance(expr, nodes.Name) else None
+    return None
+
+
 class _Reader:
     """Walks statements in the order they run. `known` holds the names that are assigned on every path so far."""
 

@@ -1,8 +1,8 @@
-"""The template opens something in a turn of the model and never closes it.
+"""The template opens something in a turn and never closes it.
 
 A turn with a call that lacks the mark behind every other answer runs into the next turn: the model learns from its own
 history to go on behind a call, where it should stop. An answer behind a `<think>` that is never closed reads as
-reasoning. Mostly a line was lost in an edit.
+reasoning. A system message with tools that lacks the mark runs into the question. Mostly a line was lost in an edit.
 
 What to do: write the mark, or the closer, in the line that is named.
 
@@ -16,7 +16,20 @@ from collections.abc import Iterator
 
 from toolfmt.formats import write
 from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.conversations import REPLY, RESULT, SINGLE, TOOLS, USER, VALUES, conversation, reply, user
+from toolfmt.inspect.conversations import (
+    DESCRIPTION,
+    REPLY,
+    RESULT,
+    SINGLE,
+    SYSTEM,
+    TOOLS,
+    USER,
+    VALUES,
+    Shape,
+    conversation,
+    reply,
+    user,
+)
 from toolfmt.inspect.deciding import ReadBack
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probes import quote
@@ -33,6 +46,7 @@ def check(facts: Facts) -> Iterator[Found]:
         return
     yield from _reasoning(facts)
     yield from _call(facts)
+    yield from _system(facts)
 
 
 def _reasoning(facts: Facts) -> Iterator[Found]:
@@ -82,6 +96,29 @@ def _call(facts: Facts) -> Iterator[Found]:
         renders.line_at(
             conversation(shape, SINGLE, results=True), tools, prompt.rfind(VALUES[0]) + len(called.rstrip()) - 1
         ),
+    )
+
+
+def _system(facts: Facts) -> Iterator[Found]:
+    """A system message that is closed by the mark behind answers, and not where tools are given."""
+    assert facts.renders is not None
+    assert facts.probed is not None
+    renders, messages = facts.renders, user(system=True)
+    end = answer_end(renders, facts.probed.shape or Shape())
+    closed = renders.text(messages).partition(SYSTEM)[2].partition(USER)[0]
+    before = renders.text(messages, TOOLS).partition(USER)[0]
+    if not end or not closed.startswith(end) or DESCRIPTION not in before:
+        return
+    header = closed[len(end) :].lstrip()
+    behind = before[before.rfind(DESCRIPTION) :]
+    if not header or not behind.endswith(header) or end in behind:
+        return
+    told = behind.removesuffix(header).rstrip()
+    yield Found(
+        f"With tools the system message has no {end} at its end, as it has without: {quote(told[-40:])} is followed by "
+        f"{quote(header)} at once.",
+        f"Write {end} behind the tools.",
+        renders.line_at(messages, TOOLS, len(before) - len(behind) + len(told) - 1),
     )
 
 

@@ -21,7 +21,6 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probes import quote
 from toolfmt.inspect.report import Cause, Severity, Turn
 
 SEVERITY: Severity = "warning"
@@ -73,8 +72,9 @@ def _lost(turn: Turn) -> int:
 
 
 def beginning(text: str) -> str:
-    """The first words of a stretch of a prompt, quoted."""
-    return f"'{quote(text[:_SHOWN])}{'…' if len(text) > _SHOWN else ''}'"
+    """The first words of a stretch of a prompt, quoted with the blanks at its ends: they may be all that differs."""
+    shown = text[:_SHOWN].replace("\n", "\\n")
+    return f"'{shown}{'…' if len(text) > _SHOWN else ''}'"
 
 
 def _percent(share: float) -> str:

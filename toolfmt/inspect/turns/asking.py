@@ -55,6 +55,10 @@ class Asking:
         """The line that writes this word into the prompt of a conversation without calls; else as `line`."""
         return written_at(self.renders, messages, self._tools, sentinel) or self.line(*patterns)
 
+    def line_at(self, messages: Sequence[Message], place: int, *, generation: bool = False) -> int | None:
+        """The line that writes what stands at this place of the prompt of a conversation without calls."""
+        return self.renders.line_at(messages, self._tools, place, generation=generation)
+
     @cached_property
     def result_line(self) -> int | None:
         """The line that writes a result."""

@@ -23,7 +23,8 @@ def generation_prompt(asking: Asking) -> Answer:
     line = asking.line(r"\badd_generation_prompt\b")
     if added != without:
         what = added[len(without) :] if added.startswith(without) else added.rpartition(USER)[2]
-        return Answer("yes", f"it adds {quote(what, 80)}", line)
+        begin = len(added) - len(what.lstrip())
+        return Answer("yes", f"it adds {quote(what, 80)}", asking.line_at(user(), begin, generation=True) or line)
     tail = added.rpartition(USER)[2]
     same = "behind a question the prompt is the same with and without it"
     answered = asking.text(reply()).partition(REPLY)[0].rstrip() == without.rstrip()

@@ -11,13 +11,12 @@ from toolfmt.inspect.turns.asking import SECOND_USER, Asking, no
 FIELDS = ("reasoning_content", "reasoning", "thinking", "thinking_blocks", "thought", "tool_plan")
 """The names that templates read a turn's reasoning from; transformers gives each what was given under the others."""
 _GIVEN = {"reasoning_content": REASONING, "reasoning": REASONING}
-_READ = r"(?:\.{0}\b(?!\s*\()|\[['\"]{0}['\"]\]|\(['\"]{0}['\"]|['\"]{0}['\"] in )"
 
 
 def reasoning_field(asking: Asking) -> Answer:
     """Under which name the template reads a turn's reasoning; told from its source, since every name is given."""
-    places = {name: asking.line(_READ.replace("{0}", name)) for name in FIELDS}
-    read = {name: place for name, place in places.items() if place is not None}
+    asked = asking.renders.template.keys
+    read = {name: asked[name] for name in FIELDS if name in asked}
     if not read:
         return no("the template reads no field for reasoning")
     return Answer("yes", f"read as {', '.join(read)}", min(read.values()))

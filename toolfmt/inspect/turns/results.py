@@ -167,5 +167,5 @@ def _nothing_to_ask(asking: Asking, *, several: bool = False) -> Answer | None:
     if asking.results == "none":
         return no("no result is rendered")
     if several and not asking.parallel:
-        return no("a turn with several calls is not rendered")
+        return no("a turn with several calls is not rendered" if asking.renders_calls else "no call is rendered")
     return None
