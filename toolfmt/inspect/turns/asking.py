@@ -55,11 +55,19 @@ class Asking:
         """The line that writes this word into the prompt of a conversation without calls; else as `line`."""
         return written_at(self.renders, messages, self._tools, sentinel) or self.line(*patterns)
 
+    def generation_line(self, place: int) -> int | None:
+        """The line that writes the character at this place of a question's prompt that asks for an answer."""
+        return self.renders.line_at(user(), self._tools, place, generation=True)
+
     @cached_property
     def result_line(self) -> int | None:
         """The line that writes a result."""
+        return self.result_line_of(self.history())
+
+    def result_line_of(self, messages: Sequence[Message]) -> int | None:
+        """The line that writes the result of these messages."""
         tools = TOOLS if (self.answered or self.shape).tools else None
-        return written_at(self.renders, self.history(), tools, RESULT) or self.line(*RESULTS_AT)
+        return written_at(self.renders, messages, tools, RESULT) or self.line(*RESULTS_AT)
 
     @cached_property
     def _tools(self) -> Sequence[Message] | None:
