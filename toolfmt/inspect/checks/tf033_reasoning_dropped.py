@@ -26,8 +26,12 @@ _PLACES = {"reasoning_earlier": "before the last user message", "reasoning_in_lo
 
 
 def _how(facts: Facts) -> str:
-    keeps = [one.name for one in facts.sections.variables if KEEPS_REASONING in one.effect]
-    return f"; {keeps[0]} keeps it." if keeps else "."
+    """The first variable that keeps it, with the value that does."""
+    for one in facts.sections.variables:
+        keeps = next((clause for clause in one.effect.split("; ") if KEEPS_REASONING in clause), "")
+        if keeps:
+            return f"; {one.name}={keeps.split()[0]} keeps it."
+    return "."
 
 
 def check(facts: Facts) -> Iterator[Found]:
