@@ -11,6 +11,7 @@ import pytest
 
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.report import Finding, Report
+from toolfmt.printing.phrases import phrases
 
 TOOLS = "{% if tools %}<tools>{{ tools | tojson }}</tools>{% endif %}"
 PLAIN = "{% for m in messages %}<|{{ m.role }}|>\n{{ m.content }}<|end|>\n{% endfor %}"
@@ -370,6 +371,15 @@ def test_a_mark_that_stands_only_behind_earlier_answers_ends_answers() -> None:
     assert evidence(template.replace("<|end|>", ""), "stop").startswith("no: unknown")
 
 
+def test_what_begins_every_turn_ends_none() -> None:
+    # inclusionAI/Ring-mini-2.0: <role>HUMAN</role>, <role>ASSISTANT</role>, and no mark of an end
+    template = "{% for m in messages %}<role>{{ m.role }}</role>{{ m.content }}{% endfor %}"
+    assert evidence(template, "stop").startswith("no: unknown")
+    assert evidence(template.replace("{% endfor", "<end>{% endfor"), "stop").startswith(
+        "yes: an answer ends with <end>"
+    )
+
+
 def test_calls_that_a_variable_leaves_out_are_not_the_tools() -> None:
     # openbmb/MiniCPM5-1B: has_tool_sep
     template = TOOLS + CALLS.replace("in m.tool_calls or []", "in (m.tool_calls or [] if not silent else [])")
@@ -397,6 +407,7 @@ def test_a_system_message_that_takes_the_place_of_the_first_is_told() -> None:
         finding(template, "TF035").message
         == "A system message after the first turn takes the place of the first, which is lost."
     )
+    assert phrases(report(template), "system") == ["only the last of several"]
 
 
 def test_arguments_printed_as_python_are_told_so_once() -> None:

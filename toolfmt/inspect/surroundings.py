@@ -46,9 +46,9 @@ def answer_end(renders: Renders, shape: Shape | None) -> str:
         return last
     # Some write it only where the conversation goes on; what begins a question, and ends none, is no answer's end.
     again = renders.text([*reply(shape or Shape()), *user()], TOOLS)
-    header, _, turn = again.partition(USER)
     earlier = first_marker(again.rpartition(REPLY)[2].partition(USER)[0])
-    return earlier if earlier not in header or earlier == first_marker(turn) else ""
+    header, _, behind = renders.text(user(), TOOLS).partition(USER)
+    return earlier if earlier not in header or earlier == first_marker(behind) else ""
 
 
 def prefill(renders: Renders, *, tools: bool, headers: tuple[str, ...] = ()) -> str:

@@ -12,6 +12,7 @@ Example: `{% if message.reasoning_content and loop.index0 > ns.last_query_index 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
@@ -22,6 +23,7 @@ from toolfmt.inspect.report import Severity
 SEVERITY: Severity = "note"
 
 
+_VALUE = re.compile(r"true|false|\"[^\"]+\"")
 _PLACES = {"reasoning_earlier": "before the last user message", "reasoning_in_loop": "beside an answered call"}
 
 
@@ -30,7 +32,8 @@ def _how(facts: Facts) -> str:
     for one in facts.sections.variables:
         keeps = next((clause for clause in one.effect.split("; ") if KEEPS_REASONING in clause), "")
         if keeps:
-            return f"; {one.name}={keeps.split()[0]} keeps it."
+            value = _VALUE.match(keeps)
+            return f"; {one.name}{f'={value[0]}' if value else ''} keeps it."
     return "."
 
 
