@@ -292,6 +292,8 @@ def test_what_closes_an_answer_within_its_turn_ends_no_turn_with_a_call() -> Non
     # CohereForAI-c4ai-command-r7b-12-2024-tool_use: <|END_RESPONSE|> before <|END_OF_TURN_TOKEN|>
     assert report(COHERE).format.name == "json"
     assert "TF046" not in codes(COHERE)
+    # Cohere2MoE: <|END_TEXT|> closes the text of a question as well
+    assert "TF046" not in codes(COHERE.replace("{% else %}{{ m.content }}", "{% else %}<|say|>{{ m.content }}<|said|>"))
     unended = (
         COHERE.replace("<|said|>", "")
         .replace(
