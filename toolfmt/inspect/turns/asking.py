@@ -55,9 +55,9 @@ class Asking:
         """The line that writes this word into the prompt of a conversation without calls; else as `line`."""
         return written_at(self.renders, messages, self._tools, sentinel) or self.line(*patterns)
 
-    def generation_line(self, place: int) -> int | None:
-        """The line that writes the character at this place of a question's prompt that asks for an answer."""
-        return self.renders.line_at(user(), self._tools, place, generation=True)
+    def line_at(self, messages: Sequence[Message], place: int, *, generation: bool = False) -> int | None:
+        """The line that writes what stands at this place of the prompt of a conversation without calls."""
+        return self.renders.line_at(messages, self._tools, place, generation=generation)
 
     @cached_property
     def result_line(self) -> int | None:

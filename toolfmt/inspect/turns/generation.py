@@ -20,17 +20,18 @@ def generation_prompt(asking: Asking) -> Answer:
             return threw(prompt)
     assert isinstance(without, str)
     assert isinstance(added, str)
-    tail = added.rpartition(USER)[2]
-    if added != without:
-        what = added[len(without) :] if added.startswith(without) else tail
-        return Answer("yes", f"it adds {quote(what, 80)}", asking.generation_line(len(added) - len(what.lstrip())))
     line = asking.line(r"\badd_generation_prompt\b")
+    if added != without:
+        what = added[len(without) :] if added.startswith(without) else added.rpartition(USER)[2]
+        begin = len(added) - len(what.lstrip())
+        return Answer("yes", f"it adds {quote(what, 80)}", asking.line_at(user(), begin, generation=True) or line)
+    tail = added.rpartition(USER)[2]
     same = "behind a question the prompt is the same with and without it"
     answered = asking.text(reply()).partition(REPLY)[0].rstrip() == without.rstrip()
     if answered and not tail.strip():
         return no(f"{same}: the template writes an answer right behind it", "in-place", line)
     if answered or len(answer_begun(tail)) < len(tail):
-        line = asking.generation_line(len(added.rstrip()) - 1)
+        line = asking.line_at(user(), len(added.rstrip()) - 1, generation=True) or line
         return no(f"{same}; it always ends with {quote(tail, 80)}", "misplaced", line)
     return no(f"{same}: nothing is added behind {quote(tail, 80) or 'the text'}", "", line)
 
