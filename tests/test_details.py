@@ -260,7 +260,7 @@ def test_a_header_that_never_comes_is_a_finding_and_answers_without_one_are_none
 def test_a_variable_that_keeps_the_reasoning_is_named() -> None:
     kept = changed("{% if m.reasoning_content %}", "{% if m.reasoning_content and (keep_all or loop.last) %}", THINKS)
     finding = next(finding for finding in report(kept).notes if finding.code == "TF033")
-    assert finding.fix == "Look on the model's page whether it wants its reasoning kept; keep_all keeps it."
+    assert finding.fix == "Look on the model's page whether it wants its reasoning kept; keep_all=true keeps it."
 
 
 def test_without_a_template_that_compiles_nothing_is_asked() -> None:

@@ -15,6 +15,7 @@ from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.reasons import reason
 from toolfmt.inspect.renders import Renders
 from toolfmt.inspect.report import Finding, Report
+from toolfmt.printing.phrases import phrases
 from toolfmt.templates import ChatTemplate
 
 TOOLS = "{% if tools %}<tools>{{ tools | tojson }}</tools>{% endif %}"
@@ -289,6 +290,161 @@ def test_default_instructions_that_come_with_tools() -> None:
     template = begin + "{% for m in messages if m.role != 'system' %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}"
     said = "Unasked the template writes with tools: 'First of all think about it step by step.'."
     assert finding(template, "TF057").message == said
+
+
+# --- of ten templates drawn at random, and of the findings of publishers' slips
+
+COHERE = (
+    """{% if tools %}<|sys|>{{ tools | tojson }}<|end_of_turn|>{% else %}<|sys|>hello<|end_of_turn|>{% endif %}"""
+    """{% for m in messages %}<|turn|><|{{ m.role }}|>{% if m.tool_calls %}{% for c in m.tool_calls %}"""
+    """<tool_call>{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}</tool_call>"""
+    """{% endfor %}{% elif m.role == 'assistant' %}<|say|>{{ m.content }}<|said|>{% else %}{{ m.content }}{% endif %}"""
+    """<|end_of_turn|>{% endfor %}{% if add_generation_prompt %}<|turn|><|assistant|>{% endif %}"""
+)
+
+
+def test_what_closes_an_answer_within_its_turn_ends_no_turn_with_a_call() -> None:
+    # CohereForAI-c4ai-command-r7b-12-2024-tool_use: <|END_RESPONSE|> before <|END_OF_TURN_TOKEN|>
+    assert report(COHERE).format.name == "json"
+    assert "TF046" not in codes(COHERE)
+    # Cohere2MoE: <|END_TEXT|> closes the text of a question as well
+    assert "TF046" not in codes(COHERE.replace("{% else %}{{ m.content }}", "{% else %}<|say|>{{ m.content }}<|said|>"))
+    unended = (
+        COHERE.replace("<|said|>", "")
+        .replace(
+            "{% else %}{{ m.content }}{% endif %}<|end",
+            "{% else %}{{ m.content }}{% endif %}{% if not m.tool_calls %}<|end",
+        )
+        .replace("|>{% endfor %}{% if add", "|>{% endif %}{% endfor %}{% if add")
+    )
+    assert "TF046" in codes(unended)
+
+
+ARGUMENTS_FIRST = CALLS.replace(
+    '"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}',
+    '"arguments": {{ c.function.arguments | tojson }}, "name": "{{ c.function.name }}"',
+)
+
+
+def test_members_in_another_order_are_no_fault_of_a_call() -> None:
+    # nousresearch-hermes-2-pro-llama-3-8b-tool-use-hfjs
+    assert report(TOOLS + ARGUMENTS_FIRST).format.name == "json"
+    assert "TF026" not in codes(TOOLS + ARGUMENTS_FIRST)
+
+
+BLANK = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}{% if add_generation_prompt %}assistant:"
+DOUBLED = (
+    "{% for m in messages %}<|{{ m.role }}|>\n{% if m.role == 'assistant' %}{{ '\\n' }}{% endif %}"
+    "{{ m.content }}<|end|>\n{% endfor %}{% if add_generation_prompt %}{{ '<|assistant|>\\n' }}{% endif %}"
+)
+
+
+def test_a_blank_before_an_answer_is_not_missing_from_the_generation_prompt() -> None:
+    # openchat-3.5-0106 and thirty others: 'GPT4 Correct Assistant:' is how their models were trained to go on
+    assert "TF045" not in [one.code for one in report(BLANK + "{% endif %}").notes]
+
+
+def test_a_generation_prompt_that_lacks_a_second_line_end_is_told_with_its_first() -> None:
+    # arcee-ai-Trinity-Nano-Preview: an empty line before each answer
+    assert "ends with '<|end|>\\n<|assistant|>\\n', without the line end" in finding(DOUBLED, "TF045").message
+
+
+def test_glm_4_7_has_a_parser_of_its_own_in_vllm() -> None:
+    # GLM-4.7-Flash: glm45 wants a line end behind the name (vllm-project/vllm#42979)
+    from toolfmt.formats import FORMATS
+
+    glm4 = next(format for format in FORMATS if format.name == "glm4")
+    assert glm4.elsewhere["vLLM"] == "glm45 (GLM-4.7 and later: glm47)"
+
+
+GENERATION = """\
+{% if not add_generation_prompt is defined %}{% set add_generation_prompt = false %}{% endif %}
+{% for m in messages %}<|{{ m.role }}|>
+{{ m.content }}<|end|>
+{% endfor %}
+{% if add_generation_prompt %}
+<|assistant|>
+{% endif %}"""
+
+
+@pytest.mark.parametrize(
+    ("template", "line"),
+    [
+        (GENERATION, 6),  # cognitivecomputations/dolphin-2.5-mixtral-8x7b
+        (GENERATION.replace("{% if add_generation_prompt %}\n<|assistant|>\n{% endif %}", "<|assistant|>"), 5),
+    ],
+)
+def test_the_line_of_the_generation_prompt_is_that_which_writes_it(template: str, line: int) -> None:
+    assert report(template).sections.details["generation_prompt"].line == line
+
+
+def test_a_mark_that_stands_only_behind_earlier_answers_ends_answers() -> None:
+    # deepseek-ai-deepseek-v3-xinference: {% if not last %}<｜end▁of▁sentence｜>{% endif %}
+    template = """\
+{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% if m.role == 'assistant' and not loop.last %}<|end|>{% endif %}
+{% endfor %}"""
+    said = "yes: an answer ends with <|end|>; no eos_token is named"
+    assert evidence(template, "stop") == said
+    assert evidence(template.replace("<|end|>", ""), "stop").startswith("no: unknown")
+
+
+def test_what_begins_every_turn_ends_none() -> None:
+    # inclusionAI/Ring-mini-2.0: <role>HUMAN</role>, <role>ASSISTANT</role>, and no mark of an end
+    template = "{% for m in messages %}<role>{{ m.role }}</role>{{ m.content }}{% endfor %}"
+    assert evidence(template, "stop").startswith("no: unknown")
+    assert evidence(template.replace("{% endfor", "<end>{% endfor"), "stop").startswith(
+        "yes: an answer ends with <end>"
+    )
+
+
+def test_calls_that_a_variable_leaves_out_are_not_the_tools() -> None:
+    # openbmb/MiniCPM5-1B: has_tool_sep
+    template = TOOLS + CALLS.replace("in m.tool_calls or []", "in (m.tool_calls or [] if not silent else [])")
+    (silent,) = report(template).sections.variables
+    assert silent.effect.startswith("true leaves out the calls: <tool_call>")
+
+
+def test_the_line_of_a_result_given_as_parts_is_that_which_writes_it() -> None:
+    # GLM-4.7-Flash: another line prints lists
+    template = TOOLS + CALLS.replace(
+        "{% endif %}\n{% else %}", "{% else %}\n{{ m.content }}\n{% endif %}\n{% else %}", 1
+    )
+    assert report(template).capabilities["tool_results"].line == 4
+    assert report(template).sections.details["results_as_parts"].line == 6
+
+
+def test_a_system_message_that_takes_the_place_of_the_first_is_told() -> None:
+    # generic-alpaca-vllm: selectattr('role', 'equalto', 'system') | list | last
+    of_system = "(messages | selectattr('role', 'equalto', 'system') | list | last).content"
+    last = "{{ " + of_system + " if messages[0].role == 'system' }}"
+    template = last + "{% for m in messages if m.role != 'system' %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}"
+    said = "no: a later system message takes the place of the first, which is lost"
+    assert evidence(template, "system_later") == said
+    assert (
+        finding(template, "TF035").message
+        == "A system message after the first turn takes the place of the first, which is lost."
+    )
+    assert phrases(report(template), "system") == ["only the last of several"]
+
+
+def test_arguments_printed_as_python_are_told_so_once() -> None:
+    # deepseek-ai-deepseek-v3-xinference
+    template = TOOLS + CALLS.replace("arguments | tojson", "arguments")
+    said = "Arguments given as an object are printed as Python's repr: <tool_call>"
+    assert finding(template, "TF015").message.startswith(said)
+
+
+def test_of_a_call_that_is_nearly_known_more_than_blanks_is_told() -> None:
+    # deepseek-ai-deepseek-v3-xinference: '  ' behind the first marker, and a call in JSON
+    near = TOOLS + CALLS.replace("<tool_call>{", "<tool_call>  {").replace("| tojson }}}", "| tojson }}")
+    assert "It is what json writes, but without '}\\n'" in finding(near, "TF025").message
+
+
+def test_a_value_printed_by_python_is_quoted_as_an_excerpt() -> None:
+    # openbmb/MiniCPM5-1B: the quotation began and ended in the middle of a word
+    items = "{% for k, v in c.function.arguments.items() %}<p={{ k }}>{{ v }}</p>{% endfor %}"
+    template = TOOLS + CALLS.replace("{{ c.function.arguments | tojson }}", items)
+    assert evidence(template, "values_as_json").startswith("no: True is printed, as Python writes it: …")
 
 
 def test_one_share_in_all_the_report() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Literal
 
-from toolfmt.inspect.conversations import REPLY, reply
+from toolfmt.inspect.conversations import REPLY, reply, user
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Answer, Rendering
 from toolfmt.inspect.turns import content, generation, ids, reasoning, results, roles, values
@@ -57,7 +57,7 @@ def details(facts: Facts) -> dict[str, Answer]:
     answers = {question.__name__: question(asking) for question in _QUESTIONS}
     answers["generation_open"] = generation.generation_open(facts.rendering)
     tokens = facts.renders.template.special_tokens
-    behind = asking.text(reply()).rpartition(REPLY)[2]
+    behind = "".join(asking.text(messages).rpartition(REPLY)[2] for messages in (reply(), [*reply(), *user()]))
     answers["stop"] = generation.stop(facts.rendering, eos_token=tokens.get("eos_token"), behind=behind)
     return answers
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from toolfmt.inspect.conversations import DESCRIPTION, REASONING, TOOL
+from toolfmt.inspect.conversations import DESCRIPTION, REASONING, TOOL, VALUES
 from toolfmt.inspect.cutting import added
 from toolfmt.inspect.differences import Change, change, first_change
 from toolfmt.inspect.probes import excerpt, quote
@@ -106,6 +106,8 @@ def _block_begin(text: str) -> int:
 
 def _tools(made: Change) -> str:
     before, after = (any(word in text for word in (TOOL, DESCRIPTION)) for text in (made.removed, made.added))
+    if before and not after and VALUES[0] in made.removed and DESCRIPTION not in made.removed:
+        return f"leaves out the calls: {quote(made.removed, 80)}"
     if before and after:
         moved = _line_of(made.removed) == _line_of(made.added)
         return f"shows the tools {'in another place' if moved else 'another way'}: {quote(made.added, 80)}"

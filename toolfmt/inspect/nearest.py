@@ -101,11 +101,12 @@ def _likeness(one: str, other: str) -> float:
 
 
 def _first_difference(own: str, rendered: str) -> tuple[str, int]:
-    """The first place where the texts differ: in words, and where in the second."""
+    """The first place where the texts differ, in more than blanks if any: in words, and where in the second."""
     was, is_now = _PIECES.findall(own), _PIECES.findall(rendered)
     matcher = difflib.SequenceMatcher(None, was, is_now, autojunk=False)
     differences = [code[1:] for code in matcher.get_opcodes() if code[0] != "equal"]
-    begin, end, first, last = differences[0]
+    telling = (one for one in differences if "".join((*was[one[0] : one[1]], *is_now[one[2] : one[3]])).strip())
+    begin, end, first, last = next(telling, differences[0])
     more = " (among other differences)" if len(differences) > 1 else ""
     removed, added, before = ("".join(pieces) for pieces in (was[begin:end], is_now[first:last], is_now[:first]))
     if removed and added:

@@ -41,10 +41,14 @@ def stop_strings(
 def answer_end(renders: Renders, shape: Shape | None) -> str:
     """The marker that the template writes behind an answer in words; empty where it writes none."""
     behind = renders.text(reply(shape or Shape()), TOOLS).rpartition(REPLY)[2]
-    if PROSE.search(behind):  # not an answer's end: the template goes on and tells the model what to do
-        again = renders.text([*reply(shape or Shape()), *user()], TOOLS)
-        behind = again.rpartition(REPLY)[2].partition(USER)[0]
-    return first_marker(behind)
+    last = "" if PROSE.search(behind) else first_marker(behind)  # prose: the template tells the model what to do
+    if last:
+        return last
+    # Some write it only where the conversation goes on; what begins a question, and ends none, is no answer's end.
+    again = renders.text([*reply(shape or Shape()), *user()], TOOLS)
+    earlier = first_marker(again.rpartition(REPLY)[2].partition(USER)[0])
+    header, _, behind = renders.text(user(), TOOLS).partition(USER)
+    return earlier if earlier not in header or earlier == first_marker(behind) else ""
 
 
 def prefill(renders: Renders, *, tools: bool, headers: tuple[str, ...] = ()) -> str:

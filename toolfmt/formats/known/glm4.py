@@ -43,7 +43,7 @@ FORMAT = ToolCallFormat(
     ),
     signatures=(r"(?<!= ')<arg_key>(?!(?s:.{0,4000}?)</iquest_)",),
     elsewhere={
-        "vLLM": "glm45", "SGLang": "glm45 (GLM-4.7 and later: glm47)", "mlx-lm": "glm47", "mlx-swift-lm": "glm4",
-        "llama.cpp": "auto",
+        "vLLM": "glm45 (GLM-4.7 and later: glm47)", "SGLang": "glm45 (GLM-4.7 and later: glm47)",
+        "mlx-lm": "glm47", "mlx-swift-lm": "glm4", "llama.cpp": "auto",
     },
 )  # fmt: skip

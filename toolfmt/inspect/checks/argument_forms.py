@@ -14,8 +14,9 @@ def refused(facts: Facts, capability: str, given: str, instead: str) -> Iterator
     """That arguments given in this form do not come out; double-encoding is a finding of its own."""
     answer = facts.capabilities[capability]
     if facts.renders_calls and answer.answer != "yes" and answer.how != "double-encoded":
+        shown = answer.evidence.partition(": ")[2] if answer.how == "python" else answer.evidence
         yield Found(
-            f"Arguments given as {given} {_HOW.get(answer.how, 'come out as another call')}: {answer.evidence}.",
+            f"Arguments given as {given} {_HOW.get(answer.how, 'come out as another call')}: {shown}.",
             f"Pass arguments as {instead}; toolfmt's render does it for you."
             + (" In the template, print an object with `tojson`." if capability == "arguments_object" else ""),
             answer.line,

@@ -27,6 +27,9 @@ from toolfmt.inspect.report import Severity
 
 SEVERITY: Severity = "warning"
 
+_NO_FAULT = {"arguments_before_name"}
+"""What the parser notes and no strict one minds: the members of an object have no order."""
+
 
 def check(facts: Facts) -> Iterator[Found]:
     best = facts.decided.read_back
@@ -46,7 +49,7 @@ def check(facts: Facts) -> Iterator[Found]:
 def _overlooked(facts: Facts, best: ReadBack) -> Iterator[Found]:
     """What the parser has to overlook to read the simplest call."""
     trial = next((trial for trial in best.trials if trial.kind == SINGLE_CALL), None)
-    if trial is None or not trial.tolerated or facts.renders is None:
+    if trial is None or not set(trial.tolerated) - _NO_FAULT or facts.renders is None:
         return
     region, _ = render_calls(facts.renders, best.shape, SINGLE)
     found = difference(region, best.shape, best.format) if isinstance(region, Region) else None

@@ -12,6 +12,7 @@ Example: `{% if message.reasoning_content and loop.index0 > ns.last_query_index 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
@@ -22,12 +23,18 @@ from toolfmt.inspect.report import Severity
 SEVERITY: Severity = "note"
 
 
+_VALUE = re.compile(r"true|false|\"[^\"]+\"")
 _PLACES = {"reasoning_earlier": "before the last user message", "reasoning_in_loop": "beside an answered call"}
 
 
 def _how(facts: Facts) -> str:
-    keeps = [one.name for one in facts.sections.variables if KEEPS_REASONING in one.effect]
-    return f"; {keeps[0]} keeps it." if keeps else "."
+    """The first variable that keeps it, with the value that does."""
+    for one in facts.sections.variables:
+        keeps = next((clause for clause in one.effect.split("; ") if KEEPS_REASONING in clause), "")
+        if keeps:
+            value = _VALUE.match(keeps)
+            return f"; {one.name}{f'={value[0]}' if value else ''} keeps it."
+    return "."
 
 
 def check(facts: Facts) -> Iterator[Found]:

@@ -1,7 +1,7 @@
-"""A system message in the middle of a conversation is refused or dropped.
+"""A system message in the middle of a conversation is refused or dropped, or the first one goes instead.
 
 Agents remind the model of its rules there, or tell it of a change. This template takes a system message only at the
-beginning.
+beginning, or only one.
 
 What to do: put what it says into the first system message, or into the next user message.
 
@@ -21,8 +21,12 @@ SEVERITY: Severity = "warning"
 
 def check(facts: Facts) -> Iterator[Found]:
     answer = facts.detail("system_later")
-    if answer.how in ("threw", "dropped"):
-        what = f"is refused: {answer.evidence}" if answer.how == "threw" else "is dropped without a word"
+    what = {
+        "threw": f"is refused: {answer.evidence}",
+        "dropped": "is dropped without a word",
+        "misplaced": "takes the place of the first, which is lost",
+    }.get(answer.how)
+    if what is not None:
         yield Found(
             f"A system message after the first turn {what}.",
             "Put its text into the first system message or into the next user message.",

@@ -1,9 +1,11 @@
-"""The generation prompt ends before the line end or blank that the template writes there itself.
+"""The generation prompt ends before a line end that the template writes there itself.
 
 The history shows the model `<|im_start|>assistant` and a line end before each answer; the generation prompt stops
 before the line end, so that the model has to write it first. Some models were trained so (GLM-4's, for one). Where they
 were not, the first token of every answer is a guess: a line end got lost, mostly to `strip`, `trim` or a dash (`-%}`)
 that an editor or a conversion put in.
+
+A blank that is missing is none: `Assistant:` and ` Sure` is how most tokenizers cut it, with the blank in the word.
 
 What to do: compare with the template of the original model; write the line end in the generation prompt as well.
 
@@ -35,13 +37,13 @@ def check(facts: Facts) -> Iterator[Found]:
     rest = answered[len(asked) :].partition(REPLY)[0]
     behind = rest.lstrip()
     blank = rest[: len(rest) - len(behind)]
-    if not blank or (behind and not any(behind.startswith(opener.strip()) for opener, _ in known_reasoning())):
+    if "\n" not in blank or (behind and not any(behind.startswith(opener.strip()) for opener, _ in known_reasoning())):
         return
-    missing = "line end" if "\n" in blank else "blank"
+    tail = asked.rpartition(USER)[2]
+    line_ends = "\\n" * tail[len(tail.rstrip()) :].count("\n")
     yield Found(
-        f"The generation prompt ends with '{quote(asked.rpartition(USER)[2][-60:])}', without the {missing} that the "
-        "template writes there before an answer: the model has to write it itself.",
-        f"Nothing to do where the original template has none either; else put the {missing} into the generation "
-        "prompt.",
+        f"The generation prompt ends with '{quote(tail[-60:])}{line_ends}', without the line end that the template "
+        "writes there before an answer: the model has to write it itself.",
+        "Nothing to do where the original template has none either; else put the line end into the generation prompt.",
         renders.line_at(user(), None, len(asked) - 1, generation=True),
     )

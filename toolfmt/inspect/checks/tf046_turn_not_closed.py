@@ -82,8 +82,8 @@ def _call(facts: Facts) -> Iterator[Found]:
     turn, found, _ = prompt[prompt.rfind(VALUES[0]) :].partition(RESULT)
     called, goes_on, _ = turn.partition(begins) if begins and found else ("", "", "")
     # What begins the next turn must be what begins a user's turn, and not another mark of an end, as of a user's turn.
-    ends_any = first_marker(spoken.partition(USER)[2])
-    if not goes_on or end in turn or begins == ends_any or begins not in renders.text(user(), tools).partition(USER)[0]:
+    before, _, behind = renders.text(user(), tools).partition(USER)
+    if not goes_on or end in turn or begins in behind or begins not in before:
         return
     markers, header = _MARKER.findall(_as_written(best)), spoken.partition(USER)[2].partition(REPLY)[0]
     # A call that is a message of its own, with the header of one, has an end of its own.

@@ -62,8 +62,12 @@ class Asking:
     @cached_property
     def result_line(self) -> int | None:
         """The line that writes a result."""
+        return self.result_line_of(self.history())
+
+    def result_line_of(self, messages: Sequence[Message]) -> int | None:
+        """The line that writes the result of these messages."""
         tools = TOOLS if (self.answered or self.shape).tools else None
-        return written_at(self.renders, self.history(), tools, RESULT) or self.line(*RESULTS_AT)
+        return written_at(self.renders, messages, tools, RESULT) or self.line(*RESULTS_AT)
 
     @cached_property
     def _tools(self) -> Sequence[Message] | None:

@@ -31,6 +31,7 @@ def generation_prompt(asking: Asking) -> Answer:
     if answered and not tail.strip():
         return no(f"{same}: the template writes an answer right behind it", "in-place", line)
     if answered or len(answer_begun(tail)) < len(tail):
+        line = asking.line_at(user(), len(added.rstrip()) - 1, generation=True) or line
         return no(f"{same}; it always ends with {quote(tail, 80)}", "misplaced", line)
     return no(f"{same}: nothing is added behind {quote(tail, 80) or 'the text'}", "", line)
 

@@ -102,36 +102,30 @@ def results_unnumbered(asking: Asking) -> Answer:
 
 def results_as_parts(asking: Asking) -> Answer:
     """Whether the content of a result may be a list of parts."""
-    prompt = _with_content(asking, text_part(RESULT), "list of parts")
-    if isinstance(prompt, Answer):
-        return prompt
-    how = " as JSON" if printed_as(prompt, RESULT) else ""
-    return Answer("yes", f"a list of parts appears{how}: {around(prompt, RESULT)}", asking.result_line)
+    return _with_content(asking, text_part(RESULT), "list of parts")
 
 
 def results_as_documents(asking: Asking) -> Answer:
     """Whether the content of a result may be documents, as Cohere's interface has them."""
     document = {"type": "document", "document": {"id": "0", "data": {"text": RESULT}}}
-    prompt = _with_content(asking, [document], "document")
-    if isinstance(prompt, Answer):
-        return prompt
-    return Answer("yes", f"a document appears: {around(prompt, RESULT)}", asking.result_line)
+    return _with_content(asking, [document], "document")
 
 
-def _with_content(asking: Asking, content: list[Message], form: str) -> str | Answer:
-    """The prompt of a call whose result has this content; the answer where its text does not come out."""
+def _with_content(asking: Asking, content: list[Message], form: str) -> Answer:
+    """Whether the text of a result with this content comes out."""
     nothing = _nothing_to_ask(asking)
     if nothing is not None:
         return nothing
-    prompt = asking.ask(contents(asking.history(), [content]))
+    messages = contents(asking.history(), [content])
+    prompt = asking.ask(messages)
     if isinstance(prompt, TemplateError):
         return threw(prompt)
     if RESULT not in prompt:
         return no(f"the text of a result given as a {form} is not in the prompt", "dropped", asking.result_line)
-    if printed_as(prompt, RESULT) == "python":
-        shown = around(prompt, RESULT)
-        return no(f"the {form} is printed as Python's repr: {shown}", "python", asking.result_line)
-    return prompt
+    printed, shown, line = printed_as(prompt, RESULT), around(prompt, RESULT), asking.result_line_of(messages)
+    if printed == "python":
+        return no(f"the {form} is printed as Python's repr: {shown}", "python", line)
+    return Answer("yes", f"a {form} appears{' as JSON' if printed else ''}: {shown}", line)
 
 
 def _without(asking: Asking, key: str) -> Answer:

@@ -38,6 +38,8 @@ def system_later(asking: Asking) -> Answer:
     if _LATER not in prompt:
         return no("a later system message is dropped", "dropped", asking.line(r"""['"]system['"]"""))
     line = asking.line_of(messages, _LATER)
+    if SYSTEM not in prompt:
+        return no("a later system message takes the place of the first, which is lost", "misplaced", line)
     if prompt.find(_LATER) < prompt.find(USER):
         return Answer("yes", f"a later system message appears, moved to the beginning: {around(prompt, _LATER)}", line)
     return Answer("yes", f"a later system message appears in its place: {around(prompt, _LATER)}", line)

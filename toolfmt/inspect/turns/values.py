@@ -6,7 +6,7 @@ import re
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.conversations import ALL_TOOLS, SINGLE, TYPED, TYPED_TOOL, conversation
-from toolfmt.inspect.probes import quote, threw
+from toolfmt.inspect.probes import excerpt, threw
 from toolfmt.inspect.report import Answer
 from toolfmt.inspect.turns.asking import Asking, no
 
@@ -30,7 +30,7 @@ def values_as_json(asking: Asking) -> Answer:
             continue
         found = next((match for match in PYTHON.finditer(region.text) if match[0] not in own), None)
         if found is not None:
-            shown = quote(region.text[max(0, found.start() - 24) : found.end() + 16])
+            shown = excerpt(region.text, found.start() - 24, found.end() + 16)
             tools = ALL_TOOLS if shape.tools else None
             line = renders.line_at(conversation(shape, (call,)), tools, len(region.before) + found.start())
             what = found[0] if found[0].isalpha() else "a dict"
