@@ -106,7 +106,7 @@ BREAKS = {
     "the tools printed as Python writes them": Break(
         broken("tool | tojson", "tool | string"),
         1, "TF044", "as Python writes objects (single quotes, True, None), not as JSON: …ction', 'function': {'name':",
-        "`{{ tool | tojson }}`", "{%- for tool in tools %}",
+        "`{{ tool | tojson }}`", "tool | string",
     ),
     "the clock asked": Break(
         broken("{{- 'These functions", "{{- strftime_now('%d %b %Y') + ': These functions"),

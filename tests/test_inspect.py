@@ -385,6 +385,7 @@ FINDINGS: dict[str, tuple[str | None, dict[str, Any]]] = {
     "TF055": (TEMPLATE, {}),
     "TF056": (changed(("message.content or ''", "(message.content or '').split('</think>')[-1]")), {}),
     "TF057": ("You are a very helpful assistant.\n" + TEMPLATE, {}),
+    "TF009": (changed(("message.tool_calls or []", "message.tool_calls")), {}),
     "TF029": (changed(("{{ call.function.name }}", "{{ call.id.split(':')[0].split('.')[-1] }}")), {}),
     "TF030": (changed(("{{ message.content or '' }}", "{{ (message.content or '') if not message.tool_calls }}")), {}),
     "TF031": (changed(("<|{{ message.role }}|>", "<|{{ message.role }} {{ message.name }}|>")), {}),

@@ -18,6 +18,7 @@
     results-as-parts               a result's text handed to the template as a list of parts
     documents-as-text              documents in a result handed to the template as parts of text
     content-parts-joined           a list of parts handed to the template as their text
+    empty-calls-left-out           `tool_calls` null or `[]`, for a template that takes them for calls or refuses them
     content-filled                 a full stop as content, for a template that wants text beside a call and drops it
     ids-as-functions               call ids `functions.NAME:N`, for a template that takes the tool's name from the id
     ids-shortened                  call ids of nine letters and digits, for a template that refuses any other
@@ -58,6 +59,8 @@ def adapt(
     done: dict[str, None] = {}
     adapted = list(messages)
     called = {str(call.get("id")): function_of(call)["name"] for turn in messages for call in calls_of(turn)}
+    if not report.rendering.empty_calls:
+        adapted = [_without_empty_calls(message, done) for message in adapted]
     if calls_in is not None or report.rendering.results_in_order:
         adapted = _results_in_order(adapted, done)
     if calls_in is not None:
@@ -267,6 +270,13 @@ def _counted(messages: Sequence[Message], wanted: Sequence[str]) -> list[Message
 
 
 # --- calls in the form the template renders
+
+
+def _without_empty_calls(message: Message, done: dict[str, None]) -> Message:
+    if "tool_calls" not in message or calls_of(message):
+        return message
+    done["empty-calls-left-out"] = None
+    return {key: value for key, value in message.items() if key != "tool_calls"}
 
 
 def _split(messages: list[Message], done: dict[str, None]) -> Iterator[Message]:

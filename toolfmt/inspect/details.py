@@ -31,6 +31,7 @@ _QUESTIONS: tuple[Callable[[Asking], Answer], ...] = (
     ids.ids_paired,
     content.text_beside_call,
     content.content_absent,
+    content.calls_empty,
     content.content_parts,
     values.values_as_json,
     reasoning.reasoning_field,
@@ -76,6 +77,7 @@ def fitted(rendering: Rendering, capabilities: Mapping[str, Answer], answers: Ma
         parts=not answers["content_parts"].how,
         result_parts=not answers["results_as_parts"].how,
         result_documents=not answers["results_as_documents"].how,
+        empty_calls=not answers["calls_empty"].how,
         text_beside_call=answers["text_beside_call"].how != "dropped",
     )
 

@@ -17,10 +17,11 @@ _REFUSES = "the template refuses: "
 _PLAINLY = (
     ("Object of type Undefined is not JSON serializable", "it wants a key that is not there"),
     ("maximum recursion depth exceeded", "it calls itself without end"),
-    ("can only concatenate str", "it joins to a text what is none"),
-    ("must be str, not", "it joins to a text what is none"),
+    ("can only concatenate str", "it joins to a text what is no text"),
+    ("must be str, not", "it joins to a text what is no text"),
     ("unsupported operand type", "it joins or compares what does not go together"),
     ("argument of type 'NoneType' is not iterable", "it looks for something in a text that is not there"),
+    ("object of type 'NoneType' has no len()", "it counts what is none"),
     ("object is not iterable", "it goes through something that is no list"),
     ("Can only get item pairs from a mapping", "it wants an object"),
 )

@@ -31,6 +31,7 @@ Outcome: TypeAlias = Literal[
     "in-place",
     "stays",
     "elsewhere",
+    "like-a-call",
 ]
 Source: TypeAlias = Literal["declared", "verified", "signature", "model-type", "default"]
 Confidence: TypeAlias = Literal["declared", "verified", "signature", "model-type", "default", "none"]
@@ -170,6 +171,8 @@ class Rendering:
     """The same of a result's content."""
     result_documents: bool = True
     """Whether documents in a result's content come out."""
+    empty_calls: bool = True
+    """Whether an answer with null or an empty list as `tool_calls` comes out as one without."""
     text_beside_call: bool = True
     """Whether text beside a call comes out, where the call does with any text beside it."""
 

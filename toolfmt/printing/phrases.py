@@ -39,7 +39,15 @@ _DETAILS: Mapping[str, Mapping[str, str]] = {
 _TOLD = (
     *("ids_ordinary", "ids_none", "ids_paired", "reasoning_field", "results_as_documents", "generation_open", "stop"),
     # What clients seldom send; a note tells those who do.
-    *("content_absent", "content_parts", "values_as_json", "results_reordered", "results_as_parts", "developer"),
+    *(
+        "content_absent",
+        "calls_empty",
+        "content_parts",
+        "values_as_json",
+        "results_reordered",
+        "results_as_parts",
+        "developer",
+    ),
 )
 # Turns that may not follow each other: one phrase for all of them.
 _IN_A_ROW = ("users_in_a_row", "assistants_in_a_row", "user_after_result")

@@ -25,6 +25,7 @@ _MODULES = (
     "tf005_special_token_missing",
     "tf006_unexpected_value",
     "tf007_limit_hit",
+    "tf009_empty_tool_calls_refused",
     "tf010_empty_tools_preamble",
     "tf011_tools_not_rendered",
     "tf012_tools_dropped",

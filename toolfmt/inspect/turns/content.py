@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.conversations import REPLY, SINGLE, SYSTEM, USER, VALUES, Message, conversation, text_part
-from toolfmt.inspect.probes import CALLS_AT, around, content_beside_call, threw
+from toolfmt.inspect.conversations import REPLY, SINGLE, SYSTEM, USER, VALUES, Message, conversation, reply, text_part
+from toolfmt.inspect.probes import CALLS_AT, around, content_beside_call, excerpt, threw
 from toolfmt.inspect.report import Answer
-from toolfmt.inspect.turns.asking import BESIDE, Asking, no, printed_as
+from toolfmt.inspect.turns.asking import BESIDE, SECOND_USER, Asking, no, printed_as
 
 
 def text_beside_call(asking: Asking) -> Answer:
@@ -30,6 +30,30 @@ def text_beside_call(asking: Asking) -> Answer:
 def content_absent(asking: Asking) -> Answer:
     """Whether a turn with a call may have no content at all."""
     return content_beside_call(asking.renders, asking.shape if asking.renders_calls else None, "absent")
+
+
+def calls_empty(asking: Asking) -> Answer:
+    """Whether an answer in words may say that it makes no calls: `tool_calls` null or an empty list."""
+    plain, again = reply(), [{"role": "user", "content": SECOND_USER}]
+    expected = asking.prompt([*plain, *again])
+    if not isinstance(expected, str) or REPLY not in expected:
+        return no("an answer in words is not rendered")
+    for value, told in ((None, "null"), ([], "an empty list")):
+        messages = [*plain[:-1], plain[-1] | {"tool_calls": value}, *again]
+        prompt = asking.prompt(messages)
+        if isinstance(prompt, TemplateError):
+            return Answer("error", f"an answer with {told} as `tool_calls` is refused: {prompt}", prompt.line, "threw")
+        if prompt != expected:
+            line = asking.line_of(messages, REPLY, *CALLS_AT)
+            if REPLY not in prompt:
+                return no(f"an answer with {told} as `tool_calls` is dropped", "dropped", line)
+            written = excerpt(prompt, prompt.find(REPLY) - 30, prompt.find(REPLY) + len(REPLY) + 30)
+            return no(
+                f"an answer with {told} as `tool_calls` is written like a turn with calls: {written}",
+                "like-a-call",
+                line,
+            )
+    return Answer("yes", "an answer with null or an empty list as `tool_calls` is rendered as one without")
 
 
 def content_parts(asking: Asking) -> Answer:

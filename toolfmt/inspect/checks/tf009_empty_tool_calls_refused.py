@@ -1,0 +1,34 @@
+"""An answer with `tool_calls` null or `[]` is refused, or written like a turn with calls.
+
+OpenAI's client library writes `"tool_calls": null` on every answer that is sent back as it came
+(`message.model_dump()`), others write an empty list. The template asks only whether the key is there: it goes through
+null as if it were a list, or writes the frame of calls around nothing. transformers 5 drops keys that are null before
+it renders; other runtimes do not, and nobody drops an empty list.
+
+What to do: leave the key out where there are no calls; toolfmt's `render` does so where the template needs it. In the
+template, ask for the calls themselves.
+
+Example: `{% if 'tool_calls' in message %}` or `{% if message.tool_calls is defined %}` instead of
+`{% if message.tool_calls %}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report import Severity
+
+SEVERITY: Severity = "warning"
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    answer = facts.detail("calls_empty")
+    if answer.how:
+        yield Found(
+            f"{answer.evidence[0].upper()}{answer.evidence[1:]}.",
+            "Leave `tool_calls` out of turns without calls; toolfmt's render does it for you. In the template, write "
+            "`{% if message.tool_calls %}`.",
+            answer.line,
+        )
