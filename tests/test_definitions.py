@@ -109,7 +109,7 @@ def test_the_part_that_throws_is_named_with_the_reason_and_its_line() -> None:
     assert parts(report, "error") == {
         "nullable", "any_of", "one_of", "references", "no_parameters", "without_wrapper",
     }  # fmt: skip
-    assert (told["nullable"].evidence, told["nullable"].line) == ("it joins to a text what is none", 2)
+    assert (told["nullable"].evidence, told["nullable"].line) == ("it joins to a text what is no text", 2)
     assert told["any_of"].evidence == "it wants `type`, which is not there"
     assert told["enum"].answer == "yes"
 
@@ -118,7 +118,7 @@ def test_what_throws_for_one_reason_is_one_finding() -> None:
     report = after("{% for p in f.parameters.properties.values() %}{{ '' + p.type }}{% endfor %}{{ f | tojson }}")
     assert [finding.message for finding in report.findings if finding.code == "TF041"] == [
         "The template fails on `anyOf`, `oneOf` and `$ref`: it wants `type`, which is not there.",
-        'The template fails on a list of types (`["string", "null"]`): it joins to a text what is none.',
+        'The template fails on a list of types (`["string", "null"]`): it joins to a text what is no text.',
         "The template fails on a tool without the key `parameters`: it wants `parameters`, which is not there.",
     ]
 

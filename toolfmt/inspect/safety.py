@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from toolfmt.errors import TemplateError
@@ -57,6 +57,8 @@ _BEGIN, _END = "Bq7begin", "Eq8end"
 _NEUTRAL = "Nq5neutral"
 _MARKER = re.compile(r"<[^<>\s]{1,60}>|\[/?[A-Z_]{2,40}\]")
 _MOST_TESTED = 24
+_MOST_LINES = 8
+"""Lines that are tried for the one that decides; for each the template is compiled anew."""
 _MOST_SHOWN = 4
 _LONGEST_PROMPT = 200_000
 _ALONE = "a lone question"
@@ -176,24 +178,36 @@ def _content_kept(facts: Facts, renders: Renders, shape: Shape | None, plain_too
     tested = renders.template.tested_texts[:_MOST_TESTED]
     if not tested:
         return Answer("yes", "the template looks for nothing in the text of messages")
-    found: list[Answer] = []
+    found: list[_Change] = []
     for role, carrier in _talks(facts, shape, plain_tools):
         changes = [
             change for texts in _tries(tested) if (change := _changed(renders, role, carrier, texts)) is not None
         ]
-        worst = min(changes, key=_harm, default=None)
+        worst = min(changes, key=lambda change: change.harm, default=None)
         # What already happens to a question behind others says nothing new of the only one.
-        if worst is not None and not (role == _ALONE and found and _harm(worst) >= _harm(found[0])):
+        if worst is not None and not (role == _ALONE and found and worst.harm >= found[0].harm):
             found.append(worst)
     if not found:
         return Answer("yes", "no text that the template looks for changes a question or a tool result")
-    found.sort(key=_harm)
-    return replace(found[0], evidence="; ".join(change.evidence for change in found))
+    found.sort(key=lambda change: change.harm)
+    worst = found[0]
+    line = worst.answer.line or _deciding(renders, worst.messages, worst.tools, worst.tested)
+    return replace(worst.answer, evidence="; ".join(change.answer.evidence for change in found), line=line)
 
 
-def _harm(change: Answer) -> int:
-    """The less, the worse: refused, changed, or only something else with it."""
-    return 0 if change.answer == "error" else 2 if change.how == "elsewhere" else 1
+@dataclass(frozen=True)
+class _Change:
+    """What a text that the template looks for does, without the line; and the conversation that shows it."""
+
+    answer: Answer
+    messages: list[Message]
+    tools: list[Message] | None
+    tested: TestedText
+
+    @property
+    def harm(self) -> int:
+        """The less, the worse: refused, changed, or only something else with it."""
+        return 0 if self.answer.answer == "error" else 2 if self.answer.how == "elsewhere" else 1
 
 
 def _talks(facts: Facts, shape: Shape | None, plain_tools: list[Message] | None) -> Iterator[tuple[str, Any]]:
@@ -215,7 +229,7 @@ def _tries(tested: Sequence[TestedText]) -> Iterator[tuple[TestedText, TestedTex
     yield from ((start, end) for start in starts[:_MOST_SHOWN] for end in ends[:_MOST_SHOWN])
 
 
-def _changed(renders: Renders, role: str, carrier: Any, texts: tuple[TestedText, TestedText | None]) -> Answer | None:
+def _changed(renders: Renders, role: str, carrier: Any, texts: tuple[TestedText, TestedText | None]) -> _Change | None:
     """What becomes of a message with these texts in it; None where it stays and nothing else changes."""
     made, tools = carrier
     first, last = texts
@@ -228,27 +242,33 @@ def _changed(renders: Renders, role: str, carrier: Any, texts: tuple[TestedText,
     prompt = renders.render(made(text), tools)
     where = f" and '{quote(last.text, 60)}' at its ends" if last else " in it"
     what = f"{role} with '{quote(first.text, 60)}'{where}"
-    if isinstance(prompt, TemplateError):
-        return Answer("error", f"{what} is refused: {prompt}", prompt.line or first.line, "threw")
-    if prompt == without.replace(neutral, text):
+    expected = without.replace(neutral, text)
+    if prompt == expected:
         return None
-    line = _deciding(renders, made(text), tools, first)
+    answer = _told(what, prompt, text, expected)
+    return _Change(answer, made(text), tools, first)
+
+
+def _told(what: str, prompt: str | TemplateError, text: str, expected: str) -> Answer:
+    """In words how the prompt is not the one expected."""
+    if isinstance(prompt, TemplateError):
+        return Answer("error", f"{what} is refused: {prompt}", prompt.line, "threw")
     if text in prompt:
-        place = common_prefix(prompt, without.replace(neutral, text))
+        place = common_prefix(prompt, expected)
         shown = excerpt(prompt, place - 20, place + 60)
-        return Answer("no", f"{what} changes how something else is rendered: '{shown}'", line, "elsewhere")
+        return Answer("no", f"{what} changes how something else is rendered: '{shown}'", how="elsewhere")
     begin = min((place for place in (prompt.find(_BEGIN), prompt.find(_END)) if place >= 0), default=None)
     if begin is None:
-        return Answer("no", f"{what} is dropped", line, "dropped")
+        return Answer("no", f"{what} is dropped", how="dropped")
     shown = excerpt(prompt, begin - 20, begin + 60)
     how = "loses a part" if _BEGIN not in prompt or _END not in prompt else "is changed"
-    return Answer("no", f"{what} {how}: '{shown}'", line)
+    return Answer("no", f"{what} {how}: '{shown}'")
 
 
 def _deciding(renders: Renders, messages: list[Message], tools: list[Message] | None, tested: TestedText) -> int:
     """Of the lines that look for the text, the first that decides here: looking for another, it changes the prompt."""
     prompt, lines = renders.render(messages, tools), renders.template.source.split("\n")
-    for number in tested.lines if len(tested.lines) > 1 else ():
+    for number in tested.lines[:_MOST_LINES] if len(tested.lines) > 1 else ():
         other = lines[number - 1].replace(tested.text, _NEUTRAL)
         source = "\n".join([*lines[: number - 1], other, *lines[number:]])
         try:
