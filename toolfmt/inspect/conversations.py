@@ -16,6 +16,7 @@ Message: TypeAlias = dict[str, Any]
 Call: TypeAlias = tuple[str, Mapping[str, Any]]
 
 USER = "Uq1question"
+FURTHER = "Uq9further"
 SYSTEM = "Sq2system"
 REPLY = "Aq3reply"
 RESULT = "Rq4result"

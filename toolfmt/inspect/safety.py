@@ -1,16 +1,13 @@
-"""What the text of others can do to a prompt: forge turns, change how other things are rendered; and what the template
-says to the model that nobody asked for.
+"""What the text of others can do to a prompt: forge turns, change how other things are rendered.
 
 `safety` answers for each place a text can come from whether the template's own markers are neutralised there ("yes"),
 shown by a render in which the text holds them; whether what a message says changes how it, or something else, is
-rendered; and whether the template adds instructions of its own. Markers are those that the template was seen to write
-around turns, calls and results, not a list of known ones.
+rendered; and (`instructions.py`) whether the template adds sentences of its own. Markers are those that the template
+was seen to write around turns, calls and results, not a list of known ones.
 """
 
 from __future__ import annotations
 
-import itertools
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,12 +15,12 @@ from typing import Any
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.conversations import (
     DESCRIPTION,
+    FURTHER,
     PARAMETER,
     REASONING,
     REPLY,
     RESULT,
     SINGLE,
-    SYSTEM,
     TOOL,
     TOOLS,
     USER,
@@ -37,10 +34,11 @@ from toolfmt.inspect.conversations import (
 )
 from toolfmt.inspect.differences import common_prefix
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.instructions import no_instructions
 from toolfmt.inspect.probes import excerpt, quote
 from toolfmt.inspect.renders import Renders
-from toolfmt.inspect.report import Answer, Outcome
-from toolfmt.inspect.surroundings import PROSE, known_reasoning
+from toolfmt.inspect.report import Answer
+from toolfmt.inspect.surroundings import LONGEST_PROMPT, MARK, between, known_reasoning
 from toolfmt.templates import ChatTemplate
 from toolfmt.templates.tested_texts import TestedText
 
@@ -52,17 +50,13 @@ PLACES = {
 }
 """Where text of others can stand, and what to call it."""
 
-_NEXT = "Uq9further"
 _BEGIN, _END = "Bq7begin", "Eq8end"
 _NEUTRAL = "Nq5neutral"
-_MARKER = re.compile(r"<[^<>\s]{1,60}>|\[/?[A-Z_]{2,40}\]")
 _MOST_TESTED = 24
 _MOST_LINES = 8
 """Lines that are tried for the one that decides; for each the template is compiled anew."""
 _MOST_SHOWN = 4
-_LONGEST_PROMPT = 200_000
 _ALONE = "a lone question"
-_BESIDE_SYSTEM = "even beside a system message"
 
 
 def safety(facts: Facts) -> dict[str, Answer]:
@@ -80,7 +74,7 @@ def safety(facts: Facts) -> dict[str, Answer]:
     answers = {name: _passing(renders, found, *made) for name, made in _carriers(facts, shape, found, tools)}
     answers["content_kept"] = _content_kept(facts, renders, shape, tools)
     if tools is None:
-        answers["no_instructions"] = _no_instructions(facts, renders)
+        answers["no_instructions"] = no_instructions(facts, renders)
     return answers
 
 
@@ -98,14 +92,14 @@ def markers(renders: Renders, shape: Shape | None, plain_tools: list[Message] | 
 
     Those of reasoning blocks that the template looks for in texts are left out: see `content_kept`.
     """
-    between = _between(renders.text([*reply(), _question(_NEXT)], plain_tools), USER, REPLY, _NEXT)
-    marks = [mark for text in between for mark in _MARKER.findall(text)]
+    gaps = between(renders.text([*reply(), _question(FURTHER)], plain_tools), USER, REPLY, FURTHER)
+    marks = [mark for text in gaps for mark in MARK.findall(text)]
     if shape is not None:
         tools = TOOLS if shape.tools else None
         called = renders.text([*user(system=shape.system), *_exchange(shape, VALUES[0], RESULT), *_spoken()], tools)
-        marks += [mark for text in _between(called, USER, VALUES[0], RESULT, REPLY) for mark in _MARKER.findall(text)]
+        marks += [mark for text in between(called, USER, VALUES[0], RESULT, REPLY) for mark in MARK.findall(text)]
     if not marks:
-        marks = [line.strip() for text in between for line in text.splitlines() if line.strip()]
+        marks = [line.strip() for text in gaps for line in text.splitlines() if line.strip()]
     reasoning = {mark for pair in known_reasoning() for mark in pair}
     reasoning &= {tested.text for tested in renders.template.tested_texts}
     return tuple(mark for mark in dict.fromkeys(marks) if mark not in reasoning and TOOL not in mark)
@@ -157,11 +151,11 @@ def _passing(
 def forges_a_turn(renders: Renders) -> str | None:
     """The text of a question that renders to the very prompt of a question, an answer and a second question."""
     tools = asked_with(renders)
-    honest = renders.text([*reply(), _question(_NEXT)], tools)
-    between = _between(honest, USER, REPLY, _NEXT)
-    if len(between) < 2:
+    honest = renders.text([*reply(), _question(FURTHER)], tools)
+    gaps = between(honest, USER, REPLY, FURTHER)
+    if len(gaps) < 2:
         return None
-    forged = f"{USER}{between[0]}{REPLY}{between[1]}{_NEXT}"
+    forged = f"{USER}{gaps[0]}{REPLY}{gaps[1]}{FURTHER}"
     return forged if renders.render([_question(forged)], tools) == honest else None
 
 
@@ -235,7 +229,7 @@ def _changed(renders: Renders, role: str, carrier: Any, texts: tuple[TestedText,
     first, last = texts
     neutral = f"{_NEUTRAL} {_BEGIN} {_NEUTRAL} {_END} {_NEUTRAL}"
     without = renders.render(made(neutral), tools)
-    if isinstance(without, TemplateError) or neutral not in without or len(without) > _LONGEST_PROMPT:
+    if isinstance(without, TemplateError) or neutral not in without or len(without) > LONGEST_PROMPT:
         return None
     held = f"{_NEUTRAL if last else first.text} {_END} {last.text if last else first.text}"
     text = f"{first.text} {_BEGIN} {held}".strip()  # blanks at the ends are lost to a `trim`, whatever is looked for
@@ -280,63 +274,6 @@ def _deciding(renders: Renders, messages: list[Message], tools: list[Message] | 
     return tested.line
 
 
-# --- what nobody asked for
-
-
-def _no_instructions(facts: Facts, renders: Renders) -> Answer:
-    """Whether a prompt without system message and tools holds no sentences but the caller's; `stays` where some of
-    them are there beside a system message, too.
-    """
-    prompt = renders.text(user())
-    found = None if len(prompt) > _LONGEST_PROMPT else PROSE.search(prompt)
-    with_tools, place = _beside_tools(facts, renders)
-    if found is None and not with_tools:
-        return Answer("yes", "the template writes no sentences of its own")
-    if found is None:
-        line = renders.line_at(user(), TOOLS, place)
-        return Answer("no", f"unasked the template writes with tools: '{quote(with_tools, 200)}'", line)
-    said = _said(renders, prompt, found[0])
-    line = renders.line_at(user(), None, found.start())
-    with_system = renders.text(user(system=True)) if facts.yes("system") else ""
-    kept = _said(renders, with_system, found[0]) if SYSTEM in with_system and found[0] in with_system else ""
-    stays = f" {_BESIDE_SYSTEM}" if kept and said in with_system else ""
-    other = f"; {_BESIDE_SYSTEM} it writes '{quote(kept, 200)}'" if kept and not stays else ""
-    if with_tools and with_tools not in said:
-        other += f", and with tools: '{quote(with_tools, 200)}'"
-    how: Outcome = "stays" if kept else ""
-    return Answer("no", f"unasked the template writes{stays}: '{quote(said, 200)}'{other}", line, how)
-
-
-def _said(renders: Renders, prompt: str, sentence: str) -> str:
-    """The template's own text around a sentence of a prompt: up to a marker, or to what the caller gave."""
-    at = prompt.find(sentence)
-    begin = max(prompt.rfind("\n", 0, at) + 1, *(mark.end() for mark in _MARKER.finditer(prompt, 0, at)), 0)
-    text = _headless(renders, prompt[begin:].partition(USER)[0].partition(SYSTEM)[0])
-    return _MARKER.split(text, maxsplit=1)[0].strip() or sentence
-
-
-def _headless(renders: Renders, text: str) -> str:
-    """The text before a question without the lines that stand before any other question, too."""
-    header = next(iter(_between(renders.text([*reply(), _question(_NEXT)]), REPLY, _NEXT)), "")
-    shared = common_prefix(text[::-1], header[::-1])
-    line = text.find("\n", len(text) - shared)
-    return text if not shared or line < 0 else text[:line]
-
-
-def _beside_tools(facts: Facts, renders: Renders) -> tuple[str, int]:
-    """The sentences that a system message takes the place of where tools are given, and where they stand."""
-    if not facts.shows_tools or not facts.yes("system"):
-        return "", 0
-    prompt, with_system = renders.text(user(), TOOLS), renders.text(user(system=True), TOOLS)
-    before, found, behind = with_system.partition(SYSTEM)
-    if not found or max(len(prompt), len(with_system)) > _LONGEST_PROMPT:
-        return "", 0
-    if not (prompt.startswith(before) and prompt[len(before) :].endswith(behind)):
-        return "", 0
-    said = prompt[len(before) : len(prompt) - len(behind)]
-    return (said.strip(), prompt.find(said.strip())) if TOOL not in said and PROSE.search(said) else ("", 0)
-
-
 # --- helpers
 
 
@@ -357,16 +294,3 @@ def _described(text: str) -> list[Message]:
     function = TOOLS[0]["function"]
     assert function["description"] == DESCRIPTION
     return [TOOLS[0] | {"function": function | {"description": text}}]
-
-
-def _between(prompt: str, *texts: str) -> list[str]:
-    """What stands between texts that follow one another; empty where they do not."""
-    found = []
-    place = prompt.rfind(texts[0])
-    for one, other in itertools.pairwise(texts):
-        next_place = prompt.find(other, place)
-        if place < 0 or next_place < 0:
-            return []
-        found.append(prompt[place + len(one) : next_place])
-        place = next_place
-    return found

@@ -5,6 +5,7 @@ The renderer and the report's reader need them (stop strings, prefill); they are
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 
@@ -23,6 +24,10 @@ PROSE = re.compile(
 Words are bounded and begin at their beginning: a prompt that is one word of megabytes is searched through once.
 """
 _LAST_MARKER = re.compile(rf"({_MARKER})\s*\Z")
+MARK = re.compile(r"<[^<>\s]{1,60}>|\[/?[A-Z_]{2,40}\]")
+"""A mark anywhere in a prompt: a control token or tag, or capitals in brackets."""
+LONGEST_PROMPT = 200_000
+"""Characters of a prompt in which sentences and changes are looked for."""
 
 
 def stop_strings(
@@ -91,3 +96,16 @@ def first_marker(text: str) -> str:
 
 def known_reasoning() -> Sequence[tuple[str, str]]:
     return tuple(dict.fromkeys(pair for format in FORMATS for pair in format.reasoning))
+
+
+def between(prompt: str, *texts: str) -> list[str]:
+    """What stands between texts that follow one another; empty where they do not."""
+    found = []
+    place = prompt.rfind(texts[0])
+    for one, other in itertools.pairwise(texts):
+        next_place = prompt.find(other, place)
+        if place < 0 or next_place < 0:
+            return []
+        found.append(prompt[place + len(one) : next_place])
+        place = next_place
+    return found
