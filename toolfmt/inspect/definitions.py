@@ -378,7 +378,8 @@ def _quoting(template: _Template, plain: str) -> Answer:
         how = how_quoted(prompt)
         if how.broken:
             return Answer("no", f"in {what} {how.what}: {how.stretch}")
-        answer = Answer("yes", how.what) if answer.evidence == _NO_TEXT else answer
+        if answer.evidence == _NO_TEXT:
+            answer = Answer("yes", how.what, how="python" if how.by_python else "")
     return answer
 
 

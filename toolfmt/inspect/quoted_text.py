@@ -32,11 +32,14 @@ _ENTITIES = ("&#34;", "&quot;")
 
 @dataclass(frozen=True)
 class Quoting:
-    """What became of the text, in words that follow a description of where; whether that is broken; the stretch."""
+    """What became of the text, in words that follow a description of where; whether that is broken; the stretch; and
+    whether Python escaped it.
+    """
 
     what: str
     broken: bool
     stretch: str = ""
+    by_python: bool = False
 
 
 def how_quoted(prompt: str) -> Quoting:
@@ -48,7 +51,7 @@ def how_quoted(prompt: str) -> Quoting:
     text, stretch = prompt[begin:end], excerpt(prompt, begin - 20, end + len(_END) + 2, 80)
     for form, name in ((_JSON, "escaped as in JSON"), (_TWICE, "escaped twice"), (_PYTHON, "escaped as in Python")):
         if text == form:
-            return Quoting(f"quotes and newlines are {name}", False, stretch)
+            return Quoting(f"quotes and newlines are {name}", False, stretch, by_python=form == _PYTHON)
     if any(entity in text for entity in _ENTITIES):
         return Quoting("quotes are written as HTML entities", True, stretch)
     if _in_string(prompt, begin) and '"one"' in text:

@@ -1,9 +1,7 @@
 """The template refuses a conversation of one plain user message, or drops its text.
 
 It needs something else: a system message, tools, another key in the message, an argument of its own. Every
-client that does not know that gets an error, and an inspection can tell little about such a template. Worse are
-those that take content only as a list of parts and look into a string for parts that are not there: the request
-succeeds, and the model never sees the question.
+client that does not know that gets an error, and an inspection can tell little about such a template.
 
 Or it takes the message and drops its text: mostly it wants content as a list of parts, and sees nothing in a string.
 The model is then asked nothing at all, and nobody is told.

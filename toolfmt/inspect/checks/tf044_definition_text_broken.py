@@ -36,10 +36,10 @@ def check(facts: Facts) -> Iterator[Found]:
             "Write descriptions on one line and without quotes, or render with toolfmt's strategy prose.",
             line,
         )
-    if quoting is not None and "escaped as in Python" in quoting.evidence:
+    if quoting is not None and quoting.how == "python":
         yield Found(
             "Definitions are printed as Python writes objects (single quotes, True, None), not as JSON: "
-            f"{around(_listed(facts), TOOL)}.",
+            f"{around(_with_a_tool(facts), TOOL)}.",
             "In the template, print each tool with `tojson` (`{{ tool | tojson }}`), unless the model was trained so.",
             line,
         )
@@ -52,7 +52,7 @@ def check(facts: Facts) -> Iterator[Found]:
         )
 
 
-def _listed(facts: Facts) -> str:
+def _with_a_tool(facts: Facts) -> str:
     """A prompt with a tool."""
     assert facts.renders is not None
     plain = facts.renders.text(user(), TOOLS)
