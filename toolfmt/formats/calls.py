@@ -104,6 +104,16 @@ class Calls:
             self._types[key] = parameter_types(self._schemas.get(self._name, {}), *path)
         return self._types[key]
 
+    def knows(self, name: str) -> bool | None:
+        """Whether a tool of this name is declared; None where no tools were given."""
+        return None if self._schemas is None else name in self._schemas
+
+    def declares(self, key: str) -> bool | None:
+        """Whether the tool that is called declares a parameter of this name; None where nothing says which it has."""
+        schema = None if self._schemas is None else self._schemas.get(self._name)
+        properties = None if schema is None else schema.get("properties")
+        return key in properties if isinstance(properties, Mapping) else None
+
     def positional(self, position: int) -> str:
         """The name of the parameter at a position, in the canonical order of the tool's parameters."""
         names = self._orders.get(self._name)

@@ -21,6 +21,8 @@ Reading: TypeAlias = Generator[None, None, Answer]
 """A reading in progress: yields where it needs more text, returns its answer."""
 
 SPACE = re.compile(r"[ \t\r\n]*")
+LONGEST_WORD = 256
+"""No name, key or tag of a call is longer than so many characters, and none goes over a line's end."""
 
 
 class Malformed(Exception):
@@ -287,6 +289,21 @@ class Scan:
                 return "".join(parts), found[1]
             if self.closed:
                 return "".join(parts), ""
+            yield
+
+    def within(self, wanted: Stops, most: int = LONGEST_WORD) -> Reading[tuple[str, str]]:
+        """As `until`, for a name, a key or a tag: malformed as soon as the text before the literal is longer than that,
+        or goes over a line's end; incomplete where the answer ends before it."""
+        while True:
+            found = wanted.search(self.text, self.at, self.closed)
+            end = len(self.text) if found is None else found[0]
+            if end - self.at > most or "\n" in self.text[self.at : end]:
+                raise Malformed
+            if found is not None and found[1]:
+                begin, self.at = self.at, end + len(found[1])
+                return self.text[begin:end], found[1]
+            if self.closed:
+                raise Incomplete
             yield
 
     def stream(self, body: Body, emit: Emit, take: Take | None) -> Reading[bool]:
