@@ -1,0 +1,59 @@
+"""Calls that lost a stretch of text: how many end with a value that holds another value's text.
+
+    python benchmarks/damaged_calls.py [FORMAT …] [--show N]
+
+Two calls with two string arguments each are written in every format. Then every single character outside the values is
+lost in turn, and every run of up to 24 characters behind each value; each text is read leniently and strictly, with
+and without tools. A row counts the readings, the ended calls with a merged value, those of them in strict reading, and
+those that nobody can see (`unseen`: between the values no whole tag, token or quote is left; see tests/damaging.py).
+`--show` prints so many merged readings of each format. The exit status is 1 if one was merged that can be seen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+
+from damaging import MODES, damages, merged, unseen
+
+from toolfmt.formats import FORMATS
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser(description="Merged values of damaged calls")
+    arguments.add_argument("formats", nargs="*", metavar="FORMAT", help="all formats, if none is named")
+    arguments.add_argument("--show", type=int, default=0, metavar="N", help="print so many merged readings of each")
+    options = arguments.parse_args()
+    totals = [0, 0, 0, 0]
+    print(f"{'format':18}{'readings':>10}{'merged':>8}{'strict':>8}{'unseen':>8}")
+    for name in options.formats or [format.name for format in FORMATS]:
+        row, shown = [0, 0, 0, 0], []
+        for damage in damages(name):
+            for mode in MODES:
+                row[0] += 1
+                values = merged(name, damage.text, **mode)
+                if not values:
+                    continue
+                hidden = all(unseen(name, value) for value in values)
+                row[1] += not hidden
+                row[2] += not hidden and mode["strict"]
+                row[3] += hidden
+                if not hidden and len(shown) < options.show:
+                    how = f"{'strict' if mode['strict'] else 'lenient'}, {'tools' if mode['tools'] else 'no tools'}"
+                    shown.append(f"    {damage.lost!r} lost at {damage.at} ({how}): {values[0]!r}")
+                    shown.append(f"      {damage.text!r}")
+        totals = [total + count for total, count in zip(totals, row, strict=True)]
+        print(line(name, row), *shown, sep="\n", flush=True)
+    print(line("all", totals))
+    return 1 if totals[1] else 0
+
+
+def line(name: str, row: list[int]) -> str:
+    return f"{name:18}{row[0]:10,}{row[1]:8,}{row[2]:8,}{row[3]:8,}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
