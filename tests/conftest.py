@@ -14,7 +14,10 @@ settings.register_profile("ci", settings.get_profile("default"), derandomize=Tru
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 SHARED = Path(__file__).parents[2] / "shared"
-_OUTSIDE = ("test_shared_cases.py::test_outputs", "test_shared_cases.py::test_typed", "test_inference_cases.py::")
+_OUTSIDE = (
+    "test_shared_cases.py::test_outputs", "test_shared_cases.py::test_typed", "test_inference_cases.py::",
+    "test_server_cases.py::test_server",
+)  # fmt: skip
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
@@ -25,5 +28,9 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     for name in _OUTSIDE:
         count = sum(name in nodeid for nodeid in passed)
         terminalreporter.write_line(f"shared cases, {name.split('::')[-1] or 'test_inference'}: {count} passed")
+    for report in terminalreporter.stats.get("passed", []):
+        for name, said in report.user_properties:
+            if name == "share":
+                terminalreporter.write_line(f"shared cases: {said}")
     templates = sum(1 for nodeid in passed if "shared" in nodeid and ".jinja" in nodeid)
     terminalreporter.write_line(f"shared templates: {templates} tests passed")

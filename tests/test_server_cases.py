@@ -1,0 +1,45 @@
+"""The cases of a local model server's parsers, where `../shared` is present: what they assert is what comes out.
+
+What this design decides otherwise stands in `decided_differently.py` with its reason, and must come out otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from decided_differently import SERVER_DECIDED_DIFFERENTLY, SERVER_NOT_YET
+from laws import events_of
+from recorded_cases import CASES, cases, read, server_outcome
+
+pytestmark = pytest.mark.skipif(not CASES.is_dir(), reason="../shared is not here: someone who only has the repository")
+
+
+def server_cases() -> list[Any]:
+    waiting = pytest.mark.xfail(strict=True, reason="not yet as the case expects")
+    return [
+        pytest.param(case, id=case["id"], marks=[waiting] if case["id"] in SERVER_NOT_YET else [])
+        for case in cases("server.jsonl")
+    ]
+
+
+@pytest.mark.parametrize("case", server_cases())
+def test_server(case: Any) -> None:
+    expected, actual = server_outcome(case, read(case, "input"))
+    if case["id"] in SERVER_DECIDED_DIFFERENTLY:
+        assert actual != expected, f"{case['id']} comes out as expected: take it off the list"
+    else:
+        assert actual == expected
+
+
+def test_pieces_do_not_matter() -> None:
+    """Law 1 over all of them, a character at a time."""
+    for case in cases("server.jsonl"):
+        options = {"tools": case["tools"], "prefix": case["prefix"]}
+        whole = events_of(case["format"], [case["input"]], **options)
+        assert events_of(case["format"], case["input"], **options) == whole, case["id"]
+
+
+def test_every_decision_is_about_a_case() -> None:
+    known = {case["id"] for case in cases("server.jsonl")}
+    assert {*SERVER_DECIDED_DIFFERENTLY, *SERVER_NOT_YET} <= known
