@@ -36,6 +36,7 @@ _MODULES = (
     "hunyuan_a13b",
     "hunyuan_v1",
     "hunyuan_v3",
+    "hunyuan_v4",
     "hyperclovax",
     "internlm",
     "iquest",

@@ -1,0 +1,58 @@
+"""Hunyuan 3's tags without a separator behind the name and without newlines, with a suffix in every tag.
+
+    <tool_calls:opensource><tool_call:opensource>get_weather
+    <arg_key:opensource>city</arg_key:opensource><arg_value:opensource>Paris</arg_value:opensource>
+    </tool_call:opensource></tool_calls:opensource>
+
+(without the line breaks). Hy4-preview writes this. The suffix is the tokenizer's: `:opensource` and none are read,
+others are not known. The name ends where the first key begins, and a call without arguments is the name between its tags.
+Values are raw, with all their blanks: only the tool's schema tells a string `3` from a number. The prompt opens the
+reasoning, `<think:opensource>`.
+"""
+
+from toolfmt.formats.choice import Choice
+from toolfmt.formats.format import THINK, ToolCallFormat
+from toolfmt.formats.tagged import Tagged
+
+
+def _tags(suffix: str) -> Tagged:
+    """The tags of the family, each with this suffix."""
+    return Tagged(
+        opener=f"<tool_calls{suffix}>",
+        closer=f"</tool_calls{suffix}>",
+        bare=(f"<tool_call{suffix}>",),
+        name_opener=f"<tool_call{suffix}>",
+        call_closer=f"</tool_call{suffix}>",
+        key_opener=f"<arg_key{suffix}>",
+        key_closer=f"</arg_key{suffix}>",
+        value_opener=f"<arg_value{suffix}>",
+        value_closer=f"</arg_value{suffix}>",
+        enclosing=("", ""),
+        between="",
+        apart="",
+    )
+
+
+FORMAT = ToolCallFormat(
+    name="hunyuan_v4",
+    engine=Choice(_tags(":opensource"), _tags("")),
+    variants={"without a suffix": _tags("")},
+    page=__doc__ or "",
+    instructions=(
+        "To call tools, write <tool_calls:opensource>, then for each call <tool_call:opensource> and the tool's name, "
+        "each argument's key between <arg_key:opensource> and </arg_key:opensource> and its value between "
+        "<arg_value:opensource> and </arg_value:opensource>, and </tool_call:opensource>, then "
+        "</tool_calls:opensource>. Write strings as they are, other values as JSON."
+    ),
+    source=(
+        "vLLM's parser hy_v4 and its tests",
+        "Tencent-Hunyuan/Hy4-preview, finetune/llama_factory_support/hy_v4_template.py",
+    ),
+    aliases=("hy_v4", "hy4"),
+    families=("Hunyuan 4",),
+    model_types=("hy_v4",),
+    signatures=(r"(?s)<tool_calls(?!.*<tool_sep).*<arg_key",),
+    elsewhere={"vLLM": "hy_v4"},
+    reasoning=(("<think:opensource>", "</think:opensource>"), THINK),
+    silent=("<｜hy_end:opensource｜>", "<｜hy_end｜>"),
+)
