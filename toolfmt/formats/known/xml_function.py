@@ -11,7 +11,7 @@
 Exactly one newline on each side of a value belongs to the frame; MiMo writes values without any and nothing between
 calls, FrogBoss no frame and parameters indented by two blanks. Values are raw: only the tool's schema tells a string
 `3` from a number, and two thirds of the templates write Python's `True` and `None`. Models drop the first `<tool_call>`
-now and then, and put two functions into one frame; both are read.
+now and then, and put two functions into one frame; both are read. Step 5 is served with Step 3.5's parser.
 """
 
 from dataclasses import replace
@@ -34,13 +34,16 @@ FORMAT = ToolCallFormat(
         "<parameter=KEY> and </parameter> on lines of its own, then </function> and </tool_call>. Write strings as "
         "they are, other values as JSON."
     ),
-    source=("chat templates of Qwen/Qwen3-Coder-30B-A3B-Instruct, nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16, MiMo",),
+    source=(
+        "chat templates of Qwen/Qwen3-Coder-30B-A3B-Instruct, nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16, MiMo",
+        "0xSero/step-5-preview-spark, README: Step 5 in vLLM with the parser step3p5",
+    ),
     aliases=(
         "xmlFunction", "qwen3_coder", "qwen3_xml", "mimo", "step3p5", "nemotron3", "nemotron_3", "nanbeige", "trinity",
     ),
-    families=("Qwen3-Coder", "Qwen3-Next Coder", "Nemotron 3", "Step 3.5", "Nanbeige", "MiMo"),
+    families=("Qwen3-Coder", "Qwen3-Next Coder", "Nemotron 3", "Step 3.5/3.7/5", "Nanbeige", "MiMo"),
     model_types=(
-        "qwen3_next", "nemotron_h", "mimo", "mimo_v2_flash", "step3p5", "step3p7", "nanbeige",
+        "qwen3_next", "nemotron_h", "mimo", "mimo_v2_flash", "step3p5", "step3p7", "step5", "step5_vl", "nanbeige",
     ),
     signatures=(r"<tool_call>(?:\\n|\s)*<function=", r"<function=function_name>\\n *<parameter="),
     elsewhere={
