@@ -13,8 +13,8 @@ from damaging import TOOLS, damages, merged, unseen
 from toolfmt.formats import FORMATS
 
 STILL_MERGED = (
-    "atem", "deepseek_dsml", "dots", "gcml", "gemma", "gemma4", "gemma_code", "glm4", "hunyuan_v3", "iquest",
-    "k2_horizon", "kimi_k3", "lfm2", "longcat", "minicpm3", "minicpm5", "minimax_m2", "minimax_m3", "olmo3", "qwen3_5",
+    "atem", "deepseek_dsml", "dots", "gcml", "glm4", "hunyuan_v3", "iquest",
+    "k2_horizon", "kimi_k3", "longcat", "minicpm5", "minimax_m2", "minimax_m3", "qwen3_5",
     "seed_oss", "solar_open2", "step3", "xml_function", "zyphra",
 )  # fmt: skip
 """Formats that still merge values. A format that is mended is taken off: the mark is strict."""

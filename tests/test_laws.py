@@ -144,7 +144,8 @@ def test_reading_undoes_writing(format: str, calls: list[Any], typed: bool, plac
 def test_plain_values_are_never_refused(format: str, value: Any) -> None:
     """Law 7: a format refuses only what holds a marker of its own."""
     literals = [literal for literal in markers(get(format)) if len(literal) > 3]
-    assume(not any(literal in json.dumps(value, ensure_ascii=False) for literal in literals))
+    text = json.dumps(value, ensure_ascii=False).replace('\\"', '"')
+    assume(not any(literal in text for literal in literals))
     write(format, [("f", {"k": value})])
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Protocol
 
-from toolfmt.formats.scan import Stops, Suspect
+from toolfmt.formats.scan import Malformed, Stops, Suspect, stops
 
 
 class Notes(Protocol):
@@ -25,7 +25,11 @@ class Notes(Protocol):
     def tolerate(self, name: str) -> None:
         """Something was read that strict reading refuses."""
 
+    def before(self, text: str, at: int) -> str:
+        """What stands right before a place in the text that a body was given, as far back as a key is long."""
 
+
+MISSING_CLOSER = "missing_value_closer"
 UNESCAPED = "unescaped_quote"
 """The tolerance that makes the end of a string a guess."""
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
@@ -88,24 +92,36 @@ def _may_end(text: str, at: int, closed: bool) -> bool | None:
 
 
 class Marked(Raw):
-    """The inside of a string up to a marker that also opened it: a marker counts only where a string may end."""
+    """The inside of a string up to the marker that also opened it.
 
-    __slots__ = ()
+    It stands verbatim, so a marker behind which no string may end opens another one: this one has lost its own. So has
+    one that runs into a control token of the calls. `closing` ends a call: there the value has ended before it.
+    """
+
+    __slots__ = ("_closing", "_mark", "_notes")
+
+    def __init__(self, mark: str, closing: tuple[str, ...], control: tuple[str, ...], notes: Notes) -> None:
+        super().__init__(stops(mark, *closing, *control))
+        self._mark, self._closing, self._notes = mark, closing, notes
 
     def read(self, text: str, at: int, closed: bool) -> tuple[str, int, bool]:
-        said: list[str] = []
-        while True:
-            piece, end, ended = super().read(text, at, closed)
-            said.append(piece)
-            if not ended:
-                return "".join(said), end, False
+        said, end, ended = super().read(text, at, closed)
+        if not ended:
+            return said, end, False
+        begin = end - len(self.stop)
+        if self.stop == self._mark:
             may_end = _may_end(text, end, closed)
             if may_end is None:
-                return "".join(said), end - len(self.stop), False
+                return said, begin, False
             if may_end:
-                return "".join(said), end, True
-            said.append(escaped(self.stop))
-            at = end
+                return said, end, True
+        if said:
+            return said, begin, False  # what was right is said before what is not
+        tail = self._notes.before(text, begin).rpartition(self._mark)[2][-len(self._mark) :]
+        if self.stop not in self._closing or any(sign in tail for sign in self._mark if not sign.isalnum()):
+            raise Malformed  # or what is left of a mark stands there: it is not clear what was meant
+        self._notes.tolerate(MISSING_CLOSER)
+        return "", begin, True
 
 
 _JSON_PLAIN = re.compile(r'[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+')
@@ -158,6 +174,10 @@ _CODE_AHEAD = 128
 _CODE_GOES_ON = re.compile(
     r"[ \t\r\n]{0,64}(?:,[ \t\r\n]{0,16}[^\W\d][\w.-]{0,40}[ \t\r\n]{0,4}=(?=[^=])|\)[ \t\r\n]{0,64}(?:\]|<|`)|[\]}])"
 )
+_ARGUMENT_BEGINS = re.compile(r"(?<![=!<>:+*/%|&^~-])=[ \t\r\n]*\Z")
+_ITEM_BEGINS = re.compile(r"[=,:\[{][ \t\r\n]*\Z")
+_CODE_QUOTATION = re.compile(r"(?:\A|[^\w])(?:[fFrRbBuU]{1,2})?\Z")
+_APOSTROPHE = re.compile(r"[^\W\d_]'[^\W\d_A-Z]\Z|[A-Z]'[A-Z]\Z|(?:\A|\W)\w?[^\W\d_]'[^\W\d_]\Z")
 _CODE_NAMED = {"a": "\a", "v": "\v", "\n": "", "\r": "", "\r\n": ""}
 
 
@@ -170,7 +190,8 @@ class CodeString:
     """The inside of a string in the notation of Python source, after its opening quote, rewritten to JSON.
 
     A quote ends the string only where what follows can follow a string; any other is a quote the writer forgot to
-    escape (the LFM2.5 template writes values between single quotes and escapes nothing) and is noted.
+    escape (the LFM2.5 template writes values between single quotes and escapes nothing) and is noted. One that stands
+    where another string begins shows that this one has lost its closing quote: where it ended nobody knows.
     """
 
     __slots__ = ("_notes", "_quote", "_simple", "_unescaped", "said", "suspect")
@@ -203,6 +224,10 @@ class CodeString:
                     break
                 if ends:
                     return said, at + len(self._quote), True
+                if self._lost(text, at):
+                    if said:
+                        break
+                    raise Malformed
                 if len(self._quote) == 1:
                     if said and self._notes.strict:
                         break
@@ -232,6 +257,19 @@ class CodeString:
     def _may_end(self, text: str, at: int, closed: bool, unescaped: bool) -> bool | None:
         return _may_end(text, at, closed)
 
+    def _lost(self, text: str, at: int) -> bool:
+        """Whether a quote that does not end the string opens another one."""
+        after = text[at + len(self._quote) : at + len(self._quote) + 1]
+        if len(self._quote) > 1:
+            return text.startswith(self._quote, at) and after != self._quote[0]
+        before = self._notes.before(text, at)
+        between_words = (after.isalnum() or after == "_") and not _CODE_QUOTATION.search(before)
+        if between_words and not (self._quote == "'" and _APOSTROPHE.search(before[-3:] + "'" + after)):
+            return True  # no quotation begins or ends there
+        return bool(self._begins.search(before))
+
+    _begins = _ITEM_BEGINS
+
 
 class ArgumentString(CodeString):
     """The string of an argument, written as code.
@@ -248,6 +286,8 @@ class ArgumentString(CodeString):
         if _CODE_GOES_ON.match(text, at):
             return True
         return None if not closed and len(text) - at < _CODE_AHEAD else False
+
+    _begins = _ARGUMENT_BEGINS
 
 
 def _double_quotes_escaped(text: str) -> str:

@@ -225,16 +225,16 @@ def as_python(value: Any, string: Callable[[str], str] = double_quoted) -> str:
     return repr(value)
 
 
-def between_marks(mark: str) -> Notation:
-    """Gemma's notation: keys and words stand bare, strings verbatim between two marks."""
+def between_marks(mark: str, opener: str, closer: str) -> Notation:
+    """Gemma's notation: keys and words stand bare, strings verbatim between two marks, in a frame of these markers."""
     return Notation(
-        strings={mark: marked_string(mark), '"': JSON.strings['"']},
+        strings={mark: marked_string(mark, ("}" + closer,), (opener, closer)), '"': JSON.strings['"']},
         words=JSON.words,
         generous={'"': "plain_quotes"},
         bare_keys="",
         bare_strings=re.compile(r"(?s).*\S.*"),
         word=re.compile(r'[^,:{}\[\]<>"\n]*'),
-        text=re.compile(r"[^,{}\n]*"),
+        text=re.compile(r"[^,{}<>\n]*"),
     )
 
 

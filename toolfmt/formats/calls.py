@@ -79,6 +79,10 @@ class Calls:
             self.refuse("malformed_syntax")
         self._tolerated[name] = None
 
+    def before(self, text: str, at: int) -> str:
+        """What stands right before a place in the text that a body was given, as far back as a key is long."""
+        return self._scan.before(text, at)
+
     def noted(self, name: str) -> bool:
         """Whether this call has been read generously in this way."""
         return name in self._tolerated
@@ -209,7 +213,10 @@ class Calls:
             elif strict:
                 return None
             else:
-                said, at, ended = read(text, 0, False)
+                try:
+                    said, at, ended = read(text, 0, False)
+                except Malformed:
+                    return None  # the reading finds the same, and says so
                 if ended:
                     return None
                 passed(text[:at])

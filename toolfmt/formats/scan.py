@@ -24,6 +24,8 @@ SPACE = re.compile(r"[ \t\r\n]*")
 LONGEST_WORD = 256
 """No name, key or tag of a call is longer than so many characters, and none goes over a line's end."""
 
+_BACK = 64
+
 
 class Malformed(Exception):
     """What stands here is no call, or goes on as none can; a reason other than the general one may be given."""
@@ -182,6 +184,16 @@ class Scan:
             self._settled -= dropped
         if not self._kept:
             self._mark = position
+
+    def before(self, text: str, at: int) -> str:
+        """What stands before a place in the text that is being read, as far back as a key may be long; for a body,
+        which is handed only what has just arrived."""
+        found = text[max(at - _BACK, 0) : at]
+        for piece in reversed(self._kept):
+            if len(found) >= _BACK:
+                break
+            found = piece[len(found) - _BACK :] + found
+        return found
 
     def release(self) -> None:
         self._mark, self._kept, self._settled = None, [], 0

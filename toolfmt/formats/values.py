@@ -56,6 +56,9 @@ class Gathered:
         if self._sink is not None:
             self._sink.tolerate(name)
 
+    def before(self, text: str, at: int) -> str:
+        return self._scan.before(text, at)
+
     def stream(self, body: Body) -> Reading[None]:
         passed = self._scan.passed()
 
@@ -85,9 +88,9 @@ def _argument_string(quote: str) -> Opening:
     return lambda notes: ArgumentString(quote, notes)
 
 
-def marked_string(closer: str) -> Opening:
-    """Strings that run verbatim up to a marker."""
-    return lambda notes: Marked(stops(closer))
+def marked_string(mark: str, closing: tuple[str, ...] = (), control: tuple[str, ...] = ()) -> Opening:
+    """Strings that run verbatim up to a marker, and never into what ends a call or any other control token."""
+    return lambda notes: Marked(mark, closing, control, notes)
 
 
 @dataclass(frozen=True)

@@ -2,26 +2,27 @@
 
     <start_function_call>call:get_weather{city:<escape>Paris<escape>,days:3}<end_function_call>
 
-Strings stand verbatim, so one that holds the marker itself cannot be written. Keys are sorted, as the template sorts
-them. Words without markers are read as strings where they are neither number nor literal.
+Strings stand verbatim, so one that holds a marker of the calls cannot be written. Keys are sorted, as the template
+sorts them. Words without markers are read as strings where they are neither number nor literal.
 """
 
 from toolfmt.formats.call_expression import CallExpression, as_marked, between_marks
 from toolfmt.formats.format import ToolCallFormat
 
+_OPENER, _CLOSER = "<start_function_call>", "<end_function_call>"
 _MARK = "<escape>"
 
 FORMAT = ToolCallFormat(
     name="gemma",
     engine=CallExpression(
-        opener="<start_function_call>",
-        closer="<end_function_call>",
+        opener=_OPENER,
+        closer=_CLOSER,
         lead="call:",
         brackets=("{", "}"),
         assign=":",
         separator=",",
         sorted_keys=lambda key: key.lower(),
-        notation=between_marks(_MARK),
+        notation=between_marks(_MARK, _OPENER, _CLOSER),
         written=lambda value: as_marked(value, _MARK, "None"),
     ),
     page=__doc__ or "",

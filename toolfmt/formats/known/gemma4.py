@@ -2,9 +2,10 @@
 
     <|tool_call>call:get_weather{city:<|"|>Paris<|"|>,days:3}<tool_call|>
 
-Strings stand verbatim, so one that holds the mark itself cannot be written. Keys are sorted, as the templates sort
-them; null is written so by the newer templates and as None by the first. Words without marks are read as strings where
-they are neither number nor literal. Several calls follow one another; the model then stops at `<|tool_response>`.
+Strings stand verbatim, so one that holds a marker of the calls cannot be written. Keys are sorted, as the templates
+sort them; null is written so by the newer templates and as None by the first. Words without marks are read as strings
+where they are neither number nor literal. Several calls follow one another; the model then stops at
+`<|tool_response>`.
 """
 
 import re
@@ -12,6 +13,7 @@ import re
 from toolfmt.formats.call_expression import CallExpression, as_marked, between_marks
 from toolfmt.formats.format import THINK, ToolCallFormat
 
+_OPENER, _CLOSER = "<|tool_call>", "<tool_call|>"
 _MARK = '<|"|>'
 _PLAIN = re.compile(r"[\w .$@/+-]+")
 
@@ -22,14 +24,14 @@ def _key(key: str) -> str:
 
 
 _ENGINE = CallExpression(
-    opener="<|tool_call>",
-    closer="<tool_call|>",
+    opener=_OPENER,
+    closer=_CLOSER,
     lead="call:",
     brackets=("{", "}"),
     assign=":",
     separator=",",
     sorted_keys=lambda key: key.lower(),
-    notation=between_marks(_MARK),
+    notation=between_marks(_MARK, _OPENER, _CLOSER),
     written=lambda value: as_marked(value, _MARK, "null", _key),
 )
 FORMAT = ToolCallFormat(
