@@ -5,9 +5,9 @@
     </tool_call:opensource></tool_calls:opensource>
 
 (without the line breaks). Hy4-preview writes this. The suffix is the tokenizer's: `:opensource` and none are read,
-others are not known. The name ends where the first key begins, and a call without arguments is the name between its tags.
-Values are raw, with all their blanks: only the tool's schema tells a string `3` from a number. The prompt opens the
-reasoning, `<think:opensource>`.
+others are not known. The name ends where the first key begins, and a call without arguments is the name alone between
+its tags. Values are raw, with all their blanks: only the tool's schema tells a string `3` from a number. The prompt
+opens the reasoning, `<think:opensource>`.
 """
 
 from toolfmt.formats.choice import Choice
