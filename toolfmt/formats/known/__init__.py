@@ -59,6 +59,7 @@ _MODULES = (
     "nemotron_mini",
     "olmo3",
     "phi4",
+    "plamo3",
     "pythonic",
     "qwen3_5",
     "sarashina",
