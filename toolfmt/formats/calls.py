@@ -7,7 +7,7 @@ end is told once its frame has been read too, so that the spans tile the text.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from toolfmt.events import Event, RejectionReason, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
@@ -23,9 +23,18 @@ class Committed(Exception):
 class Calls:
     """The calls of one answer, in the order in which they appear."""
 
-    def __init__(self, scan: Scan, schemas: Mapping[str, Mapping[str, Any]] | None, strict: bool) -> None:
+    def __init__(
+        self,
+        scan: Scan,
+        schemas: Mapping[str, Mapping[str, Any]] | None,
+        strict: bool,
+        closers: Collection[str] = (),
+    ) -> None:
+        self._closers = closers
         self.events: list[Event] = []
         self.committed = False
+        self.cut = False
+        """Whether the runtime stopped the model, so that what lacks its closer at the end is not whole."""
         self._scan = scan
         self._schemas = schemas
         self.strict = strict
@@ -75,6 +84,11 @@ class Calls:
 
     def tolerate(self, name: str) -> None:
         """Something was read generously; strict reading goes on to the call's end and rejects it."""
+        scan = self._scan
+        if self.cut and name.startswith("missing_") and scan.closed:
+            rest = scan.text[scan.at :].strip()
+            if any(closer.startswith(rest) for closer in self._closers):
+                self.refuse("incomplete_output")
         if self.strict:
             self.refuse("malformed_syntax")
         self._tolerated[name] = None
@@ -107,6 +121,11 @@ class Calls:
         if key not in self._types:
             self._types[key] = parameter_types(self._schemas.get(self._name, {}), *path)
         return self._types[key]
+
+    @property
+    def declared(self) -> bool:
+        """Whether tools were given."""
+        return self._schemas is not None
 
     def knows(self, name: str) -> bool | None:
         """Whether a tool of this name is declared; None where no tools were given."""

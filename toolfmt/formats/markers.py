@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from toolfmt.formats.format import Inner, ToolCallFormat
 
 
+BLANK_LINES = ("\n\n", "\n\r\n")
+_CONTROL = 3
+"""A literal at least so long is a marker, not a bracket."""
+
+
 @dataclass(frozen=True, slots=True)
 class Markers:
     """The literals of a format, by what they do."""
@@ -34,6 +39,16 @@ class Markers:
     at_start: Stops
     """What is looked for where the answer begins, or goes on behind a call or a block."""
     in_content: Stops
+    begun: Mapping[str, str]
+    """Of what is looked for in content that which holds more than an opener: the opener."""
+    in_answers: frozenset[str]
+    """All literals of the format that stand in answers."""
+    reasoning_closers: frozenset[str]
+    saying_nothing: Stops
+    one_call: Stops
+    """What opens one call behind the opener of a frame."""
+    of_calls: Stops
+    """What only calls hold, behind the opener of their frame; or what ends the look for it."""
     resuming: Stops
     """Where reading may go on after a call that went wrong."""
     of_answers: frozenset[str]
@@ -50,10 +65,15 @@ def markers_of(format: ToolCallFormat) -> Markers:
     marks = (*openers, *silent)
     wrapping = tuple(mark for pair in format.wrapping for mark in pair)
     in_line = (*bare, *(mark for mark in marks if mark.startswith(bare or "\0")))
+    quotable = tuple(opener for opener in openers if not opener.startswith("`"))
+    begun = {"\n" + mark: mark for mark in in_line}
+    begun |= {begin + opener: opener for opener in quotable for begin in ("`", "\n`", "```")}
+    closers = tuple(closer for _, closer in format.reasoning)
     # A bracket alone closes a frame, but shows nothing in a call that went wrong.
     frame_closers = tuple("}]" if closer == "]" else closer for closer in format.closers)
     inner = format.engine.inner
     messages = silent if leading else ()
+    of_calls = [mark for mark in (*inner.openers, *inner.closers, *format.closers) if len(mark) >= _CONTROL]
     return Markers(
         reasoning=reasoning,
         silent=frozenset(silent),
@@ -65,7 +85,13 @@ def markers_of(format: ToolCallFormat) -> Markers:
         frame_closers=frozenset(frame_closers),
         inner=inner,
         at_start=stops(*marks, *leading, *bare, *reasoning, *silent_first, *wrapping),
-        in_content=stops(*marks, *("\n" + mark for mark in in_line)),
-        resuming=stops(*frame_closers, *openers, *inner.openers, *inner.closers, *messages),
+        in_content=stops(*marks, *begun),
+        begun=begun,
+        in_answers=frozenset((*marks, *bare, *format.closers, *inner.openers, *inner.closers, *reasoning, *closers)),
+        reasoning_closers=frozenset(closers),
+        saying_nothing=stops(*silent, *closers),
+        one_call=stops(*inner.openers),
+        of_calls=stops(*of_calls, *openers, *BLANK_LINES),
+        resuming=stops(*frame_closers, *openers, *inner.openers, *inner.closers, *(messages or BLANK_LINES)),
         of_answers=frozenset(mark.strip() for mark in (*marks, *reasoning)),
     )

@@ -7,38 +7,69 @@ knows nothing of all that. `feed` and `finish` never raise on what a model wrote
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from typing import Literal
 
 from toolfmt.events import Content, Event, Reasoning
 from toolfmt.formats.bodies import Plain
 from toolfmt.formats.calls import Calls, Committed, Glimpse, Rehearsal
 from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.frames import read_name
+from toolfmt.formats.markers import BLANK_LINES
 from toolfmt.formats.prefix import answer_begun
 from toolfmt.formats.registry import get
-from toolfmt.formats.scan import Incomplete, Malformed, Reading, Scan, stops
+from toolfmt.formats.scan import Incomplete, Malformed, Reading, Scan, Stops, stops
 from toolfmt.tools import tool_schemas
 
 _MOST_DRAFTS = 16
 """Calls in a reasoning block that is never closed, or that its closer cuts, are looked at so often; each costs as much
 as the answer is long."""
 
+_MOST_REJECTED = 400
+"""A call that went wrong is rejected up to its closer if that begins within so many characters and before a blank line;
+else to where it went wrong, and what follows is the answer's text."""
+_MOST_ATTEMPTED = 200
+"""What stands behind an opener shows within so many characters that a call was meant; else the opener is text."""
+_QUOTATION_ENDS = stops("`", *BLANK_LINES)
+_LINE_END = stops("\n")
+_BEGINS_CALL = re.compile(r"[\w{\[\"'<]")
+_TAG_ENDS = re.compile(r"[\"'>\]]*")
+_NAMES = re.compile(r"[\w$@][\w.:/$@+-]*")
+
 _FAR = 2000
 """A closer of a reasoning block inside a draft's value is taken for the value's if the draft ends within so many
 characters; the answer waits for that."""
+
+
+_AFTER_FINISH = "feed() after finish(): a parser reads one answer; make a new one for the next"
 
 
 class Parser:
     """Reads one answer of a model in one format.
 
     Takes a format or its name; `tools`, the tool definitions (None accepts any name, an empty list none); `prefix`, the
-    tail of the prompt, for an answer that begins inside something; `strict`, to reject what is usually read generously.
-    Raises `UnknownFormat` and `BadTools`; never raises on what it is fed.
+    tail of the prompt, for an answer that begins inside something; `strict`, to reject what is usually read generously;
+    `stop`, strings at which the answer ends, for runtimes that hand out the text of the stop token; `reasoning`,
+    whether reasoning blocks are told as `Reasoning` events ("events") or stay in the content as they were written
+    ("text"). Raises `UnknownFormat` and `BadTools`; never raises on what it is fed.
     """
 
     def __init__(
-        self, format: str | ToolCallFormat, *, tools: object = None, prefix: str = "", strict: bool = False
+        self,
+        format: str | ToolCallFormat,
+        *,
+        tools: object = None,
+        prefix: str = "",
+        strict: bool = False,
+        stop: Collection[str] = (),
+        reasoning: Literal["events", "text"] = "events",
     ) -> None:
+        if reasoning not in ("events", "text"):
+            raise ValueError(f'reasoning is "events" or "text", not {reasoning!r}')
+        if isinstance(stop, str):
+            raise TypeError("stop is a collection of strings, not one string")
         self.format = get(format) if isinstance(format, str) else format
         self._markers = self.format.markers
         begun = ""
@@ -49,11 +80,20 @@ class Parser:
         self._scan = Scan(offset=-len(begun))
         self._schemas = None if tools is None else tool_schemas(tools)
         self._strict = strict
-        self._calls = Calls(self._scan, self._schemas, strict)
+        closers = (*self.format.closers, *self._markers.inner.closers)
+        self._calls = Calls(self._scan, self._schemas, strict, closers)
         self._events = self._calls.events
         self._closing = ""
         """What closes the part for the user that is open."""
-        self._fed = False
+        self._fed = self._finished = False
+        self._verbatim = reasoning == "text"
+        self._stop = stops(*filter(None, stop)) if any(stop) else None
+        self._unstopped = ""
+        """The end of what was fed, which may be the beginning of a stop string."""
+        self._text: Content | Reasoning | None = None
+        """The text event that is being told, and its parts: they are joined once, however many they are."""
+        self._parts: list[str] = []
+        self._text_ends = 0
         self._never_closed = sys.maxsize
         """From here on no reasoning block is closed, as the end of the answer has shown."""
         self._in_vain = 0
@@ -67,8 +107,10 @@ class Parser:
     def feed(self, text: str) -> list[Event]:
         """More of the answer. Returns the events that are certain by now."""
         scan = self._scan
+        if self._stop is not None:
+            return self._feed_until_stop(text, self._stop)
         if scan.closed:
-            raise RuntimeError("feed() after finish(): a parser reads one answer; make a new one for the next")
+            raise RuntimeError(_AFTER_FINISH)
         take = scan.take
         if take is not None and text:
             held = scan.text
@@ -84,12 +126,42 @@ class Parser:
         scan.append(text)
         return self._go_on()
 
-    def finish(self) -> list[Event]:
-        """The answer has ended. Returns what was held back; a second call returns nothing."""
-        if not self._scan.closed:
+    def finish(self, *, cut: bool = False) -> list[Event]:
+        """The answer has ended. Returns what was held back; a second call returns nothing.
+
+        With `cut` the runtime stopped the model (at its limit of tokens): a call that is open is `incomplete_output`
+        then, even where it would pass for whole but for its closer.
+        """
+        if self._scan.closed:
+            self._finished = True
+            return []
+        if self._unstopped:
+            self._scan.append(self._unstopped)
+            self._unstopped = ""
+        self._finished = self._scan.closed = True
+        self._calls.cut = cut
+        return self._go_on()
+
+    def _feed_until_stop(self, text: str, stop: Stops) -> list[Event]:
+        """More of an answer that ends at a stop string; what comes behind that is not told.
+
+        A stop string that is a marker of the format (a call's closer) is read as that.
+        """
+        if self._finished:
+            raise RuntimeError(_AFTER_FINISH)
+        if self._scan.closed:
+            return []
+        text = self._unstopped + text
+        found = stop.search(text, 0, False)
+        self._unstopped = ""
+        if found is not None:
+            begin, literal = found
+            ends = begin + len(literal) if literal in self._markers.in_answers else begin
+            text, self._unstopped = text[:ends], "" if literal else text[begin:]
+        self._scan.append(text)
+        if found is not None and found[1]:
             self._scan.closed = True
-            return self._go_on()
-        return []
+        return self._go_on()
 
     @property
     def looked(self) -> int:
@@ -121,9 +193,12 @@ class Parser:
             if opener in marks.reasoning:
                 if not beside_call and not marks.leading:  # else a message begins, wherever its header stands
                     self._say(Content, spaces, begin)
+                self._mark(opener, here)
                 yield from self._reason(marks.reasoning[opener])
                 beside_call = False
             elif silent or (opener and opener == self._closing):
+                if opener in marks.reasoning_closers:
+                    self._mark(opener, here)
                 beside_call = True
             elif opener in marks.wrapping:
                 beside_call, self._closing = True, marks.wrapping[opener]
@@ -141,22 +216,52 @@ class Parser:
                 beside_call, named_first = True, False
 
     def _content(self) -> Reading[bool]:
-        """Content up to the next call, and the call, or to a silent marker. False at the end of the answer."""
+        """Content up to the next call, and the call, or to a silent marker. False at the end of the answer.
+
+        An opener right behind a backtick may be quoted.
+        """
+        marks, begin = self._markers, self._scan.position
         while True:
-            wanted = self._markers.in_content
+            wanted = marks.in_content
             wanted = stops(*wanted.literals, self._closing) if self._closing else wanted
             found = yield from self._run(Content, Plain(wanted))
             if not found:
                 return False
             if found == self._closing:
+                if found in marks.reasoning_closers:
+                    self._mark(found, self._scan.position - len(found))
                 self._closing = ""
                 return True
-            line, opener = ("\n", found[1:]) if found[0] == "\n" else ("", found)
+            opener = marks.begun.get(found, found)
+            before = found.removesuffix(opener)
             here = self._scan.position - len(opener)
-            self._say(Content, line, here - len(line))
-            if opener in self._markers.silent or (yield from self._call(opener, here)):
+            self._say(Content, before, here - len(before))
+            first = here - len(before) == begin or before.startswith("\n")
+            if before.strip("\n") == "`" and (yield from self._quotation(opener, first)):
+                continue
+            if opener in marks.silent or (yield from self._call(opener, here)):
                 return True
             self._say(Content, opener, here)
+
+    def _quotation(self, opener: str, first: bool) -> Reading[bool]:
+        """Inline code that begins with an opener, read as content up to its backtick; else nothing is read.
+
+        A whole call that stands so is quoted in the middle of a line, and meant at its beginning (`first`).
+        """
+        scan = self._scan
+        begin = scan.position
+        scan.keep(begin)
+        found = yield from scan.near(_QUOTATION_ENDS, _MOST_REJECTED)
+        quoted = found == "`"
+        if quoted:
+            text = scan.kept_between(begin, scan.position)
+            quoted = not (first and (yield from self._call_stands(Scan(text[:-1], closed=True), opener)))
+            if quoted:
+                self._say(Content, opener + text, begin - len(opener))
+        if not quoted:
+            scan.rewind(begin)
+        scan.release()
+        return quoted
 
     def _call(self, opener: str, begin: int) -> Reading[bool]:
         """A frame of calls. False where none stands after all: everything behind the opener is unread again."""
@@ -172,13 +277,17 @@ class Parser:
                 yield from self.format.engine.read(scan, calls, opener if framed else "")
                 calls.close()
             except Malformed as wrong:
-                reads, again = calls.committed, False
+                first = framed and back == begin + len(opener)
+                attempted = not calls.committed and first and (yield from self._attempted(back))
+                reads, again = calls.committed or attempted, False
                 if reads:
-                    again = framed and (yield from self._resume())
+                    again = framed and (yield from self._resume(attempted))
                     calls.reject(wrong.reason)
             except Incomplete:
                 scan.at = len(scan.text)
-                reads = calls.committed or (framed and bool(scan.kept_between(back, scan.position).strip()))
+                reads = calls.committed or (
+                    framed and (calls.cut or scan.kept_between(back, scan.position).strip() != "")
+                )
                 again = False
                 if reads:
                     calls.reject("incomplete_output")
@@ -194,14 +303,58 @@ class Parser:
         scan.release()
         return reads or back > begin + len(opener)
 
-    def _resume(self) -> Reading[bool]:
-        """Where reading goes on after a call that went wrong: behind its closer, if that comes before another frame.
+    def _attempted(self, begin: int) -> Reading[bool]:
+        """Whether what stands from here on, behind an opener, was meant as a call, though it is none.
+
+        It was where a declared name comes first, or where a call's opener, or a closer with a declared name before it,
+        comes soon. Prose that names the opener goes on with a blank or a sign behind it, or with words behind the name.
+        """
+        scan, calls, marks = self._scan, self._calls, self._markers
+        wrong = scan.position
+        scan.rewind(begin)
+        spaces = yield from scan.spaces()
+        while (yield from scan.literal(marks.one_call)):
+            spaces = yield from scan.spaces()
+        here = scan.position
+        attempted = False
+        first = yield from scan.peek()
+        name = yield from read_name(scan)
+        if not calls.declared or any(blank in spaces for blank in BLANK_LINES):
+            pass
+        elif not spaces.strip("\r\n") and calls.knows(name.rstrip(":.,")):
+            yield from scan.take_while(_TAG_ENDS)
+            rest = yield from scan.spaces()
+            prose = rest.strip("\r\n") and name[-1:] != ":" and (yield from scan.peek()).isalpha()
+            attempted = not prose and not any(blank in rest for blank in BLANK_LINES)
+        elif (not spaces or "\n" in spaces) and _BEGINS_CALL.match(first):
+            scan.rewind(here)
+            found = yield from scan.near(marks.of_calls, _MOST_ATTEMPTED)
+            text = scan.kept_between(here, scan.position)
+            attempted = found in marks.inner.openers or (
+                found not in ("", *BLANK_LINES, *self.format.openers) and any(map(calls.knows, _NAMES.findall(text)))
+            )
+        scan.rewind(wrong)
+        return attempted
+
+    def _resume(self, attempted: bool) -> Reading[bool]:
+        """Where reading goes on after a call that went wrong: behind its closer, if that comes soon and before another
+        frame; else where it went wrong, or at the end of the line where all of it was no more than an attempt.
 
         True where another call of the same frame stands there.
         """
         scan, inner = self._scan, self._markers.inner
         wrong = scan.position
-        _, found = yield from scan.until(self._markers.resuming)
+        found = yield from scan.near(self._markers.resuming, _MOST_REJECTED)
+        if attempted and found in ("", *BLANK_LINES, *self.format.openers):
+            scan.rewind(wrong)
+            found = yield from scan.near(_LINE_END, _MOST_REJECTED)
+            scan.rewind(scan.position - len(found))
+            if found:
+                return False
+        ended = scan.closed and len(scan.text) - scan.at <= _MOST_REJECTED
+        if not found and ended and (attempted or self._markers.leading):
+            scan.at = len(scan.text)  # the message ends with the answer
+            return False
         if found in inner.closers:
             behind = stops(*self._markers.frame_closers, *inner.openers, *inner.skipped)
             while True:
@@ -221,7 +374,7 @@ class Parser:
             return True
         if found in self._markers.silent and self._markers.leading:
             scan.rewind(scan.position - len(found))  # the message ends here
-        elif found or not self._markers.leading:
+        else:
             scan.rewind(wrong)
         return False
 
@@ -231,16 +384,20 @@ class Parser:
         """A reasoning block up to its closer; or, if it is never closed, up to the call that ended it."""
         scan, wanted = self._scan, stops(*closers, *self.format.openers)
         drafts = 0
+        yield from self._opened_again()
         while True:
             found = yield from self._run(Reasoning, Plain(wanted))
             if not found or found in closers:
+                self._mark(found, scan.position - len(found))
                 return
             here = scan.position - len(found)
             scan.keep(here)
             draft, closed = found, ""
             if (yield from self._call_begins(found)):
                 draft, closed = yield from self._draft(here, found, closers)
-                if not closed and drafts < _MOST_DRAFTS:
+                if closed and (yield from self._is_the_answer(draft[len(found) :], found)):
+                    draft, self._closing, closed = "", closed, ""
+                elif not closed and drafts < _MOST_DRAFTS:
                     drafts += 1
                     scan.rewind(here + len(found))
                     stands = yield from self._call_stands(scan, found)
@@ -248,8 +405,34 @@ class Parser:
             scan.rewind(here + len(draft) + len(closed))
             scan.release()
             self._say(Reasoning, draft, here)
+            self._mark(closed, here + len(draft))
             if closed or not draft:
                 return
+
+    def _opened_again(self) -> Reading[None]:
+        """A block's opener that the model repeats, though the prompt or it itself has just written it, says nothing."""
+        scan = self._scan
+        openers = stops(*self._markers.reasoning)
+        while True:
+            begin = scan.position
+            spaces = yield from scan.spaces()
+            here = scan.position
+            again = yield from scan.literal(openers)
+            if not again:
+                self._say(Reasoning, spaces, begin)
+                return
+            self._mark(again, here)
+
+    def _is_the_answer(self, draft: str, opener: str) -> Reading[bool]:
+        """Whether the drafts of a block are the answer: they are calls, and nothing stands behind the block."""
+        scan = self._scan
+        while True:
+            yield from scan.skip_spaces()
+            if not (yield from scan.literal(self._markers.saying_nothing)):
+                break
+        if (yield from scan.peek()):
+            return False
+        return bool((yield from self._call_stands(Scan(draft, closed=True), opener)))
 
     def _draft(self, here: int, opener: str, closers: tuple[str, ...]) -> Reading[tuple[str, str]]:
         """The text from an opener to the closer of the block, and that closer; empty where there is none.
@@ -324,6 +507,8 @@ class Parser:
         """Text passed on while it arrives, up to a marker, which is returned; empty at the end of the answer."""
         scan = self._scan
         suspect = body.suspect
+        if self._verbatim:
+            kind = Content
 
         def take(text: str) -> list[Event] | None:
             if suspect(text) is not None:
@@ -344,17 +529,32 @@ class Parser:
             scan.take = None
 
     def _say(self, kind: type[Content] | type[Reasoning], text: str, start: int) -> None:
+        if self._verbatim:
+            kind = Content
         if start < 0 and self._fed and text:  # held back from the prefix
             self.continued.append(kind(text[:-start], start))
             text, start = text[-start:], 0
         if not text:
             return
-        last = self._events[-1] if self._events else None
-        if isinstance(last, kind) and last.start + len(last.text) == start:
-            last.text += text
+        if isinstance(self._text, kind) and self._text_ends == start and self._events[-1] is self._text:
+            self._parts.append(text)
         else:
             self._calls.flush()
-            self._events.append(kind(text, start))
+            self._join()
+            self._text, self._parts = kind(text, start), [text]
+            self._events.append(self._text)
+        self._text_ends = start + len(text)
+
+    def _mark(self, marker: str, start: int) -> None:
+        """A marker of a reasoning block, which says nothing; it stays in the content where the block does."""
+        if self._verbatim:
+            self._say(Content, marker, start)
+
+    def _join(self) -> None:
+        """The text event that is being told has all its parts."""
+        if self._text is not None and len(self._parts) > 1:
+            self._text.text = "".join(self._parts)
+        self._text, self._parts = None, []
 
     def _go_on(self) -> list[Event]:
         """Read what can be read by now, and return what it says."""
@@ -363,6 +563,7 @@ class Parser:
             break
         self._scan.compact()
         self._calls.flush()
+        self._join()
         events = self._events
         said = events[:]
         events.clear()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator, Iterable
-from functools import cache
+from functools import lru_cache
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from toolfmt.events import Event, RejectionReason
@@ -46,11 +46,12 @@ class Stops:
     "here is one" and "here one may be beginning".
     """
 
-    __slots__ = ("_closed", "_extendable", "_open", "first", "literals", "suspect")
+    __slots__ = ("_closed", "_extendable", "_open", "first", "literals", "longest", "suspect")
 
     def __init__(self, literals: tuple[str, ...]) -> None:
         self.literals = frozenset(literals)
         self.first = frozenset(literal[0] for literal in literals)
+        self.longest = max(map(len, literals), default=0)
         longest_first = sorted(self.literals, key=lambda literal: (-len(literal), literal))
         self._closed = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
         self._open = re.compile(_trie(self.literals))
@@ -76,29 +77,38 @@ class Stops:
         return found.start(), "" if undecided or literal not in self.literals else literal
 
 
-@cache
+@lru_cache(maxsize=2048)
 def stops(*literals: str) -> Stops:
-    """The `Stops` of these literals, compiled once."""
+    """The `Stops` of these literals, compiled once. For literals of formats, not for what a model wrote."""
     return Stops(literals)
+
+
+_DEEPEST = 48
+"""A trie goes no deeper: every node is a group in another, and the compiler of expressions gives up at some hundred."""
 
 
 def _trie(literals: frozenset[str]) -> str:
     tree: dict[str, Any] = {}
     for literal in literals:
         node = tree
-        for character in literal:
+        for character in literal[:_DEEPEST]:
             node = node.setdefault(character, {})
-        node[""] = {}
+        node[literal[_DEEPEST:]] = {}
 
-    def pattern(node: dict[str, Any], root: bool = False) -> str:
-        branches = [re.escape(key) + pattern(child) for key, child in sorted(node.items()) if key]
+    def pattern(node: dict[str, Any], depth: int = 0) -> str:
+        if depth == _DEEPEST:  # the rests of long literals; what may still become one waits a little longer
+            rests = sorted((key for key in node if key), key=len, reverse=True)
+            waiting = [rf"[\s\S]{{0,{len(rests[0]) - 1}}}\Z"] if rests else []
+            branches = [*map(re.escape, rests[:1]), *waiting, *map(re.escape, rests[1:])]
+        else:
+            branches = [re.escape(key) + pattern(child, depth + 1) for key, child in sorted(node.items()) if key]
         if "" in node:
             branches.append("")
-        elif not root:
+        elif depth and depth < _DEEPEST:
             branches.append(r"\Z")
         return branches[0] if len(branches) == 1 else "(?:" + "|".join(branches) + ")"
 
-    return pattern(tree, root=True) if tree else r"(?!)"
+    return pattern(tree) if tree else r"(?!)"
 
 
 class Body(Protocol):
@@ -218,6 +228,8 @@ class Scan:
             self._settled = len(self._kept)
             self.text = "".join(reversed(back))
             self.looked += len(self.text)
+        else:
+            self.looked += max(self.offset + self.at - position, 0)
         self.at = position - self.offset
 
     # --- the verbs
@@ -301,6 +313,27 @@ class Scan:
                 return "".join(parts), found[1]
             if self.closed:
                 return "".join(parts), ""
+            yield
+
+    def near(self, wanted: Stops, most: int) -> Reading[str]:
+        """The first of the literals that begins within so many characters, read with what stands before it; or an empty
+        string, and nothing is read. What is read must be kept."""
+        begin = self.position
+        while True:
+            last = begin + most - self.offset
+            window = self.text[self.at : last + wanted.longest]
+            found = wanted.search(window, 0, self.closed)
+            end = self.at + (len(window) if found is None else found[0])
+            if end > last or (found is None and self.closed):
+                self.rewind(begin)
+                return ""
+            if found is not None and found[1]:
+                self.at = end + len(found[1])
+                return found[1]
+            if self.closed:
+                self.rewind(begin)
+                return ""
+            self.at = end
             yield
 
     def within(self, wanted: Stops, most: int = LONGEST_WORD) -> Reading[tuple[str, str]]:

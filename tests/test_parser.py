@@ -1,0 +1,248 @@
+"""What the driver promises whatever the format: bounds, attempts, quotations, reasoning, stop strings, cut answers.
+
+Every text is read whole and character by character.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from laws import events_of
+
+from toolfmt.events import Content, Event, Reasoning, ToolCallEnd, ToolCallRejected, ToolCallStart, merge
+from toolfmt.formats import Parser
+from toolfmt.formats.scan import stops
+
+TOOLS: list[Any] = [
+    {
+        "type": "function",
+        "function": {
+            "name": "get_weather",
+            "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
+        },
+    }
+]
+CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>'
+PROSE = "And so the answer goes on, line after line. " * 60
+
+
+def read(text: str, format: str = "json", **options: Any) -> list[Event]:
+    """The merged events, the same for the whole text and for its characters."""
+    whole = events_of(format, [text], **options)
+    assert events_of(format, list(text), **options) == whole
+    return whole
+
+
+def told(events: list[Event]) -> list[tuple[str, str]]:
+    """Each event as its kind and its text."""
+    said: list[tuple[str, str]] = []
+    for event in events:
+        if isinstance(event, (Content, Reasoning)):
+            said.append((type(event).__name__.lower(), event.text))
+        elif isinstance(event, ToolCallStart):
+            said.append(("call", event.name))
+        elif isinstance(event, ToolCallEnd):
+            said.append(("end", ""))
+        elif isinstance(event, ToolCallRejected):
+            said.append((event.reason, event.raw))
+    return said
+
+
+# --- what goes wrong does not stop the answer
+
+
+@pytest.mark.parametrize(
+    ("format", "begun"),
+    [
+        ("json", '<tool_call>{"name": "f", "arguments": {"a": 1 2}}'),
+        ("json", '<tool_call>{"name": "f", "arguments": {"s": @ '),
+        ("lfm2", "<|tool_call_start|>[f(a=1 2)]"),
+        ("mistral", '[TOOL_CALLS]f[ARGS]{"a": 1 2}'),
+        ("glm4", "<tool_call>f<arg_key>a</arg_key>b"),
+    ],
+)
+def test_a_rejection_is_told_within_a_bound(format: str, begun: str) -> None:
+    """What has not been told of an answer in which a call went wrong is at most 400 characters and a marker long."""
+    parser = Parser(format)
+    text = begun + PROSE
+    waiting = 0
+    for at, character in enumerate(text):
+        for event in parser.feed(character):
+            if isinstance(event, ToolCallRejected):
+                waiting = at - event.span[1]
+    assert 0 < waiting <= 430
+    assert told(read(text, format))[-1][0] == "content"
+
+
+def test_a_call_is_rejected_up_to_its_closer_if_that_is_near() -> None:
+    broken = '<tool_call>{"name": "f", "arguments": {"a": 1 2}}%s</tool_call>'
+    assert told(read(broken % (" " * 350) + "Done."))[-2:] == [
+        ("malformed_syntax", broken % (" " * 350)),
+        ("content", "Done."),
+    ]
+    assert told(read(broken % (" " * 450) + "Done."))[-1] == ("content", "2}}" + " " * 450 + "</tool_call>Done.")
+    assert told(read(broken % "\n\n" + "Done."))[-1] == ("content", "2}}\n\n</tool_call>Done.")
+
+
+# --- attempts
+
+
+@pytest.mark.parametrize(
+    ("format", "text"),
+    [
+        ("glm4", "<tool_call>get_weather</arg_key>Paris</tool_call>"),
+        ("xml_function", "<tool_call>\n<parameter=get_weather>\nParis</tool_call>"),
+        ("json", "<tool_call>get_weather: Paris</tool_call>"),
+        ("json", "<tool_call>\nget_weather(Paris)"),
+        ("kimi_k2", "<|tool_calls_section_begin|><|tool_call_begin|>get_weather?<|tool_call_end|>"),
+    ],
+)
+def test_an_attempt_is_rejected(format: str, text: str) -> None:
+    assert told(read(text, format, tools=TOOLS)) == [("malformed_syntax", text)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<tool_call> get_weather is the tool's name",
+        "<tool_call>get_weather is the tool's name",
+        "Write <tool_call> and </tool_call> around it",
+        "<tool_call>an object</tool_call> is how it is written",
+        "<tool_call>\n\nget_weather: Paris",
+    ],
+)
+def test_prose_that_names_an_opener_is_no_attempt(text: str) -> None:
+    assert told(read(text, tools=TOOLS)) == [("content", text)]
+
+
+def test_an_attempt_ends_with_its_line() -> None:
+    assert told(read("<tool_call>get_weather: Paris\nDone.", tools=TOOLS)) == [
+        ("malformed_syntax", "<tool_call>get_weather: Paris"),
+        ("content", "\nDone."),
+    ]
+
+
+# --- quotations
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"I write `{CALL}` and wait.",
+        'It starts with `<tool_call>{"` and then…',
+        "`<tool_call>{` opens a call.",
+        "- `<tool_call>` and\n- `</tool_call>`",
+    ],
+)
+def test_a_quoted_opener_is_content(text: str) -> None:
+    assert told(read(text, tools=TOOLS)) == [("content", text)]
+
+
+@pytest.mark.parametrize(("before", "behind"), [("`", "`"), ("Sure:\n`", "`"), ("```", "```"), ("I call ` it: ", "")])
+def test_a_call_that_begins_a_line_is_meant(before: str, behind: str) -> None:
+    expected = [("content", before), ("call", "get_weather"), ("end", ""), ("content", behind)]
+    assert told(read(before + CALL + behind, tools=TOOLS)) == [
+        event for event in expected if event[1] or event[0] == "end"
+    ]
+
+
+def test_an_open_backtick_quotes_nothing() -> None:
+    assert told(read(f"Now `{CALL}", tools=TOOLS)) == [("content", "Now `"), ("call", "get_weather"), ("end", "")]
+
+
+# --- reasoning
+
+
+def test_a_repeated_opener_says_nothing() -> None:
+    expected = [("reasoning", "Hm."), ("content", "Yes.")]
+    assert told(read("<think>Hm.</think>Yes.", prefix="<think>")) == expected
+    assert told(read("<think><think>\n<think>Hm.</think>Yes.")) == expected
+    assert told(read("<think></think>Yes.", prefix="<think>\n")) == [("content", "Yes.")]
+
+
+def test_calls_in_a_block_with_nothing_behind_it_are_the_answer() -> None:
+    block = f"<think>I look.\n{CALL}\n</think>"
+    called = [("reasoning", "I look.\n"), ("call", "get_weather"), ("end", "")]
+    assert told(read(block + "\n\n", tools=TOOLS)) == called
+    assert told(read(block + " It rains.", tools=TOOLS)) == [
+        ("reasoning", f"I look.\n{CALL}\n"),
+        ("content", " It rains."),
+    ]
+    assert [kind for kind, _ in told(read(block + CALL, tools=TOOLS))] == ["reasoning", "call", "end"]
+
+
+def test_reasoning_may_stay_in_the_content() -> None:
+    text = f"<think>Hm.</think>Yes. {CALL}"
+    assert told(read(text, tools=TOOLS, reasoning="text")) == [
+        ("content", "<think>Hm.</think>Yes. "),
+        ("call", "get_weather"),
+        ("end", ""),
+    ]
+    assert told(read("Hm.</think>Yes.", prefix="<think>", reasoning="text")) == [("content", "Hm.</think>Yes.")]
+    drafted = f"<think>{CALL}</think>No."
+    assert told(read(drafted, tools=TOOLS, reasoning="text")) == [("content", drafted)]
+    with pytest.raises(ValueError, match='"events" or "text", not \'none\''):
+        Parser("json", reasoning="none")  # type: ignore[arg-type]  # that is the mistake
+
+
+# --- the end
+
+
+def test_a_cut_answer_has_no_call_that_only_lacks_its_closer() -> None:
+    cut = CALL.removesuffix("\n</tool_call>")
+    for text, reasons in ((CALL, []), (cut, ["incomplete_output"]), (cut + "\n</tool_", ["incomplete_output"])):
+        parser = Parser("json", tools=TOOLS)
+        events = parser.feed(text) + parser.finish(cut=True)
+        assert [event.reason for event in events if isinstance(event, ToolCallRejected)] == reasons
+    parser = Parser("json", tools=TOOLS)
+    events = parser.feed(cut) + parser.finish()
+    assert [event.tolerated for event in events if isinstance(event, ToolCallEnd)] == [("missing_closer",)]
+    parser = Parser("json", tools=TOOLS)
+    assert [type(event) for event in parser.feed("Yes. <tool_call>") + parser.finish(cut=True)] == [
+        Content,
+        ToolCallRejected,
+    ]
+
+
+def test_the_answer_ends_at_a_stop_string() -> None:
+    assert told(read("Yes.<|im_end|>\n<|im_start|>user", stop=["<|im_end|>"])) == [("content", "Yes.")]
+    assert told(read("Yes.<|im_", stop=["<|im_end|>"])) == [("content", "Yes.<|im_")]
+    assert told(read(CALL + "<|im_end|>" + CALL, stop=["<|im_end|>"]))[-1] == ("end", "")
+    message = "<|channel|>commentary to=functions.f <|constrain|>json<|message|>{}<|call|>"
+    assert read(message + "more", "gpt_oss", stop=["<|call|>"]) == read(message, "gpt_oss")
+    parser = Parser("json", stop=["<|im_end|>"])
+    assert merge(parser.feed("a<|im_end|>") + parser.feed("b") + parser.finish()) == [Content("a", 0)]
+    with pytest.raises(RuntimeError, match="after finish"):
+        parser.feed("c")
+    with pytest.raises(TypeError, match="not one string"):
+        Parser("json", stop="<|im_end|>")
+
+
+# --- cost
+
+
+@pytest.mark.parametrize(
+    "text", ["<tool_call>", "<tool_call>x", "<tool_call>{", "`<tool_call>", "<think>", "```json\n"]
+)
+def test_one_large_piece_costs_what_its_characters_do(text: str) -> None:
+    """What is looked at within one feed is counted too."""
+    looked = []
+    for count in (500, 4000):
+        parser = Parser("json", tools=TOOLS)
+        parser.feed(text * count)
+        parser.finish()
+        looked.append(parser.looked / count)
+    assert looked[1] <= 1.2 * looked[0]
+
+
+def test_a_long_literal_is_looked_for_like_any_other() -> None:
+    """Longer than the groups of an expression can be nested."""
+    literal = "<" + "x" * 5000 + ">"
+    wanted = stops(literal, "<" + "x" * 60)
+    assert wanted.search("a" + literal, 0, False) == (1, literal)
+    assert wanted.search("a" + literal[:-1], 0, False) == (1, "")
+    assert wanted.search("a" + literal[:50], 0, False) == (1, "")
+    assert wanted.search("a" + literal[:61] + "y" * 5000, 0, False) == (1, literal[:61])
+    assert wanted.search("a" + literal[:50] + "y" * 5000, 0, False) is None
+    assert wanted.search("a" + literal, 0, True) == (1, literal)
