@@ -196,14 +196,14 @@ class Parser:
                 self._mark(opener, here)
                 yield from self._reason(marks.reasoning[opener])
                 beside_call = False
+            elif (opener in marks.calls or (not opener and named_first)) and (yield from self._call(opener, here)):
+                beside_call, named_first = True, False
             elif silent or (opener and opener == self._closing):
                 if opener in marks.reasoning_closers:
                     self._mark(opener, here)
                 beside_call = True
             elif opener in marks.wrapping:
                 beside_call, self._closing = True, marks.wrapping[opener]
-            elif (opener in marks.calls or (not opener and named_first)) and (yield from self._call(opener, here)):
-                beside_call, named_first = True, False
             elif not opener and scan.closed and not scan.text[scan.at :]:
                 if not beside_call:
                     self._say(Content, spaces, begin)
@@ -239,7 +239,7 @@ class Parser:
             first = here - len(before) == begin or before.startswith("\n")
             if before.strip("\n") == "`" and (yield from self._quotation(opener, first)):
                 continue
-            if opener in marks.silent or (yield from self._call(opener, here)):
+            if (opener in marks.calls and (yield from self._call(opener, here))) or opener in marks.silent:
                 return True
             self._say(Content, opener, here)
 
