@@ -313,7 +313,7 @@ def _read_members(scan: Scan, calls: Calls, call: _Call, keys: Keys, wrapped: st
                 raise Malformed
             if not call.name:
                 calls.refuse("missing_tool_name")
-        elif key in _ARGUMENTS and not call.started and call.early is None:
+        elif key in (keys.arguments, *_ARGUMENTS) and not call.started and call.early is None:
             if key != keys.arguments:
                 calls.tolerate(f"{key}_key")
             yield from _read_arguments(scan, calls, call, keys.notation)
