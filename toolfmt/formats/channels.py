@@ -25,10 +25,11 @@ _WORD = re.compile(r"[a-z_]*")
 class Channels(Frame):
     """How a family addresses a message to a tool.
 
-    The openers stand before the recipient, whose name may begin with `namespace`; `message` ends the header, in which
-    `marks` and the `words` for channels and types may stand. `others` are recipients that are no tools. The writer puts
-    `header` before the recipient, `channel` behind it, and `between` between two messages. With `body`, the calls stand
-    in the notation of that engine, else the body is the JSON object of the arguments.
+    The openers stand before the recipient, whose name may begin with `namespace`; `marks` and the `words` for channels
+    and types may stand in the header, and `message` ends it: where that is empty, the opener of the body does. `others`
+    are recipients that are no tools. The writer puts `header` before the recipient, `channel` behind it, and `between`
+    between two messages. With `body`, the calls stand in the notation of that engine, else the body is the JSON object
+    of the arguments. Where an answer usually begins with a name, the prompt has written the opener.
     """
 
     header: str
@@ -40,6 +41,11 @@ class Channels(Frame):
     channel: str = ""
     between: str = ""
     body: Engine | None = None
+
+    @property
+    def _ends(self) -> tuple[str, ...]:
+        """What ends a header."""
+        return self.body.openers if self.body and not self.message else (self.message,)
 
     # --- writing
 
@@ -54,21 +60,22 @@ class Channels(Frame):
     # --- reading
 
     def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
-        name = (yield from self._header(scan)) if opener else ""
+        name = (yield from self._header(scan)) if opener or self.named_first == "usual" else ""
         if self.body is not None:
             yield from scan.skip_spaces()
             begun = yield from scan.literal(stops(*self.body.openers))
             if not begun:
                 yield from scan.need()
                 raise Malformed
-            if not opener:
+            if not opener and not name:
                 calls.tolerate("missing_header")
             yield from self.body.read(scan, calls, begun)
         elif opener:
             yield from self._arguments(scan, calls, name)
         else:
             raise Malformed
-        yield from follows(scan, *self.closers)
+        if self.closers:
+            yield from follows(scan, *self.closers)
 
     def _header(self, scan: Scan) -> Reading[str]:
         """The recipient's name, and what stands behind it up to the body."""
@@ -77,13 +84,15 @@ class Channels(Frame):
         if not recipient:
             yield from scan.need()
             raise Malformed
+        ends = self._ends
         while True:
             yield from scan.skip_spaces()
-            mark = yield from scan.literal(stops(self.message, *self.marks))
-            if mark == self.message:
+            mark = yield from scan.literal(stops(*ends, *self.marks))
+            if mark in ends:
+                scan.rewind(scan.position - (0 if self.message else len(mark)))
                 break
             if not mark and (yield from scan.take_while(_WORD)) not in self.words:
-                yield from scan.expect(self.message, *self.marks)
+                yield from scan.expect(*ends, *self.marks)
                 raise Malformed
         if recipient in self.others:
             raise Malformed
