@@ -38,6 +38,7 @@ _MODULES = (
     "hunyuan_v3",
     "hunyuan_v4",
     "hyperclovax",
+    "inkling",
     "internlm",
     "iquest",
     "jamba",

@@ -1,0 +1,58 @@
+"""Every message says what it holds; one that calls a tool names it in its header and in a JSON object.
+
+    <|message_model|><|content_thinking|>I need the weather.<|end_message|>
+    <|message_model|>get_weather<|content_invoke_tool_json|>{"name":"get_weather","args":{"city":"Paris"}}<|end_message|>
+    <|content_model_end_sampling|>
+
+(without the line breaks). The name in the header may be missing, and the prompt may have written `<|message_model|>`.
+`<|content_thinking|>` holds reasoning, `<|content_text|>` what the user sees, and so does what the model writes for a
+tool that takes plain text, `<|content_invoke_tool_text|>`. The arguments' keys are sorted.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from toolfmt.formats.channels import Channels
+from toolfmt.formats.choice import Choice
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.json_object import JsonObject
+
+_MESSAGE, _CALL, _END = "<|message_model|>", "<|content_invoke_tool_json|>", "<|end_message|>"
+_STOP = "<|content_model_end_sampling|>"
+
+
+def _object(name: str, arguments: Mapping[str, Any], at: int) -> str:
+    def text(value: object) -> str:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+    return f'{{"name":{text(name)},"args":{text(dict(arguments))}}}'
+
+
+_BODY = JsonObject(
+    opener=_CALL, closer=_END, also_closers=(_STOP,), separator="", arguments_key="args", written=_object
+)
+
+FORMAT = ToolCallFormat(
+    name="inkling",
+    engine=Choice(Channels(header=_MESSAGE, opener=_MESSAGE, message="", named_first="usual", body=_BODY), _BODY),
+    page=__doc__ or "",
+    instructions=(
+        "To call a tool, write <|message_model|>, the tool's name and <|content_invoke_tool_json|>, then a JSON object "
+        "that holds its name and, as args, its arguments, then <|end_message|>. One such message for each call."
+    ),
+    source=(
+        "vLLM's parser inkling and its tests",
+        "SGLang, inkling_renderer.py and inkling_detector.py",
+    ),
+    aliases=("tml", "tml_inkling"),
+    families=("Inkling",),
+    model_types=("inkling",),
+    signatures=(r"<\|content_invoke_tool_json\|>",),
+    elsewhere={"vLLM": "inkling", "SGLang": "inkling"},
+    reasoning=(("<|content_thinking|>", _END), ("<|content_thinking|>", _STOP)),
+    silent=(
+        _MESSAGE, _END, _STOP, "<|content_text|>", "<|content_invoke_tool_text|>", "<|content_tool_error|>",
+        "<|content_invoke_tool|>", "<|model_trigger_generation|>",
+    ),
+)  # fmt: skip
