@@ -1,11 +1,13 @@
 """CPU time per 4-character delta, with events, for every format, beside a floor and beside mlx-lm in the same run.
 
-    python benchmarks/parse_deltas.py [--rounds 5] [--json]
+    python benchmarks/parse_deltas.py [--rounds 5] [--json] [--format NAME]… [--workload content|argument|call]
 
-Two workloads: content, and one long string argument (code with quotes, newlines and braces). The floor is a loop that
-builds one event per delta and keeps it. mlx-lm's loop is its server's: split each delta by state, gather the call's
-text, parse it when the closer has come; it is left out where mlx-lm is not installed or has no parser for the format.
-Each cell is the best of the rounds, and its ratio to the floor of the same round; machines are noisy, ratios less so.
+Two workloads: content, and one long string argument (code with quotes, newlines and braces). A third row, `call`, is
+one short call of 20 to 40 deltas (a few more where the frame is long), whole: the parser made, fed and finished; its
+figures are µs per call. The floor is a loop that builds one event per delta and keeps it. mlx-lm's loop is its
+server's: split each delta by state, gather the call's text, parse it when the closer has come; it is left out where
+mlx-lm is not installed or has no parser for the format. Each cell is the best of the rounds, and its ratio to the floor
+of the same round; machines are noisy, ratios less so.
 """
 
 from __future__ import annotations
@@ -16,11 +18,12 @@ import importlib
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from statistics import median
 from typing import Any
 
 from toolfmt.events import Content
-from toolfmt.formats import FORMATS, Parser, ToolCallFormat, write
+from toolfmt.formats import FORMATS, Parser, ToolCallFormat, get, write
 
 SIZES = (256, 1024, 4096, 16384)
 DELTA = 4
@@ -62,6 +65,13 @@ def argument(format: ToolCallFormat, count: int) -> list[str]:
         if len(text) <= DELTA * count:
             return deltas(text, count)
         length -= max(1, (len(text) - DELTA * count) // 2)
+
+
+def short_call(format: ToolCallFormat) -> list[str]:
+    """Deltas of one whole call, 20 to 40 of them, as much of the code as the frame leaves room for."""
+    frame = len(write(format, [("run", {"code": ""})], TOOLS))
+    text = write(format, [("run", {"code": repeated(CODE, max(4, 28 * DELTA - frame))})], TOOLS)
+    return deltas(text, len(text))
 
 
 WORKLOADS: dict[str, Callable[[ToolCallFormat, int], list[str]]] = {"content": content, "argument": argument}
@@ -124,45 +134,70 @@ def microseconds(run: Callable[[ToolCallFormat, list[str]], None], format: ToolC
     return (time.process_time() - begin) / repeats / len(pieces) * 1e6
 
 
-def measure(rounds: int) -> list[dict[str, Any]]:
+def measure(rounds: int, formats: Sequence[ToolCallFormat], workloads: Sequence[str]) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     gc.disable()
-    for format in FORMATS:
+    for format in formats:
         peer = mlx_lm(format)
         runners = {"floor": floor, "toolfmt": toolfmt} | ({"mlx-lm": peer} if peer else {})
-        for workload, make in WORKLOADS.items():
+        for workload in workloads:
+            if workload == "call":
+                pieces = short_call(format)
+                best, ratio = best_of(rounds, runners, format, pieces)
+                best = {name: spent * len(pieces) for name, spent in best.items()}
+                row = {"format": format.name, "workload": workload, "deltas": len(pieces), "us": best, "ratio": ratio}
+                rows.append(row)
+                continue
             for size in SIZES:
-                pieces = make(format, size)
-                best: dict[str, float] = {}
-                ratio = float("inf")
-                for _ in range(rounds):
-                    times = {name: microseconds(run, format, pieces) for name, run in runners.items()}
-                    best = {name: min(best.get(name, float("inf")), spent) for name, spent in times.items()}
-                    ratio = min(ratio, times["toolfmt"] / times["floor"])
-                    gc.collect()
+                best, ratio = best_of(rounds, runners, format, WORKLOADS[workload](format, size))
                 rows.append({"format": format.name, "workload": workload, "deltas": size, "us": best, "ratio": ratio})
     return rows
 
 
+def best_of(
+    rounds: int,
+    runners: dict[str, Callable[[ToolCallFormat, list[str]], None]],
+    format: ToolCallFormat,
+    pieces: list[str],
+) -> tuple[dict[str, float], float]:
+    """The best time per delta of each, and the best ratio to the floor of the same round."""
+    best: dict[str, float] = {}
+    ratio = float("inf")
+    for _ in range(rounds):
+        times = {name: microseconds(run, format, pieces) for name, run in runners.items()}
+        best = {name: min(best.get(name, float("inf")), spent) for name, spent in times.items()}
+        ratio = min(ratio, times["toolfmt"] / times["floor"])
+        gc.collect()
+    return best, ratio
+
+
 def report(rows: list[dict[str, Any]]) -> None:
-    print(f"{'format':14}{'workload':10}{'deltas':>8}{'floor':>9}{'toolfmt':>9}{'×floor':>8}{'mlx-lm':>9}{'×256':>7}")
+    print(f"{'format':16}{'workload':10}{'deltas':>8}{'floor':>9}{'toolfmt':>9}{'×floor':>8}{'mlx-lm':>9}{'×256':>7}")
     first: dict[tuple[str, str], float] = {}
     for row in rows:
         base = first.setdefault((row["format"], row["workload"]), row["us"]["toolfmt"])
         peer = f"{row['us']['mlx-lm']:9.2f}" if "mlx-lm" in row["us"] else f"{'-':>9}"
         print(
-            f"{row['format']:14}{row['workload']:10}{row['deltas']:8}{row['us']['floor']:9.3f}"
+            f"{row['format']:16}{row['workload']:10}{row['deltas']:8}{row['us']['floor']:9.3f}"
             f"{row['us']['toolfmt']:9.3f}{row['ratio']:8.1f}{peer}{row['us']['toolfmt'] / base:7.2f}"
         )
-    print(f"worst ratio to the floor: {max(row['ratio'] for row in rows):.1f}")
+    streamed = [row["ratio"] for row in rows if row["workload"] != "call"]
+    calls = [row["us"]["toolfmt"] for row in rows if row["workload"] == "call"]
+    if streamed:
+        print(f"worst ratio to the floor: {max(streamed):.1f}")
+    if calls:
+        print(f"a short call: {min(calls):.0f} to {max(calls):.0f} µs, in the middle {median(calls):.0f} µs")
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description="CPU µs per 4-character delta, with events")
     arguments.add_argument("--rounds", type=int, default=5)
     arguments.add_argument("--json", action="store_true")
+    arguments.add_argument("--format", action="append", metavar="NAME", help="of this format alone; repeatable")
+    arguments.add_argument("--workload", choices=[*WORKLOADS, "call"], help="this one alone")
     options = arguments.parse_args()
-    rows = measure(options.rounds)
+    formats = [get(name) for name in options.format] if options.format else FORMATS
+    rows = measure(options.rounds, formats, [options.workload] if options.workload else [*WORKLOADS, "call"])
     if options.json:
         json.dump(rows, sys.stdout, indent=1)
     else:

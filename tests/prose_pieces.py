@@ -5,10 +5,9 @@ below, each in four surroundings; `read` reads a piece with 3,000 characters of 
 
 Slots: `{open}` and `{close}` a marker of the format; `{to_name}` a call up to its name, `{to_key}` up to its first key,
 `{to_value}` up to the beginning of its first value, `{quoted_value}` the same on one line (of a tool that nobody
-declares); `{half}` and `{whole}` a call of a
-declared tool, on one line, half and whole. A declared tool's call is an attempt wherever it stands in the open, so
-`{half}` and `{whole}` stand between backticks on one line only: quoted, in the middle of a sentence. `{think}` and
-`{unthink}` are the markers of a reasoning block.
+declares); `{half}` and `{whole}` a call of a declared tool, on one line. A declared tool's call is an attempt wherever
+it stands in the open, so these two stand between backticks on one line only: quoted, in the middle of a sentence.
+`{think}` and `{unthink}` are the markers of a reasoning block.
 """
 
 from __future__ import annotations
