@@ -152,14 +152,14 @@ def test_plain_values_are_never_refused(format: str, value: Any) -> None:
 @pytest.mark.parametrize("format", NAMES)
 @given(calls=CALLS, before=st.text("abc .,!\n", max_size=20), after=st.text("abc .,!\n", max_size=20))
 def test_calls_in_prose(format: str, calls: list[Any], before: str, after: str) -> None:
-    """Calls between prose are read, and the prose stays as it is; without a frame they begin a line or the answer."""
+    """Calls between prose are read, and the prose stays as it is; without a frame they have their lines alone."""
     try:
         text = write(format, calls)
     except CannotWrite:
         return
     if not text.lstrip().startswith(get(format).openers or "\0"):
         only_first = get(format).named_first == "usual" or get(format).engine.leading
-        before = "" if only_first else before and before + "\n"
+        before, after = "" if only_first else before and before + "\n", after and "\n" + after
     events = events_of(format, [before, text, after])
     assert calls_of(events) == canonical(calls)
     content = [event.text.rstrip("\n") for event in events if isinstance(event, Content)]

@@ -16,7 +16,8 @@ from toolfmt.formats.bodies import UNESCAPED, escaped, quoted
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.format import Call, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows, read_name
-from toolfmt.formats.json_object import Keys, read_calls
+from toolfmt.formats.json_call import Keys
+from toolfmt.formats.json_object import read_calls
 from toolfmt.formats.scan import Malformed, Reading, Scan, stops
 from toolfmt.formats.typed import STRING, Types, typed
 from toolfmt.formats.values import JSON, Gathered, Notation, marked_string, read_string, read_value

@@ -131,11 +131,29 @@ class Calls:
         """Whether a tool of this name is declared; None where no tools were given."""
         return None if self._schemas is None else name in self._schemas
 
-    def declares(self, key: str) -> bool | None:
-        """Whether the tool that is called declares a parameter of this name; None where nothing says which it has."""
-        schema = None if self._schemas is None else self._schemas.get(self._name)
+    def declares(self, key: str, name: str | None = None) -> bool | None:
+        """Whether the tool that is called, or the one of this name, declares a parameter of this name; None where
+        nothing says which it has."""
+        schema = None if self._schemas is None else self._schemas.get(self._name if name is None else name)
         properties = None if schema is None else schema.get("properties")
         return key in properties if isinstance(properties, Mapping) else None
+
+    def any_declares(self, key: str) -> bool | None:
+        """Whether any tool declares a parameter of this name; None where no tools were given."""
+        return None if self._schemas is None else any(self.declares(key, name) for name in self._schemas)
+
+    @property
+    def spaced_names(self) -> bool:
+        """Whether a declared tool's name has a blank in it."""
+        return self._schemas is not None and any(" " in name for name in self._schemas)
+
+    def rehearsal(self, scan: Scan) -> Rehearsal:
+        """The same reading of another text, which says nothing."""
+        return Rehearsal(scan, self._schemas, self.strict)
+
+    def glimpse(self, scan: Scan) -> Glimpse:
+        """As `rehearsal`, up to where a call would commit."""
+        return Glimpse(scan, self._schemas, self.strict)
 
     def positional(self, position: int) -> str:
         """The name of the parameter at a position, in the canonical order of the tool's parameters."""
@@ -250,8 +268,13 @@ class Calls:
 class Rehearsal(Calls):
     """A reading that says nothing: it only asks whether calls stand here."""
 
+    first: str | None = None
+    """The name of the first call that was read."""
+
     def start(self, name: str, id: str | None = None) -> None:
-        self._name = name
+        self.committed, self._name = True, name
+        if self.first is None:
+            self.first = name
 
     def arguments(self, fragment: str) -> None:
         """Not said."""

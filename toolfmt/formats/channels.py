@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.format import Call, Engine, TypesOf
 from toolfmt.formats.frames import Frame, follows, read_name
-from toolfmt.formats.json_object import read_announced, read_fence
+from toolfmt.formats.json_call import read_announced
+from toolfmt.formats.json_object import read_fence
 from toolfmt.formats.scan import Malformed, Reading, Scan, stops
 
 _WORD = re.compile(r"[a-z_]*")

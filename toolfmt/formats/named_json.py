@@ -15,7 +15,8 @@ from typing import Any
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.format import Call, Inner, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows, read_name
-from toolfmt.formats.json_object import read_arguments, read_fence
+from toolfmt.formats.json_call import read_arguments
+from toolfmt.formats.json_object import read_fence
 from toolfmt.formats.scan import Malformed, Reading, Scan, stops
 
 _LETTERS = re.compile(r"[a-z]*")
@@ -143,18 +144,16 @@ class NamedJson(Frame):
         name, id = yield from self._header(scan)
         if not opener and name[-1:] in _PUNCTUATION:
             raise Malformed
-        yield from self._separated(scan, calls, opener)
+        told = yield from self._separated(scan, calls, opener)
         fence = yield from read_fence(scan)
         if fence and self.fence[0] and "json".startswith((yield from scan.take_while(_LETTERS))):
             yield from scan.need()  # the answer may end within the fence's word
-        if not calls.committed:
+        if not told and not calls.committed:
             here = scan.position
             begun = yield from scan.expect("{", '"{', *(() if fence else ("```json", "```")))
             if begun == "{" and not opener:
                 yield from self._member_follows(scan)
             scan.rewind(here)
-        if not name:
-            calls.start(name)
         try:
             yield from read_arguments(scan, calls, name, id)
         except Malformed:
@@ -170,26 +169,30 @@ class NamedJson(Frame):
         if self.call_closer.strip():
             yield from close_frame(scan, calls, "opened", self.call_closer.strip())
 
-    def _separated(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
-        """What stands behind the header; a control token there makes a call of it. Detokenizers may have dropped it."""
+    def _separated(self, scan: Scan, calls: Calls, opener: str) -> Reading[bool]:
+        """What stands behind the header. Detokenizers may have dropped a control token there.
+
+        True where it stands: the arguments of a declared tool must follow then, and in a message nothing else may.
+        """
         separators = (self.separator, *self.also_separators)
         signs = [separator for separator in separators if separator.strip()]
         spaces = yield from scan.spaces()
         if signs:
             sign = yield from scan.literal(stops(*signs))
             if sign:
-                if opener and len(sign) >= _CONTROL:
+                if opener and self.leading:
                     calls.commit()
-                return
+                return bool(opener) and len(sign) >= _CONTROL
         if len(signs) == len(separators):
             if opener and len(signs[0]) >= _CONTROL and (yield from scan.peek()) == "{":
                 calls.tolerate("missing_separator")
-                return
+                return False
             yield from scan.expect(*signs, *((self.identity.marker,) if self.identity.marker else ()))
             raise Malformed
         elif "\n" not in spaces:
             yield from scan.need()
             raise Malformed
+        return False
 
     def _header(self, scan: Scan) -> Reading[tuple[str, str | None]]:
         """Name and id, up to the separator."""

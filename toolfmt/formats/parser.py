@@ -20,7 +20,7 @@ from toolfmt.formats.frames import read_name
 from toolfmt.formats.markers import BLANK_LINES
 from toolfmt.formats.prefix import answer_begun
 from toolfmt.formats.registry import get
-from toolfmt.formats.scan import Incomplete, Malformed, Reading, Scan, Stops, stops
+from toolfmt.formats.scan import Incomplete, Malformed, NoCall, Reading, Scan, Stops, stops
 from toolfmt.tools import tool_schemas
 
 _MOST_DRAFTS = 16
@@ -277,7 +277,7 @@ class Parser:
                 yield from self.format.engine.read(scan, calls, opener if framed else "")
                 calls.close()
             except Malformed as wrong:
-                first = framed and back == begin + len(opener)
+                first = framed and back == begin + len(opener) and not isinstance(wrong, NoCall)
                 attempted = not calls.committed and first and (yield from self._attempted(back))
                 reads, again = calls.committed or attempted, False
                 if reads:

@@ -35,6 +35,10 @@ class Malformed(Exception):
         self.reason = reason
 
 
+class NoCall(Malformed):
+    """What stands here is something else, however much it looks like a call: the definition of a tool."""
+
+
 class Incomplete(Exception):
     """The answer ended where a call needed more."""
 

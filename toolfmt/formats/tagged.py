@@ -17,7 +17,7 @@ from toolfmt.formats.bodies import Raw, escaped, quoted
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.format import Call, Inner, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows, read_name
-from toolfmt.formats.json_object import read_announced
+from toolfmt.formats.json_call import read_announced
 from toolfmt.formats.scan import Incomplete, Malformed, Reading, Scan, Stops, stops
 from toolfmt.formats.typed import STRING, Types, may_be_literal, typed
 from toolfmt.formats.values import LITERAL, read_value

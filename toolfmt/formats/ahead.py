@@ -1,0 +1,48 @@
+"""Reading ahead: a stretch of bounded length is read as if it were all that is left, and stands unread again.
+
+For what cannot be known from its first characters: whether a call without a frame ends as one. Nothing waits longer
+than the bound, and the way back costs no more than that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from toolfmt.formats.scan import Reading, Scan
+
+Answer = TypeVar("Answer")
+
+FAR = 400
+"""Nothing is held back for longer than so many characters before it is certain what it is."""
+
+
+class TooFar(Exception):
+    """A reading ahead needs more than it may have."""
+
+
+def ahead(scan: Scan, read: Callable[[Scan], Reading[Answer]], most: int = FAR) -> Reading[Answer]:
+    """What a reading of the next `most` characters answers. They are unread then, whatever it answered or raised.
+
+    Raises `TooFar` where the reading needs more than them, and what the reading raises: `Incomplete` only where the
+    answer ends before.
+    """
+    begin, view = scan.position, Scan(offset=scan.position)
+    end = begin + most
+    reading = read(view)
+    try:
+        while True:
+            piece = scan.text[scan.at : scan.at + end - scan.position]
+            scan.skip(len(piece))
+            view.append(piece)
+            view.closed = scan.closed and scan.position < end
+            try:
+                next(reading)
+            except StopIteration as done:
+                answer: Answer = done.value
+                return answer
+            if scan.position >= end:
+                raise TooFar
+            yield
+    finally:
+        scan.rewind(begin)

@@ -1,0 +1,423 @@
+"""The members of one call that is written as a JSON object: its name, its arguments, and what else may stand there.
+
+What is read before it is certain that a call stands here is bounded, and given up at the first character that no call
+has. Certain it is with the first key of the arguments, by which a call is told from the definition of a tool.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+
+from toolfmt.formats.ahead import FAR, TooFar, ahead
+from toolfmt.formats.bodies import LONE_SURROGATE, quoted
+from toolfmt.formats.calls import Calls
+from toolfmt.formats.frames import follows
+from toolfmt.formats.scan import LONGEST_WORD, Body, Incomplete, Malformed, NoCall, Reading, Scan
+from toolfmt.formats.values import JSON, Gathered, Notation, Sink, read_key, read_string, read_value, whole_value
+
+NAMES = ("name", "tool_name")
+_ARGUMENTS = ("arguments", "parameters")
+_OTHER_ARGUMENTS = ("args", "params", "input", "tool_input")
+_IDS = ("id", "tool_call_id")
+_WRAPPER = "function"
+_TYPE = "type"
+KNOWN = (*NAMES, *_ARGUMENTS, *_IDS, _WRAPPER, _TYPE)
+_KINDS = ("function", "tool_call", "tool_use", "function_call")
+_SCHEMA_WORDS = (
+    "type", "properties", "required", "title", "description", "additionalProperties", "$schema", "$defs", "strict",
+)  # fmt: skip
+_OF_OBJECTS = ("object", "dict")
+_VALUE_BEGINS = re.compile(r"[\"'{\[\d+\-tfnTFN]")
+
+
+_BLANK = re.compile(r"[\s`]")
+_ELLIPSIS = ".…<"
+"""What stands in the place of a key or a value where a text explains how calls look."""
+
+
+class TooLong(Malformed):
+    """What stands here is longer than anything that calls begin with."""
+
+
+@dataclass(frozen=True)
+class Keys:
+    """What a format calls the members of a call, and what stands between two calls; anything else is noted."""
+
+    name: str = "name"
+    arguments: str = "arguments"
+    wrapper: str = ""
+    separator: str | None = None
+    """What stands between two calls of one frame; None where a frame holds one."""
+    notation: Notation = JSON
+
+
+@dataclass
+class _Call:
+    """What is known of the call being read."""
+
+    name: str | None = None
+    id: str | None = None
+    early: str | None = None
+    """Arguments that are known whole: they came before the name, or in a string."""
+    started: bool = False
+    announced: bool = False
+    """Whether the engine has told the start already."""
+    reversed: bool = False
+    """Whether the arguments came before the name."""
+    framed: bool = True
+    told_apart: bool = False
+    """Whether it cannot be the definition of a tool."""
+    begin: int = 0
+    others: dict[str, str] = field(default_factory=dict)
+    """Members that no call has, which may be arguments: key → JSON text."""
+
+
+class Brief(Gathered):
+    """A sink for what is held before it is certain what it is: of bounded length, without blanks if asked for."""
+
+    def __init__(self, scan: Scan, sink: Sink | None = None, most: int = FAR, *, blanks: bool = True) -> None:
+        super().__init__(scan, sink)
+        self._room, self._blanks = most, blanks
+
+    def arguments(self, fragment: str) -> None:
+        self._room -= len(fragment)
+        if self._room < 0 or not (self._blanks or _BLANK.search(fragment) is None):
+            raise TooLong
+        self.fragments.append(fragment)
+
+    def stream(self, body: Body) -> Reading[None]:
+        if not (yield from self._scan.stream(body, self.arguments, None)):
+            raise Incomplete
+
+    def word(self, notation: Notation, opener: str) -> Reading[str]:
+        """The string behind its opener."""
+        yield from self.stream(notation.strings[opener](self))
+        return str(json.loads(f'"{self.text}"')) if "\\" in self.text else self.text
+
+
+def read_word(scan: Scan, calls: Calls, notation: Notation) -> Reading[str]:
+    """A string that is a name or a key: of bounded length, without blanks where no declared tool has such a name."""
+    opener = yield from scan.literal(notation.openers)
+    if not opener:
+        yield from read_string(scan, calls, notation)  # tells what is wrong from what is cut
+        raise Malformed
+    if opener in notation.generous:
+        calls.tolerate(notation.generous[opener])
+    brief = Brief(scan, calls, LONGEST_WORD, blanks=calls.committed or calls.spaced_names)
+    return (yield from brief.word(notation, opener))
+
+
+def check_word(calls: Calls, word: str, *, framed: bool = True) -> None:
+    """Half a surrogate pair has no bytes: no name and no id holds one."""
+    if LONE_SURROGATE.search(word):
+        if framed:
+            calls.commit()
+        raise Malformed
+
+
+# --- a call
+
+
+def read_members(scan: Scan, calls: Calls, keys: Keys, *, framed: bool = True) -> Reading[None]:
+    """The members of one call, after its brace, and the closing brace.
+
+    Without a frame nothing else may stand there before the arguments: the answer may be JSON that the user waits for.
+    In a frame the name of a declared tool is an attempt to call it, whatever is wrong behind it.
+    """
+    call = _Call(framed=framed, begin=scan.position)
+    try:
+        yield from _read_members(scan, calls, call, keys, wrapped="")
+    except (NoCall, TooLong):
+        raise
+    except Malformed:
+        if framed and call.name and calls.knows(call.name):
+            calls.commit()
+        raise
+    if call.started or call.early is not None:
+        if any(key not in (_TYPE, *_IDS) for key in call.others):
+            calls.tolerate("extra_key")
+    else:
+        _supply(calls, call)
+    if call.started:
+        return
+    if call.reversed and not framed and not calls.knows(call.name or ""):
+        raise Malformed
+    calls.start(call.name or "", call.id)
+    calls.arguments(call.early or "{}")
+
+
+def _supply(calls: Calls, call: _Call) -> None:
+    """The arguments of a call that has none: they may stand under another key, or beside the name."""
+    name = call.name or ""
+    for key in _OTHER_ARGUMENTS:
+        if call.others.get(key, "").startswith("{") and not calls.declares(key, name):
+            if all(calls.declares(inner, name) for inner in json.loads(call.others[key])):
+                call.early = call.others[key]
+                calls.tolerate("other_arguments_key")
+                return
+    given = {key: text for key, text in call.others.items() if key not in (_TYPE, *_IDS) or calls.declares(key, name)}
+    if given and all(calls.declares(key, name) for key in given):
+        call.early = "{" + ", ".join(f"{quoted(key)}: {text}" for key, text in given.items()) + "}"
+        call.id = None if any(key in _IDS for key in given) else call.id
+        calls.tolerate("flattened_arguments")
+    elif given:
+        if not call.framed:
+            raise Malformed
+        calls.commit()
+        calls.refuse("invalid_arguments" if name else "missing_tool_name")
+    elif not call.framed:
+        raise Malformed
+    else:
+        calls.tolerate("missing_arguments")
+
+
+def _read_members(scan: Scan, calls: Calls, call: _Call, keys: Keys, wrapped: str) -> Reading[None]:
+    first = True
+    while True:
+        if not calls.committed and scan.position - call.begin > FAR:
+            raise TooLong
+        key = yield from next_key(scan, calls, first, keys.notation)
+        first = False
+        if key is None:
+            return
+        if key in NAMES and call.name is None:
+            if key != keys.name:
+                calls.tolerate(f"{key}_key")
+            call.name = yield from read_word(scan, calls, keys.notation)
+            check_word(calls, call.name, framed=call.framed)
+            if not call.framed and _BLANK.search(call.name) and not calls.knows(call.name):
+                raise Malformed
+            if not call.name:
+                if not call.framed:
+                    raise Malformed
+                calls.refuse("missing_tool_name")
+        elif key in (keys.arguments, *_ARGUMENTS) and not call.started and call.early is None:
+            if key != keys.arguments:
+                calls.tolerate(f"{key}_key")
+            yield from _read_arguments(scan, calls, call, keys.notation)
+        elif key == _WRAPPER and not wrapped and (yield from scan.need()) == "{":
+            if not keys.wrapper:
+                calls.tolerate("function_wrapper")
+            scan.skip()
+            yield from _read_members(scan, calls, call, keys, wrapped=key)
+        else:
+            yield from _read_other(scan, calls, call, keys, key)
+
+
+def _read_other(scan: Scan, calls: Calls, call: _Call, keys: Keys, key: str) -> Reading[None]:
+    """A member that is neither name nor arguments."""
+    begins = yield from scan.need()
+    if key in call.others or key in NAMES or key in _ARGUMENTS:
+        calls.tolerate("duplicate_key")
+    elif key not in (_TYPE, *_IDS):
+        _admit(calls, call, key, begins)
+    sink = Gathered(scan, calls) if calls.committed else Brief(scan, calls)
+    yield from read_value(scan, sink, keys.notation)
+    if key in NAMES:
+        if sink.text != quoted(call.name or ""):
+            calls.refuse("malformed_syntax")
+    elif key in _ARGUMENTS:
+        if sink.text not in ("{}", "null", call.early):
+            calls.refuse("invalid_arguments")
+    else:
+        call.others[key] = sink.text
+        if key in _IDS and call.id is None:
+            call.id = _id(calls, call, sink.text)
+        elif key == _TYPE and begins in "\"'" and json.loads(sink.text) not in _KINDS:
+            calls.tolerate("other_type")
+
+
+def _id(calls: Calls, call: _Call, text: str) -> str | None:
+    id = json.loads(text)
+    if not isinstance(id, str):
+        calls.tolerate("extra_key")
+        return None
+    check_word(calls, id, framed=call.framed)
+    if not id:
+        calls.tolerate("empty_id")
+    return id or None
+
+
+def _admit(calls: Calls, call: _Call, key: str, begins: str) -> None:
+    """Whether a member that no call has may stand here, as far as that is not certain yet."""
+    if calls.committed:
+        return
+    name = call.name
+    if not call.framed:
+        other = key in _OTHER_ARGUMENTS and begins == "{" and name and calls.knows(name)
+        if not other and not (name and calls.declares(key, name)):
+            raise Malformed
+    elif name and key != "description" and calls.knows(name):
+        calls.commit()
+
+
+def next_key(scan: Scan, calls: Calls, first: bool, notation: Notation) -> Reading[str | None]:
+    """The next key and its colon, read; None at the closing brace."""
+    comma = "" if first else (yield from follows(scan, ","))
+    yield from scan.skip_spaces()
+    if (yield from scan.need()) == "}":
+        scan.skip()
+        if comma:
+            calls.tolerate("trailing_comma")
+        return None
+    if not first and not comma:
+        raise Malformed
+    key = yield from _key(scan, calls, notation)
+    yield from scan.skip_spaces()
+    yield from scan.expect(":")
+    yield from scan.skip_spaces()
+    return key
+
+
+def _key(scan: Scan, calls: Calls, notation: Notation) -> Reading[str]:
+    if not calls.committed and (yield from scan.need()) in "\"'":
+        return (yield from read_word(scan, calls, notation))
+    return (yield from read_key(scan, calls, notation))
+
+
+# --- its arguments
+
+
+def read_arguments(scan: Scan, calls: Calls, name: str, id: str | None = None) -> Reading[None]:
+    """The arguments of a call whose name is known, and its start before them: an object, said while it arrives.
+
+    If the call has not been committed, it is as soon as nothing else can stand here.
+    """
+    call = _Call(name, id, told_apart=True)
+    yield from _read_arguments(scan, calls, call, JSON)
+    if not call.started:
+        calls.start(name, id)
+        calls.arguments(call.early or "{}")
+
+
+def read_announced(scan: Scan, calls: Calls) -> Reading[None]:
+    """The arguments of a call that has been started."""
+    call = _Call("", announced=True)
+    yield from _read_arguments(scan, calls, call, JSON)
+    if not call.started:
+        calls.arguments(call.early or "{}")
+
+
+def _read_arguments(scan: Scan, calls: Calls, call: _Call, notation: Notation) -> Reading[None]:
+    if not calls.committed:
+        yield from _ascertain(scan, calls, call, notation)
+    opening = yield from scan.need()
+    if opening == "{" and call.name is not None:
+        if not call.announced:
+            calls.start(call.name, call.id)
+        call.started = True
+        yield from read_value(scan, calls, notation)
+    elif opening == "{":
+        calls.tolerate("arguments_before_name")
+        call.reversed = True
+        gathered = Gathered(scan, calls)
+        yield from read_value(scan, gathered, notation)
+        call.early = gathered.text
+    elif opening in "\"'":
+        calls.tolerate("arguments_as_string")
+        call.early = yield from _read_string_of_arguments(scan, calls)
+    elif opening == "n":
+        yield from scan.expect("null")
+    else:
+        yield from read_value(scan, Gathered(scan), JSON)
+        calls.refuse("invalid_arguments")
+
+
+def _read_string_of_arguments(scan: Scan, calls: Calls) -> Reading[str]:
+    """Arguments written as a JSON string that holds a JSON object."""
+    text = yield from read_string(scan, calls, JSON)
+    value = whole_value(text.strip(), JSON)
+    if value is None or not value.startswith("{"):
+        calls.refuse("invalid_arguments")
+        return "{}"
+    return value
+
+
+def _ascertain(scan: Scan, calls: Calls, call: _Call, notation: Notation) -> Reading[None]:
+    """Whether these are the arguments of a call, which is certain then; unread.
+
+    The call of a tool that is not declared must go on as one: its arguments are read through first.
+    """
+    known = calls.knows(call.name) if call.name is not None else None
+    if not call.framed and (yield from scan.need()) not in "{\"'":
+        raise Malformed
+    begin = scan.position
+    try:
+        if known is False:
+            yield from ahead(scan, lambda view: _read_whole(view, calls, call, notation))
+        else:
+            yield from _begins(scan, calls, call, notation)
+    except Incomplete:
+        if not call.framed and call.name is None:
+            raise
+    except NoCall:
+        raise
+    except (Malformed, TooFar):
+        if not known or (not call.framed and (yield from scan.peek()) in _ELLIPSIS):
+            raise Malformed from None
+    scan.rewind(begin)
+    calls.commit()
+
+
+def _read_whole(view: Scan, calls: Calls, call: _Call, notation: Notation) -> Reading[None]:
+    begin = view.position
+    yield from _begins(view, calls, call, notation)
+    view.rewind(begin)
+    yield from read_value(view, Gathered(view), notation)
+
+
+def _begins(scan: Scan, calls: Calls, call: _Call, notation: Notation) -> Reading[None]:
+    """Reads on in the arguments until nothing but a call begins so."""
+    opening = yield from scan.need()
+    if opening in "\"'":
+        scan.skip()
+        yield from scan.skip_spaces()
+        if (yield from scan.need()) not in "{\\":
+            raise Malformed
+        return
+    if opening == "n" and call.framed:
+        yield from scan.expect("null")
+        return
+    yield from scan.expect("{")
+    yield from scan.skip_spaces()
+    if (yield from scan.need()) == "}":
+        if not call.framed and call.name is None and calls.any_declares("") is None:
+            raise Malformed
+        return
+    first = True
+    while True:
+        key = yield from _argument(scan, notation)
+        if first and not call.framed and call.name is None and not calls.any_declares(key):
+            raise Malformed
+        first = False
+        declared = calls.any_declares(key) if call.name is None else calls.declares(key, call.name)
+        if key not in _SCHEMA_WORDS or declared or call.told_apart:
+            return
+        begins = yield from scan.need()
+        if key == "properties" and begins == "{":
+            raise NoCall
+        value = Brief(scan)
+        yield from read_value(scan, value, notation)
+        if key == "type" and value.text.strip('"') in _OF_OBJECTS:
+            raise NoCall
+        if not (yield from follows(scan, ",")):
+            return
+
+
+def _argument(scan: Scan, notation: Notation) -> Reading[str]:
+    """A key of the arguments, and its colon; a value begins behind it."""
+    yield from scan.skip_spaces()
+    opener = yield from scan.literal(notation.openers)
+    key = (
+        (yield from Brief(scan).word(notation, opener))
+        if opener
+        else (yield from read_key(scan, Brief(scan), notation))
+    )
+    yield from scan.skip_spaces()
+    yield from scan.expect(":")
+    yield from scan.skip_spaces()
+    if not _VALUE_BEGINS.match((yield from scan.need())):
+        raise Malformed
+    return key
