@@ -109,7 +109,7 @@ def test_the_stream_ends_with_its_reason(text: str, reason: str) -> None:
 
 
 def test_a_call_that_broke_under_way_ends_the_stream_with_an_error() -> None:
-    chunks = stream('<tool_call>{"name": "f", "arguments": {"a": @}}</tool_call>')
+    chunks = stream('<tool_call>{"name": "f", "arguments": {"a": 1 @}}</tool_call>')
     assert chunks[-1]["error"]["type"] == "malformed_syntax"
     assert [chunk["toolfmt_rejected"]["reason"] for chunk in chunks if "toolfmt_rejected" in chunk] == [
         "malformed_syntax"
