@@ -155,6 +155,13 @@ class Calls:
         """As `rehearsal`, up to where a call would commit."""
         return Glimpse(scan, self._schemas, self.strict)
 
+    @property
+    def parameters(self) -> tuple[str, ...] | None:
+        """The parameters that the called tool declares; None where nothing says which it has."""
+        schema = None if self._schemas is None else self._schemas.get(self._name)
+        properties = None if schema is None else schema.get("properties")
+        return tuple(map(str, properties)) if isinstance(properties, Mapping) else None
+
     def positional(self, position: int) -> str:
         """The name of the parameter at a position, in the canonical order of the tool's parameters."""
         names = self._orders.get(self._name)

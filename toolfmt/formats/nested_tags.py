@@ -7,7 +7,7 @@ is told by the tool's schema, at every depth; without one a text is a JSON liter
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,14 +15,15 @@ from toolfmt.formats.bodies import quoted
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.format import Call, Inner, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows
-from toolfmt.formats.scan import Malformed, Reading, Scan, stops
-from toolfmt.formats.tagged import RawValue, opens_json, raw_text
-from toolfmt.formats.typed import Types, type_of
+from toolfmt.formats.raw_values import Value
+from toolfmt.formats.scan import Incomplete, Malformed, Reading, Scan, stops
+from toolfmt.formats.tagged import opens_json, raw_text
+from toolfmt.formats.typed import STRING, Types, type_of
 from toolfmt.formats.values import DEEPEST, LITERAL, read_value
 
 _TAG = re.compile(r"[^<>\s/]*")
-_NAME = re.compile(r'[^<>"\n]*')
 _CALL = "invoke"
+_MOST_QUOTED = 64
 _EMPTY = {"string": '""', "object": "{}", "array": "[]", "null": "null"}
 
 
@@ -36,13 +37,78 @@ class _Open:
     members: int = 0
 
 
-class _Leaf(RawValue):
-    """A text up to the closer of its tag, which ends it whatever follows."""
+class _Leaf(Value):
+    """A text up to the closer of its tag; `parent` is the tag around it, `beside` tells the keys that may come next.
 
-    def _after(self, closer: str) -> Reading[str]:
-        if closer in self.closers:
-            return closer
-        return (yield from super()._after(closer))
+    A string may quote tags with the sign. The closer of the tag around it ends it where the frame goes on behind that,
+    and so does the tag of the next argument: the text has lost its closer. Where no string is wanted every tag does.
+    """
+
+    def __init__(
+        self,
+        scan: Scan,
+        calls: Calls,
+        tags: NestedTags,
+        tag: str,
+        parent: str,
+        beside: Callable[[str], bool],
+        string: bool,
+    ) -> None:
+        super().__init__(scan, calls, stops(tags.sign))
+        self.tags, self.tag, self.parent, self.beside, self.string = tags, tag, parent, beside, string
+        self.quoted: list[str] = []
+        """The tags that stand open in the text."""
+
+    def _met(self, stop: str) -> Reading[tuple[str, str]]:
+        scan, begin, here = self.scan, self.scan.position - len(stop), self.scan.position
+        opening = yield from scan.literal(stops("</", "<"))
+        if not opening:
+            return "", stop
+        try:
+            tag, _ = yield from scan.within(stops(">"))
+        except (Malformed, Incomplete):
+            tag = "<"
+        if opening == "</" and tag == self.tag and tag not in self.quoted:
+            return stop, ""
+        if (yield from self._ends_the_text(opening, tag)):
+            if not self.quoted and self.doubt is None and begin > self.begin and self._last(begin, 1) not in "]<>":
+                self.calls.tolerate("missing_value_closer")
+                scan.rewind(begin)
+                return stop, ""
+            self._wrong(begin)
+        if not self.string:
+            self._wrong(begin)
+        scan.rewind(here)
+        return "", stop
+
+    def _ends_the_text(self, opening: str, tag: str) -> Reading[bool]:
+        """Whether a tag shows that the text has lost its closer; else it is quoted."""
+        begin = self.scan.position - len(opening) - len(tag) - 1
+        if opening == "<":
+            if not self.quoted and self.beside(tag):
+                return True
+            self._doubt(begin - len(self.tags.sign))
+            self.quoted.append(tag.partition(" ")[0])
+            if len(self.quoted) > _MOST_QUOTED:
+                self._wrong(begin)
+            return False
+        if tag in self.quoted:
+            while self.quoted.pop() != tag:
+                pass
+            return False
+        if tag == self.parent and tag != _CALL:
+            return True
+        if tag == _CALL or f"{self.tags.sign}</{tag}>" in self.tags.closers:
+            yield from self.scan.skip_spaces()
+            behind = stops(*self.tags.inner.openers, *self.tags.openers, *self.tags.closers)
+            if (yield from self.scan.literal(behind)) or not (yield from self.scan.peek()):
+                return True
+        self._doubt(begin - len(self.tags.sign))
+        return False
+
+    def _forget(self) -> None:
+        super()._forget()
+        self.quoted = []
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,8 +161,10 @@ class NestedTags(Frame):
         yield from scan.skip_spaces()
         yield from scan.expect(self._call_opener)
         while True:
-            name = yield from scan.take_while(_NAME)
-            yield from scan.expect('">')
+            name, closed = yield from scan.within(stops('"', "<", ">"))
+            if closed != '"':
+                raise Malformed
+            yield from scan.expect(">")
             calls.start(name)
             end = yield from self._members(scan, calls)
             calls.end()
@@ -118,7 +186,7 @@ class NestedTags(Frame):
         begins, ends = self.sign + "<", self.sign + "</"
         calls.arguments("{")
         stack = [_Open(_CALL, "}", ())]
-        keys = set[str]()
+        keys, closed = set[str](), ""
         while stack:
             top = stack[-1]
             yield from scan.skip_spaces()
@@ -130,11 +198,16 @@ class NestedTags(Frame):
                 calls.arguments("}")
                 return end
             token = yield from scan.expect(begins, ends)
-            tag = yield from scan.take_while(_TAG)
-            yield from scan.expect(">")
+            tag, _ = yield from scan.within(stops(">"))
+            if not _TAG.fullmatch(tag):
+                raise Malformed
+            if token == ends and tag == closed != top.tag:
+                calls.tolerate("repeated_closer")
+                continue
             if token == ends:
                 if tag != top.tag:
                     raise Malformed
+                closed = tag
                 calls.arguments(stack.pop().closer)
                 continue
             calls.arguments(", " if top.members else "")
@@ -156,7 +229,8 @@ class NestedTags(Frame):
                 calls.arguments(inside)
                 stack.append(_Open(tag, "]" if inside == "[" else "}", path))
             else:
-                yield from self._leaf(scan, calls, tag, types)
+                yield from self._leaf(scan, calls, tag, top, types, keys)
+                closed = tag
         return ""
 
     def _inside(self, scan: Scan, types: Types) -> Reading[str]:
@@ -173,18 +247,26 @@ class NestedTags(Frame):
         listed = tag == self.item and _may_be("array", types)
         return "[" if listed or not _may_be("object", types) else "{"
 
-    def _leaf(self, scan: Scan, calls: Calls, tag: str, types: Types) -> Reading[None]:
-        closer = f"{self.sign}</{tag}>"
-        if types is not None and (yield from scan.literal(stops(closer))):
+    def _leaf(self, scan: Scan, calls: Calls, tag: str, parent: _Open, types: Types, keys: set[str]) -> Reading[None]:
+        closer = stops(f"{self.sign}</{tag}>")
+        here = scan.position
+        if types is not None and not types & STRING:
+            yield from scan.skip_spaces()
+        if types is not None and (yield from scan.literal(closer)):
             calls.arguments(next((text for kind, text in _EMPTY.items() if kind in types), '""'))
             return
-        value = _Leaf(scan, calls, (closer,), (), self.openers, self.closer)
+        scan.rewind(here)
+
+        def beside(key: str) -> bool:
+            return not parent.path and key not in keys and calls.declares(key) is True
+
+        value = _Leaf(scan, calls, self, tag, parent.tag, beside, types is not None and "string" in types)
         first = yield from scan.need()
         if opens_json(types, first):
             try:
                 yield from read_value(scan, calls, LITERAL)
                 yield from scan.skip_spaces()
-                yield from scan.expect(closer)
+                yield from scan.expect(f"{self.sign}</{tag}>")
             except Malformed:
                 raise Malformed("invalid_arguments") from None
         else:

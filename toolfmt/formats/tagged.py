@@ -11,20 +11,21 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NoReturn, Protocol
+from functools import cached_property
+from typing import Any, ClassVar, Protocol
 
-from toolfmt.formats.bodies import Raw, escaped, quoted
+from toolfmt.formats.bodies import quoted
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.format import Call, Inner, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows, read_name
 from toolfmt.formats.json_call import read_announced
-from toolfmt.formats.scan import Incomplete, Malformed, Reading, Scan, Stops, stops
-from toolfmt.formats.typed import STRING, Types, may_be_literal, typed
+from toolfmt.formats.raw_values import Given, MarkedValue, RawValue, Tags
+from toolfmt.formats.scan import Malformed, Reading, Scan, stops
+from toolfmt.formats.typed import STRING, Types, typed
 from toolfmt.formats.values import LITERAL, read_value
 
 _HEADER = re.compile(r"[^<>\n]*")
 _WORDS = {"": re.compile(r"[^\s<>]*"), '"': re.compile(r'[^\s<>"]*')}
-_LITERAL_WORD = re.compile(r"[\w.+-]*")
 NOT_STRING = frozenset({"number", "integer", "boolean", "object", "array", "null"})
 
 
@@ -96,7 +97,7 @@ class Tagged(Frame):
     what stands between value and tags and belongs to neither (one newline, or nothing). The headers tell how name and
     key are written in their tags. `cdata` are the marks of a value in which nothing is a tag, `kind` those of the type
     between key and value, `whole` those of all arguments as one JSON object. `skipped` may stand around a call and says
-    nothing.
+    nothing; `alone` are control tokens that no value holds.
 
     The writer puts `between` between tags, `apart` between calls, `enclosing` inside a frame that holds all calls
     (where it is empty each call has a frame of its own), `before_name` and `after_call` around a call; `text` writes a
@@ -117,6 +118,7 @@ class Tagged(Frame):
     kind: tuple[str, str] | tuple[()] = ()
     whole: tuple[str, str] | tuple[()] = ()
     skipped: tuple[str, ...] = ()
+    alone: tuple[str, ...] = ()
     between: str = "\n"
     apart: str = "\n"
     enclosing: tuple[str, str] | tuple[()] = ()
@@ -137,16 +139,25 @@ class Tagged(Frame):
         several = self.opener and self.call_closer
         return Inner((self.name_opener,), (self.call_closer,), self.skipped) if several else Inner()
 
-    @property
-    def _ends(self) -> tuple[str, ...]:
-        """What may end a call: its own closer where it has one, and the frame's."""
-        return (self.call_closer, *super().closers) if self.call_closer else super().closers
-
-    @property
-    def _following(self) -> tuple[str, ...]:
-        """What may stand behind an argument: the next one, the end of the call, or the next call of the frame."""
-        another = (self.name_opener,) if self.name_opener and self.opener else ()
-        return (self.key_opener, *self._ends, *another)
+    @cached_property
+    def tags(self) -> Tags:
+        """What a value has to know of them."""
+        return Tags(
+            key_opener=self.key_opener,
+            key_closer=self.key_closer,
+            value_opener=self.value_opener,
+            value_closer=self.value_closer,
+            name_opener=self.name_opener,
+            name_closer=self.name_closer,
+            call_closer=self.call_closer,
+            openers=super().openers,
+            closers=super().closers,
+            skipped=self.skipped,
+            alone=self.alone,
+            lines=bool(self.line) or "\n" in self.between,
+            key=lambda header: self.key_header.read(header)[0],
+            key_tag=lambda key: self.key_header.write(key, "", 0),
+        )
 
     # --- writing
 
@@ -229,22 +240,22 @@ class Tagged(Frame):
             yield from scan.need()
             raise Malformed
         yield from scan.skip_spaces()
-        token = yield from scan.expect(self.key_opener, *self._ends, *self.whole[:1])
+        token = yield from scan.expect(self.key_opener, *self.tags.ends, *self.whole[:1])
         if not certain:
             calls.start(name)
         if self.whole and token == self.whole[0]:
             yield from read_announced(scan, calls)
             yield from follows(scan, self.whole[1])
             yield from scan.skip_spaces()
-            return (yield from scan.expect(*self._ends))
+            return (yield from scan.expect(*self.tags.ends))
         calls.arguments("{")
-        separator, keys = "", set[str]()
+        separator, given = "", Given()
         while token == self.key_opener:
             header = (yield from self._key(scan)).strip()
             key, told = self.key_header.read(header)
-            if key in keys:
+            if key in given.keys:
                 calls.tolerate("duplicate_key")
-            keys.add(key)
+            given.keys.add(key)
             calls.arguments(f"{separator}{quoted(key)}: ")
             separator = ", "
             if self.kind and (yield from follows(scan, self.kind[0])):
@@ -253,31 +264,37 @@ class Tagged(Frame):
             if self.value_opener:
                 yield from scan.skip_spaces()
                 yield from scan.expect(self.value_opener)
-            token = yield from self._value(scan, calls, _agreed(calls.types(key), told))
+            token = yield from self._value(scan, calls, _agreed(calls.types(key), told), given)
         calls.arguments("}")
+        if given.doubted - given.keys:
+            calls.refuse("malformed_syntax")
         return token
 
     def _key(self, scan: Scan) -> Reading[str]:
-        """The text of a key's tag, whose closer may be missing."""
-        header, closed = yield from scan.until(stops(self.key_closer, *self._ends))
-        if not closed:
-            raise Incomplete
-        if closed != self.key_closer or "\n" in header.strip() or "<" in header:
+        """The text of a key's tag, which its closer ends on the same line."""
+        header, closed = yield from scan.within(stops(self.key_closer, *self.tags.ends))
+        if closed != self.key_closer or "<" in header:
             scan.rewind(scan.position - len(closed))
             raise Malformed
         return header
 
-    def _value(self, scan: Scan, calls: Calls, types: Types) -> Reading[str]:
+    def _value(self, scan: Scan, calls: Calls, types: Types, given: Given) -> Reading[str]:
         """A raw value and its closer; returns the token that follows, read."""
         line = (yield from scan.literal(stops("\n", "\r\n"))) if self.line else ""
         closers = (line + self.value_closer, self.value_closer) if line else _with_line(self.line, self.value_closer)
-        opening, frame_closer = (*self.openers, *self.bare), self.closers[0]
-        if self.cdata and (yield from scan.literal(stops(self.cdata[0]))):
-            closers = tuple(self.cdata[1] + line + self.value_closer for line in ("", "\n"))
-            types, opening, frame_closer = types or STRING, (), ""
-        value = RawValue(scan, calls, tuple(dict.fromkeys(closers)), self._following, opening, frame_closer)
         first = yield from scan.need()
-        return (yield from self._read(scan, calls) if opens_json(types, first) else value.reading(types, first))
+        if self.cdata and (yield from scan.literal(stops(self.cdata[0]))):
+            return (yield from self._marked(scan, calls, types or STRING, *self.cdata))
+        if opens_json(types, first):
+            return (yield from self._read(scan, calls))
+        value = RawValue(scan, calls, self.tags, tuple(dict.fromkeys(closers)), given)
+        return (yield from value.reading(types, first))
+
+    def _marked(self, scan: Scan, calls: Calls, types: Types, opener: str, closer: str) -> Reading[str]:
+        """A value between marks, in which nothing is a tag but the marks of another value."""
+        closers = tuple(closer + line + self.value_closer for line in ("", "\n"))
+        value = MarkedValue(scan, calls, self.tags, closers, opener)
+        return (yield from value.reading(types, (yield from scan.need())))
 
     def _read(self, scan: Scan, calls: Calls) -> Reading[str]:
         """An object or a list where the schema wants one, said while it arrives: its own syntax tells where it ends."""
@@ -290,7 +307,7 @@ class Tagged(Frame):
         except Malformed:
             raise Malformed("invalid_arguments") from None
         yield from scan.skip_spaces()
-        return (yield from scan.expect(*self._following))
+        return (yield from scan.expect(*self.tags.following))
 
 
 def opens_json(types: Types, first: str) -> bool:
@@ -307,108 +324,6 @@ def _agreed(declared: Types, told: Types) -> Types:
 
 def _with_line(line: str, closer: str) -> tuple[str, ...]:
     return (line + closer, closer) if line else (closer,)
-
-
-@dataclass
-class RawValue:
-    """A raw value being read: where it ends, and what may follow.
-
-    The closer of a value can be missing; the value would then go on into the next call. A frame's closer with another
-    opener behind it, or with no end of the value up to the end of the answer, shows that: the call is malformed, and
-    reading goes on at that closer.
-    """
-
-    scan: Scan
-    calls: Calls
-    closers: tuple[str, ...]
-    following: tuple[str, ...]
-    openers: tuple[str, ...]
-    frame_closer: str
-    unclosed: int | None = None
-    """Where the first frame closer stands in the value."""
-
-    def reading(self, types: Types, first: str) -> Reading[str]:
-        """The value under these types, by its first character; answers what follows it."""
-        if types is not None and not types & STRING:
-            return self.held(types)
-        if types == STRING or not may_be_literal(types, first):
-            return self.streamed()
-        return self.held(types) if first in '{["' else self.word(types)
-
-    def streamed(self, begun: str = "") -> Reading[str]:
-        """A string, said while it arrives."""
-        self.calls.arguments('"' + escaped(begun))
-        self._look_ahead()
-        while True:
-            body = Raw(self._stops())
-            try:
-                yield from self.calls.stream(body)
-            except Incomplete:
-                self._never_ended()
-            token = yield from self._after(body.stop)
-            if token:
-                self.calls.arguments('"')
-                return token
-            self.calls.arguments(escaped(body.stop))
-
-    def held(self, types: Types) -> Reading[str]:
-        """A text that is needed whole before it is clear what it means."""
-        parts: list[str] = []
-        self._look_ahead()
-        while True:
-            text, closer = yield from self.scan.until(self._stops())
-            if not closer:
-                self._never_ended()
-            token = yield from self._after(closer)
-            parts.append(text)
-            if token:
-                whole = "".join(parts)
-                self.calls.arguments(typed(whole, types) or f'"{escaped(whole)}"')
-                return token
-            parts.append(closer)
-
-    def word(self, types: Types) -> Reading[str]:
-        """A number or word, if nothing but the closer follows it; else a string."""
-        word = yield from self.scan.take_while(_LITERAL_WORD)
-        here = self.scan.position
-        closer = yield from self.scan.literal(stops(*self.closers))
-        if closer:
-            token = yield from self._after(closer)
-            meant = typed(word, types)
-            if token and meant is not None:
-                self.calls.arguments(meant)
-                return token
-            self.scan.rewind(here)
-        return (yield from self.streamed(word))
-
-    def _after(self, closer: str) -> Reading[str]:
-        """The token that may follow a closer, read; or nothing, and then the closer was part of the value."""
-        if closer == self.frame_closer:
-            if self.unclosed is None:
-                self.unclosed = self.scan.position - len(closer)
-            return ""
-        if closer in self.openers:
-            if self.unclosed is not None:
-                self._never_ended()
-            return ""
-        return (yield from follows(self.scan, *self.following))
-
-    def _stops(self) -> Stops:
-        return stops(*self.closers, *((self.frame_closer,) if self.frame_closer else ()), *self.openers)
-
-    def _look_ahead(self) -> None:
-        """Once the answer has ended it is quick to see that no closer comes: many such values cost no more than one."""
-        scan = self.scan
-        if scan.closed and scan.text.find(self.closers[-1], scan.at) < 0:
-            found = scan.text.find(self.frame_closer, scan.at) if self.frame_closer else -1
-            self.unclosed = None if found < 0 else scan.offset + found
-            self._never_ended()
-
-    def _never_ended(self) -> NoReturn:
-        if self.unclosed is None:
-            raise Incomplete
-        self.scan.rewind(self.unclosed)
-        raise Malformed
 
 
 def told_text(value: Any, types: Types) -> str:

@@ -1,0 +1,558 @@
+"""A raw value between tags: where it ends, and what in it is only quoted.
+
+A closer counts where a token follows that may follow it; any other is part of the value, and so is a whole pair of tags
+that the value quotes. The structure of the frame ends a value too: where the opener of an argument stands that the tool
+declares and that was not given yet, or the end of the call with what comes behind it, the value has lost its closer.
+Where it is clear where the value ended this is noted as `missing_value_closer`; else the call goes wrong there, and
+the next one is read. No value holds another argument or another call unless both are closed inside it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NoReturn
+
+from toolfmt.formats.bodies import Raw, escaped
+from toolfmt.formats.calls import Calls
+from toolfmt.formats.frames import follows
+from toolfmt.formats.scan import Incomplete, Malformed, Reading, Scan, Stops, stops
+from toolfmt.formats.typed import STRING, Types, may_be_literal, typed
+
+_LITERAL_WORD = re.compile(r"[\w.+-]*")
+_KEY = re.compile(r"[\w.$-]{1,64}")
+_NAME = re.compile(r"\s*[\w.:/$@+-]+\s*")
+_NAME_AND_BLANKS = re.compile(r"[\w.:/$@+\s-]*")
+_MOST_QUOTED = 16
+"""Calls that stand open in one value. Each that is not quoted after all is read again, so their number bounds the
+cost."""
+_UNCLOSED = "unclosed_tag"
+_APART = ("", *" \t\r\n</-")
+
+
+@dataclass(frozen=True)
+class Tags:
+    """The tags of a family, as far as a raw value has to know them; `alone` are tokens that no value holds."""
+
+    key_opener: str
+    key_closer: str
+    value_opener: str
+    value_closer: str
+    name_opener: str
+    name_closer: str
+    call_closer: str
+    openers: tuple[str, ...]
+    closers: tuple[str, ...]
+    skipped: tuple[str, ...]
+    alone: tuple[str, ...]
+    lines: bool
+    """Whether the family writes tags on lines of their own."""
+    key: Callable[[str], str]
+    """The key in the text of its tag."""
+    key_tag: Callable[[str], str]
+    """The text of a key's tag."""
+
+    @cached_property
+    def following(self) -> tuple[str, ...]:
+        """What may stand behind an argument: the next one, the end of the call, or the next call of the frame."""
+        another = (self.name_opener,) if self.name_opener and self.openers else ()
+        return (self.key_opener, *self.ends, *another)
+
+    @cached_property
+    def ends(self) -> tuple[str, ...]:
+        """What may end a call: its own closer where it has one, and the frame's."""
+        return (self.call_closer, *self.closers) if self.call_closer else self.closers
+
+    @cached_property
+    def structure(self) -> tuple[str, ...]:
+        """What a value stops at besides its closer."""
+        marks = {self.key_opener, self.plain_opener, *self.ends, *self.openers, *self.alone, self.name_opener} - {""}
+        if self.value_opener:
+            marks.add(self.key_closer)
+        return (*sorted(marks), *sorted("\n" + mark for mark in marks if self.lines))
+
+    @cached_property
+    def plain_opener(self) -> str:
+        """What the value's closer closes in XML, without a key."""
+        return "<" + self.value_closer[2:] if self.value_closer[:2] == "</" else ""
+
+    @cached_property
+    def remains(self) -> str:
+        """What a damaged tag of a key is known by where the tool does not tell its keys: the end of the tag's word."""
+        found = re.search(r"\w\w(?:\s+\w+)?\W*\Z", self.key_opener)
+        return self.key_opener if found is None else found.group()
+
+    @cached_property
+    def broken_key(self) -> re.Pattern[str]:
+        """The opener of a key with one character lost."""
+        opener = self.key_opener
+        return re.compile("|".join(re.escape(opener[:at] + opener[at + 1 :]) for at in range(len(opener))))
+
+    def declared(self, keys: Iterable[str]) -> dict[str, str]:
+        """By what stands at the end of a declared key's tag: the key. It shows a tag whose beginning is damaged."""
+        if self.value_opener:
+            return {}
+        ends = {self.key_tag(key) + self.key_closer: key for key in keys if len(key) > 2}
+        return ends | {self.key_opener[-1] + self.key_tag(key) + self.key_closer: key for key in keys}
+
+
+@dataclass
+class Given:
+    """What is known of the arguments of one call."""
+
+    keys: set[str] = field(default_factory=set)
+    doubted: set[str] = field(default_factory=set)
+    """Keys of which a value holds the end of a tag: where the call ends without them the value has run over it."""
+
+
+class Value:
+    """A raw value being read: a string leaves as it arrives, what may be anything else is held until it is clear."""
+
+    def __init__(self, scan: Scan, calls: Calls, wanted: Stops) -> None:
+        self.scan, self.calls, self.wanted = scan, calls, wanted
+        self.begin = scan.position
+        self.doubt: int | None = None
+        """Where the value first holds what may be no part of it."""
+
+    def reading(self, types: Types, first: str) -> Reading[str]:
+        """The value under these types, by its first character; answers what follows it."""
+        if types is not None and not types & STRING:
+            return self.held(types)
+        if types == STRING or not may_be_literal(types, first):
+            return self.streamed()
+        return self.held(types) if first in '{["' else self.word(types)
+
+    def streamed(self, begun: str = "") -> Reading[str]:
+        """A string, said while it arrives."""
+        self.calls.arguments('"' + escaped(begun))
+        self._look_ahead()
+        while True:
+            body = Raw(self.wanted)
+            try:
+                yield from self.calls.stream(body)
+            except Incomplete:
+                self._never_ended()
+            token, text = yield from self._met(body.stop)
+            if token:
+                self.calls.arguments('"')
+                return token
+            self.calls.arguments(escaped(text))
+
+    def held(self, types: Types) -> Reading[str]:
+        """A text that is needed whole before it is clear what it means."""
+        parts: list[str] = []
+        self._look_ahead()
+        while True:
+            text, stop = yield from self.scan.until(self.wanted)
+            if not stop:
+                self._never_ended()
+            parts.append(text)
+            token, text = yield from self._met(stop)
+            if token:
+                whole = "".join(parts)
+                self.calls.arguments(typed(whole, types) or f'"{escaped(whole)}"')
+                return token
+            parts.append(text)
+
+    def word(self, types: Types) -> Reading[str]:
+        """A number or word, if nothing but the closer follows it; else a string."""
+        word = yield from self.scan.take_while(_LITERAL_WORD)
+        here = self.scan.position
+        stop = yield from self.scan.literal(self.wanted)
+        if stop:
+            token, _ = yield from self._met(stop)
+            meant = typed(word, types)
+            if token and meant is not None:
+                self.calls.arguments(meant)
+                return token
+            self.scan.rewind(here)
+            self._forget()
+        return (yield from self.streamed(word))
+
+    def _met(self, stop: str) -> Reading[tuple[str, str]]:
+        """What the value has stopped at: the token that ends it, read, or nothing and the text that is the value's."""
+        raise NotImplementedError
+
+    def _forget(self) -> None:
+        """What was read of the value is read again."""
+        self.doubt = None
+
+    def _look_ahead(self) -> None:
+        """Once the answer has ended it is quick to see that nothing ends a value."""
+        if self.scan.closed and self.wanted.search(self.scan.text, self.scan.at, True) is None:
+            self._never_ended()
+
+    def _never_ended(self) -> NoReturn:
+        if self.doubt is None:
+            raise Incomplete
+        self._wrong(self.doubt)
+
+    def _doubt(self, position: int) -> None:
+        if self.doubt is None:
+            self.doubt = position
+
+    def _last(self, end: int, most: int) -> str:
+        """The last characters of the value before a place in it."""
+        here = self.scan.position
+        self.scan.rewind(max(end - most, self.begin))
+        tail = self.scan.text[self.scan.at : self.scan.at + end - self.scan.position]
+        self.scan.rewind(here)
+        return tail
+
+    def _wrong(self, begin: int) -> NoReturn:
+        """The call goes wrong: reading goes on where the value first held what may be no part of it."""
+        self.scan.rewind(begin if self.doubt is None else min(begin, self.doubt))
+        raise Malformed
+
+
+class RawValue(Value):
+    """A raw value in the tags of a family; of its `closers` the one with the family's newline comes first."""
+
+    def __init__(self, scan: Scan, calls: Calls, tags: Tags, closers: tuple[str, ...], given: Given) -> None:
+        declared = calls.parameters
+        self.ends_of_keys = {} if declared is None else tags.declared(declared)
+        remains = (tags.remains,) if declared is None and not tags.value_opener else ()
+        super().__init__(scan, calls, stops(*closers, *tags.structure, *self.ends_of_keys, *remains))
+        self.tags, self.closers, self.given = tags, closers, given
+        self.lone: int | None = None
+        """Where it goes on behind what looks like its closer."""
+        self.noted = ""
+        """What it holds that strict reading refuses, should it end."""
+        self.keys: list[bool] = []
+        """The tags of keys that stand open in the value, and whether a line ends behind each."""
+        self.unclear = False
+        """Whether one of them may be the next argument's."""
+        self.quoted: list[bool] = []
+        """The calls that stand open in the value, and whether each may be of a declared tool."""
+        self.frames = 0
+        """The frames that stand open in it."""
+        self.ended = False
+        """Whether a closer of a call stands in the value, and no end of a call behind it."""
+
+    def _met(self, stop: str) -> Reading[tuple[str, str]]:
+        begin = self.scan.position - len(stop)
+        mark = stop.lstrip("\r\n")
+        tags = self.tags
+        if stop in self.closers:
+            return (yield from self._closer(stop, begin)), stop
+        if mark == tags.key_opener:
+            return (yield from self._key_opener(stop, begin))
+        if mark == tags.plain_opener:
+            self.keys.append((yield from self.scan.peek()) in ("\n", "\r"))
+            return "", stop
+        if mark == tags.name_opener:
+            return "", stop + (yield from self._call_opener(begin))
+        if mark == tags.call_closer:
+            return (yield from self._call_closer(mark, begin)), stop
+        if mark in tags.closers:
+            return (yield from self._frame_closer(mark, begin)), stop
+        if mark in tags.openers:
+            return "", stop + (yield from self._frame_opener(begin))
+        if mark in tags.alone:
+            self._wrong(begin)
+        yield from self._remains(mark, begin)
+        return "", stop
+
+    def _closer(self, closer: str, begin: int) -> Reading[str]:
+        """What looks like the value's closer: of a key that the value quotes, the value's own, or text."""
+        tags, scan = self.tags, self.scan
+        here = scan.position
+        on_line = closer[0] in "\r\n"
+        pair = self._pair(on_line)
+        if pair and self.quoted and (self.quoted[-1] or not (yield from self._frame_ends_behind())):
+            self.keys = self.keys[: pair - 1]
+            return ""
+        token = yield from follows(scan, *tags.following)
+        if token:
+            if self.unclear and self.keys:
+                self._wrong(begin)
+            if self.noted and (self.keys or self.noted != _UNCLOSED):
+                self.calls.tolerate(self.noted)
+            return token
+        if pair:
+            self.keys = self.keys[: pair - 1]
+            return ""
+        own_line = self.closers[0][0] in "\r\n"
+        if (on_line or not own_line) and self.lone is None and self.doubt is None:
+            token = yield from self._repeated()
+            if token:
+                return token
+            scan.rewind(here)
+        following = yield from scan.peek()
+        if following and self.lone is None:
+            self.lone = here
+        if on_line or not (own_line or (yield from self._quoted(begin, following))):
+            self.noted = "text_behind_closer"
+        if (yield from self._breaks_off()):
+            self._wrong(here)
+        return ""
+
+    def _pair(self, on_line: bool) -> int:
+        """Which open key, counted from the first, a closer belongs to: one written in its way, on lines or not."""
+        own_lines = self.closers[0][0] in "\r\n" or len(self.closers) > 1
+        places = [at for at, lines in enumerate(self.keys, 1) if not own_lines or lines == on_line]
+        return places[-1] if places else 0
+
+    def _repeated(self) -> Reading[str]:
+        """What follows a closer that is written more than once; else nothing."""
+        found = False
+        while (yield from follows(self.scan, self.tags.value_closer)):
+            found = True
+        token = (yield from follows(self.scan, *self.tags.following)) if found else ""
+        if token:
+            self.calls.tolerate("repeated_closer")
+        return token
+
+    def _quoted(self, begin: int, following: str) -> Reading[bool]:
+        """Whether a closer stands between quotes, or right before another one, and so belongs to a text about tags."""
+        if following in ("'", '"', "`") and self._last(begin, 1) == following:
+            return True
+        here = self.scan.position
+        another = yield from self.scan.literal(stops(self.tags.value_closer))
+        self.scan.rewind(here)
+        return bool(another)
+
+    def _breaks_off(self) -> Reading[bool]:
+        """Whether the next key's tag stands here with a character lost, unread."""
+        scan, tags = self.scan, self.tags
+        here = scan.position
+        yield from scan.skip_spaces()
+        size = len(tags.key_opener)
+        while len(scan.text) - scan.at < size - 1 and not scan.closed and self._may_break_off(scan.text[scan.at :]):
+            yield
+        found = tags.broken_key.match(scan.text, scan.at) is not None
+        scan.rewind(here)
+        return found
+
+    def _may_break_off(self, text: str) -> bool:
+        """Whether a text can become a key's opener with a character lost."""
+        opener = self.tags.key_opener
+        return any((opener[:at] + opener[at + 1 :]).startswith(text) for at in range(len(opener)))
+
+    def _key_opener(self, stop: str, begin: int) -> Reading[tuple[str, str]]:
+        """The opener of a key: the next argument's where that is clear, else part of the value."""
+        scan, tags, calls = self.scan, self.tags, self.calls
+        here = scan.position
+        read = yield from _key_tag(scan, tags)
+        if read is None:
+            scan.rewind(here)
+            return "", stop
+        key, text = read
+        at_line = stop[0] in "\r\n" or begin == self.begin
+        declared = calls.declares(key)
+        given = key in self.given.keys
+        if not self.quoted and not given:
+            if declared or (declared is None and at_line and tags.lines and _KEY.fullmatch(key)):
+                self._closer_missing(begin)
+                scan.rewind(here)
+                return tags.key_opener, ""
+        self.keys.append((yield from scan.peek()) in ("\n", "\r"))
+        if not self.quoted and (declared is None or (declared and (at_line or not tags.lines))):
+            self.unclear = True
+        if self.quoted or self.unclear or at_line:
+            self._doubt(begin)
+        if at_line and not self.quoted and not self.noted:
+            self.noted = _UNCLOSED
+        return "", stop + text
+
+    def _call_opener(self, begin: int) -> Reading[str]:
+        """The opener of a call's name: a call that the value quotes, if a key follows. Answers the text read."""
+        scan, tags = self.scan, self.tags
+        here = scan.position
+        if self.ended:
+            self._wrong(begin)
+        try:
+            name, closer = yield from scan.within(stops(tags.name_closer))
+        except (Malformed, Incomplete):
+            scan.rewind(here)
+            return ""
+        behind = scan.position
+        if (yield from follows(scan, tags.key_opener)) or (
+            self.calls.knows(name.partition('"')[0]) and (yield from follows(scan, tags.call_closer))
+        ):
+            scan.rewind(behind)
+            self._quote(name.partition('"')[0], begin)
+        return name + closer
+
+    def _frame_opener(self, begin: int) -> Reading[str]:
+        """The opener of a frame, which the value quotes if a call follows. Answers the text read behind it."""
+        scan, tags = self.scan, self.tags
+        here = scan.position
+        if tags.name_opener:
+            yield from self._skip()
+            if (yield from scan.literal(stops(tags.name_opener))):
+                self.frames += 1
+                if self.calls.knows("") is None:
+                    self._doubt(begin)
+            scan.rewind(here)
+            return ""
+        try:
+            name, _ = yield from scan.within(stops(tags.key_opener, "\n", *tags.closers))
+        except (Malformed, Incomplete):
+            scan.rewind(here)
+            return ""
+        scan.rewind(here)
+        if not _NAME.fullmatch(name):
+            return ""
+        yield from scan.take_while(_NAME_AND_BLANKS)
+        if (yield from scan.literal(stops(tags.key_opener, *tags.closers))):
+            if self.ended:
+                self._wrong(begin)
+            self._quote(name.strip(), begin)
+        scan.rewind(here)
+        return ""
+
+    def _quote(self, name: str, begin: int) -> None:
+        """A call stands in the value."""
+        self._doubt(begin)
+        self.quoted.append(self.calls.knows(name) is not False)
+        if len(self.quoted) > _MOST_QUOTED:
+            self._wrong(begin)
+
+    def _call_closer(self, mark: str, begin: int) -> Reading[str]:
+        """The closer of a call: of one that the value quotes, of this one whose value's is missing, or text."""
+        if self.quoted:
+            self.quoted.pop()
+            return ""
+        here = self.scan.position
+        ends = yield from self._goes_on(" \t\r\n")
+        return self._ends_here(mark, begin, here, ends)
+
+    def _goes_on(self, blanks: str) -> Reading[bool]:
+        """Whether behind the closer of a call the frame goes on or ends, and then perhaps blanks follow."""
+        scan, tags = self.scan, self.tags
+        yield from self._skip()
+        found = yield from scan.literal(stops(*filter(None, (*tags.closers, *tags.openers, tags.name_opener))))
+        if found and found not in tags.closers:
+            return True
+        return (yield from self._frame_ends(blanks if found else ""))
+
+    def _frame_ends_behind(self) -> Reading[bool]:
+        """Whether behind a value's closer the call and its frame end, and so does the answer, or the next frame begins:
+        then tags that the value mentions are not closed in it. Nothing is read."""
+        here = self.scan.position
+        found = yield from follows(self.scan, *self.tags.ends)
+        ends = bool(found)
+        if found and found == self.tags.call_closer:
+            ends = yield from self._goes_on("")
+        elif found:
+            yield from self.scan.skip_spaces()
+            ends = yield from self._frame_ends("")
+        self.scan.rewind(here)
+        return ends
+
+    def _frame_closer(self, mark: str, begin: int) -> Reading[str]:
+        """The closer of a frame, likewise."""
+        if not self.tags.call_closer and self.quoted:
+            self.quoted.pop()
+            return ""
+        if self.frames:
+            self.frames -= 1
+            return ""
+        here = self.scan.position
+        yield from self.scan.skip_spaces()
+        return self._ends_here(mark, begin, here, (yield from self._frame_ends("")))
+
+    def _skip(self) -> Reading[None]:
+        """What may stand around a call and says nothing."""
+        yield from self.scan.skip_spaces()
+        while self.tags.skipped and (yield from self.scan.literal(stops(*self.tags.skipped))):
+            yield from self.scan.skip_spaces()
+
+    def _frame_ends(self, blanks: str) -> Reading[bool]:
+        """Whether what stands here may stand behind the end of a frame."""
+        following = yield from self.scan.peek()
+        if not following or following in blanks:
+            return True
+        behind = (*self.tags.openers, *self.tags.alone)
+        return bool(behind and (yield from self.scan.literal(stops(*behind))))
+
+    def _ends_here(self, mark: str, begin: int, here: int, ends: bool) -> str:
+        """The closer that has been read, if it ends the value; reading goes on behind it."""
+        self.scan.rewind(here)
+        if not ends:
+            self.ended = True
+            self._doubt(begin)
+            return ""
+        self._closer_missing(begin)
+        self.scan.rewind(here)
+        return mark
+
+    def _remains(self, mark: str, begin: int) -> Reading[None]:
+        """The end of a key's tag, whose beginning is damaged."""
+        scan, tags = self.scan, self.tags
+        here = scan.position
+        if mark in self.ends_of_keys:
+            if mark[0] == tags.key_opener[-1] or self._last(begin, 1) not in _APART:
+                self.given.doubted.add(self.ends_of_keys[mark])
+        elif mark == tags.key_closer:
+            if not tags.value_opener or (yield from follows(scan, tags.value_opener)):
+                self._wrong(begin)
+        else:
+            try:
+                header, _ = yield from scan.within(stops(tags.key_closer))
+            except (Malformed, Incomplete):
+                header = ""
+            key = tags.key(header.strip())
+            if _KEY.fullmatch(key):
+                self.given.doubted.add(key)
+        scan.rewind(here)
+
+    # --- going wrong
+
+    def _forget(self) -> None:
+        super()._forget()
+        self.unclear = self.ended = False
+        self.keys, self.quoted, self.frames, self.lone, self.noted = [], [], 0, None, ""
+
+    def _wrong(self, begin: int) -> NoReturn:
+        super()._wrong(begin if self.lone is None else min(begin, self.lone))
+
+    def _closer_missing(self, begin: int) -> None:
+        """The structure ends the value here, if nothing says that it ended before, or that it lost more."""
+        closer = self.tags.value_closer
+        if self.doubt is not None or self.lone is not None or begin == self.begin:
+            self._wrong(begin)
+        tail = self._last(begin, len(closer))
+        lasts = {end[-1] for end in (closer, *self.tags.ends)}
+        if tail[-1] in lasts or any(tail.endswith(closer[:size]) for size in range(1, len(closer))):
+            self._wrong(begin)
+        self.calls.tolerate("missing_value_closer")
+
+
+class MarkedValue(Value):
+    """A value between marks of its own (CDATA): nothing in it is a tag, but the same mark right behind a key's tag
+    shows that the mark at its end is missing."""
+
+    def __init__(self, scan: Scan, calls: Calls, tags: Tags, closers: tuple[str, ...], mark: str) -> None:
+        super().__init__(scan, calls, stops(*closers, tags.key_opener))
+        self.tags, self.closers, self.mark = tags, closers, mark
+
+    def _met(self, stop: str) -> Reading[tuple[str, str]]:
+        if stop in self.closers:
+            return (yield from follows(self.scan, *self.tags.following)), stop
+        begin, here = self.scan.position - len(stop), self.scan.position
+        if (yield from _key_tag(self.scan, self.tags)) and (yield from self.scan.literal(stops(self.mark))):
+            self._wrong(begin)
+        self.scan.rewind(here)
+        return "", stop
+
+
+def _key_tag(scan: Scan, tags: Tags) -> Reading[tuple[str, str] | None]:
+    """The key and the text behind its opener, up to where its value would begin; None where it is no key."""
+    try:
+        header, closer = yield from scan.within(stops(tags.key_closer))
+    except (Malformed, Incomplete):
+        return None
+    text = header + closer
+    key = tags.key(header.strip()) if "<" not in header else ""
+    if not key:
+        return None
+    if tags.value_opener:
+        spaces = yield from scan.spaces()
+        if not (yield from scan.literal(stops(tags.value_opener))):
+            return None
+        text += spaces + tags.value_opener
+    return key, text
