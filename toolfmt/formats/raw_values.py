@@ -361,6 +361,9 @@ class RawValue(Value):
         """The opener of a call's name: a call that the value quotes, if a key follows. Answers the text read."""
         scan, tags = self.scan, self.tags
         here = scan.position
+        if not tags.name_closer:
+            yield from self._named(begin)
+            return ""
         if self.ended:
             self._wrong(begin)
         try:
@@ -388,21 +391,27 @@ class RawValue(Value):
                     self._doubt(begin)
             scan.rewind(here)
             return ""
+        yield from self._named(begin)
+        return ""
+
+    def _named(self, begin: int) -> Reading[None]:
+        """The name of a call whose end only the next tag shows: a call that the value quotes, if a key follows, or its
+        end. Nothing is read."""
+        scan, tags = self.scan, self.tags
+        here = scan.position
         try:
-            name, _ = yield from scan.within(stops(tags.key_opener, "\n", *tags.closers))
+            name, _ = yield from scan.within(stops(tags.key_opener, "\n", *tags.ends))
         except (Malformed, Incomplete):
-            scan.rewind(here)
-            return ""
+            name = ""
         scan.rewind(here)
         if not _NAME.fullmatch(name):
-            return ""
+            return
         yield from scan.take_while(_NAME_AND_BLANKS)
-        if (yield from scan.literal(stops(tags.key_opener, *tags.closers))):
+        if (yield from scan.literal(stops(tags.key_opener, *tags.ends))):
             if self.ended:
                 self._wrong(begin)
             self._quote(name.strip(), begin)
         scan.rewind(here)
-        return ""
 
     def _quote(self, name: str, begin: int) -> None:
         """A call stands in the value."""
