@@ -344,7 +344,8 @@ class RawValue(Value):
         declared = calls.declares(key)
         given = key in self.given.keys
         if not self.quoted and not given:
-            if declared or (declared is None and at_line and tags.lines and _KEY.fullmatch(key)):
+            own = bool(tags.value_opener) or (at_line and tags.lines)
+            if declared or (declared is None and own and _KEY.fullmatch(key)):
                 self._closer_missing(begin)
                 scan.rewind(here)
                 return tags.key_opener, ""
