@@ -48,6 +48,7 @@ _MODULES = (
     "kimi_k3",
     "lfm2",
     "llama3",
+    "lm_studio",
     "longcat",
     "minicpm3",
     "minicpm5",

@@ -1,0 +1,28 @@
+"""One JSON object per call, between `[TOOL_REQUEST]` and `[END_TOOL_REQUEST]`.
+
+    [TOOL_REQUEST]{"name": "get_weather", "arguments": {"city": "Paris"}}[END_TOOL_REQUEST]
+
+What LM Studio teaches a model that has no format of its own, in the system prompt, and what such models write elsewhere
+too. Several calls are several frames, one a line. The tool's answer comes back in the user's turn.
+"""
+
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.json_object import JsonObject
+
+FORMAT = ToolCallFormat(
+    name="lm_studio",
+    engine=JsonObject(
+        opener="[TOOL_REQUEST]", closer="[END_TOOL_REQUEST]", also_closers=("[END_TOOL_RESULT]",), bare=("{",)
+    ),
+    page=__doc__ or "",
+    instructions=(
+        "To call a tool, answer with [TOOL_REQUEST], a JSON object that holds the tool's name and its arguments, and "
+        "[END_TOOL_REQUEST]. Write one such block for each call."
+    ),
+    source=("LM Studio's documentation, tool use: default tool use support",),
+    aliases=("lmstudio", "tool_request"),
+    families=("models without a format of their own, in LM Studio",),
+    # VCPToolBox's <<<[TOOL_REQUEST]>>> frames no JSON.
+    signatures=(r"(?<!<)\[TOOL_REQUEST\]",),
+    elsewhere={"LM Studio": "default tool use"},
+)
