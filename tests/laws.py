@@ -28,6 +28,17 @@ def events_of(format: str, chunks: Iterable[str], **options: Any) -> list[Event]
     return merge(events + parser.finish())
 
 
+def check_copy(format: str, text: str, at: int, **options: Any) -> None:
+    """A copy of a parser that has read a part of a text reads on as the parser does, and neither sees the other."""
+    parser = Parser(format, **options)
+    parser.feed(text[:at])
+    copies = [parser.copy(), parser.copy()]
+    copies[0].feed("<tool_call>[{x")
+    copies[0].finish()
+    told = [merge(one.feed(text[at:]) + one.finish()) for one in (parser, copies[1])]
+    assert told[0] == told[1]
+
+
 def cut(text: str, places: Iterable[int]) -> list[str]:
     """The text cut at these places."""
     ends = sorted({place % (len(text) + 1) for place in places})

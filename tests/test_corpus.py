@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from corpus_cases import CORPUS, TOPICS, BadCase, Case, ExpectedCall, Said, cases, formats, read
-from laws import check_arguments, check_shape, check_tiling, cut, events_of, frame
+from laws import check_arguments, check_copy, check_shape, check_tiling, cut, events_of, frame
 
 import toolfmt
 from toolfmt.events import Content, Event, Reasoning, ToolCallArguments, ToolCallRejected, ToolCallStart
@@ -47,6 +47,13 @@ def test_a_case_means_the_same_however_it_is_cut(case: Case) -> None:
     assert whole == events(case, case.text)
     for place in cuts(len(case.text)):
         assert whole == events(case, cut(case.text, [place])), f"cut at {place}"
+
+
+@every_case
+def test_a_copy_made_within_a_case_reads_on_like_the_original(case: Case) -> None:
+    options = {"tools": case.tools, "prefix": case.prefix, "strict": case.strict}
+    for place in range(1, len(case.text), max(1, len(case.text) // 3)):
+        check_copy(case.format, case.text, place, **options)
 
 
 @every_case

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from laws import check_arguments, check_shape, check_tiling, cut, events_of, frame
+from laws import check_arguments, check_copy, check_shape, check_tiling, cut, events_of, frame
 
 import toolfmt
 from toolfmt.errors import CannotWrite
@@ -119,6 +119,7 @@ def test_laws_of_any_text(format: str, data: st.DataObject, options: dict[str, A
     check_shape(whole)
     check_arguments(whole)
     check_tiling(text, whole, frame(get(format)))
+    check_copy(format, text, places[0] % (len(text) + 1) if places else 0, **options)
     message = toolfmt.parse(text, format, **options)
     assert len(message.tool_calls) == sum(isinstance(event, ToolCallEnd) for event in whole)
 

@@ -5,6 +5,7 @@ Every text is read whole and character by character.
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import pytest
@@ -217,6 +218,42 @@ def test_the_answer_ends_at_a_stop_string() -> None:
         parser.feed("c")
     with pytest.raises(TypeError, match="not one string"):
         Parser("json", stop="<|im_end|>")
+
+
+# --- copies and what a parser waits for
+
+
+def test_a_parser_tells_what_it_waits_for() -> None:
+    parser = Parser("json", tools=TOOLS)
+    said = [parser.waiting_for]
+    for piece in ("<think>H", "m</think>", "Yes. <tool", '_call>{"na', 'me": "get_weather", "arguments": {"city": "P'):
+        parser.feed(piece)
+        said.append(parser.waiting_for)
+    parser.finish()
+    assert [*said, parser.waiting_for] == [
+        "Content, a call or a reasoning block may begin here.",
+        "A reasoning block, up to </think>.",
+        "Content, a call or a reasoning block may begin here.",
+        "Content; '<tool' may be the beginning of a marker.",
+        "Call 0, whose name is not known yet.",
+        "The arguments of call 0, get_weather.",
+        "The answer has ended.",
+    ]
+
+
+def test_a_copy_costs_what_the_open_call_is_long() -> None:
+    call = '{"name": "get_weather", "arguments": {"city": "' + "x" * 500
+    costs = []
+    for before in ("[TOOL_CALLS][", "Now. " * 1000 + "[TOOL_CALLS][" + (call + '"}}, ') * 100):
+        parser = Parser("mistral_list", tools=TOOLS)
+        parser.feed(before + call)
+        costs.append(parser.copy().looked - len(before + call))
+    assert costs[1] <= costs[0] + 50
+
+
+def test_a_parser_says_why_it_does_not_pickle() -> None:
+    with pytest.raises(TypeError, match="a reading in progress"):
+        pickle.dumps(Parser("json"))
 
 
 # --- cost

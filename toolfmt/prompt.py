@@ -68,7 +68,7 @@ class Prompt:
         chosen = format or self.format
         if chosen is None:
             raise ToolfmtError("no format is known for this model; give one: parser(format=...)")
-        return Parser(chosen, tools=self.tools, prefix=self.prefill, strict=strict)
+        return Parser(chosen, tools=self.tools, prefix=self.prefill, strict=strict, stop=self.stop)
 
     def to_dict(self) -> dict[str, Any]:
         return {

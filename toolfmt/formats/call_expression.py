@@ -62,7 +62,8 @@ class CallExpression(Frame):
 
     def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
         if not opener:
-            yield from self._rehearse(scan, calls)
+            if not calls.committed:
+                yield from self._rehearse(scan, calls)
             if self.opener:
                 calls.tolerate("missing_opener")
         yield from scan.skip_spaces()
@@ -100,6 +101,7 @@ class CallExpression(Frame):
 
     def _calls(self, scan: Scan, calls: Calls, end: str) -> Reading[None]:
         """The calls of one frame, and what encloses them at the end, where it has been opened."""
+        calls.inside()
         while True:
             yield from self._read_call(scan, calls)
             calls.end()

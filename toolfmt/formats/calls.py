@@ -8,6 +8,7 @@ end is told once its frame has been read too, so that the spans tile the text.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 from toolfmt.events import Event, RejectionReason, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
@@ -31,6 +32,11 @@ class Calls:
         closers: Collection[str] = (),
     ) -> None:
         self._closers = closers
+        self._frame = 0
+        self._inside: int | None = None
+        self._opener = ""
+        self._head: str | None = None
+        """What opened the frame, up to its first call, once a second call has begun; a copy begins with it."""
         self.events: list[Event] = []
         self.committed = False
         self.cut = False
@@ -56,6 +62,11 @@ class Calls:
     def begin(self) -> None:
         """Another call of the same frame begins here; the one before it is told as ended."""
         self.begin_at(self._scan.position)
+
+    def inside(self) -> None:
+        """What opens the frame, behind its opener, has been read: the first call begins here."""
+        if self._inside is None:
+            self._inside = self._scan.position
 
     def commit(self) -> None:
         """From here on this is a call: what goes wrong is rejected, no longer content."""
@@ -174,9 +185,26 @@ class Calls:
 
     # --- for the driver
 
+    def begin_frame(self, position: int, opener: str) -> None:
+        """A frame of calls, which begins with this opener; its first call begins there too."""
+        self._frame, self._inside, self._opener, self._head = position, None, opener, None
+        self.begin_beside(position)
+
+    def begin_beside(self, position: int) -> None:
+        """As `begin_at`, for a call that cannot be read without those before it in its frame, which is kept whole."""
+        self._finish(position)
+        self._begin_call(position)
+
     def begin_at(self, position: int) -> None:
+        if self._head is None and position > self._frame:
+            self._head = self._opener
+            if self._inside is not None:
+                self._head = self._scan.kept_between(self._frame, self._inside)
         self._finish(position)
         self._scan.forget_before(position)
+        self._begin_call(position)
+
+    def _begin_call(self, position: int) -> None:
         self._index += 1
         self._begin = position
         self._open = True
@@ -184,6 +212,36 @@ class Calls:
         self._reason = None
         self._tolerated = {}
         self._name = ""
+
+    @property
+    def begins(self) -> int:
+        """Where the open call begins."""
+        return self._begin
+
+    @property
+    def head(self) -> str | None:
+        """What opens the frame of the open call; None where that is the first of its frame."""
+        return self._head
+
+    @property
+    def waiting_for(self) -> str:
+        """Which call the reading is inside of, as a sentence."""
+        if self._announced:
+            return f"The arguments of call {self._index}, {self._name}."
+        return f"Call {self._index}, whose name is not known yet."
+
+    def copy(self, scan: Scan) -> Calls:
+        """Calls of the same tools, over another scanner."""
+        twin = Calls(scan, self._schemas, self.strict, self._closers)
+        twin._types, twin._orders = self._types, self._orders
+        return twin
+
+    def adopt(self, other: Calls) -> None:
+        """Stand where another stands, whose text has been read again."""
+        kept = ("events", "_scan", "_tolerated", "_fragments")
+        self.__dict__.update({name: value for name, value in other.__dict__.items() if name not in kept})
+        self._tolerated = dict(other._tolerated)
+        self.events[:] = [replace(event) for event in other.events]
 
     def forget(self) -> None:
         """What began was no call at all."""
@@ -296,6 +354,9 @@ class Rehearsal(Calls):
 
     def begin_at(self, position: int) -> None:
         """Nothing is told, and nothing is forgotten: the driver goes back to the opener."""
+
+    def begin_beside(self, position: int) -> None:
+        """Nothing is told."""
 
 
 class Glimpse(Rehearsal):

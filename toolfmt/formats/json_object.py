@@ -80,12 +80,12 @@ class JsonObject(Frame):
     def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
         keys = self.keys
         if not opener:
-            if self.opener or scan.position > 0 or (yield from scan.peek()) == "`":
+            if not calls.committed and (self.opener or scan.position > 0 or (yield from scan.peek()) == "`"):
                 yield from self._foresee(scan, calls, keys)
             yield from self._unframed(scan, calls, keys)
             return
         fence = yield from read_fence(scan)
-        if "```" in opener:
+        if "```" in opener and not calls.committed:
             yield from _known_key(scan)
         yield from self._calls(scan, calls, keys)
         if fence:
@@ -244,6 +244,7 @@ def read_calls(
         read_call = _read_unframed
     listed = yield from scan.literal(stops("["))
     yield from scan.skip_spaces()
+    calls.inside()
     while True:
         yield from scan.expect("{")
         yield from scan.skip_spaces()
@@ -296,7 +297,7 @@ def _read_keyed(scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:
             return
         if not first:
             calls.end()
-            calls.begin_at(here)
+            calls.begin_beside(here)
             calls.tolerate("list_of_calls")
         first = False
         yield from read_arguments(scan, calls, name)

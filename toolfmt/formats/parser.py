@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Collection, Iterator
-from typing import Literal
+from typing import Literal, NoReturn
 
 from toolfmt.events import Content, Event, Reasoning
 from toolfmt.formats.bodies import Plain
@@ -98,6 +98,12 @@ class Parser:
         """From here on no reasoning block is closed, as the end of the answer has shown."""
         self._in_vain = 0
         """So many calls that a reasoning block's closer cuts were read on behind it, and did not end there."""
+        self._state: Literal["answer", "content", "call", "reasoning", "again"] = "answer"
+        """What the reading is in: beside calls and blocks, content, a frame of calls, a block, or a block's opener."""
+        self._beside_call, self._named_first = False, self.format.named_first != "never"
+        self._content_begins = 0
+        self._block_closers: tuple[str, ...] = ()
+        self._drafts = 0
         self._reading: Iterator[None] = self._answer()
         next(self._reading)
         if begun:
@@ -163,6 +169,59 @@ class Parser:
             self._scan.closed = True
         return self._go_on()
 
+    def copy(self) -> Parser:
+        """Another parser that has read the same: what one is fed, the other does not see. Costs at most what the open
+        call is long."""
+        calls, scan = self._calls, self._scan
+        scan.settle()
+        twin = object.__new__(Parser)
+        twin.__dict__.update(self.__dict__)
+        start, text = scan.offset, scan.text
+        head = calls.head if self._state == "call" else None
+        if scan.mark is not None:
+            start = scan.mark if head is None else calls.begins
+            text = scan.kept_between(start, scan.position) + scan.text[scan.at :]
+            if head and text.lstrip().startswith(head):
+                head = None  # each call has its own
+        twin._scan = Scan(offset=start - len(head or ""))
+        twin._calls = calls.copy(twin._scan)
+        twin._events = twin._calls.events
+        twin.continued, twin._text, twin._parts, twin._fed = [], None, [], False
+        if self._state == "call":
+            twin._state = "answer"
+        twin._reading = twin._answer()
+        next(twin._reading)
+        if not self._finished or not scan.closed:
+            twin._calls.committed = head is not None
+            twin._scan.append((head or "") + text)
+            twin._go_on()
+        twin._scan.adopt(scan)
+        twin._calls.adopt(calls)
+        twin.continued, twin._fed = list(self.continued), True
+        twin._in_vain, twin._never_closed = self._in_vain, self._never_closed
+        return twin
+
+    @property
+    def waiting_for(self) -> str:
+        """What the reading is inside of, as a sentence."""
+        if self._scan.closed:
+            return "The answer has ended."
+        held = self._unstopped or (self._scan.text if self._state == "content" else "")
+        begun = f"; {held!r} may be the beginning of a marker" if held else ""
+        if self._state == "call":
+            return self._calls.waiting_for
+        if self._state == "content":
+            return f"Content{begun}."
+        if self._state == "answer":
+            return "Content, a call or a reasoning block may begin here."
+        return f"A reasoning block, up to {' or '.join(self._block_closers)}."
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a Parser is a reading in progress and cannot be pickled: "
+            "send the text that it was fed, or copy it with copy() in the same process"
+        )
+
     @property
     def looked(self) -> int:
         """Characters looked at so far, each counted as often as it was: a small multiple of what was fed."""
@@ -182,46 +241,70 @@ class Parser:
     def _answer(self) -> Reading[None]:
         """The whole answer, a stretch at a time: reasoning, a call, or content up to the next call."""
         scan, marks = self._scan, self._markers
-        beside_call, named_first = False, self.format.named_first != "never"
         yield
+        if self._state == "content" and not (yield from self._content_and_call()):
+            return
+        if self._state in ("reasoning", "again"):
+            yield from self._block()
         while True:
+            self._state = "answer"
             begin = scan.position
+            scan.keep(begin)
             spaces = yield from scan.spaces()
             here = scan.position
             opener = yield from scan.literal(marks.at_start)
+            if opener not in marks.calls and not (not opener and self._named_first):
+                scan.release()
             silent = opener in marks.silent or (opener in marks.silent_first and begin == 0)
             if opener in marks.reasoning:
-                if not beside_call and not marks.leading:  # else a message begins, wherever its header stands
+                if not self._beside_call and not marks.leading:  # else a message begins, wherever its header stands
                     self._say(Content, spaces, begin)
                 self._mark(opener, here)
-                yield from self._reason(marks.reasoning[opener])
-                beside_call = False
-            elif (opener in marks.calls or (not opener and named_first)) and (yield from self._call(opener, here)):
-                beside_call, named_first = True, False
+                self._state, self._block_closers, self._drafts = "again", marks.reasoning[opener], 0
+                yield from self._block()
+            elif (opener in marks.calls or (not opener and self._named_first)) and (
+                yield from self._call(opener, here)
+            ):
+                self._beside_call, self._named_first = True, False
             elif silent or (opener and opener == self._closing):
                 if opener in marks.reasoning_closers:
                     self._mark(opener, here)
-                beside_call = True
+                self._beside_call = True
             elif opener in marks.wrapping:
-                beside_call, self._closing = True, marks.wrapping[opener]
+                self._beside_call, self._closing = True, marks.wrapping[opener]
             elif not opener and scan.closed and not scan.text[scan.at :]:
-                if not beside_call:
+                if not self._beside_call:
                     self._say(Content, spaces, begin)
                 return
             else:
                 self._say(Content, spaces, begin)
                 self._say(Content, opener, here)
-                if not (yield from self._content()):
+                self._content_begins = scan.position
+                if not (yield from self._content_and_call()):
                     return
-                beside_call, named_first = True, False
+
+    def _content_and_call(self) -> Reading[bool]:
+        """As `_content`; behind it stands a call or a marker that says nothing."""
+        goes_on = yield from self._content()
+        self._beside_call, self._named_first = True, False
+        return goes_on
+
+    def _block(self) -> Reading[None]:
+        """A reasoning block, behind its opener; text stands behind it, not a call."""
+        if self._state == "again":
+            yield from self._opened_again()
+        self._state = "reasoning"
+        yield from self._reason(self._block_closers)
+        self._beside_call = False
 
     def _content(self) -> Reading[bool]:
         """Content up to the next call, and the call, or to a silent marker. False at the end of the answer.
 
         An opener right behind a backtick may be quoted.
         """
-        marks, begin = self._markers, self._scan.position
+        marks = self._markers
         while True:
+            self._state = "content"
             wanted = marks.in_content
             wanted = stops(*wanted.literals, self._closing) if self._closing else wanted
             found = yield from self._run(Content, Plain(wanted))
@@ -236,21 +319,21 @@ class Parser:
             before = found.removesuffix(opener)
             here = self._scan.position - len(opener)
             self._say(Content, before, here - len(before))
-            first = here - len(before) == begin or before.startswith("\n")
-            if before.strip("\n") == "`" and (yield from self._quotation(opener, first)):
+            first = here - len(before) == self._content_begins or before.startswith("\n")
+            if before.strip("\n") == "`" and (yield from self._quotation(before, opener, first)):
                 continue
             if (opener in marks.calls and (yield from self._call(opener, here))) or opener in marks.silent:
                 return True
             self._say(Content, opener, here)
 
-    def _quotation(self, opener: str, first: bool) -> Reading[bool]:
+    def _quotation(self, before: str, opener: str, first: bool) -> Reading[bool]:
         """Inline code that begins with an opener, read as content up to its backtick; else nothing is read.
 
         A whole call that stands so is quoted in the middle of a line, and meant at its beginning (`first`).
         """
         scan = self._scan
         begin = scan.position
-        scan.keep(begin)
+        scan.keep(begin - len(before + opener))
         found = yield from scan.near(_QUOTATION_ENDS, _MOST_REJECTED)
         quoted = found == "`"
         if quoted:
@@ -267,8 +350,10 @@ class Parser:
         """A frame of calls. False where none stands after all: everything behind the opener is unread again."""
         scan, calls = self._scan, self._calls
         framed = opener in self._markers.framing
-        scan.keep(begin)
-        calls.begin_at(begin)
+        outside, self._state = self._state, "call"
+        if outside != "answer":
+            scan.keep(begin)
+        calls.begin_frame(begin, opener if framed else "")
         if not framed:
             scan.rewind(begin)
         reads, again, back = True, False, begin + len(opener)
@@ -301,6 +386,7 @@ class Parser:
             calls.forget()
             scan.rewind(back)
         scan.release()
+        self._state = outside
         return reads or back > begin + len(opener)
 
     def _attempted(self, begin: int) -> Reading[bool]:
@@ -383,8 +469,6 @@ class Parser:
     def _reason(self, closers: tuple[str, ...]) -> Reading[None]:
         """A reasoning block up to its closer; or, if it is never closed, up to the call that ended it."""
         scan, wanted = self._scan, stops(*closers, *self.format.openers)
-        drafts = 0
-        yield from self._opened_again()
         while True:
             found = yield from self._run(Reasoning, Plain(wanted))
             if not found or found in closers:
@@ -397,8 +481,8 @@ class Parser:
                 draft, closed = yield from self._draft(here, found, closers)
                 if closed and (yield from self._is_the_answer(draft[len(found) :], found)):
                     draft, self._closing, closed = "", closed, ""
-                elif not closed and drafts < _MOST_DRAFTS:
-                    drafts += 1
+                elif not closed and self._drafts < _MOST_DRAFTS:
+                    self._drafts += 1
                     scan.rewind(here + len(found))
                     stands = yield from self._call_stands(scan, found)
                     draft = found if stands is False else ""
@@ -415,9 +499,11 @@ class Parser:
         openers = stops(*self._markers.reasoning)
         while True:
             begin = scan.position
+            scan.keep(begin)
             spaces = yield from scan.spaces()
             here = scan.position
             again = yield from scan.literal(openers)
+            scan.release()
             if not again:
                 self._say(Reasoning, spaces, begin)
                 return

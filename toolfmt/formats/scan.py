@@ -209,6 +209,17 @@ class Scan:
             found = piece[len(found) - _BACK :] + found
         return found
 
+    @property
+    def mark(self) -> int | None:
+        """From where on what is read is kept; None where it is not."""
+        return self._mark
+
+    def adopt(self, other: Scan) -> None:
+        """Stand where another stands, whose text has been read again."""
+        self.text, self.at, self.offset, self.closed = other.text, other.at, other.offset, other.closed
+        self._mark, self._settled = other._mark, other._settled
+        self._kept[:] = other._kept  # in place: the stretch that is waiting appends to it
+
     def release(self) -> None:
         self._mark, self._kept, self._settled = None, [], 0
 

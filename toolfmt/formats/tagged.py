@@ -189,6 +189,7 @@ class Tagged(Frame):
 
     def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
         framed = bool(opener) and opener != self.name_opener
+        calls.inside()
         yield from self._skip(scan)
         if self.name_opener and opener != self.name_opener:
             yield from scan.expect(self.name_opener, *self.skipped)
