@@ -38,7 +38,7 @@ class Calls:
         self._head: str | None = None
         """What opened the frame, up to its first call, once a second call has begun; a copy begins with it."""
         self.events: list[Event] = []
-        self.committed = False
+        self.committed = self.was_committed = False
         self.cut = False
         """Whether the runtime stopped the model, so that what lacks its closer at the end is not whole."""
         self._scan = scan
@@ -206,7 +206,7 @@ class Calls:
 
     def _begin_call(self, position: int) -> None:
         self._index += 1
-        self._begin = position
+        self._begin, self.was_committed = position, self.committed
         self._open = True
         self._announced = self._complete = False
         self._reason = None

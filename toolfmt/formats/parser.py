@@ -187,12 +187,13 @@ class Parser:
         twin._calls = calls.copy(twin._scan)
         twin._events = twin._calls.events
         twin.continued, twin._text, twin._parts, twin._fed = [], None, [], False
-        if self._state == "call":
+        in_call = self._state == "call"
+        if in_call:
             twin._state = "answer"
         twin._reading = twin._answer()
         next(twin._reading)
         if not self._finished or not scan.closed:
-            twin._calls.committed = head is not None
+            twin._calls.committed = in_call and calls.was_committed
             twin._scan.append((head or "") + text)
             twin._go_on()
         twin._scan.adopt(scan)
