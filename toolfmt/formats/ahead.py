@@ -17,6 +17,10 @@ FAR = 400
 """Nothing is held back for longer than so many characters before it is certain what it is."""
 
 
+_FIRST = 8
+"""So many characters are read ahead at first, then twice as many each time: the way back is about as long as needed."""
+
+
 class TooFar(Exception):
     """A reading ahead needs more than it may have."""
 
@@ -28,14 +32,15 @@ def ahead(scan: Scan, read: Callable[[Scan], Reading[Answer]], most: int = FAR) 
     answer ends before.
     """
     begin, view = scan.position, Scan(offset=scan.position)
-    end = begin + most
+    end, step = begin + most, _FIRST
     reading = read(view)
     try:
         while True:
-            piece = scan.text[scan.at : scan.at + end - scan.position]
+            piece = scan.text[scan.at : scan.at + min(step, end - scan.position)]
             scan.skip(len(piece))
             view.append(piece)
-            view.closed = scan.closed and scan.position < end
+            left = scan.at < len(scan.text)
+            view.closed = scan.closed and not left and scan.position < end
             try:
                 next(reading)
             except StopIteration as done:
@@ -43,6 +48,8 @@ def ahead(scan: Scan, read: Callable[[Scan], Reading[Answer]], most: int = FAR) 
                 return answer
             if scan.position >= end:
                 raise TooFar
-            yield
+            step *= 2
+            if not left:
+                yield
     finally:
         scan.rewind(begin)

@@ -12,11 +12,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from toolfmt.formats.ahead import FAR
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.format import Call, Engine, TypesOf
 from toolfmt.formats.frames import Frame, follows, read_name
-from toolfmt.formats.json_call import read_announced
+from toolfmt.formats.json_call import TooLong, read_announced, read_arguments
 from toolfmt.formats.json_object import read_fence
+from toolfmt.formats.markers import BLANK_LINES
 from toolfmt.formats.scan import Malformed, Reading, Scan, stops
 
 _WORD = re.compile(r"[a-z_]*")
@@ -100,18 +102,34 @@ class Channels(Frame):
         return recipient.removeprefix(self.namespace)
 
     def _arguments(self, scan: Scan, calls: Calls, name: str) -> Reading[None]:
-        calls.start(name)
+        """The body of a message to a tool: an object is a call, with anything else one has gone wrong."""
         if (yield from read_fence(scan)):
             calls.tolerate("markdown_fence")
         here = scan.position
         if (yield from scan.literal(stops(*self.closers))):
             scan.rewind(here)
             calls.tolerate("missing_arguments")
+            calls.start(name)
             calls.arguments("{}")
         else:
             try:
-                yield from read_announced(scan, calls)
+                if (yield from scan.peek()) == "{":
+                    yield from read_arguments(scan, calls, name)
+                else:
+                    calls.start(name)
+                    yield from read_announced(scan, calls)
+            except TooLong:
+                raise
             except Malformed:
+                if not calls.committed and (yield from self._closes(scan)):
+                    calls.start(name)
                 raise Malformed("invalid_arguments") from None
         calls.end()
         yield from follows(scan, "```")
+
+    def _closes(self, scan: Scan) -> Reading[bool]:
+        """Whether the message is closed soon behind what is wrong here, unread."""
+        here = scan.position
+        found = yield from scan.near(stops(*self.closers, *BLANK_LINES), FAR)
+        scan.rewind(here)
+        return found in self.closers

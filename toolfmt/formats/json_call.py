@@ -14,7 +14,8 @@ from toolfmt.formats.ahead import FAR, TooFar, ahead
 from toolfmt.formats.bodies import LONE_SURROGATE, quoted
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.frames import follows
-from toolfmt.formats.scan import LONGEST_WORD, Body, Incomplete, Malformed, NoCall, Reading, Scan
+from toolfmt.formats.markers import BLANK_LINES
+from toolfmt.formats.scan import LONGEST_WORD, Body, Incomplete, Malformed, NoCall, Reading, Scan, stops
 from toolfmt.formats.values import JSON, Gathered, Notation, Sink, read_key, read_string, read_value, whole_value
 
 NAMES = ("name", "tool_name")
@@ -32,7 +33,10 @@ _OF_OBJECTS = ("object", "dict")
 _VALUE_BEGINS = re.compile(r"[\"'{\[\d+\-tfnTFN]")
 
 
-_BLANK = re.compile(r"[\s`]")
+_BLANK = re.compile(r"\s")
+_UNLIKE_KEYS, _UNLIKE_NAMES = re.compile(r"[\s`]"), re.compile(r"[\n`]")
+_MARKED = 200
+"""A frame's closer so near behind an object that went wrong shows that a call was meant."""
 _ELLIPSIS = ".…<"
 """What stands in the place of a key or a value where a text explains how calls look."""
 
@@ -67,6 +71,8 @@ class _Call:
     reversed: bool = False
     """Whether the arguments came before the name."""
     framed: bool = True
+    keyed: bool = False
+    """Whether a key that calls have, and its colon, have been read."""
     told_apart: bool = False
     """Whether it cannot be the definition of a tool."""
     begin: int = 0
@@ -75,15 +81,17 @@ class _Call:
 
 
 class Brief(Gathered):
-    """A sink for what is held before it is certain what it is: of bounded length, without blanks if asked for."""
+    """A sink for what is held before it is certain what it is: of bounded length, without some characters."""
 
-    def __init__(self, scan: Scan, sink: Sink | None = None, most: int = FAR, *, blanks: bool = True) -> None:
+    def __init__(
+        self, scan: Scan, sink: Sink | None = None, most: int = FAR, unlike: re.Pattern[str] | None = None
+    ) -> None:
         super().__init__(scan, sink)
-        self._room, self._blanks = most, blanks
+        self._room, self._unlike = most, unlike
 
     def arguments(self, fragment: str) -> None:
         self._room -= len(fragment)
-        if self._room < 0 or not (self._blanks or _BLANK.search(fragment) is None):
+        if self._room < 0 or (self._unlike is not None and self._unlike.search(fragment)):
             raise TooLong
         self.fragments.append(fragment)
 
@@ -97,16 +105,21 @@ class Brief(Gathered):
         return str(json.loads(f'"{self.text}"')) if "\\" in self.text else self.text
 
 
-def read_word(scan: Scan, calls: Calls, notation: Notation) -> Reading[str]:
-    """A string that is a name or a key: of bounded length, without blanks where no declared tool has such a name."""
+def read_word(scan: Scan, calls: Calls, notation: Notation, unlike: re.Pattern[str]) -> Reading[str]:
+    """A string that is a name or a key: of bounded length; as long as nothing is certain, without these characters."""
     opener = yield from scan.literal(notation.openers)
     if not opener:
         yield from read_string(scan, calls, notation)  # tells what is wrong from what is cut
         raise Malformed
     if opener in notation.generous:
         calls.tolerate(notation.generous[opener])
-    brief = Brief(scan, calls, LONGEST_WORD, blanks=calls.committed or calls.spaced_names)
+    brief = Brief(scan, calls, LONGEST_WORD, None if calls.committed else unlike)
     return (yield from brief.word(notation, opener))
+
+
+def _unlike(calls: Calls) -> re.Pattern[str]:
+    """What a name does not hold: blanks, where tools are known and none is called so."""
+    return _UNLIKE_KEYS if calls.declared and not calls.spaced_names else _UNLIKE_NAMES
 
 
 def check_word(calls: Calls, word: str, *, framed: bool = True) -> None:
@@ -120,11 +133,14 @@ def check_word(calls: Calls, word: str, *, framed: bool = True) -> None:
 # --- a call
 
 
-def read_members(scan: Scan, calls: Calls, keys: Keys, *, framed: bool = True) -> Reading[None]:
+def read_members(
+    scan: Scan, calls: Calls, keys: Keys, closers: tuple[str, ...] = (), *, framed: bool = True
+) -> Reading[None]:
     """The members of one call, after its brace, and the closing brace.
 
     Without a frame nothing else may stand there before the arguments: the answer may be JSON that the user waits for.
-    In a frame the name of a declared tool is an attempt to call it, whatever is wrong behind it.
+    In a frame the name of a declared tool is an attempt to call it, whatever is wrong behind it, and so is a key of
+    calls with the frame's closer behind it.
     """
     call = _Call(framed=framed, begin=scan.position)
     try:
@@ -132,8 +148,10 @@ def read_members(scan: Scan, calls: Calls, keys: Keys, *, framed: bool = True) -
     except (NoCall, TooLong):
         raise
     except Malformed:
-        if framed and call.name and calls.knows(call.name):
-            calls.commit()
+        if framed and not calls.committed:
+            meant = call.name and calls.knows(call.name)
+            if meant or (call.keyed and (yield from _closes(scan, closers))):
+                calls.commit()
         raise
     if call.started or call.early is not None:
         if any(key not in (_TYPE, *_IDS) for key in call.others):
@@ -146,6 +164,16 @@ def read_members(scan: Scan, calls: Calls, keys: Keys, *, framed: bool = True) -
         raise Malformed
     calls.start(call.name or "", call.id)
     calls.arguments(call.early or "{}")
+
+
+def _closes(scan: Scan, closers: tuple[str, ...]) -> Reading[bool]:
+    """Whether the frame is closed soon behind what is wrong here, unread; a text that explains calls has dots here."""
+    if not closers or (yield from scan.peek()) in _ELLIPSIS:
+        return False
+    here = scan.position
+    found = yield from scan.near(stops(*closers, *BLANK_LINES), _MARKED)
+    scan.rewind(here)
+    return found in closers
 
 
 def _supply(calls: Calls, call: _Call) -> None:
@@ -182,10 +210,11 @@ def _read_members(scan: Scan, calls: Calls, call: _Call, keys: Keys, wrapped: st
         first = False
         if key is None:
             return
+        call.keyed = call.keyed or key in KNOWN
         if key in NAMES and call.name is None:
             if key != keys.name:
                 calls.tolerate(f"{key}_key")
-            call.name = yield from read_word(scan, calls, keys.notation)
+            call.name = yield from read_word(scan, calls, keys.notation, _unlike(calls))
             check_word(calls, call.name, framed=call.framed)
             if not call.framed and _BLANK.search(call.name) and not calls.knows(call.name):
                 raise Malformed
@@ -273,7 +302,7 @@ def next_key(scan: Scan, calls: Calls, first: bool, notation: Notation) -> Readi
 
 def _key(scan: Scan, calls: Calls, notation: Notation) -> Reading[str]:
     if not calls.committed and (yield from scan.need()) in "\"'":
-        return (yield from read_word(scan, calls, notation))
+        return (yield from read_word(scan, calls, notation, _UNLIKE_KEYS))
     return (yield from read_key(scan, calls, notation))
 
 
@@ -341,8 +370,12 @@ def _ascertain(scan: Scan, calls: Calls, call: _Call, notation: Notation) -> Rea
     The call of a tool that is not declared must go on as one: its arguments are read through first.
     """
     known = calls.knows(call.name) if call.name is not None else None
-    if not call.framed and (yield from scan.need()) not in "{\"'":
-        raise Malformed
+    if not call.framed:
+        begins = yield from scan.peek()
+        if not begins and call.name is not None:
+            calls.commit()  # the answer was cut here
+        elif begins not in ("{", '"', "'"):
+            raise Malformed
     begin = scan.position
     try:
         if known is False:
@@ -354,7 +387,10 @@ def _ascertain(scan: Scan, calls: Calls, call: _Call, notation: Notation) -> Rea
             raise
     except NoCall:
         raise
-    except (Malformed, TooFar):
+    except (TooLong, TooFar):
+        if not known:
+            raise TooLong from None
+    except Malformed:
         if not known or (not call.framed and (yield from scan.peek()) in _ELLIPSIS):
             raise Malformed from None
     scan.rewind(begin)

@@ -94,7 +94,10 @@ class JsonObject(Frame):
         yield from close_frame(scan, calls, opener if self.closer else "", *self.closers)
 
     def _calls(self, scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:
-        yield from read_calls(scan, calls, keys, closed=bool(self.closers))
+        def read_call(scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:
+            return read_members(scan, calls, keys, self.closers)
+
+        yield from read_calls(scan, calls, keys, read_call, closed=bool(self.closers))
 
     def _foresee(self, scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:
         """A call without a frame is one only by what stands behind it: nothing else in its line.

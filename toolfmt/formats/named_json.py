@@ -180,7 +180,7 @@ class NamedJson(Frame):
         if signs:
             sign = yield from scan.literal(stops(*signs))
             if sign:
-                if opener and self.leading:
+                if opener and self.leading and (yield from scan.peek()) != "{":
                     calls.commit()
                 return bool(opener) and len(sign) >= _CONTROL
         if len(signs) == len(separators):

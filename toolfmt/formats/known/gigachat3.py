@@ -17,7 +17,7 @@ FORMAT = ToolCallFormat(
     name="gigachat3",
     engine=JsonObject(
         opener="<|message_sep|>\n\nfunction call<|role_sep|>\n",
-        also=("function call<|role_sep|>",),
+        also=("<|message_sep|>function call<|role_sep|>", "function call<|role_sep|>"),
         separator="",
     ),
     page=__doc__ or "",
