@@ -57,7 +57,7 @@ def told(events: list[Event]) -> list[tuple[str, str]]:
     ("format", "begun"),
     [
         ("json", '<tool_call>{"name": "f", "arguments": {"a": 1 2}}'),
-        ("json", '<tool_call>{"name": "f", "arguments": {"s": @ '),
+        ("json", '<tool_call>{"name": "f", "arguments": {"n": 1, "s": @ '),
         ("lfm2", "<|tool_call_start|>[f(a=1 2)]"),
         ("mistral", '[TOOL_CALLS]f[ARGS]{"a": 1 2}'),
         ("glm4", "<tool_call>f<arg_key>a</arg_key>b"),
@@ -122,6 +122,21 @@ def test_an_attempt_ends_with_its_line() -> None:
         ("malformed_syntax", "<tool_call>get_weather: Paris"),
         ("content", "\nDone."),
     ]
+
+
+def test_a_long_call_of_an_undeclared_tool_is_content() -> None:
+    """Prose that begins like a call would be lost, and so would a file; a short one is rejected."""
+    for format, call in (
+        ("json", '<tool_call>{"name": "write", "arguments": {"text": "%s"}}</tool_call>'),
+        ("glm4", "<tool_call>write<arg_key>text</arg_key><arg_value>%s</arg_value></tool_call>"),
+        ("gpt_oss", '<|channel|>commentary to=functions.write<|message|>{"text": "%s"}<|call|>'),
+    ):
+        assert [kind for kind, _ in told(read(call % ("x" * 300), format, tools=TOOLS))] == ["undeclared_tool"]
+        long = call % ("x" * 450)
+        assert "".join(text for kind, text in told(read(long, format, tools=TOOLS)) if kind == "content") in (
+            long,
+            long.removesuffix("<|call|>"),
+        )
 
 
 # --- quotations

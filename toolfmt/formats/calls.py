@@ -16,6 +16,14 @@ from toolfmt.formats.scan import Body, Incomplete, Malformed, Reading, Scan, Tak
 from toolfmt.formats.typed import Types, parameter_types
 from toolfmt.tools import parameter_order
 
+MOST_UNDECLARED = 400
+"""A call of a tool that nobody declared is text if its arguments are longer than so many characters: prose, or a file
+that the user shall rather see than lose. One that ends before is rejected."""
+
+
+class Undeclared(Exception):
+    """What was read as a call of an undeclared tool goes on for too long."""
+
 
 class Committed(Exception):
     """A glimpse has seen enough: what stands here is a call."""
@@ -45,6 +53,7 @@ class Calls:
         self._schemas = schemas
         self.strict = strict
         self._index = -1
+        self._unsaid = 0
         self._begin = 0
         self._open = False
         self._name = ""
@@ -88,6 +97,10 @@ class Calls:
         """More of the arguments' JSON text."""
         if self._announced and self._reason is None:
             self._fragments.append(fragment)
+        elif self._reason == "undeclared_tool":
+            self._unsaid += len(fragment)
+            if self._unsaid > MOST_UNDECLARED:
+                raise Undeclared
 
     def end(self) -> None:
         """The call is complete; its frame may still follow."""
@@ -120,7 +133,8 @@ class Calls:
 
     def stream(self, body: Body) -> Reading[None]:
         """Pass a stretch of the arguments on while it arrives."""
-        if not (yield from self._scan.stream(body, self.arguments, self._take(body))):
+        take = None if self._reason == "undeclared_tool" else self._take(body)
+        if not (yield from self._scan.stream(body, self.arguments, take)):
             raise Incomplete
 
     def types(self, *path: str) -> Types:
@@ -207,6 +221,7 @@ class Calls:
     def _begin_call(self, position: int) -> None:
         self._index += 1
         self._begin, self.was_committed = position, self.committed
+        self._unsaid = 0
         self._open = True
         self._announced = self._complete = False
         self._reason = None

@@ -65,9 +65,9 @@ def markers_of(format: ToolCallFormat) -> Markers:
     marks = (*openers, *silent)
     wrapping = tuple(mark for pair in format.wrapping for mark in pair)
     in_line = (*bare, *(mark for mark in marks if mark.startswith(bare or "\0")))
-    quotable = tuple(opener for opener in openers if not opener.startswith("`"))
     begun = {"\n" + mark: mark for mark in in_line}
-    begun |= {begin + opener: opener for opener in quotable for begin in ("`", "\n`", "```")}
+    quoting = ("`", "\n`", "```")
+    begun |= {begin + mark: mark for mark in marks for begin in quoting if len(begin) < 3 or mark[0] != "`"}
     closers = tuple(closer for _, closer in format.reasoning)
     # A bracket alone closes a frame, but shows nothing in a call that went wrong.
     frame_closers = tuple("}]" if closer == "]" else closer for closer in format.closers)

@@ -14,7 +14,7 @@ from typing import Literal, NoReturn
 
 from toolfmt.events import Content, Event, Reasoning
 from toolfmt.formats.bodies import Plain
-from toolfmt.formats.calls import Calls, Committed, Glimpse, Rehearsal
+from toolfmt.formats.calls import Calls, Committed, Glimpse, Rehearsal, Undeclared
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.frames import read_name
 from toolfmt.formats.markers import BLANK_LINES
@@ -339,7 +339,8 @@ class Parser:
         quoted = found == "`"
         if quoted:
             text = scan.kept_between(begin, scan.position)
-            quoted = not (first and (yield from self._call_stands(Scan(text[:-1], closed=True), opener)))
+            meant = first and opener in self._markers.calls
+            quoted = not (meant and (yield from self._call_stands(Scan(text[:-1], closed=True), opener)))
             if quoted:
                 self._say(Content, opener + text, begin - len(opener))
         if not quoted:
@@ -369,6 +370,8 @@ class Parser:
                 if reads:
                     again = framed and (yield from self._resume(attempted))
                     calls.reject(wrong.reason)
+            except Undeclared:
+                back, reads, again = max(back, calls.begins), False, False
             except Incomplete:
                 scan.at = len(scan.text)
                 reads = calls.committed or (
