@@ -1,4 +1,4 @@
-"""The errors a caller of toolfmt can make it raise.
+"""The errors a caller of toolfmt can make it raise, and the one warning.
 
 Everything raised for bad input is a `ToolfmtError`: its text is one clear line that names the file or value and the
 way out, so that the command line can print it as it is. Model output never raises; it becomes events.
@@ -17,6 +17,10 @@ class UnknownFormat(ToolfmtError, LookupError):
 
 class BadTools(ToolfmtError, ValueError):
     """The tool definitions are not what a tool definition can be."""
+
+
+class RepeatedTool(UserWarning):
+    """Two tools of one name were given to a parser: the first counts."""
 
 
 class CannotWrite(ToolfmtError, ValueError):

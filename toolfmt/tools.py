@@ -1,16 +1,19 @@
 """Tool definitions: the shapes people write, one canonical shape out.
 
 A tool definition is the OpenAI shape `{"type": "function", "function": {"name", "description", "parameters"}}`, or the
-inner object alone. `canonical_tools` checks definitions and puts their keys into one order, so that the same tools give
-the same prompt however they were written; the parser and the writer read names and schemas through the same door.
+inner object alone; each a mapping, or an object that tells itself by `model_dump()` (pydantic), as runtimes hold them.
+`canonical_tools` checks definitions and puts their keys into one order, so that the same tools give the same prompt
+however they were written, and refuses what no prompt can hold. `tool_schemas` is the parser's and the writer's door: a
+request that a server has accepted is never refused there for a tool that no model calls or that is there twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from toolfmt.errors import BadTools
+from toolfmt.errors import BadTools, RepeatedTool
 
 # Key orders as tool definitions are usually printed (OpenAI function calling guide, JSON Schema core vocabulary).
 _TOOL_KEYS = ("type", "function")
@@ -30,9 +33,13 @@ def canonical_tools(tools: object) -> list[dict[str, Any]]:
     name. Raises `BadTools` naming the position and what is wrong with it.
     """
     canonical: list[dict[str, Any]] = []
-    for position, tool in enumerate(_listed(tools)):
+    for position, listed in enumerate(_listed(tools)):
+        tool = _mapping(listed)
+        if (kind := _other_type(tool)) is not None:
+            raise BadTools(f"tools[{position}]: a tool of type {kind!r} is no function; leave it out of the prompt")
         function = _function(tool, position)
-        _check_new(function["name"], {other["function"]["name"] for other in canonical}, position)
+        if function["name"] in {other["function"]["name"] for other in canonical}:
+            raise BadTools(f"tools[{position}]: {_second(function['name'])}; tool names must differ")
         ordered = _ordered(function, _FUNCTION_KEYS)
         if "parameters" in ordered:
             ordered["parameters"] = _canonical_schema(ordered["parameters"], position, 0)
@@ -42,12 +49,22 @@ def canonical_tools(tools: object) -> list[dict[str, Any]]:
 
 
 def tool_schemas(tools: object) -> dict[str, dict[str, Any]]:
-    """The schema of the parameters of each tool, by tool name, `{}` where a tool declares none; raises `BadTools`."""
+    """The schema of the parameters of each tool, by tool name, `{}` where a tool declares none; raises `BadTools`.
+
+    Entries that are no functions (`{"type": "web_search"}`) are passed over. Of two tools with one name the first
+    counts; the warning `RepeatedTool` says so.
+    """
     schemas: dict[str, dict[str, Any]] = {}
-    for position, tool in enumerate(_listed(tools)):
+    for position, listed in enumerate(_listed(tools)):
+        tool = _mapping(listed)
+        if _other_type(tool) is not None:
+            continue
         function = _function(tool, position)
-        _check_new(function["name"], schemas, position)
-        schemas[function["name"]] = function.get("parameters") or {}
+        if function["name"] in schemas:
+            said = f"tools[{position}]: {_second(function['name'])}; the first one counts"
+            warnings.warn(said, RepeatedTool, stacklevel=3)
+        else:
+            schemas[function["name"]] = function.get("parameters") or {}
     return schemas
 
 
@@ -58,9 +75,31 @@ def parameter_order(schema: Mapping[str, Any]) -> list[str]:
     return list(_ordered(properties, first)) if isinstance(properties, Mapping) else []
 
 
-def _check_new(name: str, others: Container[str], position: int) -> None:
-    if name in others:
-        raise BadTools(f"tools[{position}]: a second tool is called {name!r}; tool names must differ")
+def _second(name: str) -> str:
+    return f"a second tool is called {name!r}"
+
+
+def _mapping(value: Any) -> Any:
+    """A definition as a mapping: an object that tells itself (pydantic's) is asked, what it leaves at None left out."""
+    dump = getattr(value, "model_dump", None)
+    if isinstance(value, (Mapping, type)) or not callable(dump):
+        return value
+    return _without_nones(dump())
+
+
+def _without_nones(told: Any) -> Any:
+    if not isinstance(told, Mapping):
+        return told
+    said = {key: value for key, value in told.items() if value is not None}
+    return said | {"function": _without_nones(said["function"])} if "function" in said else said
+
+
+def _other_type(tool: object) -> str | None:
+    """The type of an entry that declares no function: a tool that the server runs by itself."""
+    if not isinstance(tool, Mapping) or "function" in tool or "name" in tool:
+        return None
+    kind = tool.get("type")
+    return kind if isinstance(kind, str) and kind != "function" else None
 
 
 def _listed(tools: object) -> Iterable[Any]:
@@ -72,7 +111,7 @@ def _listed(tools: object) -> Iterable[Any]:
 def _function(tool: object, position: int) -> dict[str, Any]:
     if not isinstance(tool, Mapping):
         raise BadTools(f"tools[{position}]: a tool definition is an object, not {kind_of(tool)}")
-    function = tool.get("function", tool)
+    function = _mapping(tool.get("function", tool))
     if not isinstance(function, Mapping):
         raise BadTools(f'tools[{position}]: "function" must be an object, not {kind_of(function)}')
     inner = dict(function)
