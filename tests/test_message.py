@@ -152,3 +152,50 @@ def test_a_call_that_ended_in_the_prompt_is_not_told_again(format: str, prefix: 
     events = [*parser.feed(fed), *parser.finish()]
     assert {type(event).__name__ for event in events} <= {"Content", "Reasoning"}
     assert "".join(event.to_dict()["text"] for event in events).strip() == fed.strip()
+
+
+def test_a_message_for_an_endpoint_has_no_empty_key_and_nothing_rejected() -> None:
+    whole = toolfmt.parse("<think>hm</think>" + TWO + '<tool_call>{"name": "x', "json")
+    calls = [call.to_dict() for call in whole.tool_calls]
+    said = {"role": "assistant", "content": "Let me see.\n", "reasoning_content": "hm", "tool_calls": calls}
+    assert whole.rejected and whole.to_openai() == said
+    alone = toolfmt.parse(TWO.partition("\n")[2], "json").to_openai()
+    assert alone == {"role": "assistant", "tool_calls": calls}
+    assert toolfmt.parse("Hi.", "json").to_openai() == {"role": "assistant", "content": "Hi."}
+    for nothing in ("", "<think></think>", '<tool_call>{"name": "x'):
+        assert toolfmt.parse(nothing, "json").to_openai() == {"role": "assistant", "content": ""}
+
+
+class Told:
+    """What pydantic's models look like from outside."""
+
+    def __init__(self, said: Any) -> None:
+        self._said = said
+
+    def model_dump(self) -> Any:
+        return self._said
+
+
+def test_the_ids_that_a_conversation_holds() -> None:
+    messages: list[Any] = [
+        {"role": "user", "content": "?"},
+        {"role": "assistant", "tool_calls": [{"id": "a", "function": {}}, {"id": None}, {}, 1]},
+        {"role": "tool", "tool_call_id": "a", "content": ""},
+        Told({"role": "assistant", "tool_calls": [{"id": "b"}]}),
+        {"role": "assistant", "tool_calls": (Told({"id": "c"}),)},
+        {"role": "tool", "tool_call_id": "lost"},
+        {"role": "assistant", "tool_calls": None},
+        toolfmt.Message(tool_calls=[toolfmt.ToolCall("d", "f", "{}")]),
+        None,
+    ]
+    assert toolfmt.taken_ids(messages) == ["a", "b", "c", "lost", "d"]
+    assert toolfmt.taken_ids([]) == []
+
+
+def test_ids_go_on_from_those_that_are_taken() -> None:
+    ids = toolfmt.CallIds(["functions.f:0", "x"], "functions.{name}:{number}")
+    given = [ids.of(toolfmt.ToolCallStart(0, "f", id)) for id in (None, "x", "own", "own", None)]
+    assert given == ["functions.f:2", "functions.f:3", "own", "functions.f:4", "functions.f:5"]
+    messages = [toolfmt.parse(TWO, "json").to_openai()]
+    again = toolfmt.parse(TWO, "json", taken_ids=toolfmt.taken_ids(messages))
+    assert [call.id for call in again.tool_calls] == ["call_2", "call_3"]

@@ -6,7 +6,7 @@ from the ids that are taken, so that they stay unique over a conversation withou
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,7 +81,7 @@ class Message:
         finished) is left out.
         """
         message = cls()
-        ids = Ids(taken_ids, call_id)
+        ids = CallIds(taken_ids, call_id)
         begun: dict[int, ToolCall] = {}
         for event in events:
             if isinstance(event, Content):
@@ -107,16 +107,31 @@ class Message:
             "rejected": [rejected.to_dict() for rejected in self.rejected],
         }
 
+    def to_openai(self) -> dict[str, Any]:
+        """The message as a chat endpoint takes it back: no key that is empty, and no `rejected`.
+
+        A message must have content or calls, so that one without either has the content `""`.
+        """
+        said: dict[str, Any] = {"role": "assistant"}
+        if self.content or not self.tool_calls:
+            said["content"] = self.content or ""
+        if self.reasoning:
+            said["reasoning_content"] = self.reasoning
+        if self.tool_calls:
+            said["tool_calls"] = [call.to_dict() for call in self.tool_calls]
+        return said
+
 
 def _rejected(event: ToolCallRejected, begun: ToolCall | None) -> Rejected:
     name, arguments = (begun.name, begun.arguments) if begun else (None, "")
     return Rejected(event.index, event.reason, event.span, event.raw, name, arguments)
 
 
-class Ids:
+class CallIds:
     """Ids for calls: the model's own where it wrote one that is not taken, else one in the form that its family uses.
 
-    The number in a made id goes on from the calls that the conversation already holds.
+    `taken` are the ids that the conversation already holds (`taken_ids`), `form` is `ToolCallFormat.call_id`. The
+    number in a made id goes on from the calls that the conversation already holds.
     """
 
     def __init__(self, taken: Collection[str] = (), form: str = CALL_ID) -> None:
@@ -134,6 +149,34 @@ class Ids:
         return id
 
 
+def taken_ids(messages: Iterable[Any]) -> list[str]:
+    """The call ids that a conversation's messages hold, each once, in order: those of calls and those of results.
+
+    Takes messages as a chat endpoint takes them (mappings, or objects that tell themselves by `model_dump()`), and
+    `Message`s. What is no message holds none.
+    """
+    return list(dict.fromkeys(id for message in messages for id in _ids_in(message)))
+
+
+def _ids_in(message: Any) -> Iterator[str]:
+    if isinstance(message, Message):
+        yield from (call.id for call in message.tool_calls)
+        return
+    said = message if isinstance(message, Mapping) else _dumped(message)
+    calls = said.get("tool_calls")
+    holders = [*(calls if isinstance(calls, (list, tuple)) else ()), {"id": said.get("tool_call_id")}]
+    for holder in holders:
+        id = (holder if isinstance(holder, Mapping) else _dumped(holder)).get("id")
+        if isinstance(id, str) and id:
+            yield id
+
+
+def _dumped(value: Any) -> Mapping[str, Any]:
+    dump = getattr(value, "model_dump", None)
+    told = dump() if callable(dump) and not isinstance(value, type) else {}
+    return told if isinstance(told, Mapping) else {}
+
+
 class ChunkStream:
     """Events as `chat.completion.chunk` objects that every OpenAI client accepts.
 
@@ -148,7 +191,7 @@ class ChunkStream:
         self, id: str, model: str, created: int, taken_ids: Collection[str] = (), call_id: str = CALL_ID
     ) -> None:
         self._head = {"id": id, "object": "chat.completion.chunk", "created": created, "model": model}
-        self._ids = Ids(taken_ids, call_id)
+        self._ids = CallIds(taken_ids, call_id)
         self._begun = False
         self._indexes: dict[int, int] = {}
         self._cut = False
