@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from toolfmt.errors import BadTools, CannotWrite, ToolfmtError, UnknownFormat
+    from toolfmt.errors import BadTools, CannotWrite, RepeatedTool, ToolfmtError, UnknownFormat
     from toolfmt.events import (
         Content,
         Event,
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
         ToolCallStart,
         merge,
     )
-    from toolfmt.formats import Parser, ToolCallFormat, get, write
+    from toolfmt.formats import Parser, ToolCallFormat, WholeCalls, get, write
     from toolfmt.inspect.deciding import infer
-    from toolfmt.message import ChunkStream, Message, ToolCall
+    from toolfmt.message import CallIds, ChunkStream, Message, ToolCall, taken_ids
     from toolfmt.model import Model, load
-    from toolfmt.parsing import parse
+    from toolfmt.parsing import parse, parse_many
     from toolfmt.prompt import Prompt
 
 __version__ = "0.1.0"
@@ -43,23 +43,29 @@ _HOMES = {
     "BadTools": "toolfmt.errors",
     "CannotWrite": "toolfmt.errors",
     "UnknownFormat": "toolfmt.errors",
+    "CallIds": "toolfmt.message",
     "ChunkStream": "toolfmt.message",
     "Message": "toolfmt.message",
     "Model": "toolfmt.model",
     "Parser": "toolfmt.formats",
     "Prompt": "toolfmt.prompt",
+    "RepeatedTool": "toolfmt.errors",
     "ToolCall": "toolfmt.message",
     "ToolCallFormat": "toolfmt.formats",
     "ToolfmtError": "toolfmt.errors",
+    "WholeCalls": "toolfmt.formats",
     "get": "toolfmt.formats",
     "infer": "toolfmt.inspect.deciding",
     "load": "toolfmt.model",
     "parse": "toolfmt.parsing",
+    "parse_many": "toolfmt.parsing",
+    "taken_ids": "toolfmt.message",
     "write": "toolfmt.formats",
 }
 
 __all__ = [
     "BadTools",
+    "CallIds",
     "CannotWrite",
     "ChunkStream",
     "Content",
@@ -69,6 +75,7 @@ __all__ = [
     "Parser",
     "Prompt",
     "Reasoning",
+    "RepeatedTool",
     "ToolCall",
     "ToolCallArguments",
     "ToolCallEnd",
@@ -77,12 +84,15 @@ __all__ = [
     "ToolCallStart",
     "ToolfmtError",
     "UnknownFormat",
+    "WholeCalls",
     "__version__",
     "get",
     "infer",
     "load",
     "merge",
     "parse",
+    "parse_many",
+    "taken_ids",
     "write",
 ]
 

@@ -1,12 +1,29 @@
-"""One answer, parsed whole: a parser fed once. There is no second implementation."""
+"""Answers parsed whole: each is a parser fed once. There is no second implementation.
+
+`parse` reads one answer, `parse_many` a number of them, in several processes where asked to; the command line reads a
+file of them through `messages_of`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, TypeAlias
 
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.parser import Parser
 from toolfmt.message import Message
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+Asked: TypeAlias = tuple[str, object]
+"""An answer, and the tools that its model was given."""
+
+_TOGETHER = 64
+"""Answers that go to a process at once: sending one costs about as much as reading it."""
 
 
 def parse(
@@ -28,3 +45,54 @@ def parse(
     return Message.from_events(
         [*parser.continued, *parser.feed(text), *parser.finish()], taken_ids, parser.format.call_id
     )
+
+
+def parse_many(
+    texts: Iterable[str],
+    format: str | ToolCallFormat,
+    *,
+    tools: object = None,
+    prefix: str = "",
+    strict: bool = False,
+    processes: int = 1,
+) -> list[Message]:
+    """Many answers as messages, in the order of the texts; each is what `parse` makes of it alone.
+
+    Takes what `parse` takes; with more than one of `processes`, that many read side by side. The tools then go to each
+    of them, so they must pickle; and as everywhere, a program that starts processes does so below
+    `if __name__ == "__main__"`. Raises `UnknownFormat`, `BadTools`, and `ValueError` for fewer than one process.
+    """
+    given = list(tools) if isinstance(tools, Iterator) else tools
+    known = Parser(format, tools=given).format  # so that bad input is told before the first text is read
+    asked = ((text, given) for text in texts)
+    return list(messages_of(asked, known, prefix=prefix, strict=strict, processes=processes))
+
+
+def messages_of(
+    asked: Iterable[Asked], format: ToolCallFormat, *, prefix: str = "", strict: bool = False, processes: int = 1
+) -> Iterator[Message]:
+    """The messages of answers with their tools, one by one as they are asked for, in order.
+
+    With several processes they are read some ahead, never all of them. Raises what `parse_many` raises.
+    """
+    if processes < 1:
+        raise ValueError(f"processes must be at least 1, not {processes}")
+    read = partial(_read, format=format, prefix=prefix, strict=strict)
+    if processes == 1:
+        yield from (message for one in asked for message in read([one]))
+        return
+    from concurrent.futures import ProcessPoolExecutor
+
+    waiting: deque[Future[list[Message]]] = deque()
+    left = iter(asked)
+    with ProcessPoolExecutor(processes) as pool:
+        while True:
+            while len(waiting) < 4 * processes and (batch := list(islice(left, _TOGETHER))):
+                waiting.append(pool.submit(read, batch))
+            if not waiting:
+                return
+            yield from waiting.popleft().result()
+
+
+def _read(asked: list[Asked], format: ToolCallFormat, prefix: str, strict: bool) -> list[Message]:
+    return [parse(text, format, tools=tools, prefix=prefix, strict=strict) for text, tools in asked]

@@ -1,0 +1,45 @@
+"""A filter over a parser's events for clients that would execute a call before it has ended.
+
+It reads events and nothing else. While a call is open nothing else is told, so that nothing has to change places:
+content and reasoning pass at once, a call's events pass together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from toolfmt.events import Event, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
+
+
+class WholeCalls:
+    """Lets a call pass only once it has ended: its start, its arguments in one piece, and its end, told together.
+
+    A rejected call passes as its rejection alone, with its index and its text; nothing of it was told before. Content
+    and reasoning pass as they come. One filter is for one answer, as a parser is; a parser that has been finished
+    leaves no call open.
+    """
+
+    def __init__(self) -> None:
+        self._start: ToolCallStart | None = None
+        self._arguments: list[str] = []
+
+    def events(self, events: Iterable[Event]) -> list[Event]:
+        """What of these events may be told by now."""
+        told: list[Event] = []
+        for event in events:
+            if isinstance(event, ToolCallStart):
+                self._start = event
+            elif isinstance(event, ToolCallArguments):
+                self._arguments.append(event.delta)
+            elif isinstance(event, ToolCallEnd) and self._start is not None:
+                told += (self._start, ToolCallArguments(event.index, "".join(self._arguments)), event)
+                self._forget()
+            else:
+                told.append(event)
+                if isinstance(event, ToolCallRejected):
+                    self._forget()
+        return told
+
+    def _forget(self) -> None:
+        self._start = None
+        self._arguments.clear()
