@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -84,3 +86,14 @@ def test_a_name_is_known_in_every_spelling() -> None:
 def test_an_unknown_name_is_answered_with_the_nearest() -> None:
     with pytest.raises(UnknownFormat, match=r"no tool-call format is called 'glmm4'; did you mean glm4"):
         get("glmm4")
+
+
+@EVERY
+def test_formats_pickle(format: ToolCallFormat) -> None:
+    """One that the registry has stays the same object; any other carries its engine with it."""
+    assert pickle.loads(pickle.dumps(format)) is format
+    for spelt in (replace(format, name="other"), *map(format.spelt, format.variants)):
+        copy = pickle.loads(pickle.dumps(spelt))
+        assert (copy.name, copy.openers, copy.closers) == (spelt.name, spelt.openers, spelt.closers)
+        calls = [("f", {"s": "x", "n": 1})]
+        assert write(copy, calls) == write(spelt, calls)

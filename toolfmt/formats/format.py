@@ -6,9 +6,9 @@ names a format. How calls are read and written is the engine's; a format only gi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from toolfmt.formats.calls import Calls
@@ -112,6 +112,15 @@ class ToolCallFormat:
     """What says nothing where the answer begins with it, and is text anywhere else."""
     wrapping: tuple[tuple[str, str], ...] = ()
     """Opener and closer of the part for the user: plain words, so they count only where that part begins, and ends."""
+
+    def __reduce__(self) -> tuple[Callable[..., ToolCallFormat], tuple[Any, ...]]:
+        """A format that the registry has is pickled by its name, any other by its parts."""
+        from toolfmt.formats.registry import formats, get
+
+        if any(self is format for format in formats()):
+            return get, (self.name,)
+        parts = {part.name: getattr(self, part.name) for part in fields(self)}
+        return partial(ToolCallFormat, **parts), ()
 
     @cached_property
     def markers(self) -> Markers:

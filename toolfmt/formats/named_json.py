@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from toolfmt.formats.calls import Calls
@@ -40,21 +41,33 @@ class Identity:
     marker: str = ""
 
 
-NAME_ONLY = Identity(lambda name, _: (name, None), lambda name, _: name)
+def _name_and_id(name: str, id: str) -> tuple[str, str | None]:
+    return name, id or None
+
+
+def _name_alone(name: str, _: int) -> str:
+    return name
+
+
+NAME_ONLY = Identity(_name_and_id, _name_alone)
 
 
 def name_then_id(marker: str) -> Identity:
     """The id behind the name and a marker, where it stands; the writer, which knows no ids, leaves it out."""
-    return Identity(lambda name, id: (name, id or None), lambda name, _: name, marker)
+    return Identity(_name_and_id, _name_alone, marker)
 
 
 def id_then_name(marker: str, written: Callable[[int], str]) -> Identity:
     """The id, a marker, the name. `written` makes the id of a call's number."""
-    return Identity(
-        lambda first, second: (second, first) if second else (first, None),
-        lambda name, at: written(at) + marker + name,
-        marker,
-    )
+    return Identity(_id_and_name, partial(_behind_its_id, written, marker), marker)
+
+
+def _id_and_name(first: str, second: str) -> tuple[str, str | None]:
+    return (second, first) if second else (first, None)
+
+
+def _behind_its_id(written: Callable[[int], str], marker: str, name: str, at: int) -> str:
+    return written(at) + marker + name
 
 
 def _indexed(header: str, _: str) -> tuple[str, str | None]:
@@ -65,7 +78,11 @@ def _indexed(header: str, _: str) -> tuple[str, str | None]:
     return found[1], header if found[2] is not None else None
 
 
-INDEXED = Identity(_indexed, lambda name, at: f"functions.{name}:{at}")
+def _with_its_index(name: str, at: int) -> str:
+    return f"functions.{name}:{at}"
+
+
+INDEXED = Identity(_indexed, _with_its_index)
 """`functions.NAME:3` is the id as a whole; the number counts the calls of the conversation."""
 
 

@@ -43,6 +43,10 @@ class Header(Protocol):
         """The tag's text: from a key and its value and place, or from a name and the call's number."""
 
 
+def _nothing(value: Any, at: int) -> str:
+    return ""
+
+
 class _Plain:
     """The tag's text is the name."""
 
@@ -65,7 +69,7 @@ class Attributes:
 
     kind: str = ""
     string: str = "true"
-    written: Callable[[Any, int], str] = lambda value, at: ""
+    written: Callable[[Any, int], str] = _nothing
     quote: ClassVar[str] = '"'
 
     def read(self, text: str) -> tuple[str, Types]:
@@ -155,9 +159,15 @@ class Tagged(Frame):
             skipped=self.skipped,
             alone=self.alone,
             lines=bool(self.line) or "\n" in self.between,
-            key=lambda header: self.key_header.read(header)[0],
-            key_tag=lambda key: self.key_header.write(key, "", 0),
+            key=self._key_in,
+            key_tag=self._key_tag,
         )
+
+    def _key_in(self, header: str) -> str:
+        return self.key_header.read(header)[0]
+
+    def _key_tag(self, key: str) -> str:
+        return self.key_header.write(key, "", 0)
 
     # --- writing
 
@@ -332,9 +342,11 @@ def told_text(value: Any, types: Types) -> str:
     return raw_text(value, STRING)
 
 
-TOLD_STRING = Attributes(
-    kind="string", written=lambda value, at: f' string="{"true" if isinstance(value, str) else "false"}"'
-)
+def _whether_string(value: Any, at: int) -> str:
+    return f' string="{"true" if isinstance(value, str) else "false"}"'
+
+
+TOLD_STRING = Attributes(kind="string", written=_whether_string)
 """The header of keys that say `string="true"` where the text is the string, and `string="false"` where it is JSON."""
 
 INVOKE_TAGS = Tagged(

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Protocol, TypeAlias
 
 from toolfmt.events import Event
@@ -80,17 +81,9 @@ class Gathered:
 Opening: TypeAlias = Callable[[Notes], Body]
 
 
-def _code_string(quote: str) -> Opening:
-    return lambda notes: CodeString(quote, notes)
-
-
-def _argument_string(quote: str) -> Opening:
-    return lambda notes: ArgumentString(quote, notes)
-
-
 def marked_string(mark: str, closing: tuple[str, ...] = (), control: tuple[str, ...] = ()) -> Opening:
     """Strings that run verbatim up to a marker, and never into what ends a call or any other control token."""
-    return lambda notes: Marked(mark, closing, control, notes)
+    return partial(Marked, mark, closing, control)
 
 
 @dataclass(frozen=True)
@@ -124,14 +117,14 @@ class Notation:
 
 
 JSON = Notation(
-    {'"': JsonString, "'": _code_string("'")},
+    {'"': JsonString, "'": partial(CodeString, "'")},
     _JSON | _PYTHON,
     {"'": "single_quotes"} | dict.fromkeys(_PYTHON, "python_literal"),
 )
 LITERAL = replace(JSON, generous={})
 """JSON, else Python source: what stands between tags where the schema wants no string."""
-CODE = Notation({quote: _code_string(quote) for quote in ('"', "'", '"""', "'''")}, _JSON | _PYTHON)
-_ARGUMENT_STRINGS: dict[str, Opening] = {quote: _argument_string(quote) for quote in CODE.strings}
+CODE = Notation({quote: partial(CodeString, quote) for quote in ('"', "'", '"""', "'''")}, _JSON | _PYTHON)
+_ARGUMENT_STRINGS: dict[str, Opening] = {quote: partial(ArgumentString, quote) for quote in CODE.strings}
 _BARE_NAMES = re.compile(r"[^\W\d][^\n]*")
 CODE_CALL = Notation(
     _ARGUMENT_STRINGS, CODE.words, bare_strings=_BARE_NAMES, inner=replace(CODE, bare_strings=_BARE_NAMES)

@@ -6,6 +6,8 @@ Strings stand verbatim, so one that holds a marker of the calls cannot be writte
 sorts them. Words without markers are read as strings where they are neither number nor literal.
 """
 
+from functools import partial
+
 from toolfmt.formats.call_expression import CallExpression, as_marked, between_marks
 from toolfmt.formats.format import ToolCallFormat
 
@@ -21,9 +23,9 @@ FORMAT = ToolCallFormat(
         brackets=("{", "}"),
         assign=":",
         separator=",",
-        sorted_keys=lambda key: key.lower(),
+        sorted_keys=str.lower,
         notation=between_marks(_MARK, _OPENER, _CLOSER),
-        written=lambda value: as_marked(value, _MARK, "None"),
+        written=partial(as_marked, mark=_MARK, null="None"),
     ),
     page=__doc__ or "",
     instructions=(

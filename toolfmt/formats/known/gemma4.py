@@ -9,6 +9,7 @@ where they are neither number nor literal. Several calls follow one another; the
 """
 
 import re
+from functools import partial
 
 from toolfmt.formats.call_expression import CallExpression, as_marked, between_marks
 from toolfmt.formats.format import THINK, ToolCallFormat
@@ -30,9 +31,9 @@ _ENGINE = CallExpression(
     brackets=("{", "}"),
     assign=":",
     separator=",",
-    sorted_keys=lambda key: key.lower(),
+    sorted_keys=str.lower,
     notation=between_marks(_MARK, _OPENER, _CLOSER),
-    written=lambda value: as_marked(value, _MARK, "null", _key),
+    written=partial(as_marked, mark=_MARK, null="null", key=_key),
 )
 FORMAT = ToolCallFormat(
     name="gemma4",

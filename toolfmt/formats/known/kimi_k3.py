@@ -33,6 +33,14 @@ class _Escaped(Attributes):
         return super().write(text.replace("&", "&amp;").replace('"', "&quot;"), value, at)
 
 
+def _index(value: Any, at: int) -> str:
+    return f' index="{at + 1}"'
+
+
+def _type(value: Any, at: int) -> str:
+    return f' type="{type_of(value)}"'
+
+
 FORMAT = ToolCallFormat(
     name="kimi_k3",
     engine=Tagged(
@@ -41,11 +49,11 @@ FORMAT = ToolCallFormat(
         enclosing=("", ""),
         name_opener='<|open|>call tool="',
         name_closer="<|sep|>",
-        name_header=_Escaped(written=lambda value, at: f' index="{at + 1}"'),
+        name_header=_Escaped(written=_index),
         call_closer="<|close|>call<|sep|>",
         key_opener='<|open|>argument key="',
         key_closer="<|sep|>",
-        key_header=_Escaped(kind="type", string="string", written=lambda value, at: f' type="{type_of(value)}"'),
+        key_header=_Escaped(kind="type", string="string", written=_type),
         value_closer="<|close|>argument<|sep|>",
         whole=('<|open|>json type="object"<|sep|>', "<|close|>json<|sep|>"),
         text=told_text,

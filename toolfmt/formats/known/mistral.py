@@ -16,7 +16,7 @@ from toolfmt.formats.json_object import JsonObject
 from toolfmt.formats.named_json import NamedJson, name_then_id
 
 _OPENER = "[TOOL_CALLS]"
-_WITH_ID = replace(name_then_id("[CALL_ID]"), write=lambda name, at: f"{name}[CALL_ID]call{at:05d}")
+_WITH_ID = replace(name_then_id("[CALL_ID]"), write="{}[CALL_ID]call{:05d}".format)
 
 FORMAT = ToolCallFormat(
     name="mistral",

@@ -16,7 +16,7 @@ FORMAT = ToolCallFormat(
     engine=NamedJson(
         opener="<|tool_calls|>",
         call_opener="<|tool_call:begin|>",
-        identity=id_then_name("<|tool_call:name|>", lambda at: f"call{at:06d}"),
+        identity=id_then_name("<|tool_call:name|>", "call{:06d}".format),
         separator="<|tool_call:args|>",
         call_closer="<|tool_call:end|>",
     ),
