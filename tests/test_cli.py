@@ -208,6 +208,80 @@ def test_parse_takes_tools_prefix_strictness_and_a_model(tmp_path: Path) -> None
     assert "malformed_syntax" in output("parse", "--format", "json", "--strict", input=trailing)
 
 
+def lines_of(records: list[Any]) -> str:
+    return "".join((record if isinstance(record, str) else json.dumps(record)) + "\n" for record in records)
+
+
+@pytest.mark.parametrize("processes", [(), ("--processes", "2")])
+def test_recorded_answers_are_a_message_a_line_in_their_order(processes: tuple[str, ...], tmp_path: Path) -> None:
+    own = [{"name": "other"}]
+    answers = [("Hi.", None), (CALL, None), (CALL, own), (CALL, json.dumps(own)), (CALL, []), *[("x", None)] * 150]
+    records = [{"answer": text, "tools": tools, "more": 1} for text, tools in answers]
+    recorded, tools = file(tmp_path, lines_of([*records[:1], "", *records[1:]])), file(tmp_path, TOOLS, "tools.json")
+    given = ("parse", "--format", "json", "--text-key", "answer", *processes)
+    told = [json.loads(line) for line in output(*given, "--jsonl", recorded, "--tools", tools).splitlines()]
+    assert told == [toolfmt.parse(text, "json", tools=TOOLS).to_dict() for text, _ in answers]
+    given = (*given, "--tools-key", "tools", "--tools", tools, "--jsonl")
+    told = [json.loads(line) for line in output(*given, "-", input=lines_of(records)).splitlines()]
+    reasons = [[rejected["reason"] for rejected in message["rejected"]] for message in told]
+    assert reasons == [[], [], ["undeclared_tool"], ["undeclared_tool"], ["undeclared_tool"], *[[]] * 150]
+
+
+def test_recorded_answers_take_what_one_answer_takes(tmp_path: Path) -> None:
+    recorded = file(tmp_path, lines_of([{"text": "Hm.</think>" + CALL.replace("}}", ",}}")}]))
+    given = ("parse", "--jsonl", recorded)
+    told = json.loads(output(*given, "--format", "json", "--prefix", "<think>", "--strict", "--output", "message"))
+    assert (told["reasoning_content"], told["rejected"][0]["reason"]) == ("Hm.", "malformed_syntax")
+    thinking = (*given, "--model", str(MODELS / "null-content-refused"))
+    assert json.loads(output(*thinking))["reasoning_content"] == "Hm."
+    assert json.loads(output(*thinking, "--prefix", ""))["reasoning_content"] is None
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("{oops", "not JSON (Expecting property name enclosed in double quotes, column 2)"),
+        ("[" * 100_000, "JSON that cannot be read"),
+        ("[1]", "not a JSON object with the answer under 'text'"),
+        ('"Hi."', "not a JSON object with the answer under 'text'"),
+        ('{"answer": "Hi."}', "no 'text'; --text-key names the key that has the answer"),
+        ('{"text": null}', "no text under 'text'; --text-key names the key that has the answer"),
+        ('{"text": "Hi.", "tools": [1]}', "tools[0]: a tool definition is an object, not a number"),
+        ('{"text": "Hi.", "tools": "[oops"}', "not JSON"),
+    ],
+)
+def test_a_line_that_is_no_recorded_answer_is_named_and_skipped(line: str, expected: str, tmp_path: Path) -> None:
+    recorded = file(tmp_path, lines_of([{"text": "One."}, line, {"text": "Two."}]))
+    result = run("parse", "--format", "json", "--tools-key", "tools", "--jsonl", recorded)
+    assert [json.loads(told)["content"] for told in result.stdout.splitlines()] == ["One.", "Two."]
+    assert result.stderr.startswith(f"toolfmt: {recorded}:2: {expected}")
+    assert (result.stderr.count("\n"), result.exit_code) == (1, 2)
+    assert result.stderr.endswith("; the line is skipped\n")
+
+
+def test_one_answer_and_many_have_options_of_their_own(tmp_path: Path) -> None:
+    recorded = file(tmp_path, lines_of([{"text": "Hi."}]))
+    given = ("parse", "--format", "json", "--jsonl")
+    assert "cannot be read" in complaint(*given, str(tmp_path / "nowhere"))
+    assert "give either a FILE with one answer or --jsonl with many" in complaint(*given, recorded, recorded)
+    for options in (("--chunk", "2"), ("--output", "events"), ("--output", "openai")):
+        assert f"{' '.join(options[:1])}" in complaint(*given, recorded, *options)
+    for options in (("--text-key", "text"), ("--tools-key", "tools"), ("--processes", "2")):
+        assert f"{options[0]} goes with --jsonl" in complaint("parse", "--format", "json", *options)
+    assert "cannot both be standard input" in complaint(*given, "-", "--tools", "-")
+    assert "--processes" in complaint(*given, recorded, "--processes", "0")
+    assert "no tool-call format" in complaint("parse", "--format", "jsn", "--jsonl", recorded)
+
+
+def test_of_two_tools_with_one_name_the_first_counts_and_one_line_says_so(tmp_path: Path) -> None:
+    tools = file(tmp_path, [*TOOLS, {"name": "get_weather"}, {"type": "web_search"}])
+    for given in (("--jsonl", file(tmp_path, lines_of([{"text": CALL}] * 2), "x")), (file(tmp_path, CALL, "y"),)):
+        result = run("parse", "--format", "json", "--tools", tools, *given)
+        assert result.exit_code == 0 and '"get_weather"' in result.stdout
+        said = "tools[1]: a second tool is called 'get_weather'; the first one counts"
+        assert result.stderr == f"toolfmt: {tools}: {said}\n"
+
+
 def test_bytes_that_are_no_text_are_parsed_all_the_same() -> None:
     told = output("parse", "--format", "json", input=b"a\xff" + "é".encode() + b"\xc3")
     assert "".join(json.loads(line)["text"] for line in told.splitlines()) == "a\ufffdé\ufffd"

@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -18,11 +19,11 @@ import click
 
 from toolfmt import __version__
 from toolfmt.errors import ToolfmtError
-from toolfmt.input import naming, pieces, read_json, recut, shown
-from toolfmt.output import EventLines, OneMessage, OpenAIStream, print_json, print_text, write_page
+from toolfmt.input import Recorded, naming, pieces, read_json, recut, shown
+from toolfmt.output import EventLines, OneMessage, OpenAIStream, compact, print_json, print_text, write_page
 
 if TYPE_CHECKING:
-    from toolfmt.formats import Parser
+    from toolfmt.formats import Parser, ToolCallFormat
     from toolfmt.inspect.facts import Options
     from toolfmt.inspect.report import Report
     from toolfmt.inspecting import Inspector
@@ -272,7 +273,7 @@ def render(
 
 
 @main.command()
-@click.argument("file", metavar="[FILE]", default="-")
+@click.argument("file", metavar="[FILE]", required=False)
 @click.option("--format", "format_name", metavar="NAME", help="The format to read; see toolfmt formats.")
 @click.option("--model", "directory", metavar="MODEL", help="Read the format of this model.")
 @click.option("--tools", "tools_file", metavar="FILE", help="A JSON list of tool definitions.")
@@ -281,42 +282,78 @@ def render(
 )
 @click.option("--chunk", type=click.IntRange(min=1), metavar="N", help="Feed the parser N characters at a time.")
 @click.option("--strict", is_flag=True, help="Reject what is usually read generously.")
-@click.option("--output", type=click.Choice(["events", "message", "openai"]), default="events", show_default=True)
+@click.option(
+    "--output", type=click.Choice(["events", "message", "openai"]), help="By default events; with --jsonl messages."
+)
+@click.option("--jsonl", "jsonl_file", metavar="FILE", help="Recorded answers: a JSON object a line; - for input.")
+@click.option("--text-key", metavar="KEY", help="Where a line of --jsonl has the answer; text by default.")
+@click.option("--tools-key", metavar="KEY", help="Where a line of --jsonl has its own tool definitions.")
+@click.option("--processes", type=click.IntRange(min=1), metavar="N", help="Read --jsonl in N processes.")
 def parse(
-    file: str,
+    file: str | None,
     format_name: str | None,
     directory: str | None,
     tools_file: str | None,
     prefix: str | None,
     chunk: int | None,
     strict: bool,
-    output: str,
-) -> None:
+    output: str | None,
+    jsonl_file: str | None,
+    text_key: str | None,
+    tools_key: str | None,
+    processes: int | None,
+) -> int:
     """Parse what a model answered, from FILE or standard input.
 
     Input is read as it arrives, events are printed as they happen. The exit status is 0 for every answer: rejected
     calls are part of the output.
+
+    --jsonl reads many recorded answers, a JSON object a line, and prints a message a line, in their order. A line that
+    is none is named on standard error and skipped; the exit status is then 2, and everything else is printed.
     """
+    _check_one_way(
+        file,
+        jsonl_file,
+        only_one={"--chunk": chunk, "--output " + (output or ""): output not in (None, "message")},
+        only_many={"--text-key": text_key, "--tools-key": tools_key, "--processes": processes},
+    )
     if (format_name is None) == (directory is None):
         raise click.UsageError("give either --format or --model")
-    if file == tools_file == "-":
+    if tools_file == "-" == (jsonl_file or file or "-"):
         raise click.UsageError("the answer and --tools cannot both be standard input")
-    from toolfmt.errors import BadTools
+    from toolfmt.errors import BadTools, RepeatedTool
 
     tools = read_json(tools_file) if tools_file is not None else None
-    with naming(tools_file or "", BadTools):
+    with warnings.catch_warnings():
         if tools_file is not None:
-            from toolfmt.tools import canonical_tools
-
-            canonical_tools(tools)
+            with naming(tools_file, BadTools):
+                _check_tools(tools, shown(tools_file))
+        warnings.simplefilter("ignore", RepeatedTool)  # it has just been told
+        if jsonl_file is not None:
+            recorded = Recorded(jsonl_file, text_key or "text", tools_key, tools)
+            return _parse_recorded(recorded, *_reading(format_name, directory, prefix), strict, processes or 1)
         parser = _parser(format_name, directory, tools, prefix, strict)
     name = format_name or Path(directory or "").resolve().name
     printers = {"events": EventLines, "message": OneMessage, "openai": OpenAIStream}
-    printer = printers[output](parser, name)
-    for text in recut(pieces(file), chunk):
+    printer = printers[output or "events"](parser, name)
+    for text in recut(pieces(file or "-"), chunk):
         printer.print(parser.feed(text))
     printer.print(parser.finish())
     printer.finish()
+    return 0
+
+
+def _check_one_way(
+    file: str | None, jsonl_file: str | None, only_one: dict[str, Any], only_many: dict[str, Any]
+) -> None:
+    """One answer or many: each way has options of its own."""
+    if jsonl_file is None:
+        if given := [name for name, value in only_many.items() if value]:
+            raise click.UsageError(f"{given[0]} goes with --jsonl")
+    elif file is not None:
+        raise click.UsageError("give either a FILE with one answer or --jsonl with many")
+    elif given := [name for name, value in only_one.items() if value]:
+        raise click.UsageError(f"{given[0]} is for one answer; --jsonl prints a message a line")
 
 
 @main.command()
@@ -349,6 +386,59 @@ def explain(code: str | None) -> None:
     from toolfmt.inspect.checks import explain as page
 
     print_text(page_text(page(code), *_terminal()))
+
+
+def _check_tools(tools: Any, where: str) -> None:
+    """Raises `BadTools`; of two tools with one name the first counts, which is said in one line."""
+    from toolfmt.errors import BadTools, RepeatedTool
+    from toolfmt.tools import tool_schemas
+
+    if tools is None:
+        raise BadTools("tools must be a list of tool definitions, not null")
+    with warnings.catch_warnings(record=True, action="always", category=RepeatedTool) as said:
+        tool_schemas(tools)
+    for warning in said:
+        _complain(f"{where}: {warning.message}")
+
+
+def _parse_recorded(recorded: Recorded, format: ToolCallFormat, prefix: str, strict: bool, processes: int) -> int:
+    """A message a line for every recorded answer; what is none is named, and makes the status 2."""
+    from toolfmt.parsing import messages_of
+    from toolfmt.printing.progress import Progress
+
+    skipped = 0
+
+    def answers() -> Iterator[tuple[str, Any]]:
+        nonlocal skipped
+        for line in recorded.lines():
+            progress.update(line.read)
+            try:
+                text, tools = line.answer()
+                if tools is not recorded.tools:
+                    _check_tools(tools, line.where)
+            except ToolfmtError as error:
+                skipped += 1
+                _complain(f"{line.where}: {error}; the line is skipped")
+                continue
+            yield text, tools
+
+    watched = sys.stderr is not None and sys.stderr.isatty() and not _is_terminal()
+    with Progress("parsing", recorded.size(), watched) as progress:
+        for message in messages_of(answers(), format, prefix=prefix, strict=strict, processes=processes):
+            print_text(compact(message.to_dict()) + "\n")
+    return 2 if skipped else 0
+
+
+def _reading(format_name: str | None, directory: str | None, prefix: str | None) -> tuple[ToolCallFormat, str]:
+    """The format of many answers, and what their prompts began."""
+    from toolfmt.formats import get
+
+    if directory is None:
+        return get(format_name or ""), prefix or ""
+    from toolfmt.model import load
+
+    model = load(directory)
+    return model.parser().format, model.inspect().rendering.prefill if prefix is None else prefix
 
 
 def _parser(format_name: str | None, directory: str | None, tools: Any, prefix: str | None, strict: bool) -> Parser:
