@@ -9,6 +9,7 @@ marker or the blanks behind a string.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Generator, Iterable
 from functools import lru_cache
 from typing import Any, Protocol, TypeAlias, TypeVar
@@ -269,16 +270,17 @@ class Scan:
         """Read characters that `peek` or `literal` has shown to be there."""
         self.at += count
 
-    def take_while(self, pattern: re.Pattern[str]) -> Reading[str]:
-        """The longest run that a pattern of the form `[…]*` matches here."""
+    def take_while(self, pattern: re.Pattern[str], most: int = sys.maxsize) -> Reading[str]:
+        """The longest run that a pattern of the form `[…]*` matches here, but no more than so many characters."""
         parts: list[str] = []
         while True:
-            found = pattern.match(self.text, self.at)
+            found = pattern.match(self.text, self.at, min(self.at + most, len(self.text)))
             assert found is not None
             if found.end() > self.at:
                 parts.append(found.group())
+                most -= found.end() - self.at
                 self.at = found.end()
-            if self.at < len(self.text) or self.closed:
+            if self.at < len(self.text) or self.closed or not most:
                 return "".join(parts)
             yield
 

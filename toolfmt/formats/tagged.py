@@ -20,12 +20,15 @@ from toolfmt.formats.format import Call, Inner, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows, read_name
 from toolfmt.formats.json_call import read_announced
 from toolfmt.formats.raw_values import Given, MarkedValue, RawValue, Tags
-from toolfmt.formats.scan import Malformed, Reading, Scan, stops
+from toolfmt.formats.scan import LONGEST_WORD, Malformed, Reading, Scan, stops
 from toolfmt.formats.typed import STRING, Types, typed
 from toolfmt.formats.values import LITERAL, read_value
 
-_HEADER = re.compile(r"[^<>\n]*")
-_WORDS = {"": re.compile(r"[^\s<>]*"), '"': re.compile(r'[^\s<>"]*')}
+_NO_NAME = (" ", "\t", "\r", "<", ">")
+_NO_HEADER = ("<", ">")
+_QUOTED_KEY = re.compile(r"""["'](.+)["']""")
+_MOST_UNDECLARED = 400
+"""The first value of a tool that is not declared is closed within so many characters."""
 NOT_STRING = frozenset({"number", "integer", "boolean", "object", "array", "null"})
 
 
@@ -235,24 +238,23 @@ class Tagged(Frame):
         return last
 
     def _call(self, scan: Scan, calls: Calls, framed: bool) -> Reading[str]:
-        """One call, from its name on; returns the closer that ended it, read."""
-        if self.name_closer:
-            name = yield from scan.take_while(_WORDS[self.name_header.quote])
-            if self.name_header.quote:
-                yield from scan.expect(self.name_header.quote)
-                yield from scan.take_while(_HEADER)
-            yield from scan.expect(self.name_closer)
-        else:
-            name = yield from read_name(scan)
-        certain = framed and bool(self.name_closer)
-        if certain:
-            calls.start(name)
-        if not name:
+        """One call, from its name on; returns the closer that ended it, read.
+
+        A declared name is a call at once where it has a tag of its own, else with the tag behind it; any other name
+        where its first key is whole, or the call ends. A tool that is not declared is called only where a first value
+        is closed.
+        """
+        name = yield from self._name(scan)
+        known, tagged = calls.knows(name), framed and bool(self.name_closer)
+        if not name and not tagged:
             yield from scan.need()
             raise Malformed
+        started = bool(known) and tagged
+        if started:
+            calls.start(name)
         yield from scan.skip_spaces()
         token = yield from scan.expect(self.key_opener, *self.tags.ends, *self.whole[:1])
-        if not certain:
+        if (known or token != self.key_opener) and not started:
             calls.start(name)
         if self.whole and token == self.whole[0]:
             yield from read_announced(scan, calls)
@@ -262,32 +264,67 @@ class Tagged(Frame):
         calls.arguments("{")
         separator, given = "", Given()
         while token == self.key_opener:
-            header = (yield from self._key(scan)).strip()
-            key, told = self.key_header.read(header)
+            key, told = yield from self._key(scan, " " if known is False and not separator else "")
+            if not separator and not known:
+                if known is False:
+                    yield from self._closed_soon(scan)
+                calls.start(name)
+                calls.arguments("{")
+            if calls.declares(key) is not True and (unquoted := _QUOTED_KEY.fullmatch(key)):
+                key = unquoted[1]
+                calls.tolerate("quoted_key")
             if key in given.keys:
                 calls.tolerate("duplicate_key")
             given.keys.add(key)
             calls.arguments(f"{separator}{quoted(key)}: ")
             separator = ", "
-            if self.kind and (yield from follows(scan, self.kind[0])):
-                kind, _ = yield from scan.until(stops(self.kind[1]))
-                told = {"string": STRING, "any": None}.get(kind.strip(), NOT_STRING)
-            if self.value_opener:
-                yield from scan.skip_spaces()
-                yield from scan.expect(self.value_opener)
             token = yield from self._value(scan, calls, _agreed(calls.types(key), told), given)
         calls.arguments("}")
         if given.doubted - given.keys:
             calls.refuse("malformed_syntax")
         return token
 
-    def _key(self, scan: Scan) -> Reading[str]:
-        """The text of a key's tag, which its closer ends on the same line."""
-        header, closed = yield from scan.within(stops(self.key_closer, *self.tags.ends))
+    def _name(self, scan: Scan) -> Reading[str]:
+        """The name, read with its tag; empty where none stands."""
+        if not self.name_closer:
+            name = yield from read_name(scan, LONGEST_WORD + 1)
+            if len(name) > LONGEST_WORD:
+                raise Malformed
+            return name
+        quote = self.name_header.quote
+        end = quote or self.name_closer
+        name, closed = yield from scan.within(stops(end, *_NO_NAME))
+        if closed == quote:
+            _, closed = yield from scan.within(stops(self.name_closer, *_NO_HEADER))
+        if closed != self.name_closer:
+            raise Malformed
+        return self.name_header.read(name)[0]
+
+    def _closed_soon(self, scan: Scan) -> Reading[None]:
+        """The closer of a value stands near enough, unread; else what looked like a call is prose about calls."""
+        here = scan.position
+        if not (yield from scan.near(stops(self.value_closer), _MOST_UNDECLARED)):
+            raise Malformed
+        scan.rewind(here)
+
+    def _key(self, scan: Scan, none: str) -> Reading[tuple[str, Types]]:
+        """A key, and the types that its tag tells of the value, which begins behind what is read.
+
+        A plain key of a tool that nobody declared holds no blank (`none`): that is prose.
+        """
+        none = "" if self.key_header.quote else none
+        header, closed = yield from scan.within(stops(*filter(None, (self.key_closer, *self.tags.ends, none))))
         if closed != self.key_closer or "<" in header:
             scan.rewind(scan.position - len(closed))
             raise Malformed
-        return header
+        key, told = self.key_header.read(header.strip())
+        if self.kind and (yield from follows(scan, self.kind[0])):
+            kind, _ = yield from scan.within(stops(self.kind[1]))
+            told = {"string": STRING, "any": None}.get(kind.strip(), NOT_STRING)
+        if self.value_opener:
+            yield from scan.skip_spaces()
+            yield from scan.expect(self.value_opener)
+        return key, told
 
     def _value(self, scan: Scan, calls: Calls, types: Types, given: Given) -> Reading[str]:
         """A raw value and its closer; returns the token that follows, read."""
