@@ -15,6 +15,7 @@ _MODULES = (
     "deepseek_v31",
     "delphi",
     "dots",
+    "doubao",
     "ernie45",
     "falcon3",
     "firefunction_v1",

@@ -1,0 +1,50 @@
+"""Tags with the names in quotes inside `<seed:tool_call>`, and each parameter says whether its text is the string.
+
+    <seed:tool_call><function name="get_weather">
+    <parameter name="city" string="true">Paris</parameter></function></seed:tool_call>
+
+The frame of `seed_oss` with other tags in it, on one line or on several; a frame may hold several calls. With
+`string="true"` the raw text is the string, nothing in it is escaped, with `string="false"` it is JSON; a schema that
+contradicts wins. The models are served behind an interface that reads these calls; they are seen where it does not, or
+where an agent asks for them in its prompt. Reasoning stands between tags named `think_never_used_` and 32 hexadecimal
+digits.
+"""
+
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.tagged import QUOTED, TOLD_STRING, Tagged, told_text
+
+_THINK = "think_never_used_51bce0c785ca2f68081bfa7d91973934"
+
+FORMAT = ToolCallFormat(
+    name="doubao",
+    engine=Tagged(
+        opener="<seed:tool_call>",
+        closer="</seed:tool_call>",
+        bare=('<function name="',),
+        name_opener='<function name="',
+        name_closer=">",
+        name_header=QUOTED,
+        call_closer="</function>",
+        key_opener='<parameter name="',
+        key_closer=">",
+        key_header=TOLD_STRING,
+        value_closer="</parameter>",
+        text=told_text,
+        between="",
+    ),
+    page=__doc__ or "",
+    instructions=(
+        'To call a tool, write <seed:tool_call><function name="NAME"> with its name, each argument between '
+        '<parameter name="KEY" string="true"> and </parameter>, and </function></seed:tool_call>, without line ends '
+        'between the tags. Write strings as they are; write any other value as JSON, with string="false".'
+    ),
+    source=(
+        "midscene, prompt and tests of its planner for Doubao",
+        "answers of doubao-seed 2.0 and 2.1 that agents have kept as text",
+    ),
+    aliases=("doubao_seed", "seed2"),
+    families=("Doubao Seed 2.0, 2.1",),
+    signatures=(r'<seed:tool_call>\s*<function name="',),
+    elsewhere={"Volcengine Ark": "the interface itself"},
+    reasoning=((f"<{_THINK}>", f"</{_THINK}>"), ("<seed:think>", "</seed:think>"), ("<think>", "</think>")),
+)
