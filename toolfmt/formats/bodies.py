@@ -178,6 +178,7 @@ _ARGUMENT_BEGINS = re.compile(r"(?<![=!<>:+*/%|&^~-])=[ \t\r\n]*\Z")
 _ITEM_BEGINS = re.compile(r"[=,:\[{][ \t\r\n]*\Z")
 _CODE_QUOTATION = re.compile(r"(?:\A|[^\w])(?:[fFrRbBuU]{1,2})?\Z")
 _APOSTROPHE = re.compile(r"[^\W\d_]'[^\W\d_A-Z]\Z|[A-Z]'[A-Z]\Z|(?:\A|\W)\w?[^\W\d_]'[^\W\d_]\Z")
+_CODE_JOINS = re.compile(r"[ \t\r\n]{1,64}['\"]")
 _CODE_NAMED = {"a": "\a", "v": "\v", "\n": "", "\r": "", "\r\n": ""}
 
 
@@ -255,7 +256,8 @@ class CodeString:
         return self._may_end(text, at + len(self._quote), closed, unescaped)
 
     def _may_end(self, text: str, at: int, closed: bool, unescaped: bool) -> bool | None:
-        return _may_end(text, at, closed)
+        ends = _may_end(text, at, closed)
+        return ends if ends is not False or unescaped else _CODE_JOINS.match(text, at) is not None
 
     def _lost(self, text: str, at: int) -> bool:
         """Whether a quote that does not end the string opens another one."""
@@ -282,7 +284,7 @@ class ArgumentString(CodeString):
 
     def _may_end(self, text: str, at: int, closed: bool, unescaped: bool) -> bool | None:
         if not unescaped:
-            return _may_end(text, at, closed)
+            return super()._may_end(text, at, closed, unescaped)
         if _CODE_GOES_ON.match(text, at):
             return True
         return None if not closed and len(text) - at < _CODE_AHEAD else False

@@ -10,19 +10,53 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+from toolfmt.formats.ahead import FAR, TooFar, ahead
 from toolfmt.formats.bodies import UNESCAPED, escaped, quoted
-from toolfmt.formats.calls import Calls
+from toolfmt.formats.calls import Calls, Trial
 from toolfmt.formats.format import Call, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows, read_name
 from toolfmt.formats.json_call import Keys
 from toolfmt.formats.json_object import read_calls
-from toolfmt.formats.scan import Malformed, Reading, Scan, stops
+from toolfmt.formats.scan import LONGEST_WORD, Incomplete, Malformed, Reading, Scan, Stops, stops
 from toolfmt.formats.typed import STRING, Types, typed
 from toolfmt.formats.values import JSON, Gathered, Notation, marked_string, read_string, read_value
 
 _FENCE = "```"
+_LANGUAGE = re.compile(r"[a-z_]*")
+_BLANKS = re.compile(r"[ \t]*")
+_QUOTES = stops("'", '"')
+_BRACKETS = {"(": ("(",), "{": ("{", "(")}
+_CLOSING = {"(": ")", "{": "}"}
+_ASSIGNED = {"=": ("=",), ":": (":", "=")}
+_OPERATORS = frozenset("=+*/%&|^@")
+_GOES_ON = frozenset("=+*/%&|^@.,;:?!~-`'\"\\([{}])>")
+"""What right behind a list shows that it is part of an expression, a link or a sentence; words do not: models that
+lost their control tokens go on right behind the bracket."""
+
+
+class _Ending(NamedTuple):
+    """How a frame ended: by its closer, and what stood around the calls."""
+
+    closed: bool
+    enclosed: bool
+    fenced: bool
+
+
+class _Frame(NamedTuple):
+    """What is known of the frame that is being read."""
+
+    end: str
+    """What closes the calls, where something has opened them."""
+    notes: tuple[str, ...]
+    """What is noted on each of its calls."""
+    declared: bool
+    """Whether only declared tools are called here."""
+    alone: bool
+    """Whether nothing stands around the calls at all."""
+    opened: bool
+    """Whether the frame's opener stood there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,153 +96,408 @@ class CallExpression(Frame):
 
     def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
         if not opener:
-            if not calls.committed:
-                yield from self._rehearse(scan, calls)
-            if self.opener:
-                calls.tolerate("missing_opener")
+            if not calls.committed and not (yield from self._stands(scan, calls)):
+                raise Malformed
+            calls.commit()
+        ending = yield from self._frame(scan, calls, opener)
+        if not opener:
+            here = scan.position
+            yield from self._alone(scan, calls, ending)
+            scan.rewind(here)
+        elif ending.closed and self.bare and self.enclosing:
+            yield from self._echo(scan, calls, opener)
+
+    def _echo(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
+        """The text of the frame once more right behind it, closer and all: some models repeat it, and mean one call."""
+        if (yield from scan.peek()) not in self.bare:
+            return
+        calls.framed_until = scan.position
+        text = calls.text().removeprefix(opener)
+        if text.startswith(self.bare) and len(text) < FAR:
+
+            def same(window: Scan) -> Reading[bool]:
+                for character in text:
+                    if (yield from window.peek()) != character:
+                        return False
+                    window.skip()
+                return True
+
+            if (yield from ahead(scan, same, len(text) + 1)):
+                scan.skip(len(text))
+                calls.tolerate("repeated_call")
+
+    def _frame(self, scan: Scan, calls: Calls, opener: str) -> Reading[_Ending]:
+        """The calls of one frame, what encloses them, and its closer. Tells how a frame without its opener ended."""
         yield from scan.skip_spaces()
         begin, end = (mark.strip() for mark in self.enclosing or ("", ""))
-        here = scan.position
-        fences = (_FENCE,) if begin.startswith(_FENCE) else ()
-        enclosed = bool(begin) and bool((yield from scan.literal(stops(begin, *fences))))
+        here, fence = scan.position, ""
+        if not opener and begin[:1] != "[":
+            enclosed = ""  # a fence that is no part of the notation, or lacks its frame, is an example
+        elif begin.startswith(_FENCE):
+            enclosed = yield from scan.literal(stops(begin, _FENCE))
+        else:
+            fence = "" if opener.startswith(_FENCE) else (yield from scan.literal(stops(_FENCE)))
+            if fence:
+                yield from scan.word(_LANGUAGE)
+                yield from scan.skip_spaces()
+            here = scan.position
+            enclosed = (yield from scan.literal(stops(begin))) if begin else ""
         yield from scan.skip_spaces()
-        if self.enclosing and (yield from scan.need()) == "{":
+        calls.inside()
+        objects = bool(opener and self.enclosing) and (yield from scan.need()) == "{"
+        notes = tuple(
+            note
+            for note, noted in (
+                ("missing_opener", not opener and self.opener),
+                ("markdown_fence", fence),
+                ("missing_brackets" if begin[:1] == "[" else "missing_fence", begin and not enclosed),
+            )
+            if noted
+        )
+        if objects:
             scan.rewind(here)
             yield from read_calls(scan, calls, Keys(separator=", "))
         else:
-            yield from self._calls(scan, calls, end if enclosed else "")
-        if not (yield from close_frame(scan, calls, opener, *self.closers)) and calls.noted(UNESCAPED):
+            alone = not opener and not enclosed
+            declared = alone or (not opener and self.opener != "")
+            yield from self._calls(scan, calls, _Frame(end if enclosed else "", notes, declared, alone, bool(opener)))
+        if fence and not (yield from follows(scan, _FENCE)):
+            if not opener:
+                raise Malformed
+            calls.tolerate("missing_fence")
+        closed = yield from close_frame(scan, calls, opener, *self.closers)
+        if not closed and calls.noted(UNESCAPED):
             raise Malformed
+        return _Ending(bool(closed and self.closers), bool(enclosed), bool(fence))
 
-    def _rehearse(self, scan: Scan, calls: Calls) -> Reading[None]:
-        """Calls without a frame are such only if a name, its bracket and a key or no argument stand there."""
-        begin = scan.position
-        yield from scan.expect(*self.bare)
-        yield from scan.skip_spaces()
-        if not (yield from read_name(scan)):
-            yield from scan.need()
+    def _stands(self, scan: Scan, calls: Calls) -> Reading[bool]:
+        """Whether calls without a frame stand here, unread: what follows them decides, if it comes soon.
+
+        Code, a link or a sentence may begin like a call. Where the text is long it is one as soon as that is known.
+        """
+        trials: list[Trial] = []
+
+        def tried(window: Scan) -> Reading[bool]:
+            trials.append(Trial(window, calls))
+            return self._tried(window, trials[0], calls.framed_until == scan.position)
+
+        try:
+            return (yield from ahead(scan, tried))
+        except TooFar:
+            return trials[0].attempted
+
+    def _tried(self, scan: Scan, trial: Trial, again: bool) -> Reading[bool]:
+        """Whether calls stand here; `again` tells that a frame ended right before, whose text a model may repeat."""
+        try:
+            ending = yield from self._frame(scan, trial, "")
+            if ending.closed and again:
+                return False
+            yield from self._alone(scan, trial, ending)
+        except Malformed:
+            return trial.attempted
+        except Incomplete:
+            return trial.attempted or (trial.ended > 0 and trial.known)
+        return True
+
+    def _alone(self, scan: Scan, calls: Calls, ending: _Ending) -> Reading[None]:
+        """Malformed where what follows a frame without its opener shows that it was something else."""
+        if ending.closed:
+            return
+        blanks = yield from scan.word(_BLANKS)
+        following = yield from scan.peek()
+        if following in ("", "\n", "\r"):
+            yield from scan.spaces()
+            if ending.fenced and (yield from scan.peek()):
+                raise Malformed  # an example, and its explanation
+            if not ending.enclosed and (yield from scan.literal(stops(_FENCE))):
+                raise Malformed  # a line of a program
+        elif not ending.enclosed or (following in _OPERATORS if blanks else not calls.known or following in _GOES_ON):
             raise Malformed
-        yield from scan.expect(self.brackets[0])
-        yield from scan.skip_spaces()
-        if not (yield from scan.literal(stops(self.brackets[1]))):
-            yield from scan.take_while(self.notation.word)
-            yield from scan.skip_spaces()
-            yield from scan.expect(self.assign)
-            if (yield from scan.peek()) == self.assign:
-                raise Malformed  # a comparison
-        calls.commit()
-        scan.rewind(begin)
+        elif not blanks:
+            calls.tolerate("text_behind_closer")
 
-    def _calls(self, scan: Scan, calls: Calls, end: str) -> Reading[None]:
+    def _stands_whole(self, scan: Scan, calls: Calls, bracket: str) -> Reading[bool]:
+        """Whether the arguments of an undeclared tool reach their end, unread: its name alone makes no call."""
+
+        def tried(window: Scan) -> Reading[bool]:
+            trial = Trial(window, calls)
+            trial.start("")
+            try:
+                yield from self._arguments(window, trial, bracket)
+            except (Malformed, Incomplete):
+                return False
+            return True
+
+        try:
+            return (yield from ahead(scan, tried))
+        except TooFar:
+            return False
+
+    def _calls(self, scan: Scan, calls: Calls, frame: _Frame) -> Reading[None]:
         """The calls of one frame, and what encloses them at the end, where it has been opened."""
-        calls.inside()
+        end, separator = frame.end, ""
         while True:
-            yield from self._read_call(scan, calls)
+            if separator and separator != self.between.strip():
+                calls.tolerate("other_separator")
+            yield from self._read_call(scan, calls, frame)
             calls.end()
             if not self.enclosing:
-                return
+                begins = (yield from self._leads(scan)) if frame.alone else False
+                if not begins:
+                    return
+                calls.begin_beside(scan.position)
+                continue
             here = scan.position
-            comma = yield from follows(scan, ",", ";")
+            separator = yield from follows(scan, ",", ";")
+            behind = scan.position
             in_lines = "\n" in self.between or not end
-            if not comma and not (in_lines and (yield from self._another(scan))):
+            if not separator and not (in_lines and (yield from self._another(scan, calls, frame))):
                 break
-            yield from scan.skip_spaces()
-            if not (yield from self._begins(scan)):
-                behind = scan.position
-                closed = yield from follows(scan, *((end,) if end else self.closers))
-                if closed:
+            spaces = yield from scan.spaces()
+            if not (yield from self._begins(scan, calls, frame)):
+                at_end = frame.alone and ("\n" in spaces or not (yield from scan.peek()))
+                if at_end:
+                    scan.rewind(behind)
+                else:
+                    behind = scan.position
+                    at_end = bool((yield from follows(scan, *((end,) if end else self.closers))))
+                    scan.rewind(behind if at_end else here)
+                if at_end:
                     calls.tolerate("trailing_comma")
-                scan.rewind(behind if closed else here)
                 break
             if calls.noted(UNESCAPED):
                 raise Malformed  # where its string ended was a guess; what follows may be part of it
-            calls.begin()
+            if frame.opened:
+                calls.begin()
+            else:
+                calls.begin_beside(scan.position)
         if end and not (yield from follows(scan, end)):
             if calls.noted(UNESCAPED):
                 raise Malformed  # where the string ended was a guess, and it was wrong
+            if not frame.opened and not (yield from self._line_ends(scan)):
+                raise Malformed
             calls.tolerate("missing_closer")
 
-    def _begins(self, scan: Scan) -> Reading[bool]:
-        """Whether a name stands here, unread."""
+    def _leads(self, scan: Scan) -> Reading[bool]:
+        """Whether another call stands right here, unread: its lead tells."""
         here = scan.position
-        name = yield from read_name(scan)
+        found = yield from scan.literal(stops(self.lead))
         scan.rewind(here)
-        return bool(name)
+        return bool(found)
 
-    def _another(self, scan: Scan) -> Reading[bool]:
+    def _line_ends(self, scan: Scan) -> Reading[bool]:
+        """Whether the line ends here, or the answer, perhaps behind a comma; nothing is read."""
+        here = scan.position
+        comma = yield from follows(scan, ",")
+        spaces = yield from scan.spaces()
+        ends = not (yield from scan.peek()) or (not comma and "\n" in spaces)
+        scan.rewind(here)
+        return ends
+
+    def _begins(self, scan: Scan, calls: Calls, frame: _Frame) -> Reading[bool]:
+        """Whether a name stands here, unread; where tools must be declared, one of theirs with its bracket."""
+        here = scan.position
+        quote = yield from scan.literal(_QUOTES)
+        name = yield from _tool_name(scan)
+        begins = bool(name) and (not quote or bool((yield from scan.literal(stops(quote)))))
+        if begins and frame.declared:
+            begins = calls.knows(name) is True and (yield from scan.peek()) == self.brackets[0]
+        scan.rewind(here)
+        return begins
+
+    def _another(self, scan: Scan, calls: Calls, frame: _Frame) -> Reading[bool]:
         """Whether another call stands on the next line, without a comma."""
         here = scan.position
         spaces = yield from scan.spaces()
-        name = (yield from read_name(scan)) if "\n" in spaces else ""
-        found = bool(name) and (yield from scan.peek()) == self.brackets[0]
+        found = "\n" in spaces and (yield from self._begins(scan, calls, frame))
+        if found:
+            yield from _tool_name(scan)
+            found = (yield from scan.peek()) == self.brackets[0]
         scan.rewind(here)
         return found
 
-    def _read_call(self, scan: Scan, calls: Calls) -> Reading[None]:
-        if self.lead:
-            yield from scan.expect(self.lead)
-        name = yield from read_name(scan)
+    def _read_call(self, scan: Scan, calls: Calls, frame: _Frame) -> Reading[None]:
+        lead = (yield from scan.literal(stops(self.lead, self.lead[-1]))) if self.lead else ""
+        quote = (yield from scan.literal(_QUOTES)) if not self.lead else ""
+        name = yield from _tool_name(scan)
         if not name:
             yield from scan.need()
             raise Malformed
-        yield from scan.expect(self.brackets[0])
-        calls.start(name)
-        calls.arguments("{")
+        if quote:
+            yield from scan.expect(quote)
+        known = calls.knows(name)
+        if known is not True and (frame.declared or quote or lead != self.lead):
+            raise Malformed
+        bracket = yield from scan.expect(*_BRACKETS[self.brackets[0]])
+        for note, noted in (("missing_prefix", lead != self.lead), ("quoted_name", quote)):
+            if noted:
+                calls.tolerate(note)
+        for note in frame.notes:
+            calls.tolerate(note)
+        if bracket != self.brackets[0]:
+            calls.tolerate("other_notation")
+        if known is False and not calls.committed and not (yield from self._stands_whole(scan, calls, bracket)):
+            raise Malformed
+        if known is not None or calls.committed:
+            calls.start(name)
+            name = ""
+        yield from self._arguments(scan, calls, bracket, name, frame)
+
+    def _arguments(
+        self, scan: Scan, calls: Calls, bracket: str, name: str = "", frame: _Frame | None = None
+    ) -> Reading[None]:
+        """The arguments behind their bracket. With a name the call starts only where they are seen to be some."""
+        closing = stops(_CLOSING[bracket])
+        if not name:
+            calls.arguments("{")
         position, keys = 0, set[str]()
         while True:
             yield from scan.skip_spaces()
-            if (yield from scan.literal(stops(self.brackets[1]))):
-                break
-            if position:
+            closes = bool((yield from scan.literal(closing)))
+            if position and not closes:
                 yield from scan.expect(",")
                 yield from scan.skip_spaces()
-                if (yield from scan.literal(stops(self.brackets[1]))):
+                closes = bool((yield from scan.literal(closing)))
+                if closes:
                     calls.tolerate("trailing_comma")
-                    break
-            key = yield from self._key(scan, calls, position)
+            key = None if closes else (yield from self._key(scan, calls))
+            if frame is not None and frame.alone and key is not None and calls.declares(key) is False:
+                raise Malformed
+            if name:
+                calls.start(name)
+                calls.arguments("{")
+                name = ""
+            if closes:
+                break
+            if key is None:
+                if not position and (yield from self._object(scan, calls, closing)):
+                    return
+                if calls.declares("") is not None:
+                    calls.arguments("")  # a value for a tool that is known: this is meant as a call
+                key = calls.positional(position)
+                calls.tolerate("positional_arguments")
             if key in keys:
                 calls.tolerate("duplicate_key")
             keys.add(key)
             calls.arguments(f"{', ' if position else ''}{quoted(key)}: ")
             yield from self._value(scan, calls, calls.types(key))
             position += 1
+        if calls.noted(UNESCAPED) and not calls.accepts(keys):
+            raise Malformed  # where its string ended was a guess, and it swallowed an argument
         calls.arguments("}")
 
-    def _key(self, scan: Scan, calls: Calls, position: int) -> Reading[str]:
-        """The key and its sign, read; a value without a key has the key of the parameter at its position."""
+    def _key(self, scan: Scan, calls: Calls) -> Reading[str | None]:
+        """The key and its sign, read; None where a value without a key stands, and nothing is read."""
         here = scan.position
-        if (yield from scan.need()) not in "{[":
-            word = yield from scan.take_while(self.notation.word)
-            key = word.strip() or (yield from self._quoted(scan, calls))
+        if (yield from scan.need()) not in "{[(":
+            word = yield from scan.word(self.notation.key)
+            key = word.strip() or (yield from read_string(scan, Gathered(scan, calls), self.notation))
             yield from scan.skip_spaces()
-            if (yield from scan.literal(stops(self.assign))):
+            assigned = yield from scan.literal(stops(*_ASSIGNED[self.assign]))
+            if assigned:
+                if assigned != self.assign:
+                    calls.tolerate("other_notation")
+                if assigned == "=" and (yield from scan.peek()) == "=":
+                    raise Malformed  # a comparison
                 return key
             yield from scan.need()
             if word and not self.notation.stands_alone(word.strip()):
                 raise Malformed
         scan.rewind(here)
-        name = calls.positional(position)
-        calls.tolerate("positional_arguments")
-        return name
+        return None
 
-    def _quoted(self, scan: Scan, calls: Calls) -> Reading[str]:
-        return read_string(scan, Gathered(scan, calls), self.notation)
+    def _object(self, scan: Scan, calls: Calls, closing: Stops) -> Reading[bool]:
+        """A single object in place of the arguments, read if its keys are parameters of the tool; else nothing is."""
+        if (yield from scan.need()) != "{":
+            return False
+        here = scan.position
+        gathered = Gathered(scan)
+        try:
+            yield from read_value(scan, gathered, self.notation)
+            keys = list(json.loads(gathered.text))
+        except (Malformed, ValueError):
+            keys = []
+        yield from scan.skip_spaces()
+        found = bool(keys) and all(map(calls.declares, keys)) and (yield from scan.literal(closing))
+        scan.rewind(here)
+        if not found:
+            return False
+        gathered = Gathered(scan, calls)
+        yield from read_value(scan, gathered, self.notation)
+        calls.tolerate("positional_object")
+        calls.arguments(gathered.text.strip()[1:])
+        yield from scan.skip_spaces()
+        yield from scan.literal(closing)
+        return True
 
     def _value(self, scan: Scan, calls: Calls, types: Types) -> Reading[None]:
         yield from scan.skip_spaces()
         first = yield from scan.need()
         quoted = any(opener.startswith(first) for opener in self.notation.strings)
-        if quoted and types is not None and not types & STRING:
+        if types is None or first in "[(" or (quoted and types & STRING):
+            yield from read_value(scan, calls, self.notation)
+        elif first == "{":
+            if not ("array" in types and "object" not in types and (yield from self._set(scan, calls))):
+                yield from read_value(scan, calls, self.notation)
+        elif quoted:
             text = yield from read_string(scan, calls, self.notation)
-            calls.arguments(typed(text, types) or f'"{escaped(text)}"')
-        elif not quoted and types is not None and types & STRING and first not in "{[":
+            value = typed(text, types)
+            if value is not None:
+                calls.tolerate("quoted_value")
+            calls.arguments(value or f'"{escaped(text)}"')
+        elif types & STRING:
             text = (yield from scan.take_while(self.notation.text)).rstrip()
             yield from scan.need()
             if not text:
                 raise Malformed
-            calls.arguments(typed(text, types) or f'"{escaped(text)}"')
+            value = typed(text, types)
+            if value is None:
+                calls.tolerate("unquoted_string")
+            calls.arguments(value or f'"{escaped(text)}"')
         else:
+            here = scan.position
+            word = yield from scan.take_while(self.notation.word)
+            if word[:1].isalpha() and not self.notation.stands_alone(word.strip()):
+                calls.refuse("invalid_arguments")  # a name where the schema wants a value that has none
+            scan.rewind(here)
             yield from read_value(scan, calls, self.notation)
+
+    def _set(self, scan: Scan, calls: Calls) -> Reading[bool]:
+        """A set of Python, read as a list; where an object stands nothing is read."""
+        here = scan.position
+        scan.skip()
+        try:
+            yield from read_value(scan, Gathered(scan), self.notation)
+            yield from scan.skip_spaces()
+            found = (yield from scan.need()) in ",}"
+        except Malformed:
+            found = False
+        scan.rewind(here)
+        if not found:
+            return False
+        calls.tolerate("set")
+        sign = "["
+        while True:
+            scan.skip()
+            calls.arguments(sign)
+            yield from read_value(scan, calls, self.notation)
+            yield from scan.skip_spaces()
+            following = yield from scan.need()
+            if following == "}":
+                scan.skip()
+                calls.arguments("]")
+                return True
+            if following != ",":
+                raise Malformed
+            sign = ", "
+
+
+def _tool_name(scan: Scan) -> Reading[str]:
+    """A name without quotes; malformed where it is longer than a name may be."""
+    name = yield from read_name(scan, LONGEST_WORD + 1)
+    if len(name) > LONGEST_WORD:
+        raise Malformed
+    return name
 
 
 def double_quoted(text: str) -> str:
@@ -230,14 +519,20 @@ def as_python(value: Any, string: Callable[[str], str] = double_quoted) -> str:
 
 def between_marks(mark: str, opener: str, closer: str) -> Notation:
     """Gemma's notation: keys and words stand bare, strings verbatim between two marks, in a frame of these markers."""
+    closing, control = ("}" + closer, ")" + closer), (opener, closer)
     return Notation(
-        strings={mark: marked_string(mark, ("}" + closer,), (opener, closer)), '"': JSON.strings['"']},
+        strings={
+            mark: marked_string(mark, closing, control),
+            '"': JSON.strings['"'],
+            "'": marked_string("'", closing, control),
+        },
         words=JSON.words,
-        generous={'"': "plain_quotes"},
+        generous={'"': "plain_quotes", "'": "single_quotes"},
         bare_keys="",
         bare_strings=re.compile(r"(?s).*\S.*"),
-        word=re.compile(r'[^,:{}\[\]<>"\n]*'),
-        text=re.compile(r"[^,{}<>\n]*"),
+        word=re.compile(r'[^,:{}()\[\]<>"\n]*'),
+        key=re.compile(r"[\w .$@/+-]*"),
+        text=re.compile(r"[^,{}()<>'\n]*"),
     )
 
 

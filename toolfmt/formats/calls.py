@@ -64,6 +64,8 @@ class Calls:
         self._tolerated: dict[str, None] = {}
         self._fragments: list[str] = []
         self._types: dict[tuple[str, ...], Types] = {}
+        self.framed_until = -1
+        """Where a frame of calls ended behind which the same text may stand again."""
         self._orders: dict[str, list[str]] = {}
 
     # --- for engines
@@ -187,6 +189,22 @@ class Calls:
         properties = None if schema is None else schema.get("properties")
         return tuple(map(str, properties)) if isinstance(properties, Mapping) else None
 
+    @property
+    def known(self) -> bool:
+        """Whether the tool called last is declared."""
+        return self.knows(self._name) is True
+
+    def text(self) -> str:
+        """The text of the open call so far."""
+        return self._scan.kept_between(self._begin, self._scan.position)
+
+    def accepts(self, keys: Collection[str]) -> bool:
+        """Whether these may be all arguments of the call: declared, and none missing that the tool requires."""
+        schema = None if self._schemas is None else self._schemas.get(self._name)
+        required = None if schema is None else schema.get("required")
+        given = not isinstance(required, list) or all(key in keys for key in required)
+        return given and all(self.declares(key) is not False for key in keys)
+
     def positional(self, position: int) -> str:
         """The name of the parameter at a position, in the canonical order of the tool's parameters."""
         names = self._orders.get(self._name)
@@ -248,7 +266,7 @@ class Calls:
     def copy(self, scan: Scan) -> Calls:
         """Calls of the same tools, over another scanner."""
         twin = Calls(scan, self._schemas, self.strict, self._closers)
-        twin._types, twin._orders = self._types, self._orders
+        twin._types, twin._orders, twin.framed_until = self._types, self._orders, self.framed_until
         return twin
 
     def adopt(self, other: Calls) -> None:
@@ -372,6 +390,37 @@ class Rehearsal(Calls):
 
     def begin_beside(self, position: int) -> None:
         """Nothing is told."""
+
+    def text(self) -> str:
+        """Not kept."""
+        return ""
+
+
+class Trial(Rehearsal):
+    """A rehearsal over a part of the text, which remembers how far it came."""
+
+    def __init__(self, scan: Scan, calls: Calls) -> None:
+        super().__init__(scan, calls._schemas, calls.strict)
+        self.committed = True
+        self.started = self.ended = 0
+        self.keyed = False
+        """Whether the last call that has started has had a key."""
+
+    def start(self, name: str, id: str | None = None) -> None:
+        super().start(name, id)
+        self.started += 1
+        self.keyed = False
+
+    def arguments(self, fragment: str) -> None:
+        self.keyed = self.keyed or fragment != "{"
+
+    def end(self) -> None:
+        self.ended += 1
+
+    @property
+    def attempted(self) -> bool:
+        """Whether the text stopped, or went wrong, among the arguments of a call that may be declared."""
+        return self.started > self.ended and self.keyed and self.knows(self._name) is not False
 
 
 class Glimpse(Rehearsal):

@@ -28,6 +28,7 @@ class Choice:
             tuple(dict.fromkeys(mark for engine in engines for mark in engine.inner.skipped)),
         )
         self.closers = tuple(dict.fromkeys(closer for engine in engines for closer in engine.closers))
+        self.named = ""
         self.named_first: NamedFirst = next((e.named_first for e in engines if e.named_first != "never"), "never")
 
     def write(self, calls: Sequence[Call], types: TypesOf) -> str:

@@ -68,6 +68,11 @@ class Engine(Protocol):
     def named_first(self) -> NamedFirst:
         """Whether an answer may begin with a call's name, without anything before it."""
 
+    @property
+    def named(self) -> str:
+        """What stands behind a declared tool's name where a call of it may be all of an answer or of a line; empty
+        where none may."""
+
     def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
         """The calls of one frame, from after its opener to after its closer. `opener` is empty for a call without a
         frame, which then stands unread in front."""

@@ -23,7 +23,8 @@ class Frame:
     The writer uses `opener` and `closer`, either of which may be empty; `also` and `also_closers` are other spellings
     that are read. `bare` is what calls without a frame begin with, at the start of the answer or of a line;
     `leading` are openers that are such only where the answer begins or a message of it;
-    `named_first` tells whether the answer may begin with a call's name.
+    `named_first` tells whether the answer may begin with a call's name; `named` is what stands behind a declared tool's
+    name where a call of it may stand alone, with nothing around it.
     """
 
     opener: str = ""
@@ -33,6 +34,7 @@ class Frame:
     bare: tuple[str, ...] = ()
     leading: tuple[str, ...] = ()
     named_first: NamedFirst = "never"
+    named: str = ""
 
     @property
     def openers(self) -> tuple[str, ...]:

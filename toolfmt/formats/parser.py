@@ -46,6 +46,9 @@ characters; the answer waits for that."""
 _AFTER_FINISH = "feed() after finish(): a parser reads one answer; make a new one for the next"
 
 
+_CODE = "```"
+
+
 class Parser:
     """Reads one answer of a model in one format.
 
@@ -80,6 +83,7 @@ class Parser:
         self._scan = Scan(offset=-len(begun))
         self._schemas = None if tools is None else tool_schemas(tools)
         self._strict = strict
+        self._find_by_name()
         closers = (*self.format.closers, *self._markers.inner.closers)
         self._calls = Calls(self._scan, self._schemas, strict, closers)
         self._events = self._calls.events
@@ -237,6 +241,21 @@ class Parser:
                 return behind
         return begun
 
+    def _find_by_name(self) -> None:
+        """What is looked for: the markers of the format; where it lets a call of a declared tool stand alone, its name
+        too, at the beginning of the answer or of a line that is not in a fence."""
+        marks = self._markers
+        sign = self.format.engine.named
+        names = [name + sign for name in self._schemas or ()] if sign else []
+        self._at_start, self._in_content, self._in_program = marks.at_start, marks.in_content, marks.in_content
+        self._calling, self._begun, self._in_code = marks.calls, marks.begun, False
+        if names:
+            self._at_start = stops(*marks.at_start.literals, *names, _CODE)
+            self._in_content = stops(*marks.in_content.literals, *("\n" + name for name in names), _CODE)
+            self._in_program = stops(*marks.in_content.literals, _CODE)
+            self._calling = marks.calls | {*names, _CODE}
+            self._begun = {**marks.begun, **{"\n" + name: name for name in names}}
+
     # --- the answer
 
     def _answer(self) -> Reading[None]:
@@ -253,8 +272,8 @@ class Parser:
             scan.keep(begin)
             spaces = yield from scan.spaces()
             here = scan.position
-            opener = yield from scan.literal(marks.at_start)
-            if opener not in marks.calls and not (not opener and self._named_first):
+            opener = yield from scan.literal(self._at_start)
+            if opener not in self._calling and not (not opener and self._named_first):
                 scan.release()
             silent = opener in marks.silent or (opener in marks.silent_first and begin == 0)
             if opener in marks.reasoning:
@@ -263,7 +282,7 @@ class Parser:
                 self._mark(opener, here)
                 self._state, self._block_closers, self._drafts = "again", marks.reasoning[opener], 0
                 yield from self._block()
-            elif (opener in marks.calls or (not opener and self._named_first)) and (
+            elif (opener in self._calling or (not opener and self._named_first)) and (
                 yield from self._call(opener, here)
             ):
                 self._beside_call, self._named_first = True, False
@@ -280,6 +299,7 @@ class Parser:
             else:
                 self._say(Content, spaces, begin)
                 self._say(Content, opener, here)
+                self._in_code = self._in_code != (opener == _CODE)
                 self._content_begins = scan.position
                 if not (yield from self._content_and_call()):
                     return
@@ -306,7 +326,7 @@ class Parser:
         marks = self._markers
         while True:
             self._state = "content"
-            wanted = marks.in_content
+            wanted = self._in_program if self._in_code else self._in_content
             wanted = stops(*wanted.literals, self._closing) if self._closing else wanted
             found = yield from self._run(Content, Plain(wanted))
             if not found:
@@ -316,14 +336,18 @@ class Parser:
                     self._mark(found, self._scan.position - len(found))
                 self._closing = ""
                 return True
-            opener = marks.begun.get(found, found)
+            if found == _CODE and self._in_content is not marks.in_content:
+                self._say(Content, found, self._scan.position - len(found))
+                self._in_code = not self._in_code
+                continue
+            opener = self._begun.get(found, found)
             before = found.removesuffix(opener)
             here = self._scan.position - len(opener)
             self._say(Content, before, here - len(before))
             first = here - len(before) == self._content_begins or before.startswith("\n")
             if before.strip("\n") == "`" and (yield from self._quotation(before, opener, first)):
                 continue
-            if (opener in marks.calls and (yield from self._call(opener, here))) or opener in marks.silent:
+            if (opener in self._calling and (yield from self._call(opener, here))) or opener in marks.silent:
                 return True
             self._say(Content, opener, here)
 

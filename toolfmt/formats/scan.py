@@ -284,6 +284,23 @@ class Scan:
                 return "".join(parts)
             yield
 
+    def word(self, pattern: re.Pattern[str], most: int = LONGEST_WORD) -> Reading[str]:
+        """As `take_while`, for a name or a key: malformed where the run is longer than that."""
+        parts: list[str] = []
+        while True:
+            found = pattern.match(self.text, self.at, self.at + most + 1)
+            assert found is not None
+            if len(found.group()) > most:
+                self.at += most
+                raise Malformed
+            if found.end() > self.at:
+                parts.append(found.group())
+                most -= len(found.group())
+                self.at = found.end()
+            if self.at < len(self.text) or self.closed:
+                return "".join(parts)
+            yield
+
     def spaces(self) -> Reading[str]:
         """The blanks, tabs and line ends that stand here."""
         return self.take_while(SPACE)

@@ -24,7 +24,12 @@ DEEPEST = 256
 _WORD = re.compile(r"""[^\s,()\[\]{}:'"=<>]*""")
 _TEXT = re.compile(r"""[^()\[\]{}<>'"=,\n]*""")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
-_CODE_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_CODE_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|\+[0-9]+(?:[eE][+-]?[0-9]+)?")
+_GROUPED = re.compile(r"(?<=[0-9])_(?=[0-9])")
+_LEADING_ZEROS = re.compile(r"[+-]?0[0-9]+")
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_MOST_DIGITS = 4300
+"""Python's `json.loads` refuses longer integers by default, so they are no arguments for its callers."""
 _NAME = re.compile(r"[^\W\d][\w.-]*")
 _PYTHON = {"True": "true", "False": "false", "None": "null"}
 _JSON = {"true": "true", "false": "false", "null": "null"}
@@ -102,13 +107,18 @@ class Notation:
     """Words that are strings without quotes (noted as `unquoted_string`)."""
     word: re.Pattern[str] = _WORD
     """What a key, word or number without quotes is made of."""
+    key: re.Pattern[str] = _WORD
+    """What the key of an argument without quotes is made of."""
     inner: Notation | None = None
     """The notation inside lists and objects, where that is another."""
     text: re.Pattern[str] = _TEXT
     """What a string without quotes is made of where the schema wants a string."""
+    code: bool = False
+    """Python source: tuples, strings side by side, digits in groups."""
 
     def stands_alone(self, word: str) -> bool:
         """Whether a word without quotes is a value by itself: a number or a literal, not a name."""
+        word = _GROUPED.sub("", word)
         return word in self.words or bool(_NUMBER.fullmatch(word) or _CODE_NUMBER.fullmatch(word))
 
     @property
@@ -123,33 +133,39 @@ JSON = Notation(
 )
 LITERAL = replace(JSON, generous={})
 """JSON, else Python source: what stands between tags where the schema wants no string."""
-CODE = Notation({quote: partial(CodeString, quote) for quote in ('"', "'", '"""', "'''")}, _JSON | _PYTHON)
+CODE = Notation({quote: partial(CodeString, quote) for quote in ('"', "'", '"""', "'''")}, _JSON | _PYTHON, code=True)
 _ARGUMENT_STRINGS: dict[str, Opening] = {quote: partial(ArgumentString, quote) for quote in CODE.strings}
 _BARE_NAMES = re.compile(r"[^\W\d][^\n]*")
 CODE_CALL = Notation(
-    _ARGUMENT_STRINGS, CODE.words, bare_strings=_BARE_NAMES, inner=replace(CODE, bare_strings=_BARE_NAMES)
+    _ARGUMENT_STRINGS, CODE.words, bare_strings=_BARE_NAMES, inner=replace(CODE, bare_strings=_BARE_NAMES), code=True
 )
 
 
 def read_value(scan: Scan, sink: Sink, notation: Notation) -> Reading[None]:
     """One value, blanks before it included, said to the sink as JSON."""
     stack: list[str] = []
+    inside: list[set[str]] = []  # of an object its keys so far, of a tuple whether a comma stood in it
     while True:
         sink.arguments((yield from scan.spaces()))
         opening = yield from scan.need()
-        if opening in _CLOSER:
+        if opening in _CLOSER or (opening == "(" and notation.code):
             scan.skip()
-            sink.arguments(opening)
-            stack.append(_CLOSER[opening])
+            tuple_ = opening == "("
+            if tuple_:
+                sink.tolerate("tuple")
+            sink.arguments("[" if tuple_ else opening)
+            stack.append(")" if tuple_ else _CLOSER[opening])
+            inside.append(set())
             if len(stack) > DEEPEST:
                 raise Malformed("invalid_arguments")
             sink.arguments((yield from scan.spaces()))
             if (yield from scan.need()) != stack[-1]:
-                yield from _key(scan, sink, notation, stack[-1])
+                yield from _key(scan, sink, notation, stack[-1], inside[-1])
                 continue
+            inside[-1].add(",")
         else:
             yield from _scalar(scan, sink, notation.inner if stack and notation.inner else notation)
-        if not (yield from _separated(scan, sink, notation, stack)):
+        if not (yield from _separated(scan, sink, notation, stack, inside)):
             return
 
 
@@ -165,29 +181,39 @@ def whole_value(text: str, notation: Notation) -> str | None:
     return sink.text if scan.at == len(text) else None
 
 
-def _separated(scan: Scan, sink: Sink, notation: Notation, stack: list[str]) -> Reading[bool]:
+def _separated(scan: Scan, sink: Sink, notation: Notation, stack: list[str], inside: list[set[str]]) -> Reading[bool]:
     """After a value: closes what closes here; True where another value follows."""
     while stack:
         spaces = yield from scan.spaces()
         found = yield from scan.need()
+        closer = stack[-1]
         if found == ",":
             scan.skip()
             after = yield from scan.spaces()
-            if (yield from scan.need()) != stack[-1]:
+            if closer == ")":
+                inside[-1].add(",")
+            if (yield from scan.need()) != closer:
                 sink.arguments(f"{spaces},{after}")
-                yield from _key(scan, sink, notation, stack[-1])
+                yield from _key(scan, sink, notation, closer, inside[-1])
                 return True
-            sink.tolerate("trailing_comma")
-        elif found != stack[-1]:
-            raise Malformed
+            if closer != ")":
+                sink.tolerate("trailing_comma")
+        elif found != closer or (closer == ")" and not inside[-1]):
+            raise Malformed  # the latter is a value in parentheses: part of an expression
         scan.skip()
-        sink.arguments(spaces + stack.pop())
+        sink.arguments(spaces + ("]" if closer == ")" else closer))
+        stack.pop()
+        inside.pop()
     return False
 
 
-def _key(scan: Scan, sink: Sink, notation: Notation, closer: str) -> Reading[None]:
+def _key(scan: Scan, sink: Sink, notation: Notation, closer: str, keys: set[str]) -> Reading[None]:
     if closer == "}":
-        sink.arguments(quoted((yield from read_key(scan, sink, notation))))
+        key = yield from read_key(scan, sink, notation)
+        if key in keys:
+            sink.tolerate("duplicate_key")
+        keys.add(key)
+        sink.arguments(quoted(key))
         spaces = yield from scan.spaces()
         yield from scan.expect(":")
         sink.arguments(spaces + ":")
@@ -228,17 +254,31 @@ def _uncut(scan: Scan, notation: Notation) -> Reading[None]:
 
 def _string(scan: Scan, sink: Sink, notation: Notation, opener: str) -> Reading[str]:
     gathered = Gathered(scan, sink)
-    _note(sink, notation, opener)
-    yield from gathered.stream(notation.strings[opener](sink))
+    yield from _strings(scan, sink, gathered, notation, opener)
     return str(json.loads(f'"{gathered.text}"')) if "\\" in gathered.text else gathered.text
+
+
+def _strings(scan: Scan, sink: Sink, said: Sink, notation: Notation, opener: str) -> Reading[None]:
+    """The inside of a string behind its opener; of several side by side, where the notation joins them."""
+    while opener:
+        _note(sink, notation, opener)
+        yield from said.stream(notation.strings[opener](sink))
+        if not notation.code:
+            return
+        here = scan.position
+        yield from scan.skip_spaces()
+        opener = yield from scan.literal(notation.openers)
+        if opener:
+            sink.tolerate("joined_strings")
+        else:
+            scan.rewind(here)
 
 
 def _scalar(scan: Scan, sink: Sink, notation: Notation) -> Reading[None]:
     opener = yield from scan.literal(notation.openers)
     if opener:
-        _note(sink, notation, opener)
         sink.arguments('"')
-        yield from sink.stream(notation.strings[opener](sink))
+        yield from _strings(scan, sink, sink, notation, opener)
         sink.arguments('"')
         return
     word = (yield from scan.take_while(notation.word)).strip()
@@ -254,11 +294,20 @@ def _word(word: str, sink: Sink, notation: Notation) -> str:
     if word in notation.words:
         _note(sink, notation, word)
         return notation.words[word]
+    if len(word) > _MOST_DIGITS and _INTEGER.fullmatch(word):
+        raise Malformed("invalid_arguments")
     if _NUMBER.fullmatch(word):
         return word
-    if _CODE_NUMBER.fullmatch(word):
+    plain = _GROUPED.sub("", word) if notation.code else word
+    if plain != word and _NUMBER.fullmatch(plain):
         sink.tolerate("python_literal")
-        return _json_number(word)
+        return plain
+    if notation.code and _LEADING_ZEROS.fullmatch(plain):
+        sink.tolerate("leading_zeros")
+        return ("-" if plain[0] == "-" else "") + (plain.lstrip("+-0") or "0")
+    if _CODE_NUMBER.fullmatch(plain):
+        sink.tolerate("python_literal")
+        return _json_number(plain)
     if word.lstrip("+-") in ("NaN", "nan", "Infinity", "inf"):
         raise Malformed("invalid_arguments")
     if notation.bare_strings is not None and notation.bare_strings.fullmatch(word):
@@ -268,11 +317,11 @@ def _word(word: str, sink: Sink, notation: Notation) -> str:
 
 
 def _json_number(word: str) -> str:
-    """A number that Python writes and JSON does not: `.5`, `5.`, `+1.0`."""
+    """A number that Python writes and JSON does not: `.5`, `5.`, `+1.0`, `+1`."""
     mantissa, exponent = re.fullmatch(r"([^eE]*)(.*)", word).groups()  # type: ignore[union-attr]  # it matches anything
     sign, mantissa = ("-" if mantissa[0] == "-" else ""), mantissa.lstrip("+-")
-    whole, _, fraction = mantissa.partition(".")
-    return f"{sign}{whole.lstrip('0') or '0'}.{fraction or '0'}{exponent}"
+    whole, point, fraction = mantissa.partition(".")
+    return f"{sign}{whole.lstrip('0') or '0'}{point and '.' + (fraction or '0')}{exponent}"
 
 
 def _note(sink: Sink, notation: Notation, found: str) -> None:

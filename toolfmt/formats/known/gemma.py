@@ -19,6 +19,7 @@ FORMAT = ToolCallFormat(
     engine=CallExpression(
         opener=_OPENER,
         closer=_CLOSER,
+        bare=("call:",),
         lead="call:",
         brackets=("{", "}"),
         assign=":",

@@ -27,6 +27,7 @@ def _key(key: str) -> str:
 _ENGINE = CallExpression(
     opener=_OPENER,
     closer=_CLOSER,
+    bare=("call:",),
     lead="call:",
     brackets=("{", "}"),
     assign=":",
@@ -52,5 +53,5 @@ FORMAT = ToolCallFormat(
     model_types=("gemma4", "gemma4_text", "gemma4_unified", "diffusion_gemma"),
     signatures=(r"<\|tool_call>",),
     elsewhere={"vLLM": "gemma4", "SGLang": "gemma4", "mlx-lm": "gemma4", "mlx-swift-lm": "gemma4", "llama.cpp": "auto"},
-    reasoning=(("<|channel>thought", "<channel|>"), THINK),
+    reasoning=(("<|channel>thought", "<channel|>"), ("<|channel>", "<channel|>"), THINK),
 )

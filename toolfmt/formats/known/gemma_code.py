@@ -18,6 +18,7 @@ FORMAT = ToolCallFormat(
     engine=CallExpression(
         opener="```tool_code",
         closer="```",
+        named="(",
         notation=CODE_CALL,
         written=as_python,
         enclosing=("\n", "\n"),

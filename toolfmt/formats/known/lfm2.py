@@ -29,6 +29,8 @@ def _written(value: Any) -> str:
 _ENGINE = CallExpression(
     opener="<|tool_call_start|>",
     closer="<|tool_call_end|>",
+    bare=("[",),
+    named="(",
     notation=CODE_CALL,
     written=_written,
     enclosing=("[", "]"),

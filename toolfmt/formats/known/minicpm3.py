@@ -23,6 +23,7 @@ FORMAT = ToolCallFormat(
     engine=CallExpression(
         opener="<|tool_call_start|>",
         closer="<|tool_call_end|>",
+        named="(",
         notation=CODE_CALL,
         written=partial(json.dumps, ensure_ascii=False),
         separator=",",

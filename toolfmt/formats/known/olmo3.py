@@ -18,6 +18,7 @@ from toolfmt.formats.values import CODE_CALL
 _ENGINE = CallExpression(
     opener="<function_calls>",
     closer="</function_calls>",
+    named="(",
     notation=CODE_CALL,
     written=partial(json.dumps, ensure_ascii=False),
     enclosing=("", ""),

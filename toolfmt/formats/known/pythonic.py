@@ -18,6 +18,7 @@ FORMAT = ToolCallFormat(
         also=("<|python_start|>",),
         also_closers=("<|python_end|>",),
         bare=("[",),
+        named="(",
         notation=CODE_CALL,
         written=as_python,
         enclosing=("[", "]"),
