@@ -257,6 +257,17 @@ def test_mentioning_a_marker_is_prose(format: str) -> None:
             assert events_of(format, [text]) == [Content(text, 0)]
 
 
+@pytest.mark.parametrize("format", [format.name for format in FORMATS if format.openers])
+def test_a_call_behind_a_backtick_keeps_its_opener(format: str) -> None:
+    """Laws 1 and 3, where an opener may have been quoted and was not: what is rejected holds all of its text."""
+    written = write(format, [("f", {"s": "x"})], TOOLS)
+    for end in range(len(written)):
+        text = "`" + written[:end]
+        whole = events_of(format, [text], tools=TOOLS)
+        assert events_of(format, text, tools=TOOLS) == whole
+        check_tiling(text, whole, frame(get(format)))
+
+
 def test_feed_after_finish_is_misuse() -> None:
     parser = Parser("json")
     assert parser.finish() == [] == parser.finish()

@@ -368,7 +368,8 @@ class Parser:
             if quoted:
                 self._say(Content, opener + text, begin - len(opener))
         if not quoted:
-            scan.rewind(begin)
+            scan.rewind(begin - len(opener))  # the opener's text is still needed: a call keeps it
+            scan.at += len(opener)
         scan.release()
         return quoted
 
