@@ -155,8 +155,6 @@ SERVER_DECIDED_DIFFERENTLY = {case: reason for reason, listed in _BY_REASON.item
 """The cases of a server's parsers that come out otherwise, on purpose: case → the reason."""
 
 SERVER_NOT_YET = (
-    "ollama-qwen3:TestQwen3ParserThinkingEnabledWithExplicitOpeningTag",
-    "ollama-qwen35:TestQwen35ParserThinkingWithExplicitOpeningTag",
     "ollama-laguna:TestLagunaParserJSONToolCall",
     "ollama-laguna:TestLagunaParserNameLineJSONToolCall",
     "ollama-harmony-no-channel",
@@ -166,9 +164,6 @@ SERVER_NOT_YET = (
     "ollama-gemma4:TestGemma4Parser-gemma4parser-multiple-thinking-blocks",
     "ollama-gemma4:TestGemma4Parser-gemma4parser-thinking-only-no-content",
     "ollama-gemma4:TestGemma4Parser-gemma4parser-thinking-disabled-channel-tags-as-content",
-    "ollama-nemotron3nano:TestNemotron3NanoParser-nemotron3nanoparser-leading-open-think-tag-is-ignored",
-    "ollama-nemotron3nano:TestNemotron3NanoParser-nemotron3nanoparser-empty-explicit-think-block-is-ignored",
-    "ollama-nemotron3nano:TestNemotron3NanoParser_Streaming-nemotron3nanoparser-streaming-leading-open-think-tag-split-across-chunks",
     "ollama-qwen3coder:TestQwenToolCallValueParsing-qwentoolcallvalueparsing-integer-with-leading-zeros",
     "ollama-ministral:TestMinistralParserStreaming-ministralparserstreaming-whitespace-before-think-tag-is-trimmed",
     "ollama-ministral:TestMinistralParserStreaming-ministralparserstreaming-content-then-think-tag",

@@ -5,29 +5,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from damaging import TOOLS, damages, merged, unseen
 
 from toolfmt.formats import FORMATS
 
-STILL_MERGED = (
-    "atem", "deepseek_dsml", "dots", "gcml", "glm4", "hunyuan_v3", "iquest",
-    "k2_horizon", "kimi_k3", "longcat", "minicpm5", "minimax_m2", "minimax_m3", "qwen3_5",
-    "seed_oss", "solar_open2", "step3", "xml_function", "zyphra",
-)  # fmt: skip
-"""Formats that still merge values. A format that is mended is taken off: the mark is strict."""
 MODES = ({"tools": TOOLS, "strict": False}, {"tools": None, "strict": True})
 
 
-def formats() -> list[Any]:
-    waiting = pytest.mark.xfail(strict=True, reason="a value runs on into the next one")
-    names = [format.name for format in FORMATS]
-    return [pytest.param(name, marks=[waiting] if name in STILL_MERGED else []) for name in names]
-
-
-@pytest.mark.parametrize("format", formats())
+@pytest.mark.parametrize("format", [format.name for format in FORMATS])
 def test_no_value_holds_another_ones_text(format: str) -> None:
     found = [
         (damage.lost, mode["strict"], values)

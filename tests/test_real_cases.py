@@ -15,9 +15,9 @@ from toolfmt.formats import get
 
 pytestmark = pytest.mark.skipif(not CASES.is_dir(), reason="../shared is not here: someone who only has the repository")
 
-READ_AT_LEAST = 240
+READ_AT_LEAST = 269
 """Of the answers whose calls are known, so many are read exactly; to be raised to 97 % of them (521 of 537)."""
-CALLS_WHERE_NO_TOOL_FITS = 119
+CALLS_WHERE_NO_TOOL_FITS = 126
 """So many answers to questions that no tool fits make calls: the models wrote them."""
 EVERY = 8
 """One answer in so many is cut at several places and a character at a time."""
