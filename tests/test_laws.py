@@ -257,6 +257,27 @@ def test_mentioning_a_marker_is_prose(format: str) -> None:
             assert events_of(format, [text]) == [Content(text, 0)]
 
 
+@pytest.mark.parametrize("format", NAMES)
+def test_a_reference_with_an_index_of_any_length_is_no_error(format: str) -> None:
+    """Law 2: what a schema points to with more digits than Python reads says nothing about the type."""
+    for digits in (1, 5_000):
+        listed = {"$ref": "#/$defs/list/" + "0" * digits}
+        parameters = {"properties": {"s": listed}, "$defs": {"list": [{"type": "string"}]}}
+        tools = [{"name": "f", "parameters": parameters}]
+        written = write(format, [("f", {"s": "x"})])
+        assert calls_of(events_of(format, [written], tools=tools)) == [("f", '{"s": "x"}')]
+
+
+@pytest.mark.parametrize("format", NAMES)
+@pytest.mark.parametrize("length", [255, 257, 600])
+def test_a_name_of_any_length_is_the_same_in_pieces(format: str, length: int) -> None:
+    """Law 1, where a name is longer than any: how much of it had arrived decides nothing, in a later call either."""
+    text = write(format, [("f", {"s": "x"}), ("NAME", {"s": "x"})])
+    text = text[: text.rindex("NAME")] + "[" * length
+    for tools in (None, TOOLS):
+        assert events_of(format, text, tools=tools) == events_of(format, [text], tools=tools)
+
+
 @pytest.mark.parametrize("format", [format.name for format in FORMATS if format.openers])
 def test_a_call_behind_a_backtick_keeps_its_opener(format: str) -> None:
     """Laws 1 and 3, where an opener may have been quoted and was not: what is rejected holds all of its text."""

@@ -96,7 +96,13 @@ class Brief(Gathered):
         self.fragments.append(fragment)
 
     def stream(self, body: Body) -> Reading[None]:
-        if not (yield from self._scan.stream(body, self.arguments, None)):
+        begin = self._scan.position
+        try:
+            ended = yield from self._scan.stream(body, self.arguments, None)
+        except TooLong:
+            self._scan.rewind(begin)  # how much of it had arrived by now decides nothing
+            raise
+        if not ended:
             raise Incomplete
 
     def word(self, notation: Notation, opener: str) -> Reading[str]:

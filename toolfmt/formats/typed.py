@@ -8,6 +8,7 @@ schema, not judged by it. Without a schema a text is a JSON literal if it is one
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn, TypeAlias
 
@@ -16,6 +17,8 @@ Types: TypeAlias = frozenset[str] | None
 
 STRING = frozenset({"string"})
 _MOST_PARTS = 500
+_INDEX = re.compile(r"[0-9]{1,9}")
+"""Of a list, in a reference: more digits are none that Python would make a number of at any length."""
 _DEEPEST = 50
 """Of unions and references in each other; a schema that goes deeper says nothing."""
 # What people write who think in Python (the vLLM and SGLang parsers know the same list).
@@ -116,7 +119,7 @@ class _Reading:
         found: Any = self._root if reference == "#" or reference.startswith("#/") else None
         for part in unquote(reference).split("/")[1:]:
             key = part.replace("~1", "/").replace("~0", "~")
-            if isinstance(found, list) and key.isdecimal() and int(key) < len(found):
+            if isinstance(found, list) and _INDEX.fullmatch(key) and int(key) < len(found):
                 found = found[int(key)]
             else:
                 found = found.get(key) if isinstance(found, Mapping) else None
