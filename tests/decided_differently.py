@@ -139,7 +139,6 @@ _BY_REASON = {
         "ollama-qwen3coder:TestQwenToolParser-qwentoolparser-names-with-quotes",
     ),
     _NO_BOOLEAN: (
-        "ollama-qwen3coder:TestQwenToolCallValueParsing-qwentoolcallvalueparsing-boolean-case-insensitive-false",
         "ollama-qwen3coder:TestQwenToolCallValueParsing-qwentoolcallvalueparsing-invalid-boolean-falls-back-to-false",
     ),
     _STRING: (
@@ -164,7 +163,6 @@ SERVER_NOT_YET = (
     "ollama-gemma4:TestGemma4Parser-gemma4parser-multiple-thinking-blocks",
     "ollama-gemma4:TestGemma4Parser-gemma4parser-thinking-only-no-content",
     "ollama-gemma4:TestGemma4Parser-gemma4parser-thinking-disabled-channel-tags-as-content",
-    "ollama-qwen3coder:TestQwenToolCallValueParsing-qwentoolcallvalueparsing-integer-with-leading-zeros",
     "ollama-ministral:TestMinistralParserStreaming-ministralparserstreaming-whitespace-before-think-tag-is-trimmed",
     "ollama-ministral:TestMinistralParserStreaming-ministralparserstreaming-content-then-think-tag",
 )

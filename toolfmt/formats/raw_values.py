@@ -10,10 +10,10 @@ the next one is read. No value holds another argument or another call unless bot
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NoReturn
+from typing import Any, NoReturn, Protocol
 
 from toolfmt.formats.bodies import Raw, escaped
 from toolfmt.formats.calls import Calls
@@ -30,6 +30,24 @@ _MOST_QUOTED = 16
 cost."""
 _UNCLOSED = "unclosed_tag"
 _APART = ("", *" \t\r\n</-")
+
+
+class Header(Protocol):
+    """What stands in the tag of a name or a key."""
+
+    @property
+    def quote(self) -> str:
+        """What ends the name in the tag; empty where the tag's own end does."""
+
+    def read(self, text: str) -> tuple[str, Types]:
+        """The name or key in the tag's text, and the types that the tag allows for the value, if it tells."""
+
+    def write(self, text: str, value: Any, at: int) -> str:
+        """The tag's text: from a key and its value and place, or from a name and the call's number."""
+
+
+def _nothing(value: Any, at: int) -> str:
+    return ""
 
 
 @dataclass(frozen=True)
@@ -49,10 +67,8 @@ class Tags:
     alone: tuple[str, ...]
     lines: bool
     """Whether the family writes tags on lines of their own."""
-    key: Callable[[str], str]
-    """The key in the text of its tag."""
-    key_tag: Callable[[str], str]
-    """The text of a key's tag."""
+    header: Header
+    """How a key stands in its tag."""
 
     @cached_property
     def following(self) -> tuple[str, ...]:
@@ -94,8 +110,8 @@ class Tags:
         """By what stands at the end of a declared key's tag: the key. It shows a tag whose beginning is damaged."""
         if self.value_opener:
             return {}
-        ends = {self.key_tag(key) + self.key_closer: key for key in keys if len(key) > 2}
-        return ends | {self.key_opener[-1] + self.key_tag(key) + self.key_closer: key for key in keys}
+        ends = {self.header.write(key, "", 0) + self.key_closer: key for key in keys if len(key) > 2}
+        return ends | {self.key_opener[-1] + self.header.write(key, "", 0) + self.key_closer: key for key in keys}
 
 
 @dataclass
@@ -152,7 +168,7 @@ class Value:
             token, text = yield from self._met(stop)
             if token:
                 whole = "".join(parts)
-                self.calls.arguments(typed(whole, types) or f'"{escaped(whole)}"')
+                self.calls.arguments(typed(whole, types, self.calls.tolerate) or f'"{escaped(whole)}"')
                 return token
             parts.append(text)
 
@@ -163,7 +179,7 @@ class Value:
         stop = yield from self.scan.literal(self.wanted)
         if stop:
             token, _ = yield from self._met(stop)
-            meant = typed(word, types)
+            meant = typed(word, types, self.calls.tolerate)
             if token and meant is not None:
                 self.calls.arguments(meant)
                 return token
@@ -505,7 +521,7 @@ class RawValue(Value):
                 header, _ = yield from scan.within(stops(tags.key_closer))
             except (Malformed, Incomplete):
                 header = ""
-            key = tags.key(header.strip())
+            key = tags.header.read(header.strip())[0]
             if _KEY.fullmatch(key):
                 self.given.doubted.add(key)
         scan.rewind(here)
@@ -557,7 +573,7 @@ def _key_tag(scan: Scan, tags: Tags) -> Reading[tuple[str, str] | None]:
     except (Malformed, Incomplete):
         return None
     text = header + closer
-    key = tags.key(header.strip()) if "<" not in header else ""
+    key = tags.header.read(header.strip())[0] if "<" not in header else ""
     if not key:
         return None
     if tags.value_opener:

@@ -12,14 +12,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from toolfmt.formats.bodies import quoted
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.format import Call, Inner, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows, read_name
 from toolfmt.formats.json_call import read_announced
-from toolfmt.formats.raw_values import Given, MarkedValue, RawValue, Tags
+from toolfmt.formats.raw_values import Given, Header, MarkedValue, RawValue, Tags
 from toolfmt.formats.scan import LONGEST_WORD, Malformed, Reading, Scan, stops
 from toolfmt.formats.typed import STRING, Types, typed
 from toolfmt.formats.values import LITERAL, read_value
@@ -30,20 +30,6 @@ _QUOTED_KEY = re.compile(r"""["'](.+)["']""")
 _MOST_UNDECLARED = 400
 """The first value of a tool that is not declared is closed within so many characters."""
 NOT_STRING = frozenset({"number", "integer", "boolean", "object", "array", "null"})
-
-
-class Header(Protocol):
-    """What stands in the tag of a name or a key."""
-
-    @property
-    def quote(self) -> str:
-        """What ends the name in the tag; empty where the tag's own end does."""
-
-    def read(self, text: str) -> tuple[str, Types]:
-        """The name or key in the tag's text, and the types that the tag allows for the value, if it tells."""
-
-    def write(self, text: str, value: Any, at: int) -> str:
-        """The tag's text: from a key and its value and place, or from a name and the call's number."""
 
 
 def _nothing(value: Any, at: int) -> str:
@@ -162,15 +148,8 @@ class Tagged(Frame):
             skipped=self.skipped,
             alone=self.alone,
             lines=bool(self.line) or "\n" in self.between,
-            key=self._key_in,
-            key_tag=self._key_tag,
+            header=self.key_header,
         )
-
-    def _key_in(self, header: str) -> str:
-        return self.key_header.read(header)[0]
-
-    def _key_tag(self, key: str) -> str:
-        return self.key_header.write(key, "", 0)
 
     # --- writing
 

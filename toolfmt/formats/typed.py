@@ -12,10 +12,17 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn, TypeAlias
 
+from toolfmt.formats.scan import Malformed
+
 Types: TypeAlias = frozenset[str] | None
 """JSON Schema type names; None where nothing is known."""
 
 STRING = frozenset({"string"})
+_MOST_DIGITS = 4300
+"""An integer of more digits is refused by Python's `json.loads`, and so by who reads the arguments."""
+_LONG_INTEGERS = re.compile(rf'"(?:[^"\\]|\\.)*+"|((?<![\w.])[0-9]{{{_MOST_DIGITS + 1},}}(?![0-9.eE]))')
+_LEADING_ZEROS = re.compile(r"(-?)0+([0-9]+(?:\.[0-9]+)?)")
+_BOOLEANS = ("true", "false")
 _MOST_PARTS = 500
 _INDEX = re.compile(r"[0-9]{1,9}")
 """Of a list, in a reference: more digits are none that Python would make a number of at any length."""
@@ -166,16 +173,41 @@ def may_be_literal(types: Types, first: str) -> bool:
     return any(kind in types and first in characters for kind, characters in kinds.items())
 
 
-def typed(text: str, types: Types) -> str | None:
-    """The JSON text that a raw text stands for if it is anything but a string; None where it is one."""
+def typed(text: str, types: Types, note: Callable[[str], object] = lambda name: None) -> str | None:
+    """The JSON text that a raw text stands for if it is anything but a string; None where it is one.
+
+    What is read generously is noted. Raises `Malformed` for integers that Python's own JSON reader refuses.
+    """
     if types is None:
         return _json_literal(text)
     if types == STRING:
         return None
     from toolfmt.formats.values import LITERAL, whole_value  # which types what it reads, through `calls`
 
-    found = whole_value(text.strip() if "string" not in types else text, LITERAL)
-    return None if found is None or ("string" in types and not _allowed(found, types - STRING)) else found
+    if "string" in types:
+        found = None if _holds_long_integers(text) else whole_value(text, LITERAL)
+        return found if found is not None and _allowed(found, types - STRING) else None
+    text = text.strip()
+    if _holds_long_integers(text):
+        raise Malformed("invalid_arguments")
+    if types & {"integer", "number"} and (zeros := _LEADING_ZEROS.fullmatch(text)):
+        note("leading_zeros")
+        text = zeros[1] + zeros[2]
+    if "boolean" in types and text.lower() in _BOOLEANS and text not in ("True", "False"):
+        if text != text.lower():
+            note("other_case")
+        return text.lower()
+    found = whole_value(text, LITERAL)
+    if found is not None and found[0] == '"':
+        meant = typed(json.loads(found), types)
+        if meant is not None and _allowed(meant, types):
+            note("quoted_value")
+            return meant
+    return found
+
+
+def _holds_long_integers(text: str) -> bool:
+    return len(text) > _MOST_DIGITS and any(found[1] for found in _LONG_INTEGERS.finditer(text))
 
 
 def _allowed(text: str, types: frozenset[str]) -> bool:
@@ -189,7 +221,11 @@ def _json_literal(text: str) -> str | None:
         json.loads(text, parse_constant=_not_json, parse_int=len, parse_float=len)
     except (ValueError, RecursionError):
         return None
-    return None if text != text.strip() else text
+    if text != text.strip():
+        return None
+    if _holds_long_integers(text):
+        raise Malformed("invalid_arguments")
+    return text
 
 
 def _not_json(name: str) -> NoReturn:

@@ -63,7 +63,10 @@ def read_back(format: ToolCallFormat, text: str, tools: object = None) -> list[t
             continue
         elif isinstance(event, (Content, Reasoning, ToolCallRejected)):
             return None
-    return [_canonical(name, json.loads(text)) for name, text in zip(names, arguments, strict=True)]
+    try:
+        return [_canonical(name, json.loads(text)) for name, text in zip(names, arguments, strict=True)]
+    except ValueError:  # an integer of more digits than Python reads
+        return None
 
 
 def _checked(call: object, position: int) -> Call:
