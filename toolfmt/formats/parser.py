@@ -673,13 +673,18 @@ class Parser:
 
     def _go_on(self) -> list[Event]:
         """Read what can be read by now, and return what it says."""
-        self._scan.settle()
+        scan = self._scan
+        scan.settle()
         for _ in self._reading:
             break
-        self._scan.compact()
+        if scan.at:
+            scan.compact()
         self._calls.flush()
-        self._join()
+        if self._text is not None:
+            self._join()
         events = self._events
+        if not events:
+            return []
         said = events[:]
         events.clear()
         return said

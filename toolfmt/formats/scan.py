@@ -68,18 +68,20 @@ class Stops:
 
     def search(self, text: str, at: int, closed: bool) -> tuple[int, str] | None:
         """Where the first literal stands, and which; an empty one where the end of the text may begin one."""
-        return self._answer((self._closed if closed else self._open).search(text, at), text, closed)
+        found = (self._closed if closed else self._open).search(text, at)
+        return None if found is None else self._answer(found, text, closed)
 
     def match(self, text: str, at: int, closed: bool) -> tuple[int, str] | None:
         """As `search`, for literals that stand at this very place."""
-        return self._answer((self._closed if closed else self._open).match(text, at), text, closed)
+        found = (self._closed if closed else self._open).match(text, at)
+        return None if found is None else self._answer(found, text, closed)
 
-    def _answer(self, found: re.Match[str] | None, text: str, closed: bool) -> tuple[int, str] | None:
-        if found is None:
-            return None
+    def _answer(self, found: re.Match[str], text: str, closed: bool) -> tuple[int, str]:
         literal = found.group()
-        undecided = not closed and found.end() == len(text) and literal in self._extendable
-        return found.start(), "" if undecided or literal not in self.literals else literal
+        if literal not in self.literals:
+            return found.start(), ""
+        undecided = not closed and literal in self._extendable and found.end() == len(text)
+        return found.start(), "" if undecided else literal
 
 
 @lru_cache(maxsize=2048)
@@ -312,15 +314,17 @@ class Scan:
     def literal(self, wanted: Stops) -> Reading[str]:
         """The literal that stands here, read; or an empty string, and nothing is read."""
         while True:
-            if self.at < len(self.text):
-                if self.text[self.at] not in wanted.first:
+            text, at = self.text, self.at
+            if at < len(text):
+                if text[at] not in wanted.first:
                     return ""
-                found = wanted.match(self.text, self.at, self.closed)
+                found = wanted.match(text, at, self.closed)
                 if found is None:
                     return ""
-                if found[1]:
-                    self.at += len(found[1])
-                    return found[1]
+                literal = found[1]
+                if literal:
+                    self.at = at + len(literal)
+                    return literal
             if self.closed:
                 return ""
             yield
