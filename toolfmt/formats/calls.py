@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from toolfmt.events import Event, RejectionReason, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
+from toolfmt.formats.likenesses import Likenesses
 from toolfmt.formats.scan import Body, Incomplete, Malformed, Reading, Scan, Take
 from toolfmt.formats.typed import Types, parameter_types
 from toolfmt.tools import parameter_order
@@ -63,6 +64,9 @@ class Calls:
         self._reason: RejectionReason | None = None
         self._tolerated: dict[str, None] = {}
         self._fragments: list[str] = []
+        self._likenesses: Likenesses | None = None
+        self.addressed = ""
+        """Whom the message is for that holds the calls, where the family says so in its header."""
         self._types: dict[tuple[str, ...], Types] = {}
         self.framed_until = -1
         """Where a frame of calls ended behind which the same text may stand again."""
@@ -86,7 +90,13 @@ class Calls:
     def start(self, name: str, id: str | None = None) -> None:
         """The call's name is known, whole."""
         self.commit()
-        self._name = name
+        meant = self.meant(name)
+        if self.addressed and self.meant(self.addressed) != meant:
+            self.tolerate("other_recipient")
+        if meant != name and not self.strict:
+            self.tolerate("repaired_name")
+            name = meant
+        self._name = meant
         if not name:
             self.refuse("missing_tool_name")
         elif self._schemas is not None and name not in self._schemas:
@@ -154,14 +164,26 @@ class Calls:
         """Whether tools were given."""
         return self._schemas is not None
 
+    def names(self, word: str) -> bool:
+        """Whether a tool of exactly this name is declared."""
+        return self._schemas is not None and word in self._schemas
+
     def knows(self, name: str) -> bool | None:
-        """Whether a tool of this name is declared; None where no tools were given."""
-        return None if self._schemas is None else name in self._schemas
+        """Whether a tool of this name is declared, or one is meant by it; None where no tools were given."""
+        return None if self._schemas is None else self.meant(name) in self._schemas
+
+    def meant(self, name: str) -> str:
+        """The declared tool that is meant by a name that is none; the name itself where that is not one tool."""
+        if self._schemas is None or not name or name in self._schemas:
+            return name
+        if self._likenesses is None:
+            self._likenesses = Likenesses(self._schemas)
+        return self._likenesses.meant(name)
 
     def declares(self, key: str, name: str | None = None) -> bool | None:
         """Whether the tool that is called, or the one of this name, declares a parameter of this name; None where
         nothing says which it has."""
-        schema = None if self._schemas is None else self._schemas.get(self._name if name is None else name)
+        schema = None if self._schemas is None else self._schemas.get(self._name if name is None else self.meant(name))
         properties = None if schema is None else schema.get("properties")
         return key in properties if isinstance(properties, Mapping) else None
 
@@ -170,9 +192,9 @@ class Calls:
         return None if self._schemas is None else any(self.declares(key, name) for name in self._schemas)
 
     @property
-    def spaced_names(self) -> bool:
-        """Whether a declared tool's name has a blank in it."""
-        return self._schemas is not None and any(" " in name for name in self._schemas)
+    def spaced_names(self) -> tuple[str, ...]:
+        """The names of declared tools that have a blank in them."""
+        return tuple(name for name in self._schemas or () if " " in name)
 
     def rehearsal(self, scan: Scan) -> Rehearsal:
         """The same reading of another text, which says nothing."""
@@ -370,7 +392,7 @@ class Rehearsal(Calls):
     """The name of the first call that was read."""
 
     def start(self, name: str, id: str | None = None) -> None:
-        self.committed, self._name = True, name
+        self.committed, self._name = True, self.meant(name)
         if self.first is None:
             self.first = name
 

@@ -22,6 +22,7 @@ from toolfmt.formats.markers import BLANK_LINES
 from toolfmt.formats.scan import Malformed, Reading, Scan, stops
 
 _WORD = re.compile(r"[a-z_]*")
+_BLANKS = re.compile(r"[ \t\r\n\u00a0\u202f]*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +64,7 @@ class Channels(Frame):
     # --- reading
 
     def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
-        name = (yield from self._header(scan)) if opener or self.named_first == "usual" else ""
+        name = (yield from self._header(scan, calls)) if opener or self.named_first == "usual" else ""
         if self.body is not None:
             yield from scan.skip_spaces()
             begun = yield from scan.literal(stops(*self.body.openers))
@@ -72,7 +73,11 @@ class Channels(Frame):
                 raise Malformed
             if not opener and not name:
                 calls.tolerate("missing_header")
-            yield from self.body.read(scan, calls, begun)
+            calls.addressed = name
+            try:
+                yield from self.body.read(scan, calls, begun)
+            finally:
+                calls.addressed = ""
         elif opener:
             yield from self._arguments(scan, calls, name)
         else:
@@ -80,16 +85,16 @@ class Channels(Frame):
         if self.closers:
             yield from follows(scan, *self.closers)
 
-    def _header(self, scan: Scan) -> Reading[str]:
+    def _header(self, scan: Scan, calls: Calls) -> Reading[str]:
         """The recipient's name, and what stands behind it up to the body."""
-        yield from scan.skip_spaces()
-        recipient = yield from read_name(scan)
+        yield from _skip_blanks(scan, calls)
+        recipient = yield from self._recipient(scan, calls)
         if not recipient:
             yield from scan.need()
             raise Malformed
         ends = self._ends
         while True:
-            yield from scan.skip_spaces()
+            yield from _skip_blanks(scan, calls)
             mark = yield from scan.literal(stops(*ends, *self.marks))
             if mark in ends:
                 scan.rewind(scan.position - (0 if self.message else len(mark)))
@@ -100,6 +105,18 @@ class Channels(Frame):
         if recipient in self.others:
             raise Malformed
         return recipient.removeprefix(self.namespace)
+
+    def _recipient(self, scan: Scan, calls: Calls) -> Reading[str]:
+        """The recipient; the name of a declared tool may have blanks in it."""
+        if calls.spaced_names:
+            here = scan.position
+            if self.namespace:
+                yield from scan.literal(stops(self.namespace))
+            name = yield from scan.literal(stops(*calls.spaced_names))
+            if name:
+                return name
+            scan.rewind(here)
+        return (yield from read_name(scan))
 
     def _arguments(self, scan: Scan, calls: Calls, name: str) -> Reading[None]:
         """The body of a message to a tool: an object is a call, with anything else one has gone wrong."""
@@ -133,3 +150,10 @@ class Channels(Frame):
         found = yield from scan.near(stops(*self.closers, *BLANK_LINES), FAR)
         scan.rewind(here)
         return found in self.closers
+
+
+def _skip_blanks(scan: Scan, calls: Calls) -> Reading[None]:
+    """Blanks in a header; models now and then write those that keep words together."""
+    blanks = yield from scan.take_while(_BLANKS)
+    if not blanks.isascii():
+        calls.tolerate("other_blanks")

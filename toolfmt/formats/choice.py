@@ -10,8 +10,12 @@ from collections.abc import Sequence
 
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.format import Call, Engine, Inner, NamedFirst, TypesOf
+from toolfmt.formats.frames import follows
 from toolfmt.formats.json_object import JsonObject
 from toolfmt.formats.scan import Reading, Scan, stops
+
+_CONTROL = 4
+"""An opener at least so long is a control token."""
 
 
 class Choice:
@@ -36,6 +40,8 @@ class Choice:
 
     def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
         if opener:
+            if len(opener) >= _CONTROL and (yield from follows(scan, opener)):
+                calls.tolerate("repeated_opener")
             engines = [engine for engine in self._engines if opener in engine.openers]
         else:
             here = scan.position

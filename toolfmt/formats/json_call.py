@@ -33,6 +33,7 @@ _OF_OBJECTS = ("object", "dict")
 _VALUE_BEGINS = re.compile(r"[\"'{\[\d+\-tfnTFN]")
 
 
+_BRACE, _QUOTED_NAME = stops("{"), stops(*(f'"{key}"' for key in NAMES))
 _BLANK = re.compile(r"\s")
 _UNLIKE_KEYS, _UNLIKE_NAMES = re.compile(r"[\s`]"), re.compile(r"[\n`]")
 _MARKED = 200
@@ -140,7 +141,13 @@ def check_word(calls: Calls, word: str, *, framed: bool = True) -> None:
 
 
 def read_members(
-    scan: Scan, calls: Calls, keys: Keys, closers: tuple[str, ...] = (), *, framed: bool = True
+    scan: Scan,
+    calls: Calls,
+    keys: Keys,
+    closers: tuple[str, ...] = (),
+    *,
+    framed: bool = True,
+    id: str | None = None,
 ) -> Reading[None]:
     """The members of one call, after its brace, and the closing brace.
 
@@ -148,7 +155,7 @@ def read_members(
     In a frame the name of a declared tool is an attempt to call it, whatever is wrong behind it, and so is a key of
     calls with the frame's closer behind it.
     """
-    call = _Call(framed=framed, begin=scan.position)
+    call = _Call(id=id, framed=framed, begin=scan.position)
     try:
         yield from _read_members(scan, calls, call, keys, wrapped="")
     except (NoCall, TooLong):
@@ -320,11 +327,45 @@ def read_arguments(scan: Scan, calls: Calls, name: str, id: str | None = None) -
 
     If the call has not been committed, it is as soon as nothing else can stand here.
     """
+    if calls.declared and (yield from _call_stands(scan, calls, name)):
+        scan.skip()
+        calls.tolerate("nested_call")
+        yield from read_members(scan, calls, Keys(), id=id)
+        return
     call = _Call(name, id, told_apart=True)
     yield from _read_arguments(scan, calls, call, JSON)
     if not call.started:
         calls.start(name, id)
         calls.arguments(call.early or "{}")
+
+
+def _call_stands(scan: Scan, calls: Calls, name: str) -> Reading[bool]:
+    """Whether a call's object stands in the place of the arguments: the tool's name in it, or that of a declared tool
+    where the header names none, and arguments; and no parameter of the tool is called so. Unread."""
+    begin = scan.position
+    try:
+        if (yield from scan.literal(_BRACE)):
+            yield from scan.skip_spaces()
+            if (yield from scan.literal(_QUOTED_NAME)):
+                scan.rewind(begin)
+                return (yield from ahead(scan, lambda view: _is_call(view, calls, name)))
+    except (Malformed, Incomplete, TooFar):
+        pass
+    scan.rewind(begin)
+    return False
+
+
+def _is_call(view: Scan, calls: Calls, name: str) -> Reading[bool]:
+    yield from view.expect("{")
+    key = yield from next_key(view, calls.rehearsal(view), True, JSON)
+    inner = yield from Brief(view).word(JSON, (yield from view.expect('"')))
+    other = yield from next_key(view, calls.rehearsal(view), False, JSON)
+    if key is None or other not in (*_ARGUMENTS, *_OTHER_ARGUMENTS) or (yield from view.need()) not in '{"':
+        return False
+    if calls.knows(name):
+        same = calls.meant(inner) == calls.meant(name)
+        return same and not calls.declares(key, name) and not calls.declares(other, name)
+    return calls.knows(inner) is True
 
 
 def read_announced(scan: Scan, calls: Calls) -> Reading[None]:

@@ -38,6 +38,8 @@ class Markers:
     inner: Inner
     at_start: Stops
     """What is looked for where the answer begins, or goes on behind a call or a block."""
+    between: frozenset[str]
+    """Openers of reasoning that may stand behind content."""
     in_content: Stops
     begun: Mapping[str, str]
     """Of what is looked for in content that which holds more than an opener: the opener."""
@@ -85,7 +87,8 @@ def markers_of(format: ToolCallFormat) -> Markers:
         frame_closers=frozenset(frame_closers),
         inner=inner,
         at_start=stops(*marks, *leading, *bare, *reasoning, *silent_first, *wrapping),
-        in_content=stops(*marks, *begun),
+        between=frozenset(format.thinks_between),
+        in_content=stops(*marks, *begun, *format.thinks_between),
         begun=begun,
         in_answers=frozenset((*marks, *bare, *format.closers, *inner.openers, *inner.closers, *reasoning, *closers)),
         reasoning_closers=frozenset(closers),

@@ -38,6 +38,8 @@ _BEGINS_CALL = re.compile(r"[\w{\[\"'<]")
 _TAG_ENDS = re.compile(r"[\"'>\]]*")
 _NAMES = re.compile(r"[\w$@][\w.:/$@+-]*")
 
+_THINKS = re.compile(r"[\w\n]")
+
 _FAR = 2000
 """A closer of a reasoning block inside a draft's value is taken for the value's if the draft ends within so many
 characters; the answer waits for that."""
@@ -347,9 +349,22 @@ class Parser:
             first = here - len(before) == self._content_begins or before.startswith("\n")
             if before.strip("\n") == "`" and (yield from self._quotation(before, opener, first)):
                 continue
-            if (opener in self._calling and (yield from self._call(opener, here))) or opener in marks.silent:
+            if opener in marks.between:
+                if (yield from self._thinks(here)):
+                    return True
+            elif (opener in self._calling and (yield from self._call(opener, here))) or opener in marks.silent:
                 return True
             self._say(Content, opener, here)
+
+    def _thinks(self, here: int) -> Reading[bool]:
+        """Whether an opener of reasoning behind content opens some, and is unread then: text follows it at once."""
+        scan = self._scan
+        begin = scan.position
+        scan.keep(here)
+        thinks = bool(_THINKS.match((yield from scan.peek())))
+        scan.rewind(here if thinks else begin)
+        scan.release()
+        return thinks
 
     def _quotation(self, before: str, opener: str, first: bool) -> Reading[bool]:
         """Inline code that begins with an opener, read as content up to its backtick; else nothing is read.
@@ -436,7 +451,7 @@ class Parser:
         name = yield from read_name(scan)
         if not calls.declared or any(blank in spaces for blank in BLANK_LINES):
             pass
-        elif not spaces.strip("\r\n") and calls.knows(name.rstrip(":.,")):
+        elif not spaces.strip("\r\n") and calls.names(name.rstrip(":.,")):
             yield from scan.take_while(_TAG_ENDS)
             rest = yield from scan.spaces()
             prose = rest.strip("\r\n") and name[-1:] != ":" and (yield from scan.peek()).isalpha()
@@ -446,7 +461,7 @@ class Parser:
             found = yield from scan.near(marks.of_calls, _MOST_ATTEMPTED)
             text = scan.kept_between(here, scan.position)
             attempted = found in marks.inner.openers or (
-                found not in ("", *BLANK_LINES, *self.format.openers) and any(map(calls.knows, _NAMES.findall(text)))
+                found not in ("", *BLANK_LINES, *self.format.openers) and any(map(calls.names, _NAMES.findall(text)))
             )
         scan.rewind(wrong)
         return attempted
@@ -507,6 +522,10 @@ class Parser:
             scan.keep(here)
             draft, closed = found, ""
             if (yield from self._call_begins(found)):
+                if (yield from self._message_stands(here, found)):
+                    scan.rewind(here)
+                    scan.release()
+                    return
                 draft, closed = yield from self._draft(here, found, closers)
                 if closed and (yield from self._is_the_answer(draft[len(found) :], found)):
                     draft, self._closing, closed = "", closed, ""
@@ -521,6 +540,18 @@ class Parser:
             self._mark(closed, here + len(draft))
             if closed or not draft:
                 return
+
+    def _message_stands(self, here: int, opener: str) -> Reading[bool]:
+        """Whether another message with a call begins here, though this one was not closed: nothing else follows it."""
+        if opener in self._markers.leading or opener.strip() not in self._markers.leading:
+            return False
+        scan = self._scan
+        scan.rewind(here + len(opener))
+        stands = yield from self._call_stands(scan, opener)
+        if stands:
+            yield from scan.skip_spaces()
+            return (yield from scan.peek()) in ("", "<")
+        return stands is None
 
     def _opened_again(self) -> Reading[None]:
         """A block's opener that the model repeats, though the prompt or it itself has just written it, says nothing."""

@@ -19,10 +19,11 @@ FORMAT = ToolCallFormat(
     name="atem",
     engine=Channels(
         header=" to=",
+        also=(" to=",),
         leading=("to=",),
         also_closers=("<|eom|>", "<|eot|>"),
         message="<|message|>",
-        others=("self", "user"),
+        others=("self", "user", "commentary"),
         between="<|eom|><|start|>assistant",
         named_first="noted",
         body=Tagged(
@@ -53,5 +54,10 @@ FORMAT = ToolCallFormat(
         "vLLM": "muse_glimmer", "SGLang": "muse", "mlx-lm": "muse_spark", "mlx-swift-lm": "atem", "llama.cpp": "auto",
     },
     reasoning=tuple(("to=self<|message|>", closer) for closer in ("<|eom|>", "<|eot|>", "<|start|>assistant")),
-    silent=("to=user<|message|>", "<|start|>assistant<|message|>", "<|start|>assistant", "<|eom|>", "<|eot|>"),
+    silent_first=("<|message|>",),
+    thinks_between=(" to=self<|message|>",),
+    silent=(
+        "to=user<|message|>", "to=commentary<|message|>", "<|start|>assistant<|message|>", "<|start|>assistant",
+        "<|eom|>", "<|eot|>",
+    ),
 )  # fmt: skip

@@ -52,10 +52,13 @@ FORMAT = ToolCallFormat(
             for channel in ("final", "commentary")
             for kind in ("", " json", " <|constrain|>json", "<|constrain|>json")
         ),
+        "<|start|>assistant<|message|>",
+        "<|channel|>commentary?commentary?",  # seen in the place of a header
         "<|channel|>commentary to=assistant",  # gpt-oss puts it before a header of its own now and then
         "<|start|>assistant",
         "<|end|>",
         "<|return|>",
         "<|call|>",
     ),
+    silent_first=("<|message|>",),
 )
