@@ -189,7 +189,7 @@ def test_strings_stream(format: str, text: str) -> None:
 def test_content_is_prompt(format: str, data: st.DataObject) -> None:
     """Law 6: text waits only while it can still become a marker; a letter behind it frees it."""
     begin = "x" if get(format).named_first == "never" else "x, "
-    text = data.draw(st.text("abc .,", min_size=1).map(lambda prose: begin + prose))
+    text = data.draw(st.text("abc .,", min_size=1).map(lambda prose: begin + prose + "x"))
     parser = Parser(format)
     assert merge(parser.feed(text)) == [Content(text, 0)]
 

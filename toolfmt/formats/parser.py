@@ -547,11 +547,12 @@ class Parser:
             return False
         scan = self._scan
         scan.rewind(here + len(opener))
-        stands = yield from self._call_stands(scan, opener)
+        stands = yield from self._not_far(self._call_stands(scan, opener), here + _FAR)
         if stands:
             yield from scan.skip_spaces()
-            return (yield from scan.peek()) in ("", "<")
-        return stands is None
+            if not (yield from scan.literal(stops(*self._block_closers))):
+                return (yield from scan.peek()) in ("", "<")
+        return stands is None and scan.position <= here + _FAR
 
     def _opened_again(self) -> Reading[None]:
         """A block's opener that the model repeats, though the prompt or it itself has just written it, says nothing."""
