@@ -224,7 +224,7 @@ def _read_members(scan: Scan, calls: Calls, call: _Call, keys: Keys, wrapped: st
         if key is None:
             return
         call.keyed = call.keyed or key in KNOWN
-        if key in NAMES and call.name is None:
+        if key in (keys.name, *NAMES) and call.name is None:
             if key != keys.name:
                 calls.tolerate(f"{key}_key")
             call.name = yield from read_word(scan, calls, keys.notation, _unlike(calls))
@@ -251,13 +251,14 @@ def _read_members(scan: Scan, calls: Calls, call: _Call, keys: Keys, wrapped: st
 def _read_other(scan: Scan, calls: Calls, call: _Call, keys: Keys, key: str) -> Reading[None]:
     """A member that is neither name nor arguments."""
     begins = yield from scan.need()
-    if key in call.others or key in NAMES or key in _ARGUMENTS:
+    names = (keys.name, *NAMES)
+    if key in call.others or key in names or key in _ARGUMENTS:
         calls.tolerate("duplicate_key")
     elif key not in (_TYPE, *_IDS):
         _admit(calls, call, key, begins)
     sink = Gathered(scan, calls) if calls.committed else Brief(scan, calls)
     yield from read_value(scan, sink, keys.notation)
-    if key in NAMES:
+    if key in names:
         if sink.text != quoted(call.name or ""):
             calls.refuse("malformed_syntax")
     elif key in _ARGUMENTS:
