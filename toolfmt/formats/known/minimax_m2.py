@@ -10,23 +10,34 @@
 
 No newline belongs to a value. Values are raw and nothing in them is escaped: only the tool's schema tells a string `3`
 from a number. The prompt opens `<think>` for the model.
+
+Where an agent's prompt shows no format the models fall into `[TOOL_CALL]{tool => "NAME", args => {--key "value"}}
+[/TOOL_CALL]`, or put a JSON object with the keys `tool` and `args` there; both are read.
 """
 
 from dataclasses import replace
 
+from toolfmt.formats.choice import Choice
+from toolfmt.formats.flags import Flags
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.tagged import INVOKE_TAGS
 
 FORMAT = ToolCallFormat(
     name="minimax_m2",
-    engine=replace(INVOKE_TAGS, opener="<minimax:tool_call>", closer="</minimax:tool_call>"),
+    engine=Choice(
+        replace(INVOKE_TAGS, opener="<minimax:tool_call>", closer="</minimax:tool_call>"),
+        Flags(opener="[TOOL_CALL]", closer="[/TOOL_CALL]"),
+    ),
     page=__doc__ or "",
     instructions=(
         'To call tools, write <minimax:tool_call>, then for each call <invoke name="NAME"> with the tool\'s name, each '
         'argument between <parameter name="KEY"> and </parameter>, and </invoke>, then </minimax:tool_call>. Write '
         "strings as they are, other values as JSON."
     ),
-    source=("chat templates of MiniMaxAI/MiniMax-M2, M2.1, M2.5, M2.7",),
+    source=(
+        "chat templates of MiniMaxAI/MiniMax-M2, M2.1, M2.5, M2.7",
+        "answers with [TOOL_CALL] that users of agents and of LM Studio (its bug tracker, #1177) have reported",
+    ),
     aliases=("minimax-m2", "minimaxM2"),
     families=("MiniMax M2", "MiniMax M2.1", "MiniMax M2.5", "MiniMax M2.7"),
     model_types=("minimax_m2",),
