@@ -12,7 +12,7 @@ from prose_pieces import MOST, TOOLS, pieces, read
 
 from toolfmt.formats import FORMATS
 
-STILL_SWALLOWED = ("glm4", "iquest", "k2_horizon", "longcat", "pythonic", "solar_open2")
+STILL_SWALLOWED = ("glm4", "iquest", "k2_horizon", "longcat", "solar_open2")
 """Formats that still swallow prose or call something in it. One that is mended is taken off: the mark is strict."""
 
 

@@ -38,9 +38,16 @@ def ahead(scan: Scan, read: Callable[[Scan], Reading[Answer]], most: int = FAR) 
         while True:
             piece = scan.text[scan.at : scan.at + min(step, end - scan.position)]
             scan.skip(len(piece))
+            inside = view.take is not None and view.at == len(view.text) and view.take(piece) is not None
             view.append(piece)
             left = scan.at < len(scan.text)
             view.closed = scan.closed and not left and scan.position < end
+            if inside and not view.closed and scan.position < end:
+                view.at = len(view.text)  # nothing in it ends the stretch that is waiting
+                step *= 2
+                if not left:
+                    yield
+                continue
             try:
                 next(reading)
             except StopIteration as done:
