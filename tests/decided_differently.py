@@ -94,7 +94,6 @@ _BY_REASON = {
     ),
     _ONE_BUILD: (
         "ollama-laguna:TestLagunaParserNormalizesCommonToolAliases",
-        "ollama-laguna:TestLagunaParserIgnoresDuplicatedNestedToolCall",
         "ollama-laguna:TestLagunaParserUserTaggedToolAlias",
         "ollama-laguna:TestLagunaParserUserTaggedToolAliasWithLeadingContent",
         "ollama-laguna:TestLagunaParserUserTaggedJSONToolCallWithLeadingContent",
@@ -155,8 +154,6 @@ SERVER_DECIDED_DIFFERENTLY = {case: reason for reason, listed in _BY_REASON.item
 """The cases of a server's parsers that come out otherwise, on purpose: case → the reason."""
 
 SERVER_NOT_YET = (
-    "ollama-laguna:TestLagunaParserJSONToolCall",
-    "ollama-laguna:TestLagunaParserNameLineJSONToolCall",
     "ollama-harmony-no-channel",
     "ollama-glimmer:NamespacedSelfReference-0",
     "ollama-glimmer:NamespacedSelfReference-1",

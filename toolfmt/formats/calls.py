@@ -33,6 +33,9 @@ class Committed(Exception):
 class Calls:
     """The calls of one answer, in the order in which they appear."""
 
+    _noted = ""
+    """How every call of the frame is read generously."""
+
     def __init__(
         self,
         scan: Scan,
@@ -200,6 +203,16 @@ class Calls:
         """The same reading of another text, which says nothing."""
         return Rehearsal(scan, self._schemas, self.strict)
 
+    def naming(self, scan: Scan) -> Naming:
+        """As `rehearsal`, up to the name of the first call."""
+        return Naming(scan, self._schemas, self.strict)
+
+    def note_each(self, name: str) -> None:
+        """Every call of this frame is read generously in this way; an empty name ends that."""
+        self._noted = name
+        if name:
+            self.tolerate(name)
+
     def glimpse(self, scan: Scan) -> Glimpse:
         """As `rehearsal`, up to where a call would commit."""
         return Glimpse(scan, self._schemas, self.strict)
@@ -266,6 +279,8 @@ class Calls:
         self._announced = self._complete = False
         self._reason = None
         self._tolerated = {}
+        if self._noted:
+            self.tolerate(self._noted)
         self._name = ""
 
     @property
@@ -461,4 +476,12 @@ class Glimpse(Rehearsal):
         raise Committed
 
     def start(self, name: str, id: str | None = None) -> None:
+        raise Committed
+
+
+class Naming(Rehearsal):
+    """A rehearsal that stops where the first call is named."""
+
+    def start(self, name: str, id: str | None = None) -> None:
+        self.first = name
         raise Committed

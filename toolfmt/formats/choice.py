@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from toolfmt.formats.calls import Calls
+from toolfmt.formats.elsewhere import Elsewhere
 from toolfmt.formats.format import Call, Engine, Inner, NamedFirst, TypesOf
 from toolfmt.formats.frames import follows
 from toolfmt.formats.json_object import JsonObject
@@ -55,8 +56,12 @@ class Choice:
         engine = engines[0]
         if len(engines) > 1:
             json = yield from _json_stands(scan)
-            engine = next((engine for engine in engines if isinstance(engine, JsonObject) is json), engine)
+            engine = next((engine for engine in engines if _reads_json(engine) is json), engine)
         yield from engine.read(scan, calls, opener)
+
+
+def _reads_json(engine: Engine) -> bool:
+    return isinstance(engine.engine if isinstance(engine, Elsewhere) else engine, JsonObject)
 
 
 def _json_stands(scan: Scan) -> Reading[bool]:

@@ -232,6 +232,8 @@ class Tagged(Frame):
         if started:
             calls.start(name)
         yield from scan.skip_spaces()
+        if (yield from scan.peek()) == "{" and known is not False:
+            return (yield from self._object(scan, calls, name, started))
         token = yield from scan.expect(self.key_opener, *self.tags.ends, *self.whole[:1])
         if (known or token != self.key_opener) and not started:
             calls.start(name)
@@ -262,6 +264,24 @@ class Tagged(Frame):
         if given.doubted - given.keys:
             calls.refuse("malformed_syntax")
         return token
+
+    def _object(self, scan: Scan, calls: Calls, name: str, started: bool) -> Reading[str]:
+        """A JSON object where the arguments should stand, and what ends the call. Its first key must not be unknown."""
+        here = scan.position
+        scan.skip()
+        yield from scan.skip_spaces()
+        if (yield from scan.need()) != "}":
+            yield from scan.expect('"')
+            key, _ = yield from scan.within(stops('"'))
+            if calls.declares(key, name) is False:
+                raise Malformed
+        scan.rewind(here)
+        if not started:
+            calls.start(name)
+        calls.tolerate("other_notation")
+        yield from read_announced(scan, calls)
+        yield from scan.skip_spaces()
+        return (yield from scan.expect(*self.tags.ends))
 
     def _name(self, scan: Scan) -> Reading[str]:
         """The name, read with its tag; empty where none stands."""

@@ -10,18 +10,20 @@
 V4 writes this; V3.2 calls the frame `function_calls`, V4.1 calls it `calls` and puts a blank before the name of every
 tag (`<｜DSML｜ calls>`, `<｜DSML｜ invoke name=…>`); all are read. With `string="true"` the raw text is the string,
 with `string="false"` it is JSON; a schema that contradicts wins. No newline belongs to a value.
+Tags with the bars doubled or in ASCII, or without the mark, are read and noted.
 """
 
 from dataclasses import replace
 
 from toolfmt.formats.choice import Choice
+from toolfmt.formats.elsewhere import Elsewhere
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.tagged import QUOTED, TOLD_STRING, Tagged, told_text
 
 
-def _dsml(blank: str, frame: str, *others: str) -> Tagged:
-    """The tags of one version: the blank before the names of tags, and what it calls the frame."""
-    begin, end = f"<｜DSML｜{blank}", f"</｜DSML｜{blank}"
+def _dsml(blank: str, frame: str, *others: str, mark: str = "｜DSML｜") -> Tagged:
+    """The tags of one version: the blank before the names of tags, and what it calls the frame; and the mark."""
+    begin, end = f"<{mark}{blank}", f"</{mark}{blank}"
     return Tagged(
         opener=f"{begin}{frame}>",
         closer=f"{end}{frame}>",
@@ -41,10 +43,15 @@ def _dsml(blank: str, frame: str, *others: str) -> Tagged:
     )
 
 
+_MARKS = ("｜｜DSML｜｜", "|DSML|", "||DSML||", "‖DSML‖", "")
 _V32 = _dsml("", "function_calls")
 FORMAT = ToolCallFormat(
     name="deepseek_dsml",
-    engine=Choice(_dsml("", "tool_calls", "function_calls"), _dsml(" ", "calls")),
+    engine=Choice(
+        _dsml("", "tool_calls", "function_calls"),
+        _dsml(" ", "calls"),
+        *(Elsewhere(_dsml("", "tool_calls", "function_calls", mark=mark), "repaired_markers") for mark in _MARKS),
+    ),
     variants={
         "V3.2": _V32,
         "V3.2 without newlines": replace(_V32, enclosing=("", ""), between="", apart=""),

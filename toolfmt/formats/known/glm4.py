@@ -7,11 +7,14 @@
 
 GLM-4.5 and 4.6 write the newlines, GLM-4.7 and 5 do not; both are read. Values are raw: only the tool's schema tells a
 string `3` from a number. A call without arguments is the name between the tags.
+Laguna writes a JSON object with `name` and `arguments` into the same frame now and then, which is read too.
 """
 
 from dataclasses import replace
 
+from toolfmt.formats.choice import Choice
 from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.json_object import JsonObject
 from toolfmt.formats.tagged import Tagged
 
 _ENGINE = Tagged(
@@ -26,7 +29,7 @@ _ENGINE = Tagged(
 )
 FORMAT = ToolCallFormat(
     name="glm4",
-    engine=_ENGINE,
+    engine=Choice(_ENGINE, JsonObject(opener="<tool_call>", closer="</tool_call>", between="\n")),
     variants={"without newlines": replace(_ENGINE, between="", apart="", enclosing=())},
     page=__doc__ or "",
     instructions=(

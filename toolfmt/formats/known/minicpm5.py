@@ -5,11 +5,15 @@
 Several calls follow each other, on lines of their own. The template writes a string that holds `<`, `&` or a newline as
 `<![CDATA[…]]>`, and tells the model to; inside it nothing is a tag and nothing is escaped. Without a schema such a
 value is a string. All other values are raw: only the tool's schema tells a string `3` from a number, and the template
-writes Python's `True`, `None` and quotes.
+writes Python's `True`, `None` and quotes. Where detokenising has lost the blanks in the tags (`<functionname="f">`), a
+call of a declared tool is read and noted.
 """
 
+from dataclasses import replace
 from typing import Any
 
+from toolfmt.formats.choice import Choice
+from toolfmt.formats.elsewhere import Elsewhere
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.tagged import QUOTED, Tagged, raw_text
 from toolfmt.formats.typed import Types
@@ -25,20 +29,24 @@ def _text(value: Any, types: Types) -> str:
     return raw
 
 
+_ENGINE = Tagged(
+    name_opener='<function name="',
+    name_closer=">",
+    name_header=QUOTED,
+    call_closer="</function>",
+    key_opener='<param name="',
+    key_closer=">",
+    key_header=QUOTED,
+    value_closer="</param>",
+    cdata=_CDATA,
+    text=_text,
+    between="",
+)
 FORMAT = ToolCallFormat(
     name="minicpm5",
-    engine=Tagged(
-        name_opener='<function name="',
-        name_closer=">",
-        name_header=QUOTED,
-        call_closer="</function>",
-        key_opener='<param name="',
-        key_closer=">",
-        key_header=QUOTED,
-        value_closer="</param>",
-        cdata=_CDATA,
-        text=_text,
-        between="",
+    engine=Choice(
+        _ENGINE,
+        Elsewhere(replace(_ENGINE, name_opener='<functionname="', key_opener='<paramname="'), "repaired_markers"),
     ),
     page=__doc__ or "",
     instructions=(

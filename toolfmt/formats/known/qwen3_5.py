@@ -11,21 +11,32 @@
 The tags are those of Qwen3-Coder (`xml_function`): exactly one newline on each side of a value belongs to the frame,
 values are raw, and only the tool's schema tells a string `3` from a number. Qwen 3.5 teaches the tags, but the smaller
 models fall back to what Qwen 3 learnt, `<tool_call>{"name": …, "arguments": {…}}</tool_call>`; both are read, the tags
-are written. The template of 3.5 writes Python's `True` and `None`, those of 3.6 and 3.8 write JSON.
+are written. Calls of declared tools in tags with the names in quotes (Qwen 3.8), and JSON in `<tools>`, are read
+and noted. The template of 3.5 writes Python's `True` and `None`, those of 3.6 and 3.8 write JSON.
 """
 
 from dataclasses import replace
 
 from toolfmt.formats.choice import Choice
+from toolfmt.formats.elsewhere import Elsewhere
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.json_object import JsonObject
-from toolfmt.formats.tagged import FUNCTION_TAGS
+from toolfmt.formats.tagged import FUNCTION_TAGS, INVOKE_TAGS
 
 FORMAT = ToolCallFormat(
     name="qwen3_5",
     engine=Choice(
         FUNCTION_TAGS,
         JsonObject(opener="<tool_call>", closer="</tool_call>", between="\n"),
+        Elsewhere(
+            JsonObject(
+                opener="<tools>",
+                closer="</tools>",
+                also=("<tool_call>\n<tools>",),
+                also_closers=("</tools>\n</tool_call>",),
+            )
+        ),
+        Elsewhere(replace(INVOKE_TAGS, opener="<tml:function_calls>", closer="</tml:function_calls>")),
     ),
     variants={"a blank line between calls": replace(FUNCTION_TAGS, apart="\n\n")},
     page=__doc__ or "",

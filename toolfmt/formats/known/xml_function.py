@@ -16,13 +16,28 @@ now and then, and put two functions into one frame; both are read. Step 5 is ser
 
 from dataclasses import replace
 
+from toolfmt.formats.choice import Choice
+from toolfmt.formats.elsewhere import Elsewhere
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.tagged import FUNCTION_TAGS
+from toolfmt.formats.json_object import JsonObject
+from toolfmt.formats.tagged import FUNCTION_TAGS, INVOKE_TAGS
 
 _BARE = replace(FUNCTION_TAGS, opener="", closer="", bare=(), line="")
 FORMAT = ToolCallFormat(
     name="xml_function",
-    engine=FUNCTION_TAGS,
+    engine=Choice(
+        FUNCTION_TAGS,
+        Elsewhere(JsonObject(opener="<tool_call>", closer="</tool_call>")),
+        Elsewhere(
+            JsonObject(
+                opener="<tools>",
+                closer="</tools>",
+                also=("<tool_call>\n<tools>",),
+                also_closers=("</tools>\n</tool_call>",),
+            )
+        ),
+        Elsewhere(replace(INVOKE_TAGS, opener="<tml:function_calls>", closer="</tml:function_calls>")),
+    ),
     variants={
         "calls on one line": replace(FUNCTION_TAGS, apart=""),
         "values on the line of their tags": replace(FUNCTION_TAGS, apart="", line=""),

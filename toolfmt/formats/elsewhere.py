@@ -1,0 +1,76 @@
+"""Calls in a notation that is not the family's, read and noted.
+
+Models fall back to what they have seen elsewhere: other tags, a JSON object in the frame. What such a call looks like
+is another engine's business. Where tools are given the name decides: only a declared one is called so. No writer uses
+such a notation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from toolfmt.formats.ahead import TooFar, ahead
+from toolfmt.formats.calls import Calls, Committed
+from toolfmt.formats.format import Call, Engine, Inner, NamedFirst, TypesOf
+from toolfmt.formats.scan import Malformed, Reading, Scan
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """The engine of the other notation, and the name under which its calls are noted."""
+
+    engine: Engine
+    note: str = "other_notation"
+
+    @property
+    def openers(self) -> tuple[str, ...]:
+        return self.engine.openers
+
+    @property
+    def bare(self) -> tuple[str, ...]:
+        return self.engine.bare
+
+    @property
+    def leading(self) -> tuple[str, ...]:
+        return self.engine.leading
+
+    @property
+    def closers(self) -> tuple[str, ...]:
+        return self.engine.closers
+
+    @property
+    def inner(self) -> Inner:
+        return self.engine.inner
+
+    @property
+    def named_first(self) -> NamedFirst:
+        return "never"
+
+    @property
+    def named(self) -> str:
+        return ""
+
+    def write(self, calls: Sequence[Call], types: TypesOf) -> str:
+        return self.engine.write(calls, types)
+
+    def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
+        try:
+            name = yield from ahead(scan, lambda view: self._name(view, calls, opener))
+        except TooFar:
+            raise Malformed from None
+        if not name or calls.knows(name) is False:
+            raise Malformed
+        calls.note_each(self.note)
+        try:
+            yield from self.engine.read(scan, calls, opener)
+        finally:
+            calls.note_each("")
+
+    def _name(self, scan: Scan, calls: Calls, opener: str) -> Reading[str]:
+        """The name of the first call, read no further than that."""
+        naming = calls.naming(scan)
+        with suppress(Committed):
+            yield from self.engine.read(scan, naming, opener)
+        return naming.first or ""
