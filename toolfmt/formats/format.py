@@ -103,8 +103,8 @@ class ToolCallFormat:
     """What other runtimes call the parser for it."""
     reasoning: tuple[tuple[str, str], ...] = (THINK,)
     """Opener and closer of the reasoning blocks that occur in the same answers."""
-    thinks_between: tuple[str, ...] = ()
-    """Openers of reasoning blocks that may stand behind content, as control tokens do: text follows them at once."""
+    between: tuple[str, ...] = ()
+    """Openers of reasoning blocks and of messages that may stand behind content, which nothing has closed."""
     variants: Mapping[str, Engine] = field(default_factory=dict)
     """Other spellings that templates of the families render, by name: they only write; `engine` reads them all."""
     spelling: Engine | None = None

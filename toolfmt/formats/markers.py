@@ -39,7 +39,9 @@ class Markers:
     at_start: Stops
     """What is looked for where the answer begins, or goes on behind a call or a block."""
     between: frozenset[str]
-    """Openers of reasoning that may stand behind content."""
+    """Openers of reasoning and of messages that may stand behind content."""
+    messages: tuple[str, ...]
+    """What another message begins with in reasoning that was not closed."""
     in_content: Stops
     begun: Mapping[str, str]
     """Of what is looked for in content that which holds more than an opener: the opener."""
@@ -69,7 +71,12 @@ def markers_of(format: ToolCallFormat) -> Markers:
     in_line = (*bare, *(mark for mark in marks if mark.startswith(bare or "\0")))
     begun = {"\n" + mark: mark for mark in in_line}
     quoting = ("`", "\n`", "```")
-    begun |= {begin + mark: mark for mark in marks for begin in quoting if len(begin) < 3 or mark[0] != "`"}
+    begun |= {
+        begin + mark: mark
+        for mark in (*marks, *format.between)
+        for begin in quoting
+        if len(begin) < 3 or mark[0] != "`"
+    }
     closers = tuple(closer for _, closer in format.reasoning)
     # A bracket alone closes a frame, but shows nothing in a call that went wrong.
     frame_closers = tuple("}]" if closer == "]" else closer for closer in format.closers)
@@ -87,8 +94,9 @@ def markers_of(format: ToolCallFormat) -> Markers:
         frame_closers=frozenset(frame_closers),
         inner=inner,
         at_start=stops(*marks, *leading, *bare, *reasoning, *silent_first, *wrapping),
-        between=frozenset(format.thinks_between),
-        in_content=stops(*marks, *begun, *format.thinks_between),
+        between=frozenset(format.between),
+        messages=tuple(" " + mark for mark in leading if mark not in openers),
+        in_content=stops(*marks, *begun, *format.between),
         begun=begun,
         in_answers=frozenset((*marks, *bare, *format.closers, *inner.openers, *inner.closers, *reasoning, *closers)),
         reasoning_closers=frozenset(closers),

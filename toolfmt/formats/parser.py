@@ -350,21 +350,32 @@ class Parser:
             if before.strip("\n") == "`" and (yield from self._quotation(before, opener, first)):
                 continue
             if opener in marks.between:
-                if (yield from self._thinks(here)):
+                if (yield from self._message_begins(opener, here)):
                     return True
             elif (opener in self._calling and (yield from self._call(opener, here))) or opener in marks.silent:
                 return True
             self._say(Content, opener, here)
 
-    def _thinks(self, here: int) -> Reading[bool]:
-        """Whether an opener of reasoning behind content opens some, and is unread then: text follows it at once."""
-        scan = self._scan
-        begin = scan.position
+    def _message_begins(self, opener: str, here: int) -> Reading[bool]:
+        """Whether an opener behind content opens reasoning, or another message with a call, and is unread then.
+
+        Text follows at once where it opens reasoning.
+        """
+        scan, begins = self._scan, True
+        behind = scan.position
         scan.keep(here)
-        thinks = bool(_THINKS.match((yield from scan.peek())))
-        scan.rewind(here if thinks else begin)
+        if opener in self._markers.reasoning:
+            begins = bool(_THINKS.match((yield from scan.peek())))
+        else:
+            try:
+                yield from self.format.engine.read(scan, Glimpse(scan, self._schemas, self._strict), opener)
+            except (Malformed, Incomplete):
+                begins = False
+            except Committed:
+                pass
+        scan.rewind(here if begins else behind)
         scan.release()
-        return thinks
+        return begins
 
     def _quotation(self, before: str, opener: str, first: bool) -> Reading[bool]:
         """Inline code that begins with an opener, read as content up to its backtick; else nothing is read.
@@ -512,7 +523,7 @@ class Parser:
 
     def _reason(self, closers: tuple[str, ...]) -> Reading[None]:
         """A reasoning block up to its closer; or, if it is never closed, up to the call that ended it."""
-        scan, wanted = self._scan, stops(*closers, *self.format.openers)
+        scan, wanted = self._scan, stops(*closers, *self.format.openers, *self._markers.messages)
         while True:
             found = yield from self._run(Reasoning, Plain(wanted))
             if not found or found in closers:
@@ -543,7 +554,7 @@ class Parser:
 
     def _message_stands(self, here: int, opener: str) -> Reading[bool]:
         """Whether another message with a call begins here, though this one was not closed: nothing else follows it."""
-        if opener in self._markers.leading or opener.strip() not in self._markers.leading:
+        if opener not in self._markers.messages:
             return False
         scan = self._scan
         scan.rewind(here + len(opener))

@@ -19,7 +19,6 @@ FORMAT = ToolCallFormat(
     name="atem",
     engine=Channels(
         header=" to=",
-        also=(" to=",),
         leading=("to=",),
         also_closers=("<|eom|>", "<|eot|>"),
         message="<|message|>",
@@ -55,7 +54,7 @@ FORMAT = ToolCallFormat(
     },
     reasoning=tuple(("to=self<|message|>", closer) for closer in ("<|eom|>", "<|eot|>", "<|start|>assistant")),
     silent_first=("<|message|>",),
-    thinks_between=(" to=self<|message|>",),
+    between=("to=self<|message|>", "to="),
     silent=(
         "to=user<|message|>", "to=commentary<|message|>", "<|start|>assistant<|message|>", "<|start|>assistant",
         "<|eom|>", "<|eot|>",

@@ -48,5 +48,5 @@ FORMAT = ToolCallFormat(
         "vLLM": "mistral", "SGLang": "mistral", "mlx-lm": "mistral", "mlx-swift-lm": "mistral", "llama.cpp": "auto",
     },
     reasoning=(("[THINK]", "[/THINK]"), THINK),
-    thinks_between=("[THINK]",),
+    between=("[THINK]",),
 )  # fmt: skip
