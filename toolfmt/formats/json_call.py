@@ -33,11 +33,15 @@ _OF_OBJECTS = ("object", "dict")
 _VALUE_BEGINS = re.compile(r"[\"'{\[\d+\-tfnTFN]")
 
 
-_BRACE, _QUOTED_NAME = stops("{"), stops(*(f'"{key}"' for key in NAMES))
 _BLANK = re.compile(r"\s")
 _UNLIKE_KEYS, _UNLIKE_NAMES = re.compile(r"[\s`]"), re.compile(r"[\n`]")
 _MARKED = 200
 """A frame's closer so near behind an object that went wrong shows that a call was meant."""
+_FIRST = re.compile(
+    r"""\{(?:\Z|[ \n]{0,8}(?:\Z|"(?:\Z|(?P<key>[\w.-]{1,24})(?:\Z|"(?:\Z|[ ]?(?:\Z|:(?:\Z|[ ]?(?:\Z"""
+    r"""|(?P<whole>["{\[\d\-tfn])))))))))"""
+)
+"""Arguments as they most often begin: a first key, its colon and the beginning of a value. One look tells."""
 _ELLIPSIS = ".…<"
 """What stands in the place of a key or a value where a text explains how calls look."""
 
@@ -343,17 +347,13 @@ def read_arguments(scan: Scan, calls: Calls, name: str, id: str | None = None) -
 def _call_stands(scan: Scan, calls: Calls, name: str) -> Reading[bool]:
     """Whether a call's object stands in the place of the arguments: the tool's name in it, or that of a declared tool
     where the header names none, and arguments; and no parameter of the tool is called so. Unread."""
-    begin = scan.position
+    first = yield from scan.begins(_FIRST)
+    if first is None or first["key"] not in NAMES:
+        return False
     try:
-        if (yield from scan.literal(_BRACE)):
-            yield from scan.skip_spaces()
-            if (yield from scan.literal(_QUOTED_NAME)):
-                scan.rewind(begin)
-                return (yield from ahead(scan, lambda view: _is_call(view, calls, name)))
+        return (yield from ahead(scan, lambda view: _is_call(view, calls, name)))
     except (Malformed, Incomplete, TooFar):
-        pass
-    scan.rewind(begin)
-    return False
+        return False
 
 
 def _is_call(view: Scan, calls: Calls, name: str) -> Reading[bool]:
@@ -418,6 +418,11 @@ def _ascertain(scan: Scan, calls: Calls, call: _Call, notation: Notation) -> Rea
     The call of a tool that is not declared must go on as one: its arguments are read through first.
     """
     known = calls.knows(call.name) if call.name is not None else None
+    if known is not False and call.name is not None:
+        first = yield from scan.begins(_FIRST)
+        if first is not None and (call.told_apart or first["key"] not in _SCHEMA_WORDS):
+            calls.commit()
+            return
     if not call.framed:
         begins = yield from scan.peek()
         if not begins and call.name is not None:

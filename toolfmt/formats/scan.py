@@ -268,6 +268,17 @@ class Scan:
             yield
         return self.text[self.at]
 
+    def begins(self, pattern: re.Pattern[str]) -> Reading[re.Match[str] | None]:
+        """The match of a short pattern here, unread. The pattern has a group `whole` at its end, and matches without it
+        where the text ends within it: then more is waited for."""
+        while True:
+            found = pattern.match(self.text, self.at)
+            if found is None or found["whole"] is not None:
+                return found
+            if self.closed:
+                return None
+            yield
+
     def skip(self, count: int = 1) -> None:
         """Read characters that `peek` or `literal` has shown to be there."""
         self.at += count
