@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from toolfmt.formats.scan import Reading, Scan
+from toolfmt.events import Event
+from toolfmt.formats.scan import Reading, Scan, Take
 
 Answer = TypeVar("Answer")
 
@@ -25,6 +26,22 @@ class TooFar(Exception):
     """A reading ahead needs more than it may have."""
 
 
+def _inside(scan: Scan, view: Scan, lies_inside: Take, most: int) -> Take:
+    """The fast path while a stretch is waiting: text that plainly lies inside it is passed over, unless it is the last
+    that may be read."""
+    passed = scan.passed()
+
+    def take(text: str) -> list[Event] | None:
+        if len(view.text) + len(text) >= most or lies_inside(text) is None:
+            return None
+        passed(text)
+        view.append(text)
+        view.at = len(view.text)
+        return []
+
+    return take
+
+
 def ahead(scan: Scan, read: Callable[[Scan], Reading[Answer]], most: int = FAR) -> Reading[Answer]:
     """What a reading of the next `most` characters answers. They are unread then, whatever it answered or raised.
 
@@ -38,16 +55,9 @@ def ahead(scan: Scan, read: Callable[[Scan], Reading[Answer]], most: int = FAR) 
         while True:
             piece = scan.text[scan.at : scan.at + min(step, end - scan.position)]
             scan.skip(len(piece))
-            inside = view.take is not None and view.at == len(view.text) and view.take(piece) is not None
             view.append(piece)
             left = scan.at < len(scan.text)
             view.closed = scan.closed and not left and scan.position < end
-            if inside and not view.closed and scan.position < end:
-                view.at = len(view.text)  # nothing in it ends the stretch that is waiting
-                step *= 2
-                if not left:
-                    yield
-                continue
             try:
                 next(reading)
             except StopIteration as done:
@@ -57,6 +67,10 @@ def ahead(scan: Scan, read: Callable[[Scan], Reading[Answer]], most: int = FAR) 
                 raise TooFar
             step *= 2
             if not left:
+                if view.take is not None and view.at == len(view.text):
+                    scan.take = _inside(scan, view, view.take, most)
                 yield
+                scan.take = None
     finally:
+        scan.take = None
         scan.rewind(begin)

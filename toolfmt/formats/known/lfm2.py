@@ -3,8 +3,10 @@
     <|tool_call_start|>[get_weather(city='Paris', days=3), now()]<|tool_call_end|>
 
 Strings stand in single or double quotes, words are Python's or JSON's. The list's brackets may be missing, and some
-models write a JSON list of calls instead. The LFM2.5 template quotes with `'` and escapes nothing; a quote inside such
-a value is read as part of it where what follows shows that it cannot be the end.
+models write a JSON list of calls instead. Where a runtime has stripped the control tokens, a list of calls of declared
+tools is read, and noted. The LFM2.5 template quotes with `'` and escapes nothing; a quote inside such
+a value is read as part of it where what follows shows that it cannot be the end, and the call is rejected where
+another value may begin there.
 """
 
 import json
