@@ -54,5 +54,6 @@ FORMAT = ToolCallFormat(
     model_types=("gemma4", "gemma4_text", "gemma4_unified", "diffusion_gemma"),
     signatures=(r"<\|tool_call>",),
     elsewhere={"vLLM": "gemma4", "SGLang": "gemma4", "mlx-lm": "gemma4", "mlx-swift-lm": "gemma4", "llama.cpp": "auto"},
+    silent=("<|tool_response>", "<turn|>"),
     reasoning=(("<|channel>thought", "<channel|>"), ("<|channel>", "<channel|>"), THINK),
 )
