@@ -10,7 +10,7 @@ the next one is read. No value holds another argument or another call unless bot
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NoReturn, Protocol
@@ -25,6 +25,7 @@ _LITERAL_WORD = re.compile(r"[\w.+-]*")
 _KEY = re.compile(r"[\w.$-]{1,64}")
 _NAME = re.compile(r"\s*[\w.:/$@+-]+\s*")
 _NAME_AND_BLANKS = re.compile(r"[\w.:/$@+\s-]*")
+_MOST_KNOWN = 256
 _MOST_QUOTED = 16
 """Calls that stand open in one value. Each that is not quoted after all is read again, so their number bounds the
 cost."""
@@ -41,6 +42,9 @@ class Header(Protocol):
 
     def read(self, text: str) -> tuple[str, Types]:
         """The name or key in the tag's text, and the types that the tag allows for the value, if it tells."""
+
+    def sound(self, text: str) -> bool:
+        """Whether the tag's text holds nothing but the name and whole attributes."""
 
     def write(self, text: str, value: Any, at: int) -> str:
         """The tag's text: from a key and its value and place, or from a name and the call's number."""
@@ -69,6 +73,7 @@ class Tags:
     """Whether the family writes tags on lines of their own."""
     header: Header
     """How a key stands in its tag."""
+    _known: dict[Any, tuple[Stops, Mapping[str, str]]] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def following(self) -> tuple[str, ...]:
@@ -106,12 +111,22 @@ class Tags:
         opener = self.key_opener
         return re.compile("|".join(re.escape(opener[:at] + opener[at + 1 :]) for at in range(len(opener))))
 
-    def declared(self, keys: Iterable[str]) -> dict[str, str]:
-        """By what stands at the end of a declared key's tag: the key. It shows a tag whose beginning is damaged."""
-        if self.value_opener:
-            return {}
-        ends = {self.header.write(key, "", 0) + self.key_closer: key for key in keys if len(key) > 2}
-        return ends | {self.key_opener[-1] + self.header.write(key, "", 0) + self.key_closer: key for key in keys}
+    def wanted(self, closers: tuple[str, ...], declared: tuple[str, ...] | None) -> tuple[Stops, Mapping[str, str]]:
+        """What a value with these closers stops at; and the keys by what stands at the end of a declared key's tag,
+        which shows a tag whose beginning is damaged."""
+        known = self._known.get((closers, declared))
+        if known is None:
+            ends: dict[str, str] = {}
+            if declared is not None and not self.value_opener:
+                tags = {key: self.header.write(key, "", 0) + self.key_closer for key in declared}
+                ends = {tag: key for key, tag in tags.items() if len(key) > 2}
+                ends |= {self.key_opener[-1] + tag: key for key, tag in tags.items()}
+            remains = (self.remains,) if declared is None and not self.value_opener else ()
+            known = stops(*closers, *self.structure, *ends, *remains), ends
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[closers, declared] = known
+        return known
 
 
 @dataclass
@@ -227,10 +242,8 @@ class RawValue(Value):
     """A raw value in the tags of a family; of its `closers` the one with the family's newline comes first."""
 
     def __init__(self, scan: Scan, calls: Calls, tags: Tags, closers: tuple[str, ...], given: Given) -> None:
-        declared = calls.parameters
-        self.ends_of_keys = {} if declared is None else tags.declared(declared)
-        remains = (tags.remains,) if declared is None and not tags.value_opener else ()
-        super().__init__(scan, calls, stops(*closers, *tags.structure, *self.ends_of_keys, *remains))
+        wanted, self.ends_of_keys = tags.wanted(closers, calls.parameters)
+        super().__init__(scan, calls, wanted)
         self.tags, self.closers, self.given = tags, closers, given
         self.lone: int | None = None
         """Where it goes on behind what looks like its closer."""

@@ -287,13 +287,15 @@ class Scan:
         """The longest run that a pattern of the form `[…]*` matches here, but no more than so many characters."""
         parts: list[str] = []
         while True:
-            found = pattern.match(self.text, self.at, min(self.at + most, len(self.text)))
+            text, at = self.text, self.at
+            found = pattern.match(text, at) if most > len(text) else pattern.match(text, at, at + most)
             assert found is not None
-            if found.end() > self.at:
+            end = found.end()
+            if end > at:
                 parts.append(found.group())
-                most -= found.end() - self.at
-                self.at = found.end()
-            if self.at < len(self.text) or self.closed or not most:
+                most -= end - at
+                self.at = end
+            if end < len(text) or self.closed or not most:
                 return "".join(parts)
             yield
 

@@ -26,6 +26,7 @@ from toolfmt.formats.values import LITERAL, read_value
 
 _NO_NAME = (" ", "\t", "\r", "<", ">")
 _NO_HEADER = ("<", ">")
+_ATTRIBUTES = re.compile(r"""[^"]*"(?:\s+[\w:.-]+=(?:"[^"]*"|'[^']*'|[^\s"'{}]+))*\s*""")
 _QUOTED_KEY = re.compile(r"""["'](.+)["']""")
 _MOST_UNDECLARED = 400
 """The first value of a tool that is not declared is closed within so many characters."""
@@ -43,6 +44,9 @@ class _Plain:
 
     def read(self, text: str) -> tuple[str, Types]:
         return text, None
+
+    def sound(self, text: str) -> bool:
+        return True
 
     def write(self, text: str, value: Any, at: int) -> str:
         return text
@@ -65,6 +69,9 @@ class Attributes:
         name, _, rest = text.partition(self.quote)
         found = re.search(rf"""\b{self.kind}=["']?([^\s"'/]*)""", rest) if self.kind else None
         return name, None if found is None else STRING if found[1].lower() == self.string else NOT_STRING
+
+    def sound(self, text: str) -> bool:
+        return _ATTRIBUTES.fullmatch(text) is not None
 
     def write(self, text: str, value: Any, at: int) -> str:
         return f'{text}"{self.written(value, at)}'
@@ -245,7 +252,7 @@ class Tagged(Frame):
         calls.arguments("{")
         separator, given = "", Given()
         while token == self.key_opener:
-            key, told = yield from self._key(scan, " " if known is False and not separator else "")
+            key, told, sound = yield from self._key(scan, " " if known is False and not separator else "")
             if not separator and not known:
                 if known is False:
                     yield from self._closed_soon(scan)
@@ -254,6 +261,8 @@ class Tagged(Frame):
             if calls.declares(key) is not True and (unquoted := _QUOTED_KEY.fullmatch(key)):
                 key = unquoted[1]
                 calls.tolerate("quoted_key")
+            if not sound:
+                calls.tolerate("damaged_attribute")
             if key in given.keys:
                 calls.tolerate("duplicate_key")
             given.keys.add(key)
@@ -306,8 +315,8 @@ class Tagged(Frame):
             raise Malformed
         scan.rewind(here)
 
-    def _key(self, scan: Scan, none: str) -> Reading[tuple[str, Types]]:
-        """A key, and the types that its tag tells of the value, which begins behind what is read.
+    def _key(self, scan: Scan, none: str) -> Reading[tuple[str, Types, bool]]:
+        """A key, the types that its tag tells of the value, and whether the tag is sound. The value begins behind it.
 
         A plain key of a tool that nobody declared holds no blank (`none`): that is prose.
         """
@@ -323,7 +332,7 @@ class Tagged(Frame):
         if self.value_opener:
             yield from scan.skip_spaces()
             yield from scan.expect(self.value_opener)
-        return key, told
+        return key, told, self.key_header.sound(header.strip())
 
     def _value(self, scan: Scan, calls: Calls, types: Types, given: Given) -> Reading[str]:
         """A raw value and its closer; returns the token that follows, read."""
