@@ -45,6 +45,5 @@ FORMAT = ToolCallFormat(
     aliases=("doubao_seed", "seed2"),
     families=("Doubao Seed 2.0, 2.1",),
     signatures=(r'<seed:tool_call>\s*<function name="',),
-    elsewhere={"Volcengine Ark": "the interface itself"},
     reasoning=((f"<{_THINK}>", f"</{_THINK}>"), ("<seed:think>", "</seed:think>"), ("<think>", "</think>")),
 )

@@ -24,5 +24,4 @@ FORMAT = ToolCallFormat(
     families=("models without a format of their own, in LM Studio",),
     # VCPToolBox's <<<[TOOL_REQUEST]>>> frames no JSON.
     signatures=(r"(?<!<)\[TOOL_REQUEST\]",),
-    elsewhere={"LM Studio": "default tool use"},
 )
