@@ -315,6 +315,7 @@ def embedded(format: ToolCallFormat, turn: Turn) -> tuple[str, str, str]:
     if not text.lstrip(BLANKS).startswith(format.openers or "\0"):
         bare = text.startswith(format.bare or "\0")
         before = before + "\n" if bare and before.strip(BLANKS) else ""
+        after = "\n" + after  # what follows right behind decides what the calls are
     return before, text, after
 
 

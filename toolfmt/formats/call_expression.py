@@ -517,9 +517,9 @@ def as_python(value: Any, string: Callable[[str], str] = double_quoted) -> str:
     return repr(value)
 
 
-def between_marks(mark: str, opener: str, closer: str) -> Notation:
-    """Gemma's notation: keys and words stand bare, strings verbatim between two marks, in a frame of these markers."""
-    closing, control = ("}" + closer, ")" + closer), (opener, closer)
+def between_marks(mark: str, closer: str) -> Notation:
+    """Gemma's notation: keys and words stand bare, strings verbatim between two marks, in a frame with this closer."""
+    closing, control = ("}" + closer, ")" + closer), (closer,)
     return Notation(
         strings={
             mark: marked_string(mark, closing, control),

@@ -2,7 +2,7 @@
 
     <start_function_call>call:get_weather{city:<escape>Paris<escape>,days:3}<end_function_call>
 
-Strings stand verbatim, so one that holds a marker of the calls cannot be written. Keys are sorted, as the template
+Strings stand verbatim, so one that holds the mark or the closer cannot be written. Keys are sorted, as the template
 sorts them. Words without markers are read as strings where they are neither number nor literal.
 """
 
@@ -25,7 +25,7 @@ FORMAT = ToolCallFormat(
         assign=":",
         separator=",",
         sorted_keys=str.lower,
-        notation=between_marks(_MARK, _OPENER, _CLOSER),
+        notation=between_marks(_MARK, _CLOSER),
         written=partial(as_marked, mark=_MARK, null="None"),
     ),
     page=__doc__ or "",

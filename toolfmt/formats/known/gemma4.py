@@ -2,7 +2,7 @@
 
     <|tool_call>call:get_weather{city:<|"|>Paris<|"|>,days:3}<tool_call|>
 
-Strings stand verbatim, so one that holds a marker of the calls cannot be written. Keys are sorted, as the templates
+Strings stand verbatim, so one that holds the mark or the closer cannot be written. Keys are sorted, as the templates
 sort them; null is written so by the newer templates and as None by the first. Words without marks are read as strings
 where they are neither number nor literal. Several calls follow one another; the model then stops at
 `<|tool_response>`. Checkpoints lose the word `call`, write parentheses, `=` or plain quotes: read, and noted; so is
@@ -34,7 +34,7 @@ _ENGINE = CallExpression(
     assign=":",
     separator=",",
     sorted_keys=str.lower,
-    notation=between_marks(_MARK, _OPENER, _CLOSER),
+    notation=between_marks(_MARK, _CLOSER),
     written=partial(as_marked, mark=_MARK, null="null", key=_key),
 )
 FORMAT = ToolCallFormat(
