@@ -26,7 +26,7 @@ _KEY = re.compile(r"[\w.$-]{1,64}")
 _NAME = re.compile(r"\s*[\w.:/$@+-]+\s*")
 _NAME_AND_BLANKS = re.compile(r"[\w.:/$@+\s-]*")
 _MOST_KNOWN = 256
-_MOST_QUOTED = 16
+_MOST_QUOTED = 8
 """Calls that stand open in one value. Each that is not quoted after all is read again, so their number bounds the
 cost."""
 _UNCLOSED = "unclosed_tag"
