@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from toolfmt.formats.ahead import FAR
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.format import Call, Inner, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows, read_name
@@ -171,9 +172,12 @@ class NamedJson(Frame):
             if begun == "{" and not opener:
                 yield from self._member_follows(scan)
             scan.rewind(here)
+        begin = scan.position
         try:
             yield from read_arguments(scan, calls, name, id)
         except Malformed:
+            if told and not calls.committed and (yield from self._closed_soon(scan, begin)):
+                calls.commit()  # all of its control tokens stand there: it was meant as a call
             raise Malformed("invalid_arguments") from None
         calls.end()
         if fence:
@@ -185,6 +189,16 @@ class NamedJson(Frame):
             calls.tolerate("missing_fence")
         if self.call_closer.strip():
             yield from close_frame(scan, calls, "opened", self.call_closer.strip())
+
+    def _closed_soon(self, scan: Scan, begin: int) -> Reading[bool]:
+        """Whether a control token closes the call behind the brace that stands at `begin`; nothing is read."""
+        closer, wrong = self.call_closer.strip(), scan.position
+        if len(closer) < _CONTROL:
+            return False
+        scan.rewind(begin)
+        found = (yield from scan.peek()) == "{" and (yield from scan.near(stops(closer, "\n\n"), FAR)) == closer
+        scan.rewind(wrong)
+        return found
 
     def _separated(self, scan: Scan, calls: Calls, opener: str) -> Reading[bool]:
         """What stands behind the header. Detokenizers may have dropped a control token there.
