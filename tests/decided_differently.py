@@ -152,13 +152,3 @@ _BY_REASON = {
 }
 SERVER_DECIDED_DIFFERENTLY = {case: reason for reason, listed in _BY_REASON.items() for case in listed}
 """The cases of a server's parsers that come out otherwise, on purpose: case → the reason."""
-
-SERVER_NOT_YET = (
-    "ollama-harmony-no-channel",
-    "ollama-glimmer:NamespacedSelfReference-0",
-    "ollama-glimmer:NamespacedSelfReference-1",
-    "ollama-glimmer:FumbledRecipient",
-    "ollama-ministral:TestMinistralParserStreaming-ministralparserstreaming-whitespace-before-think-tag-is-trimmed",
-    "ollama-ministral:TestMinistralParserStreaming-ministralparserstreaming-content-then-think-tag",
-)
-"""Those that are still to come out as expected: who mends one takes it off (the marks are strict)."""

@@ -8,22 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from decided_differently import SERVER_DECIDED_DIFFERENTLY, SERVER_NOT_YET
+from decided_differently import SERVER_DECIDED_DIFFERENTLY
 from laws import events_of
 from recorded_cases import CASES, cases, read, server_outcome
 
 pytestmark = pytest.mark.skipif(not CASES.is_dir(), reason="../shared is not here: someone who only has the repository")
 
 
-def server_cases() -> list[Any]:
-    waiting = pytest.mark.xfail(strict=True, reason="not yet as the case expects")
-    return [
-        pytest.param(case, id=case["id"], marks=[waiting] if case["id"] in SERVER_NOT_YET else [])
-        for case in cases("server.jsonl")
-    ]
-
-
-@pytest.mark.parametrize("case", server_cases())
+@pytest.mark.parametrize("case", [pytest.param(case, id=case["id"]) for case in cases("server.jsonl")])
 def test_server(case: Any) -> None:
     expected, actual = server_outcome(case, read(case, "input"))
     if case["id"] in SERVER_DECIDED_DIFFERENTLY:
@@ -42,4 +34,4 @@ def test_pieces_do_not_matter() -> None:
 
 def test_every_decision_is_about_a_case() -> None:
     known = {case["id"] for case in cases("server.jsonl")}
-    assert {*SERVER_DECIDED_DIFFERENTLY, *SERVER_NOT_YET} <= known
+    assert set(SERVER_DECIDED_DIFFERENTLY) <= known
