@@ -5,24 +5,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from prose_pieces import MOST, TOOLS, pieces, read
 
 from toolfmt.formats import FORMATS
 
-STILL_SWALLOWED = ("glm4", "iquest", "k2_horizon", "longcat", "solar_open2")
-"""Formats that still swallow prose or call something in it. One that is mended is taken off: the mark is strict."""
 
-
-def formats() -> list[Any]:
-    waiting = pytest.mark.xfail(strict=True, reason="prose is swallowed, or called")
-    names = [format.name for format in FORMATS]
-    return [pytest.param(name, marks=[waiting] if name in STILL_SWALLOWED else []) for name in names]
-
-
-@pytest.mark.parametrize("format", formats())
+@pytest.mark.parametrize("format", [format.name for format in FORMATS])
 def test_prose_stays_prose(format: str) -> None:
     wrong = []
     for tools in (TOOLS, None):

@@ -238,10 +238,12 @@ class Tagged(Frame):
         started = bool(known) and tagged
         if started:
             calls.start(name)
-        yield from scan.skip_spaces()
+        spaces = yield from scan.spaces()
         if (yield from scan.peek()) == "{" and known is not False:
             return (yield from self._object(scan, calls, name, started))
         token = yield from scan.expect(self.key_opener, *self.tags.ends, *self.whole[:1])
+        if known is None and not self.name_closer and token in self.tags.ends and spaces.strip("\r\n"):
+            raise Malformed  # a word between blanks, and markers around it: prose that names them
         if (known or token != self.key_opener) and not started:
             calls.start(name)
         if self.whole and token == self.whole[0]:
