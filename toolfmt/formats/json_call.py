@@ -15,7 +15,7 @@ from toolfmt.formats.bodies import LONE_SURROGATE, quoted
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.frames import follows
 from toolfmt.formats.markers import BLANK_LINES
-from toolfmt.formats.scan import LONGEST_WORD, Body, Incomplete, Malformed, NoCall, Reading, Scan, stops
+from toolfmt.formats.scan import LONGEST_WORD, Body, Incomplete, Malformed, NoCall, Reading, Scan, gradual, stops
 from toolfmt.formats.values import JSON, Gathered, Notation, Sink, read_key, read_string, read_value, whole_value
 
 NAMES = ("name", "tool_name")
@@ -37,10 +37,7 @@ _BLANK = re.compile(r"\s")
 _UNLIKE_KEYS, _UNLIKE_NAMES = re.compile(r"[\s`]"), re.compile(r"[\n`]")
 _MARKED = 200
 """A frame's closer so near behind an object that went wrong shows that a call was meant."""
-_FIRST = re.compile(
-    r"""\{(?:\Z|[ \n]{0,8}(?:\Z|"(?:\Z|(?P<key>[\w.-]{1,24})(?:\Z|"(?:\Z|[ ]?(?:\Z|:(?:\Z|[ ]?(?:\Z"""
-    r"""|(?P<whole>["{\[\d\-tfn])))))))))"""
-)
+_FIRST = gradual(r"\{", r"[ \n]{0,8}", '"', r"(?P<key>[\w.-]{1,24})", '"', " ?", ":", " ?", r'["{\[\d\-tfn]')
 """Arguments as they most often begin: a first key, its colon and the beginning of a value. One look tells."""
 _ELLIPSIS = ".…<"
 """What stands in the place of a key or a value where a text explains how calls look."""
@@ -60,6 +57,8 @@ class Keys:
     separator: str | None = None
     """What stands between two calls of one frame; None where a frame holds one."""
     notation: Notation = JSON
+    known_only: bool = False
+    """Whether only the call of a declared tool is one: the frame is none of the format's."""
 
 
 @dataclass
@@ -76,6 +75,7 @@ class _Call:
     reversed: bool = False
     """Whether the arguments came before the name."""
     framed: bool = True
+    known_only: bool = False
     keyed: bool = False
     """Whether a key that calls have, and its colon, have been read."""
     told_apart: bool = False
@@ -159,7 +159,7 @@ def read_members(
     In a frame the name of a declared tool is an attempt to call it, whatever is wrong behind it, and so is a key of
     calls with the frame's closer behind it.
     """
-    call = _Call(id=id, framed=framed, begin=scan.position)
+    call = _Call(id=id, framed=framed, known_only=keys.known_only, begin=scan.position)
     try:
         yield from _read_members(scan, calls, call, keys, wrapped="")
     except (NoCall, TooLong):
@@ -418,6 +418,8 @@ def _ascertain(scan: Scan, calls: Calls, call: _Call, notation: Notation) -> Rea
     The call of a tool that is not declared must go on as one: its arguments are read through first.
     """
     known = calls.knows(call.name) if call.name is not None else None
+    if call.known_only and known is False:
+        raise NoCall
     if known is not False and call.name is not None:
         first = yield from scan.begins(_FIRST)
         if first is not None and (call.told_apart or first["key"] not in _SCHEMA_WORDS):

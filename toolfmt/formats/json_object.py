@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -27,7 +27,7 @@ from toolfmt.formats.json_call import (
     read_arguments,
     read_members,
 )
-from toolfmt.formats.scan import Incomplete, Malformed, Reading, Scan, stops
+from toolfmt.formats.scan import Incomplete, Malformed, NoCall, Reading, Scan, gradual, stops
 from toolfmt.formats.values import JSON, Notation
 
 Written: TypeAlias = Callable[[str, Mapping[str, Any], int], str]
@@ -36,6 +36,9 @@ Written: TypeAlias = Callable[[str, Mapping[str, Any], int], str]
 _LETTERS = re.compile(r"[a-z_]*")
 _KEY_BEGINS = re.compile(r"[\"'}\w]")
 _IN_LINE = re.compile(r"[ \t]*")
+_RESIDUE = ("}", "<tools></tools>", "<tools>\n</tools>", "```\n```", "```json\n```")
+_WRAPPING = gradual(r"\{", r"[ \n]{0,8}", '"', *"tool_calls", '"', " ?", ":", " ?", r"\[")
+"""The object that some servers' templates put around all calls."""
 _FENCES = stops("```json", "```")
 
 
@@ -57,6 +60,16 @@ class JsonObject(Frame):
     wrapper: str = ""
     notation: Notation = JSON
     written: Written | None = None
+    foreign: tuple[tuple[str, str], ...] = ()
+    """Frames of other runtimes, which are read where the tool in them is declared, and noted."""
+
+    @property
+    def openers(self) -> tuple[str, ...]:
+        return (*super().openers, *(opener for opener, _ in self.foreign))
+
+    @property
+    def closers(self) -> tuple[str, ...]:
+        return (*super().closers, *(closer for _, closer in self.foreign))
 
     @cached_property
     def keys(self) -> Keys:
@@ -84,6 +97,12 @@ class JsonObject(Frame):
                 yield from self._foresee(scan, calls, keys)
             yield from self._unframed(scan, calls, keys)
             return
+        if any(opener == other for other, _ in self.foreign):
+            if not calls.declared:
+                yield from scan.need()
+                raise NoCall
+            keys = replace(keys, known_only=True)
+            calls.tolerate("repaired_markers")
         fence = yield from read_fence(scan)
         if "```" in opener and not calls.committed:
             yield from _known_key(scan)
@@ -91,7 +110,14 @@ class JsonObject(Frame):
         if fence:
             calls.tolerate("markdown_fence")
             yield from follows(scan, "```")
-        yield from close_frame(scan, calls, opener if self.closer else "", *self.closers)
+        here = scan.position
+        if self.closer and (yield from follows(scan, "}")):
+            if (yield from follows(scan, *self.closers)):
+                calls.tolerate("residue")
+                return
+            scan.rewind(here)
+        if (yield from close_frame(scan, calls, opener if self.closer else "", *self.closers)) and self.closers:
+            yield from self._residue(scan, calls)
 
     def _calls(self, scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:
         def read_call(scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:
@@ -131,14 +157,26 @@ class JsonObject(Frame):
             calls.tolerate("missing_opener")
         if fence:
             calls.tolerate("markdown_fence")
-        if (yield from scan.peek()) == "[":
+        wrapped = (yield from scan.begins(_WRAPPING)) if calls.declared else None
+        if wrapped is not None or (yield from scan.peek()) == "[":
             yield from read_calls(scan, calls, keys, framed=False)
         else:
             yield from self._row(scan, calls, keys, bool(fence))
         if fence:
             calls.tolerate("markdown_fence")
             yield from follows(scan, "```")
-        yield from close_frame(scan, calls, "", *self.closers)
+        yield from self._residue(scan, calls)
+        yield from close_frame(scan, calls, "", *super().closers)
+
+    def _residue(self, scan: Scan, calls: Calls) -> Reading[None]:
+        """What may be left behind a call, and is not for the user: a brace too many, an empty frame or fence."""
+        here = scan.position
+        while (yield from follows(scan, *_RESIDUE)):
+            yield from scan.take_while(_IN_LINE)
+            if (yield from scan.peek()) in ("", "\r", "\n", "<"):
+                calls.tolerate("residue")
+                here = scan.position
+        scan.rewind(here)
 
     def _row(self, scan: Scan, calls: Calls, keys: Keys, fenced: bool) -> Reading[None]:
         """One call, or several with a sign between them; in a fence a line each is enough."""
@@ -245,10 +283,16 @@ def read_calls(
     """
     if not framed:
         read_call = _read_unframed
-    listed = yield from scan.literal(stops("["))
+    wrapped = (yield from scan.begins(_WRAPPING)) if calls.declared else None
+    if wrapped is not None:
+        scan.skip(wrapped.end() - wrapped.start())
+        keys = replace(keys, known_only=True)
+    listed = "[" if wrapped else (yield from scan.literal(stops("[")))
     yield from scan.skip_spaces()
     calls.inside()
     while True:
+        if wrapped is not None:
+            calls.tolerate("tool_calls_key")
         yield from scan.expect("{")
         yield from scan.skip_spaces()
         if not _KEY_BEGINS.match((yield from scan.need())):
@@ -273,6 +317,8 @@ def read_calls(
             calls.tolerate("trailing_comma")
         if not (yield from scan.literal(stops("]"))):
             scan.rewind(here)
+            calls.tolerate("missing_closer")
+        elif wrapped is not None and not (yield from follows(scan, "}")):
             calls.tolerate("missing_closer")
     else:
         scan.rewind(here)

@@ -118,6 +118,13 @@ def _trie(literals: frozenset[str]) -> str:
     return pattern(tree) if tree else r"(?!)"
 
 
+def gradual(*steps: str) -> re.Pattern[str]:
+    """A pattern for `Scan.begins`, of regular expressions that follow each other: it may end with the text behind each
+    of them, and is whole behind the last."""
+    *before, last = steps
+    return re.compile("".join(rf"{step}(?:\Z|" for step in before) + f"(?P<whole>{last})" + ")" * len(before))
+
+
 class Body(Protocol):
     """A stretch of text that is passed on while it arrives: the inside of a string, a raw value, content."""
 

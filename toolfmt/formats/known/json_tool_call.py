@@ -23,7 +23,13 @@ def _closed_up(name: str, arguments: Mapping[str, Any], at: int) -> str:
     return call.replace('"arguments": ', '"arguments":', 1)
 
 
-_ENGINE = JsonObject(opener="<tool_call>", closer="</tool_call>", bare=("{", "[", "```"), between="\n")
+_ENGINE = JsonObject(
+    opener="<tool_call>",
+    closer="</tool_call>",
+    bare=("{", "[", "```"),
+    between="\n",
+    foreign=(("<tools>", "</tools>"), ("[TOOL_REQUEST]", "[END_TOOL_REQUEST]")),
+)
 FORMAT = ToolCallFormat(
     name="json",
     engine=_ENGINE,

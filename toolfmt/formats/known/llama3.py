@@ -46,4 +46,5 @@ FORMAT = ToolCallFormat(
         r"""'\{"name": "' \+ tool_call\.function\.name \+ '", '\s*-?\}\}""",
     ),
     elsewhere={"vLLM": "llama3_json", "SGLang": "llama3", "mlx-swift-lm": "llama3", "llama.cpp": "auto"},
+    silent=("<|eot_id|>", "<|eom_id|>"),
 )
