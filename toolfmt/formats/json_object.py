@@ -157,7 +157,7 @@ class JsonObject(Frame):
             calls.tolerate("missing_opener")
         if fence:
             calls.tolerate("markdown_fence")
-        wrapped = (yield from scan.begins(_WRAPPING)) if calls.declared else None
+        wrapped = (yield from scan.begins(_WRAPPING, again=calls.committed)) if calls.declared else None
         if wrapped is not None or (yield from scan.peek()) == "[":
             yield from read_calls(scan, calls, keys, framed=False)
         else:
@@ -283,7 +283,7 @@ def read_calls(
     """
     if not framed:
         read_call = _read_unframed
-    wrapped = (yield from scan.begins(_WRAPPING)) if calls.declared else None
+    wrapped = (yield from scan.begins(_WRAPPING, again=calls.committed)) if calls.declared else None
     if wrapped is not None:
         scan.skip(wrapped.end() - wrapped.start())
         keys = replace(keys, known_only=True)

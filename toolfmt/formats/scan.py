@@ -275,14 +275,14 @@ class Scan:
             yield
         return self.text[self.at]
 
-    def begins(self, pattern: re.Pattern[str]) -> Reading[re.Match[str] | None]:
+    def begins(self, pattern: re.Pattern[str], *, again: bool = False) -> Reading[re.Match[str] | None]:
         """The match of a short pattern here, unread. The pattern has a group `whole` at its end, and matches without it
-        where the text ends within it: then more is waited for."""
+        where the text ends within it: then more is waited for, but not where the text is read `again`."""
         while True:
             found = pattern.match(self.text, self.at)
             if found is None or found["whole"] is not None:
                 return found
-            if self.closed:
+            if self.closed or again:
                 return None
             yield
 
