@@ -9,7 +9,7 @@ import pickle
 from typing import Any
 
 import pytest
-from laws import events_of
+from laws import check_copy, events_of
 
 from toolfmt.events import Content, Event, Reasoning, ToolCallEnd, ToolCallRejected, ToolCallStart, merge
 from toolfmt.formats import Parser
@@ -266,12 +266,40 @@ def test_a_copy_costs_what_the_open_call_is_long() -> None:
     assert costs[1] <= costs[0] + 50
 
 
+def test_a_copy_within_a_frame_says_its_opening_once() -> None:
+    """The second call of the frame turns out to be text, which the copy tells as the original does."""
+    call = "<｜tool▁call▁begin｜>function%s```json\n%s\n```<｜tool▁call▁end｜>"
+    text = "<｜tool▁calls▁begin｜>" + call % ("<｜tool▁sep｜>g\n", '{"a": "b": 1}') + call % ("", "{}") + "tail"
+    for place in range(len(text)):
+        check_copy("deepseek_v3", text, place)
+
+
 def test_a_parser_says_why_it_does_not_pickle() -> None:
     with pytest.raises(TypeError, match="a reading in progress"):
         pickle.dumps(Parser("json"))
 
 
 # --- cost
+
+
+@pytest.mark.parametrize(
+    "text", ["<tool_call>", "<tool_call>x", "<tool_call>{", "`<tool_call>", "<think>", "```json\n"]
+)
+def test_repeated_openers_of_a_call_cost_what_their_characters_do() -> None:
+    looked = []
+    for count in (300, 2400):
+        parser = Parser("kimi_k2", tools=TOOLS)
+        parser.feed("<|tool_call_begin|>" * count)
+        parser.finish()
+        looked.append(parser.looked / count)
+    assert looked[1] <= 1.2 * looked[0]
+
+
+@pytest.mark.parametrize("begun", ['<tool_call>{"name": "get_weather", "arguments": {"ci', '{"arguments": {"city'])
+def test_a_key_has_an_end(begun: str) -> None:
+    parser = Parser("json", tools=TOOLS)
+    said = "".join(e.text for e in parser.feed(begun + PROSE) if isinstance(e, Content))
+    assert len(said) > len(PROSE) - 450
 
 
 @pytest.mark.parametrize(

@@ -56,12 +56,13 @@ class Elsewhere:
         return self.engine.write(calls, types)
 
     def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
-        try:
-            name = yield from ahead(scan, lambda view: self._name(view, calls, opener))
-        except TooFar:
-            raise Malformed from None
-        if not name or calls.knows(name) is False:
-            raise Malformed
+        if not calls.committed:  # else the frame has been told apart: this is another call of it
+            try:
+                name = yield from ahead(scan, lambda view: self._name(view, calls, opener))
+            except TooFar:
+                raise Malformed from None
+            if not name or calls.knows(name) is False:
+                raise Malformed
         calls.note_each(self.note)
         try:
             yield from self.engine.read(scan, calls, opener)

@@ -110,6 +110,8 @@ class Parser:
         self._content_begins = 0
         self._block_closers: tuple[str, ...] = ()
         self._drafts = 0
+        self._within = 0
+        """In a copy made within a frame behind its first call: how long the opening of that frame is."""
         self._reading: Iterator[None] = self._answer()
         next(self._reading)
         if begun:
@@ -200,6 +202,7 @@ class Parser:
         next(twin._reading)
         if not self._finished or not scan.closed:
             twin._calls.committed = in_call and calls.was_committed
+            twin._within = len(head or "")
             twin._scan.append((head or "") + text)
             twin._go_on()
         twin._scan.adopt(scan)
@@ -409,13 +412,14 @@ class Parser:
         calls.begin_frame(begin, opener if framed else "")
         if not framed:
             scan.rewind(begin)
-        reads, again, back = True, False, begin + len(opener)
+        within, self._within = self._within, 0
+        reads, again, back = True, False, begin + (within or len(opener))
         while True:
             try:
                 yield from self.format.engine.read(scan, calls, opener if framed else "")
                 calls.close()
             except Malformed as wrong:
-                first = framed and back == begin + len(opener) and not isinstance(wrong, NoCall)
+                first = framed and not within and back == begin + len(opener) and not isinstance(wrong, NoCall)
                 attempted = not calls.committed and first and (yield from self._attempted(back))
                 reads, again = calls.committed or attempted, False
                 if reads:
@@ -442,7 +446,7 @@ class Parser:
             scan.rewind(back)
         scan.release()
         self._state = outside
-        return reads or back > begin + len(opener)
+        return reads or within > 0 or back > begin + len(opener)
 
     def _attempted(self, begin: int) -> Reading[bool]:
         """Whether what stands from here on, behind an opener, was meant as a call, though it is none.
@@ -454,7 +458,7 @@ class Parser:
         wrong = scan.position
         scan.rewind(begin)
         spaces = yield from scan.spaces()
-        while (yield from scan.literal(marks.one_call)):
+        if (yield from scan.literal(marks.one_call)):
             spaces = yield from scan.spaces()
         here = scan.position
         attempted = False

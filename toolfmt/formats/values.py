@@ -21,6 +21,9 @@ from toolfmt.formats.scan import Body, Incomplete, Malformed, Reading, Scan, Sto
 DEEPEST = 256
 """Values nested deeper than this are refused: Python's own JSON reader gives up at about a thousand."""
 
+LONGEST_KEY = 400
+"""A key of an object is not longer than so many characters."""
+
 _WORD = re.compile(r"""[^\s,()\[\]{}:'"=<>]*""")
 _TEXT = re.compile(r"""[^()\[\]{}<>'"=,\n]*""")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
@@ -81,6 +84,25 @@ class Gathered:
     @property
     def text(self) -> str:
         return "".join(self.fragments)
+
+
+class Key(Gathered):
+    """A sink for a key, which is not longer than a word may be."""
+
+    def arguments(self, fragment: str) -> None:
+        if sum(map(len, self.fragments)) + len(fragment) > LONGEST_KEY:
+            raise Malformed
+        self.fragments.append(fragment)
+
+    def stream(self, body: Body) -> Reading[None]:
+        begin = self._scan.position
+        try:
+            ended = yield from self._scan.stream(body, self.arguments, None)
+        except Malformed:
+            self._scan.rewind(begin)  # how much of it had arrived by now decides nothing
+            raise
+        if not ended:
+            raise Incomplete
 
 
 Opening: TypeAlias = Callable[[Notes], Body]
@@ -223,8 +245,8 @@ def read_key(scan: Scan, sink: Sink, notation: Notation) -> Reading[str]:
     """A key, its separator still unread."""
     opener = yield from scan.literal(notation.openers)
     if opener:
-        return (yield from _string(scan, sink, notation, opener))
-    key = (yield from scan.take_while(notation.word)).strip()
+        return (yield from _string(scan, sink, notation, opener, Key(scan, sink)))
+    key = (yield from scan.word(notation.word)).strip()
     if not key:
         yield from scan.need()
         raise Malformed
@@ -252,8 +274,8 @@ def _uncut(scan: Scan, notation: Notation) -> Reading[None]:
         raise Incomplete
 
 
-def _string(scan: Scan, sink: Sink, notation: Notation, opener: str) -> Reading[str]:
-    gathered = Gathered(scan, sink)
+def _string(scan: Scan, sink: Sink, notation: Notation, opener: str, gathered: Gathered | None = None) -> Reading[str]:
+    gathered = gathered or Gathered(scan, sink)
     yield from _strings(scan, sink, gathered, notation, opener)
     return str(json.loads(f'"{gathered.text}"')) if "\\" in gathered.text else gathered.text
 
