@@ -16,7 +16,7 @@ from toolfmt.formats.ahead import FAR
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.format import Call, Engine, TypesOf
 from toolfmt.formats.frames import Frame, follows, read_name
-from toolfmt.formats.json_call import TooLong, read_announced, read_arguments
+from toolfmt.formats.json_call import TooLong, read_announced, read_arguments, read_behind
 from toolfmt.formats.json_object import read_fence
 from toolfmt.formats.markers import BLANK_LINES
 from toolfmt.formats.scan import Malformed, Reading, Scan, stops
@@ -82,8 +82,13 @@ class Channels(Frame):
             yield from self._arguments(scan, calls, name)
         else:
             raise Malformed
-        if self.closers:
-            yield from follows(scan, *self.closers)
+        if self.closers and not (yield from follows(scan, *self.closers)):
+            here = scan.position
+            yield from scan.skip_spaces()
+            behind = yield from scan.peek()
+            scan.rewind(here)
+            if behind and behind not in stops(*self.openers, *self.closers).first:
+                calls.tolerate("missing_closer")  # neither does another message begin here
 
     def _header(self, scan: Scan, calls: Calls) -> Reading[str]:
         """The recipient's name, and what stands behind it up to the body."""
@@ -142,6 +147,7 @@ class Channels(Frame):
                     calls.start(name)
                 raise Malformed("invalid_arguments") from None
         calls.end()
+        yield from read_behind(scan, calls)
         yield from follows(scan, "```")
 
     def _closes(self, scan: Scan) -> Reading[bool]:

@@ -39,6 +39,11 @@ _MARKED = 200
 """A frame's closer so near behind an object that went wrong shows that a call was meant."""
 _FIRST = gradual(r"\{", r"[ \n]{0,8}", '"', r"(?P<key>[\w.-]{1,24})", '"', " ?", ":", " ?", r'["{\[\d\-tfn]')
 """Arguments as they most often begin: a first key, its colon and the beginning of a value. One look tells."""
+_MEMBER = re.compile(
+    r"""[ \t\r\n]{0,32}(?:\Z|,[ \t\r\n]{0,32}(?:\Z|"(?:\Z|[^"\\\n]{1,64}(?:\Z|"(?:\Z|[ \t]{0,8}"""
+    r"""(?:\Z|(?P<whole>:)))))))"""
+)
+"""A member where no object is open any more."""
 _ELLIPSIS = ".…<"
 """What stands in the place of a key or a value where a text explains how calls look."""
 
@@ -181,6 +186,20 @@ def read_members(
         raise Malformed
     calls.start(call.name or "", call.id)
     calls.arguments(call.early or "{}")
+
+
+def read_behind(scan: Scan, calls: Calls, notation: Notation = JSON) -> Reading[None]:
+    """What stands right behind the object of a call and still belongs to it.
+
+    Another member shows that the object was closed in its midst: what is told of it is not all that was meant, and the
+    call is rejected to where it really ends. A brace too many is read and noted.
+    """
+    if (yield from scan.begins(_MEMBER)) is not None:
+        calls.refuse("malformed_syntax")
+        while (yield from next_key(scan, calls, False, notation)) is not None:
+            yield from read_value(scan, Gathered(scan), notation)
+    while (yield from follows(scan, "}")):
+        calls.tolerate("residue")
 
 
 def _closes(scan: Scan, closers: tuple[str, ...]) -> Reading[bool]:

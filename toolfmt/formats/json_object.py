@@ -25,6 +25,7 @@ from toolfmt.formats.json_call import (
     check_word,
     next_key,
     read_arguments,
+    read_behind,
     read_members,
 )
 from toolfmt.formats.scan import Incomplete, Malformed, NoCall, Reading, Scan, gradual, stops
@@ -184,6 +185,7 @@ class JsonObject(Frame):
             yield from scan.expect("{")
             yield from read_members(scan, calls, keys, framed=False)
             calls.end()
+            yield from read_behind(scan, calls, keys.notation)
             here = scan.position
             sign = yield from follows(scan, ";", ",")
             spaces = yield from scan.spaces()
@@ -301,6 +303,7 @@ def read_calls(
             calls.tolerate("list_of_calls")
         yield from read_call(scan, calls, keys)
         calls.end()
+        yield from read_behind(scan, calls, keys.notation)
         here = scan.position
         comma = yield from follows(scan, ",", ";")
         yield from scan.skip_spaces()
@@ -345,6 +348,8 @@ def _read_keyed(scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:
             yield from read_members(scan, calls, keys)
             return
         if not first:
+            if not calls.knows(name) and (calls.declares(name) or (yield from scan.need()) not in "{\"'"):
+                raise Malformed  # a member that was cut off from the arguments before it
             calls.end()
             calls.begin_beside(here)
             calls.tolerate("list_of_calls")

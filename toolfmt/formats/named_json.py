@@ -17,7 +17,7 @@ from toolfmt.formats.ahead import FAR
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.format import Call, Inner, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows, read_name
-from toolfmt.formats.json_call import read_arguments
+from toolfmt.formats.json_call import read_arguments, read_behind
 from toolfmt.formats.json_object import read_fence
 from toolfmt.formats.scan import Malformed, Reading, Scan, stops
 
@@ -180,6 +180,7 @@ class NamedJson(Frame):
                 calls.commit()  # all of its control tokens stand there: it was meant as a call
             raise Malformed("invalid_arguments") from None
         calls.end()
+        yield from read_behind(scan, calls)
         if fence:
             if not self.fence[0]:
                 calls.tolerate("markdown_fence")
