@@ -255,6 +255,10 @@ class Tagged(Frame):
         separator, given = "", Given()
         while token == self.key_opener:
             key, told, sound = yield from self._key(scan, " " if known is False and not separator else "")
+            if not key:
+                raise Malformed
+            repeated = self.value_opener or (self.key_closer if len(self.key_closer) > 1 else "")
+            doubled = bool(repeated) and bool((yield from scan.literal(stops(repeated))))
             if not separator and not known:
                 if known is False:
                     yield from self._closed_soon(scan)
@@ -263,6 +267,8 @@ class Tagged(Frame):
             if calls.declares(key) is not True and (unquoted := _QUOTED_KEY.fullmatch(key)):
                 key = unquoted[1]
                 calls.tolerate("quoted_key")
+            if doubled:
+                calls.tolerate("repeated_opener")
             if not sound:
                 calls.tolerate("damaged_attribute")
             if key in given.keys:
