@@ -25,6 +25,9 @@ _LITERAL_WORD = re.compile(r"[\w.+-]*")
 _KEY = re.compile(r"[\w.$-]{1,64}")
 _NAME = re.compile(r"\s*[\w.:/$@+-]+\s*")
 _NAME_AND_BLANKS = re.compile(r"[\w.:/$@+\s-]*")
+_ANY = re.compile(r"(?s:.*)")
+_DIGITS = re.compile(r"-?[0-9]*")
+_MOST_HELD = 400
 _MOST_KNOWN = 256
 _MOST_QUOTED = 8
 """Calls that stand open in one value. Each that is not quoted after all is read again, so their number bounds the
@@ -172,20 +175,39 @@ class Value:
             self.calls.arguments(escaped(text))
 
     def held(self, types: Types) -> Reading[str]:
-        """A text that is needed whole before it is clear what it means."""
+        """A text that is needed whole before it is clear what it means; a longer one can only be a string, but for a
+        number of many digits."""
         parts: list[str] = []
+        held, bounded = 0, types is not None and not types & STRING
         self._look_ahead()
         while True:
-            text, stop = yield from self.scan.until(self.wanted)
-            if not stop:
-                self._never_ended()
+            here = self.scan.position
+            stop = yield from self.scan.near(self.wanted, max(_MOST_HELD - held, 0))
+            end = self.scan.position - len(stop)
+            self.scan.rewind(here)
+            text = yield from self.scan.take_while(_ANY, end - here if stop else max(_MOST_HELD - held, 0))
             parts.append(text)
+            held += len(text)
+            if not stop and bounded:
+                if not (yield from self.scan.peek()):
+                    self._never_ended()
+                if not _DIGITS.fullmatch("".join(parts).strip()):
+                    self.calls.tolerate("other_type")
+                    return (yield from self.streamed("".join(parts)))
+            if not stop:
+                text, stop = yield from self.scan.until(self.wanted)
+                if not stop:
+                    self._never_ended()
+                parts.append(text)
+            else:
+                self.scan.skip(len(stop))
             token, text = yield from self._met(stop)
             if token:
                 whole = "".join(parts)
                 self.calls.arguments(typed(whole, types, self.calls.tolerate) or f'"{escaped(whole)}"')
                 return token
             parts.append(text)
+            held += len(text)
 
     def word(self, types: Types) -> Reading[str]:
         """A number or word, if nothing but the closer follows it; else a string."""

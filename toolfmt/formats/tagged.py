@@ -349,6 +349,13 @@ class Tagged(Frame):
         first = yield from scan.need()
         if self.cdata and (yield from scan.literal(stops(self.cdata[0]))):
             return (yield from self._marked(scan, calls, types or STRING, *self.cdata))
+        if types is not None and first.isspace() and not types & STRING:
+            here = scan.position
+            yield from scan.skip_spaces()
+            if not opens_json(types, (yield from scan.need())):
+                scan.rewind(here)
+            else:
+                first = scan.text[scan.at]
         if opens_json(types, first):
             return (yield from self._read(scan, calls))
         value = RawValue(scan, calls, self.tags, tuple(dict.fromkeys(closers)), given)

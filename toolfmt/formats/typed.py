@@ -187,6 +187,19 @@ def typed(text: str, types: Types, note: Callable[[str], object] = lambda name: 
     if "string" in types:
         found = None if _holds_long_integers(text) else whole_value(text, LITERAL)
         return found if found is not None and _allowed(found, types - STRING) else None
+    found = _read_as(text, types, note)
+    if found is None or found[0] == '"':
+        text = text.strip()
+        if text and (text[0] in "[{") != (text[-1] in "]}"):
+            raise Malformed("invalid_arguments")
+        note("other_type")
+    return found
+
+
+def _read_as(text: str, types: frozenset[str], note: Callable[[str], object] = lambda name: None) -> str | None:
+    """The JSON text that a raw text stands for where no string is wanted."""
+    from toolfmt.formats.values import LITERAL, whole_value
+
     text = text.strip()
     if _holds_long_integers(text):
         raise Malformed("invalid_arguments")
@@ -199,7 +212,7 @@ def typed(text: str, types: Types, note: Callable[[str], object] = lambda name: 
         return text.lower()
     found = whole_value(text, LITERAL)
     if found is not None and found[0] == '"':
-        meant = typed(json.loads(found), types)
+        meant = _read_as(json.loads(found), types)
         if meant is not None and _allowed(meant, types):
             note("quoted_value")
             return meant
