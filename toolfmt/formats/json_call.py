@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 from toolfmt.formats.ahead import FAR, TooFar, ahead
 from toolfmt.formats.bodies import LONE_SURROGATE, quoted
@@ -33,6 +34,7 @@ _OF_OBJECTS = ("object", "dict")
 _VALUE_BEGINS = re.compile(r"[\"'{\[\d+\-tfnTFN]")
 
 
+_Inner: TypeAlias = Literal["", "same", "other"]
 _BLANK = re.compile(r"\s")
 _UNLIKE_KEYS, _UNLIKE_NAMES = re.compile(r"[\s`]"), re.compile(r"[\n`]")
 _MARKED = 200
@@ -351,10 +353,16 @@ def read_arguments(scan: Scan, calls: Calls, name: str, id: str | None = None) -
 
     If the call has not been committed, it is as soon as nothing else can stand here.
     """
-    if calls.declared and (yield from _call_stands(scan, calls, name)):
+    inner = (yield from _call_stands(scan, calls, name)) if calls.declared else ""
+    if inner == "same":
         scan.skip()
         calls.tolerate("nested_call")
         yield from read_members(scan, calls, Keys(), id=id)
+        return
+    if inner == "other":
+        calls.start(name, id)
+        calls.refuse("invalid_arguments")
+        yield from read_announced(scan, calls)
         return
     call = _Call(name, id, told_apart=True)
     yield from _read_arguments(scan, calls, call, JSON)
@@ -363,29 +371,32 @@ def read_arguments(scan: Scan, calls: Calls, name: str, id: str | None = None) -
         calls.arguments(call.early or "{}")
 
 
-def _call_stands(scan: Scan, calls: Calls, name: str) -> Reading[bool]:
-    """Whether a call's object stands in the place of the arguments: the tool's name in it, or that of a declared tool
-    where the header names none, and arguments; and no parameter of the tool is called so. Unread."""
+def _call_stands(scan: Scan, calls: Calls, name: str) -> Reading[_Inner]:
+    """Whether a call's object stands in the place of the arguments, unread: name and arguments in it, and no parameter
+    of the tool is called so. It is the same call where it names the tool, or a declared one where the header names
+    none; where it names another declared tool, it is not known which is meant."""
     first = yield from scan.begins(_FIRST)
     if first is None or first["key"] not in NAMES:
-        return False
+        return ""
     try:
         return (yield from ahead(scan, lambda view: _is_call(view, calls, name)))
     except (Malformed, Incomplete, TooFar):
-        return False
+        return ""
 
 
-def _is_call(view: Scan, calls: Calls, name: str) -> Reading[bool]:
+def _is_call(view: Scan, calls: Calls, name: str) -> Reading[_Inner]:
     yield from view.expect("{")
     key = yield from next_key(view, calls.rehearsal(view), True, JSON)
     inner = yield from Brief(view).word(JSON, (yield from view.expect('"')))
     other = yield from next_key(view, calls.rehearsal(view), False, JSON)
     if key is None or other not in (*_ARGUMENTS, *_OTHER_ARGUMENTS) or (yield from view.need()) not in '{"':
-        return False
-    if calls.knows(name):
-        same = calls.meant(inner) == calls.meant(name)
-        return same and not calls.declares(key, name) and not calls.declares(other, name)
-    return calls.knows(inner) is True
+        return ""
+    if not calls.knows(name):
+        return "same" if calls.knows(inner) else ""
+    declared = calls.declares(key, name), calls.declares(other, name)
+    if calls.meant(inner) == calls.meant(name):
+        return "" if any(declared) else "same"
+    return "other" if declared == (False, False) and calls.knows(inner) else ""
 
 
 def read_announced(scan: Scan, calls: Calls) -> Reading[None]:
