@@ -63,6 +63,9 @@ class _Leaf(Value):
         scan, begin, here = self.scan, self.scan.position - len(stop), self.scan.position
         opening = yield from scan.literal(stops("</", "<"))
         if not opening:
+            before = self._last(begin, 1)
+            if not before or before not in "\"'`" or (yield from scan.peek()) != before:
+                self._wrong(begin)  # only between quotes the sign alone is text
             return "", stop
         try:
             tag, _ = yield from scan.within(stops(">"))
@@ -247,12 +250,22 @@ class NestedTags(Frame):
         listed = tag == self.item and _may_be("array", types)
         return "[" if listed or not _may_be("object", types) else "{"
 
+    def _closes(self, scan: Scan, tag: str) -> Reading[bool]:
+        """Whether the closing tag stands here, read. Nothing is compiled for a tag, of which there may be thousands."""
+        here = scan.position
+        if (yield from scan.literal(stops(self.sign + "</"))):
+            found = yield from scan.take_while(_TAG, len(tag) + 1)
+            if found == tag and (yield from scan.peek()) == ">":
+                scan.skip()
+                return True
+            scan.rewind(here)
+        return False
+
     def _leaf(self, scan: Scan, calls: Calls, tag: str, parent: _Open, types: Types, keys: set[str]) -> Reading[None]:
-        closer = stops(f"{self.sign}</{tag}>")
         here = scan.position
         if types is not None and not types & STRING:
             yield from scan.skip_spaces()
-        if types is not None and (yield from scan.literal(closer)):
+        if types is not None and (yield from self._closes(scan, tag)):
             calls.arguments(next((text for kind, text in _EMPTY.items() if kind in types), '""'))
             return
         scan.rewind(here)
@@ -266,7 +279,9 @@ class NestedTags(Frame):
             try:
                 yield from read_value(scan, calls, LITERAL)
                 yield from scan.skip_spaces()
-                yield from scan.expect(f"{self.sign}</{tag}>")
+                yield from scan.expect(self.sign + "</")
+                if (yield from scan.within(stops(">")))[0] != tag:
+                    raise Malformed
             except Malformed:
                 raise Malformed("invalid_arguments") from None
         else:

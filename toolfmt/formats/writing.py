@@ -42,9 +42,12 @@ def write(format: str | ToolCallFormat, calls: Sequence[Call], tools: object = N
     def types(name: str, *path: str) -> Types:
         return None if schemas is None else parameter_types(schemas.get(name, {}), *path)
 
-    text = known.writer.write(checked, types)
-    if read_back(known, text, tools) != [_canonical(name, arguments) for name, arguments in checked]:
-        raise CannotWrite(_blame(known, checked, types, tools))
+    try:
+        text = known.writer.write(checked, types)
+        if read_back(known, text, tools) != [_canonical(name, arguments) for name, arguments in checked]:
+            raise CannotWrite(_blame(known, checked, types, tools))
+    except RecursionError:
+        raise CannotWrite(f"{known.name}: the arguments hold lists or objects that are nested too deeply") from None
     return text
 
 
