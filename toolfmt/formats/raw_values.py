@@ -33,6 +33,8 @@ _MOST_QUOTED = 8
 """Calls that stand open in one value. Each that is not quoted after all is read again, so their number bounds the
 cost."""
 _UNCLOSED = "unclosed_tag"
+_NAMED = ' name="'
+_OF_EACH_TYPE: tuple[Any, ...] = ("", 0, True, None, [], {})
 _APART = ("", *" \t\r\n</-")
 
 
@@ -108,6 +110,15 @@ class Tags:
         found = re.search(r"\w\w(?:\s+\w+)?\W*\Z", self.key_opener)
         return self.key_opener if found is None else found.group()
 
+    def _otherwise(self, key: str) -> tuple[str, ...]:
+        """A key's tag in the notation of other families."""
+        opener = self.key_opener
+        if opener[:1] != "<" or self.key_closer != ">":
+            return ()
+        if opener[-1] == "=":
+            return (f'{opener[:-1]} name="{key}">',)
+        return (f"{opener[: -len(_NAMED)]}={key}>",) if opener.endswith(_NAMED) else ()
+
     @cached_property
     def broken_key(self) -> re.Pattern[str]:
         """The opener of a key with one character lost."""
@@ -121,9 +132,14 @@ class Tags:
         if known is None:
             ends: dict[str, str] = {}
             if declared is not None and not self.value_opener:
-                tags = {key: self.header.write(key, "", 0) + self.key_closer for key in declared}
-                ends = {tag: key for key, tag in tags.items() if len(key) > 2}
-                ends |= {self.key_opener[-1] + tag: key for key, tag in tags.items()}
+                whole = {
+                    self.header.write(key, value, 0) + self.key_closer: key
+                    for key in declared
+                    for value in _OF_EACH_TYPE
+                }
+                ends = {tag: key for tag, key in whole.items() if len(key) > 2}
+                ends |= {self.key_opener[-1] + tag: key for tag, key in whole.items()}
+                ends |= {tag: key for key in declared for tag in self._otherwise(key)}
             remains = (self.remains,) if declared is None and not self.value_opener else ()
             known = stops(*closers, *self.structure, *ends, *remains), ends
             if len(self._known) >= _MOST_KNOWN:
@@ -545,7 +561,10 @@ class RawValue(Value):
         """The end of a key's tag, whose beginning is damaged."""
         scan, tags = self.scan, self.tags
         here = scan.position
-        if mark in self.ends_of_keys:
+        if mark in self.ends_of_keys and mark[0] == "<":
+            if self._last(begin, 1) in ("", "\n"):
+                self.given.doubted.add(self.ends_of_keys[mark])
+        elif mark in self.ends_of_keys:
             if mark[0] == tags.key_opener[-1] or self._last(begin, 1) not in _APART:
                 self.given.doubted.add(self.ends_of_keys[mark])
         elif mark == tags.key_closer:
