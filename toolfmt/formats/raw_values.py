@@ -48,8 +48,8 @@ class Header(Protocol):
     def read(self, text: str) -> tuple[str, Types]:
         """The name or key in the tag's text, and the types that the tag allows for the value, if it tells."""
 
-    def sound(self, text: str) -> bool:
-        """Whether the tag's text holds nothing but the name and whole attributes."""
+    def fault(self, text: str) -> str:
+        """What the tag's text holds that the family does not write, as it is noted; malformed where the tag is torn."""
 
     def write(self, text: str, value: Any, at: int) -> str:
         """The tag's text: from a key and its value and place, or from a name and the call's number."""

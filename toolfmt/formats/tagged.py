@@ -26,8 +26,11 @@ from toolfmt.formats.values import LITERAL, read_value
 
 _NO_NAME = (" ", "\t", "\r", "<", ">")
 _NO_HEADER = ("<", ">")
-_ATTRIBUTES = re.compile(r"""[^"]*"(?:\s+[\w:.-]+=(?:"[^"]*"|'[^']*'|[^\s"'{}]+))*\s*""")
+_ATTRIBUTES = re.compile(r"""(?:\s+[\w:.-]+=(?:"[^"]*"|'[^']*'|[^\s"'{}]+))*\s*/?""")
+_ATTRIBUTE = re.compile(r"""\s([\w:.-]+)=("[^"]*"|'[^']*'|[^\s"'{}]+)""")
+_WORD_ALONE = re.compile(r"(?:.*\s)?[\w:.-]+\s*")
 _QUOTED_KEY = re.compile(r"""["'](.+)["']""")
+_DAMAGED = "damaged_attribute"
 _MOST_UNDECLARED = 400
 """The first value of a tool that is not declared is closed within so many characters."""
 NOT_STRING = frozenset({"number", "integer", "boolean", "object", "array", "null"})
@@ -45,8 +48,8 @@ class _Plain:
     def read(self, text: str) -> tuple[str, Types]:
         return text, None
 
-    def sound(self, text: str) -> bool:
-        return True
+    def fault(self, text: str) -> str:
+        return ""
 
     def write(self, text: str, value: Any, at: int) -> str:
         return text
@@ -56,12 +59,15 @@ class _Plain:
 class Attributes:
     """The name in quotes, the first of which belongs to the tag's opener, then perhaps further attributes.
 
-    The attribute `kind` tells whether the value's text is the string that it is (`string`) or JSON (any other word).
+    The attribute `kind` tells whether the value's text is the string that it is (`string`) or JSON (any other word,
+    of which the family writes `kinds`). `also` are other attributes that it writes.
     `written` makes what the writer puts behind the name, from the value and its place.
     """
 
     kind: str = ""
     string: str = "true"
+    kinds: tuple[str, ...] = ("false",)
+    also: tuple[str, ...] = ()
     written: Callable[[Any, int], str] = _nothing
     quote: ClassVar[str] = '"'
 
@@ -70,8 +76,20 @@ class Attributes:
         found = re.search(rf"""\b{self.kind}=["']?([^\s"'/]*)""", rest) if self.kind else None
         return name, None if found is None else STRING if found[1].lower() == self.string else NOT_STRING
 
-    def sound(self, text: str) -> bool:
-        return _ATTRIBUTES.fullmatch(text) is not None
+    def fault(self, text: str) -> str:
+        name, quote, rest = text.partition(self.quote)
+        if not quote:
+            return _DAMAGED
+        if rest.count(self.quote) % 2 or name.endswith("=") or _WORD_ALONE.fullmatch(rest):
+            raise Malformed
+        if not _ATTRIBUTES.fullmatch(rest):
+            return _DAMAGED
+        others = [word for word in _ATTRIBUTE.findall(rest) if not self._knows(*word)]
+        return "other_attributes" if others else ""
+
+    def _knows(self, word: str, value: str) -> bool:
+        """Whether the family writes this attribute so."""
+        return word in self.also or (word == self.kind and value.strip("\"'").lower() in (*self.kinds, self.string))
 
     def write(self, text: str, value: Any, at: int) -> str:
         return f'{text}"{self.written(value, at)}'
@@ -230,7 +248,7 @@ class Tagged(Frame):
         where its first key is whole, or the call ends. A tool that is not declared is called only where a first value
         is closed.
         """
-        name = yield from self._name(scan)
+        name = yield from self._name(scan, calls)
         known, tagged = calls.knows(name), framed and bool(self.name_closer)
         if not name and not tagged:
             yield from scan.need()
@@ -254,8 +272,8 @@ class Tagged(Frame):
         calls.arguments("{")
         separator, given = "", Given()
         while token == self.key_opener:
-            key, told, sound = yield from self._key(scan, " " if known is False and not separator else "")
-            if not key:
+            key, told, fault = yield from self._key(scan, " " if known is False and not separator else "")
+            if not key or (fault == _DAMAGED and calls.declares(key, name) is not True):
                 raise Malformed
             repeated = self.value_opener or (self.key_closer if len(self.key_closer) > 1 else "")
             doubled = bool(repeated) and bool((yield from scan.literal(stops(repeated))))
@@ -269,8 +287,8 @@ class Tagged(Frame):
                 calls.tolerate("quoted_key")
             if doubled:
                 calls.tolerate("repeated_opener")
-            if not sound:
-                calls.tolerate("damaged_attribute")
+            if fault:
+                calls.tolerate(fault)
             if key in given.keys:
                 calls.tolerate("duplicate_key")
             given.keys.add(key)
@@ -300,7 +318,7 @@ class Tagged(Frame):
         yield from scan.skip_spaces()
         return (yield from scan.expect(*self.tags.ends))
 
-    def _name(self, scan: Scan) -> Reading[str]:
+    def _name(self, scan: Scan, calls: Calls) -> Reading[str]:
         """The name, read with its tag; empty where none stands."""
         if not self.name_closer:
             name = yield from read_name(scan, LONGEST_WORD + 1)
@@ -310,11 +328,19 @@ class Tagged(Frame):
         quote = self.name_header.quote
         end = quote or self.name_closer
         name, closed = yield from scan.within(stops(end, *_NO_NAME))
+        header = name + closed.strip(self.name_closer)
         if closed == quote:
-            _, closed = yield from scan.within(stops(self.name_closer, *_NO_HEADER))
+            rest, closed = yield from scan.within(stops(self.name_closer, *_NO_HEADER))
+            header += rest
         if closed != self.name_closer:
             raise Malformed
-        return self.name_header.read(name)[0]
+        fault = self.name_header.fault(header.strip()) if quote else ""
+        name = self.name_header.read(name)[0]
+        if fault == _DAMAGED and not calls.knows(name):
+            raise Malformed
+        if fault:
+            calls.tolerate(fault)
+        return name
 
     def _closed_soon(self, scan: Scan) -> Reading[None]:
         """The closer of a value stands near enough, unread; else what looked like a call is prose about calls."""
@@ -323,8 +349,8 @@ class Tagged(Frame):
             raise Malformed
         scan.rewind(here)
 
-    def _key(self, scan: Scan, none: str) -> Reading[tuple[str, Types, bool]]:
-        """A key, the types that its tag tells of the value, and whether the tag is sound. The value begins behind it.
+    def _key(self, scan: Scan, none: str) -> Reading[tuple[str, Types, str]]:
+        """A key, the types that its tag tells of the value, and what is wrong with the tag. The value begins behind it.
 
         A plain key of a tool that nobody declared holds no blank (`none`): that is prose.
         """
@@ -340,7 +366,7 @@ class Tagged(Frame):
         if self.value_opener:
             yield from scan.skip_spaces()
             yield from scan.expect(self.value_opener)
-        return key, told, self.key_header.sound(header.strip())
+        return key, told, self.key_header.fault(header.strip())
 
     def _value(self, scan: Scan, calls: Calls, types: Types, given: Given) -> Reading[str]:
         """A raw value and its closer; returns the token that follows, read."""

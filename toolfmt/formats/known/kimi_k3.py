@@ -18,6 +18,7 @@ from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.tagged import Attributes, Tagged, told_text
 from toolfmt.formats.typed import Types, type_of
 
+_KINDS = ("number", "integer", "boolean", "object", "array", "null")
 _THINK, _RESPONSE = "<|open|>think<|sep|>", "<|open|>response<|sep|>"
 
 
@@ -49,11 +50,11 @@ FORMAT = ToolCallFormat(
         enclosing=("", ""),
         name_opener='<|open|>call tool="',
         name_closer="<|sep|>",
-        name_header=_Escaped(written=_index),
+        name_header=_Escaped(also=("index",), written=_index),
         call_closer="<|close|>call<|sep|>",
         key_opener='<|open|>argument key="',
         key_closer="<|sep|>",
-        key_header=_Escaped(kind="type", string="string", written=_type),
+        key_header=_Escaped(kind="type", string="string", kinds=_KINDS, written=_type),
         value_closer="<|close|>argument<|sep|>",
         whole=('<|open|>json type="object"<|sep|>', "<|close|>json<|sep|>"),
         text=told_text,
