@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 from toolfmt.events import Event, RejectionReason, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
 from toolfmt.formats.likenesses import Likenesses
@@ -89,6 +89,10 @@ class Calls:
     def commit(self) -> None:
         """From here on this is a call: what goes wrong is rejected, no longer content."""
         self.committed = True
+
+    def give_up(self) -> NoReturn:
+        """What was read as a call goes on for too long without its name: it is content after all."""
+        raise Undeclared
 
     def start(self, name: str, id: str | None = None) -> None:
         """The call's name is known, whole."""
@@ -413,6 +417,9 @@ class Rehearsal(Calls):
 
     def arguments(self, fragment: str) -> None:
         """Not said."""
+
+    def give_up(self) -> NoReturn:
+        raise Malformed
 
     def refuse(self, reason: RejectionReason) -> None:
         """Not said; what would be rejected as it stands is no less a call."""

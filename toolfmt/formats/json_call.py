@@ -37,6 +37,8 @@ _VALUE_BEGINS = re.compile(r"[\"'{\[\d+\-tfnTFN]")
 _Inner: TypeAlias = Literal["", "same", "other"]
 _BLANK = re.compile(r"\s")
 _UNLIKE_KEYS, _UNLIKE_NAMES = re.compile(r"[\s`]"), re.compile(r"[\n`]")
+_MOST_UNNAMED = 2000
+"""Without a frame, arguments that come before the name are held for no more than so many characters."""
 _MARKED = 200
 """A frame's closer so near behind an object that went wrong shows that a call was meant."""
 _FIRST = gradual(r"\{", r"[ \n]{0,8}", '"', r"(?P<key>[\w.-]{1,24})", '"', " ?", ":", " ?", r'["{\[\d\-tfn]')
@@ -419,8 +421,11 @@ def _read_arguments(scan: Scan, calls: Calls, call: _Call, notation: Notation) -
     elif opening == "{":
         calls.tolerate("arguments_before_name")
         call.reversed = True
-        gathered = Gathered(scan, calls)
-        yield from read_value(scan, gathered, notation)
+        gathered = Gathered(scan, calls) if call.framed else Brief(scan, calls, _MOST_UNNAMED)
+        try:
+            yield from read_value(scan, gathered, notation)
+        except TooLong:
+            calls.give_up()
         call.early = gathered.text
     elif opening in "\"'":
         calls.tolerate("arguments_as_string")
@@ -434,6 +439,18 @@ def _read_arguments(scan: Scan, calls: Calls, call: _Call, notation: Notation) -
 
 def _read_string_of_arguments(scan: Scan, calls: Calls) -> Reading[str]:
     """Arguments written as a JSON string that holds a JSON object."""
+    begin = scan.position
+    scan.skip()
+    yield from scan.skip_spaces()
+    holds = (yield from scan.need()) in "{\\\"'"
+    scan.rewind(begin)
+    if not holds:
+        try:
+            yield from ahead(scan, lambda view: read_string(view, Gathered(view, calls.rehearsal(view)), JSON))
+        except TooFar:
+            raise Malformed("invalid_arguments") from None  # prose, whose end may be the end of the answer
+        except (Malformed, Incomplete):
+            pass
     text = yield from read_string(scan, calls, JSON)
     value = whole_value(text.strip(), JSON)
     if value is None or not value.startswith("{"):
