@@ -282,9 +282,6 @@ def test_a_parser_says_why_it_does_not_pickle() -> None:
 # --- cost
 
 
-@pytest.mark.parametrize(
-    "text", ["<tool_call>", "<tool_call>x", "<tool_call>{", "`<tool_call>", "<think>", "```json\n"]
-)
 def test_repeated_openers_of_a_call_cost_what_their_characters_do() -> None:
     looked = []
     for count in (300, 2400):
