@@ -31,6 +31,7 @@ DECIDED_DIFFERENTLY = {
     "swift-062": _REJECTED,
     "swift-063": _REJECTED,
     "swift-064": _REJECTED,
+    "swift-065": _REJECTED,
     "swift-066": _REJECTED,
     "swift-067": _REJECTED,
     "swift-068": "the call is whole, and what follows is content; that runtime refuses both",

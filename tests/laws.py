@@ -114,4 +114,9 @@ def _forbidden(name: str) -> None:
 def frame(format: ToolCallFormat) -> list[str]:
     """What is neither content nor a call: markers of reasoning and silent ones."""
     pairs = (*format.reasoning, *format.wrapping)
-    return [*format.silent, *format.silent_first, *(marker for pair in pairs for marker in pair)]
+    return [
+        *format.silent,
+        *format.silent_first,
+        *format.engine.residue,
+        *(marker for pair in pairs for marker in pair),
+    ]

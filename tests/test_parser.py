@@ -12,7 +12,7 @@ import pytest
 from laws import check_copy, events_of
 
 from toolfmt.events import Content, Event, Reasoning, ToolCallEnd, ToolCallRejected, ToolCallStart, merge
-from toolfmt.formats import Parser
+from toolfmt.formats import Parser, write
 from toolfmt.formats.scan import stops
 
 TOOLS: list[Any] = [
@@ -60,7 +60,7 @@ def told(events: list[Event]) -> list[tuple[str, str]]:
         ("json", '<tool_call>{"name": "f", "arguments": {"n": 1, "s": @ '),
         ("lfm2", "<|tool_call_start|>[f(a=1 2)]"),
         ("mistral", '[TOOL_CALLS]f[ARGS]{"a": 1 2}'),
-        ("glm4", "<tool_call>f<arg_key>a</arg_key>b"),
+        ("glm4", "<tool_call>f<arg_key>a</arg_key><arg_value>1</arg_value><arg_key>b</arg_key>c"),
     ],
 )
 def test_a_rejection_is_told_within_a_bound(format: str, begun: str) -> None:
@@ -84,6 +84,24 @@ def test_a_call_is_rejected_up_to_its_closer_if_that_is_near() -> None:
     ]
     assert told(read(broken % (" " * 450) + "Done."))[-1] == ("content", "2}}" + " " * 450 + "</tool_call>Done.")
     assert told(read(broken % "\n\n" + "Done."))[-1] == ("content", "2}}\n\n</tool_call>Done.")
+
+
+@pytest.mark.parametrize(
+    "format", ["json", "glm4", "xml_function", "qwen3_5", "kimi_k2", "gemma4", "command_a", "hunyuan_v4"]
+)
+def test_the_end_of_a_call_is_told_with_its_closer(format: str) -> None:
+    """A client that executes calls need not wait for the end of the answer."""
+    parser = Parser(format, tools=TOOLS)
+    said = parser.feed(write(format, [("get_weather", {"city": "Paris"})], TOOLS))
+    assert isinstance(said[-1], ToolCallEnd)
+
+
+def test_what_is_left_behind_a_call_is_not_shown() -> None:
+    called = [("call", "get_weather"), ("end", "")]
+    for residue in ("}", " }}\n", "\n```json\n```", "\n<tools></tools>"):
+        assert told(read(CALL + residue, tools=TOOLS)) == called
+    assert told(read(CALL + "} is a brace", tools=TOOLS)) == [*called, ("content", "} is a brace")]
+    assert told(read("Yes.\n}", tools=TOOLS)) == [("content", "Yes.\n}")]
 
 
 # --- attempts

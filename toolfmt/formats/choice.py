@@ -32,6 +32,7 @@ class Choice:
             tuple(dict.fromkeys(closer for engine in engines for closer in engine.inner.closers)),
             tuple(dict.fromkeys(mark for engine in engines for mark in engine.inner.skipped)),
         )
+        self.residue = tuple(dict.fromkeys(text for engine in engines for text in engine.residue))
         self.closers = tuple(dict.fromkeys(closer for engine in engines for closer in engine.closers))
         self.named = ""
         self.named_first: NamedFirst = next((e.named_first for e in engines if e.named_first != "never"), "never")

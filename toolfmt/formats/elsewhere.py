@@ -41,6 +41,10 @@ class Elsewhere:
         return self.engine.closers
 
     @property
+    def residue(self) -> tuple[str, ...]:
+        return self.engine.residue
+
+    @property
     def inner(self) -> Inner:
         return self.engine.inner
 

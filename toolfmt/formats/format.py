@@ -65,6 +65,10 @@ class Engine(Protocol):
         """What opens and closes a call inside a frame: where one has gone wrong, the next one still stands."""
 
     @property
+    def residue(self) -> tuple[str, ...]:
+        """What a model may leave right behind a frame, and says nothing there."""
+
+    @property
     def named_first(self) -> NamedFirst:
         """Whether an answer may begin with a call's name, without anything before it."""
 

@@ -45,6 +45,10 @@ class Frame:
         return (self.closer, *self.also_closers) if self.closer else self.also_closers
 
     @property
+    def residue(self) -> tuple[str, ...]:
+        return ()
+
+    @property
     def inner(self) -> Inner:
         return Inner()
 

@@ -72,6 +72,11 @@ class JsonObject(Frame):
     def closers(self) -> tuple[str, ...]:
         return (*super().closers, *(closer for _, closer in self.foreign))
 
+    @property
+    def residue(self) -> tuple[str, ...]:
+        """What may be left behind a frame, and is not for the user."""
+        return _RESIDUE if self.closers else ()
+
     @cached_property
     def keys(self) -> Keys:
         separator = self.separator if self.enclosing or not self.opener else None
@@ -117,8 +122,7 @@ class JsonObject(Frame):
                 calls.tolerate("residue")
                 return
             scan.rewind(here)
-        if (yield from close_frame(scan, calls, opener if self.closer else "", *self.closers)) and self.closers:
-            yield from self._residue(scan, calls)
+        yield from close_frame(scan, calls, opener if self.closer else "", *self.closers)
 
     def _calls(self, scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:
         def read_call(scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:

@@ -49,6 +49,8 @@ class Markers:
     """All literals of the format that stand in answers."""
     reasoning_closers: frozenset[str]
     saying_nothing: Stops
+    residue: Stops
+    """What says nothing right behind a call, with nothing else in its line."""
     one_call: Stops
     """What opens one call behind the opener of a frame."""
     of_calls: Stops
@@ -100,6 +102,7 @@ def markers_of(format: ToolCallFormat) -> Markers:
         begun=begun,
         in_answers=frozenset((*marks, *bare, *format.closers, *inner.openers, *inner.closers, *reasoning, *closers)),
         reasoning_closers=frozenset(closers),
+        residue=stops(*format.engine.residue),
         saying_nothing=stops(*silent, *closers),
         one_call=stops(*inner.openers),
         of_calls=stops(*of_calls, *openers, *BLANK_LINES),

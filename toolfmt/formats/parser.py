@@ -33,6 +33,7 @@ else to where it went wrong, and what follows is the answer's text."""
 _MOST_ATTEMPTED = 200
 """What stands behind an opener shows within so many characters that a call was meant; else the opener is text."""
 _QUOTATION_ENDS = stops("`", *BLANK_LINES)
+_IN_LINE = re.compile(r"[ \t]*")
 _LINE_END = stops("\n")
 _BEGINS_CALL = re.compile(r"[\w{\[\"'<]")
 _TAG_ENDS = re.compile(r"[\"'>\]]*")
@@ -110,6 +111,8 @@ class Parser:
         self._content_begins = 0
         self._block_closers: tuple[str, ...] = ()
         self._drafts = 0
+        self._behind_call = False
+        """Whether a call has ended here."""
         self._within = 0
         """In a copy made within a frame behind its first call: how long the opening of that frame is."""
         self._reading: Iterator[None] = self._answer()
@@ -277,6 +280,8 @@ class Parser:
             scan.keep(begin)
             spaces = yield from scan.spaces()
             here = scan.position
+            if self._behind_call and (yield from self._residue(here)):
+                continue
             opener = yield from scan.literal(self._at_start)
             if opener not in self._calling and not (not opener and self._named_first):
                 scan.release()
@@ -308,6 +313,22 @@ class Parser:
                 self._content_begins = scan.position
                 if not (yield from self._content_and_call()):
                     return
+
+    def _residue(self, begin: int) -> Reading[bool]:
+        """Reads what a model has left behind its call, and says nothing; else nothing is read."""
+        scan = self._scan
+        found = ""
+        while True:
+            more = yield from scan.literal(self._markers.residue)
+            yield from scan.take_while(_IN_LINE)
+            if not more:
+                break
+            found = more
+        if found and (yield from scan.peek()) in ("", "\r", "\n", "<"):
+            return True
+        self._behind_call = False
+        scan.rewind(begin)
+        return False
 
     def _content_and_call(self) -> Reading[bool]:
         """As `_content`; behind it stands a call or a marker that says nothing."""
@@ -436,7 +457,7 @@ class Parser:
                 if reads:
                     calls.reject("incomplete_output")
             else:
-                again = False
+                again, self._behind_call = False, True
             if not again:
                 break
             back = scan.position
