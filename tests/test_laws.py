@@ -289,6 +289,16 @@ def test_a_call_behind_a_backtick_keeps_its_opener(format: str) -> None:
         check_tiling(text, whole, frame(get(format)))
 
 
+@pytest.mark.parametrize("format", NAMES)
+def test_an_opener_of_another_notation_behind_a_frame_ends(format: str) -> None:
+    """Law 2: a frame of one notation with openers of another in it, found by generated texts, was read for ever."""
+    for text in ("<tools><function=<function=", '<function_calls><invoke <invoke name="', "<tools><invoke <invoke "):
+        whole = events_of(format, [text], tools=TOOLS)
+        assert events_of(format, text, tools=TOOLS) == whole
+        check_shape(whole)
+        check_tiling(text, whole, frame(get(format)))
+
+
 def test_feed_after_finish_is_misuse() -> None:
     parser = Parser("json")
     assert parser.finish() == [] == parser.finish()

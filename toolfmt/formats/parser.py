@@ -445,7 +445,11 @@ class Parser:
                 reads, again = calls.committed or attempted, False
                 if reads:
                     again = framed and (yield from self._resume(attempted))
-                    calls.reject(wrong.reason)
+                    if scan.position > calls.begins:
+                        calls.reject(wrong.reason)
+                    else:  # nothing was read: another opener that goes wrong where it stands would be met for ever
+                        again = False
+                        calls.forget()
             except Undeclared:
                 back, reads, again = max(back, calls.begins), False, False
             except Incomplete:
