@@ -30,7 +30,8 @@ def main() -> int:
     totals = [0, 0, 0, 0]
     print(f"{'format':18}{'readings':>10}{'merged':>8}{'strict':>8}{'unseen':>8}")
     for name in options.formats or [format.name for format in FORMATS]:
-        row, shown = [0, 0, 0, 0], []
+        row = [0, 0, 0, 0]
+        shown: list[str] = []
         for damage in damages(name):
             for mode in MODES:
                 row[0] += 1
@@ -39,7 +40,7 @@ def main() -> int:
                     continue
                 hidden = all(unseen(name, value) for value in values)
                 row[1] += not hidden
-                row[2] += not hidden and mode["strict"]
+                row[2] += not hidden and bool(mode["strict"])
                 row[3] += hidden
                 if not hidden and len(shown) < options.show:
                     how = f"{'strict' if mode['strict'] else 'lenient'}, {'tools' if mode['tools'] else 'no tools'}"

@@ -248,7 +248,8 @@ def _value(chance: random.Random, depth: int = 0) -> Any:
 def _calls(format: str) -> tuple[str, ...]:
     """Written calls of a format: turns of one to three, in random spellings."""
     chance = random.Random(f"calls of {format}")
-    known, found = get(format), []
+    known = get(format)
+    found: list[str] = []
     while len(found) < 60:
         turn = [
             (chance.choice(NAMES[:6]), {chance.choice(KEYS[:6]): _value(chance) for _ in range(chance.randint(0, 4))})

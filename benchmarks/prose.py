@@ -31,7 +31,8 @@ def main() -> int:
     worst: Counter[str] = Counter()
     print(f"{'format':18}{'readings':>10}{'swallowed':>11}{'calls':>8}{'reasoned':>10}")
     for name in options.formats or [format.name for format in FORMATS]:
-        row, shown = [0, 0, 0, 0], []
+        row = [0, 0, 0, 0]
+        shown: list[str] = []
         for tools in (TOOLS, None):
             for piece in pieces(name):
                 if tools is None and piece.only_declared:

@@ -38,7 +38,9 @@ def without_blanks(text: str | None) -> str:
 
 def server_outcome(case: Any, message: Message) -> tuple[Any, Any]:
     """What a case of the server's asserts, and what came out of it; what it leaves open (null) is left out of both."""
-    wanted, expected, actual = case["expect"], [], []
+    wanted = case["expect"]
+    expected: list[Any] = []
+    actual: list[Any] = []
     for key, said in (("content", message.content), ("reasoning", message.reasoning)):
         if wanted[key] is not None:
             expected.append(without_blanks(wanted[key]))
