@@ -40,6 +40,8 @@ _IN_LINE = re.compile(r"[ \t]*")
 _RESIDUE = ("}", "<tools></tools>", "<tools>\n</tools>", "```\n```", "```json\n```")
 _WRAPPING = gradual(r"\{", r"[ \n]{0,8}", '"', *"tool_calls", '"', " ?", ":", " ?", r"\[")
 """The object that some servers' templates put around all calls."""
+PROSE = gradual(r"[ \t]{0,8}", r"(?<=[ \t])[^\W\d_]")
+"""A word behind a call, in its line."""
 _FENCES = stops("```json", "```")
 
 
@@ -190,6 +192,8 @@ class JsonObject(Frame):
             yield from read_members(scan, calls, keys, framed=False)
             calls.end()
             yield from read_behind(scan, calls, keys.notation)
+            if not fenced and (yield from scan.begins(PROSE)) is not None:
+                calls.refuse("malformed_syntax")  # a sentence that has a call in it
             here = scan.position
             sign = yield from follows(scan, ";", ",")
             spaces = yield from scan.spaces()
@@ -254,7 +258,10 @@ def _line_ends(scan: Scan) -> Reading[bool]:
         yield from scan.skip_spaces()
         if (yield from scan.literal(stops("```"))):  # it closes the fence that the call stands in
             yield from scan.take_while(_IN_LINE)
-            return (yield from scan.peek()) in ("", "\r", "\n")
+            if (yield from scan.peek()) == "\n":
+                scan.skip()
+                return not (yield from scan.peek()).isalpha()  # else prose goes on, which shows the call
+            return (yield from scan.peek()) in ("", "\r")
     return behind in ("", "\r", "\n", "<", "}", "]")
 
 

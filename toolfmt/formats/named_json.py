@@ -18,7 +18,7 @@ from toolfmt.formats.calls import Calls
 from toolfmt.formats.format import Call, Inner, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows, read_name
 from toolfmt.formats.json_call import read_arguments, read_behind
-from toolfmt.formats.json_object import read_fence
+from toolfmt.formats.json_object import PROSE, read_fence
 from toolfmt.formats.scan import Malformed, Reading, Scan, stops
 
 _LETTERS = re.compile(r"[a-z]*")
@@ -181,6 +181,8 @@ class NamedJson(Frame):
             raise Malformed("invalid_arguments") from None
         calls.end()
         yield from read_behind(scan, calls)
+        if not opener and not fence and (yield from scan.begins(PROSE)) is not None:
+            calls.refuse("malformed_syntax")  # a sentence that has a call in it
         if fence:
             if not self.fence[0]:
                 calls.tolerate("markdown_fence")
