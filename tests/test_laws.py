@@ -137,16 +137,18 @@ def test_reading_undoes_writing(format: str, calls: list[Any], typed: bool, plac
     except CannotWrite as refused:
         assert format in str(refused) and "\n" not in str(refused)
         return
-    assert calls_of(events_of(format, cut(text, places), tools=tools, strict=True)) == canonical(calls)
+    # A string where the schema wants none is noted, so strict reading refuses it.
+    fits = not typed or not any(isinstance(given.get(key), str) for _, given in calls for key in ("n", "b", "o", "l"))
+    assert calls_of(events_of(format, cut(text, places), tools=tools, strict=fits)) == canonical(calls)
 
 
 @pytest.mark.parametrize("format", NAMES)
 @given(value=VALUES)
 def test_plain_values_are_never_refused(format: str, value: Any) -> None:
-    """Law 7: a format refuses only what holds a marker of its own."""
+    """Law 7: a format refuses only what holds a marker of its own, or what is left of one that lost its beginning."""
     literals = [literal for literal in markers(get(format)) if len(literal) > 3]
     text = json.dumps(value, ensure_ascii=False).replace('\\"', '"')
-    assume(not any(literal in text for literal in literals))
+    assume(not any(literal[-12:] in text for literal in literals))
     write(format, [("f", {"k": value})])
 
 

@@ -254,12 +254,14 @@ def _readings(renders: Renders, shape: Shape, parallel: bool, signed: tuple[Tool
 
 def _rank(
     reading: ReadBack, signed: Sequence[ToolCallFormat], typed: Sequence[ToolCallFormat]
-) -> tuple[bool, bool, bool, int, bool]:
-    """What tells formats apart that read back alike, in this order: whether the format writes what the template
-    renders, the model type, the signature, what was tolerated; then the most widespread one."""
+) -> tuple[bool, bool, bool, bool, int, bool]:
+    """What tells formats apart that read back alike, in this order: whether it is the format's own notation, whether
+    the format writes what the template renders, the model type, the signature, what was tolerated; then the most
+    widespread one."""
     name = reading.format.name
     listed, bears = (any(name == format.name for format in formats) for formats in (typed, signed))
-    return reading.spelling is not None, listed, bears, -len(reading.tolerated), name == default_format().name
+    own = "other_notation" not in reading.tolerated
+    return own, reading.spelling is not None, listed, bears, -len(reading.tolerated), name == default_format().name
 
 
 def _other_form(shape: Shape, probed: Probed) -> Shape | None:

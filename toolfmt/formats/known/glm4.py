@@ -13,6 +13,7 @@ Laguna writes a JSON object with `name` and `arguments` into the same frame now 
 from dataclasses import replace
 
 from toolfmt.formats.choice import Choice
+from toolfmt.formats.elsewhere import Elsewhere
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.json_object import JsonObject
 from toolfmt.formats.tagged import Tagged
@@ -29,7 +30,7 @@ _ENGINE = Tagged(
 )
 FORMAT = ToolCallFormat(
     name="glm4",
-    engine=Choice(_ENGINE, JsonObject(opener="<tool_call>", closer="</tool_call>", between="\n")),
+    engine=Choice(_ENGINE, Elsewhere(JsonObject(opener="<tool_call>", closer="</tool_call>", between="\n"))),
     variants={"without newlines": replace(_ENGINE, between="", apart="", enclosing=())},
     page=__doc__ or "",
     instructions=(
