@@ -253,6 +253,15 @@ def test_the_answer_ends_at_a_stop_string() -> None:
         Parser("json", stop="<|im_end|>")
 
 
+def test_stop_strings_cost_nothing_where_none_may_begin() -> None:
+    """Where a stretch streams, the reading is not resumed for them."""
+    plain, stopping = Parser("json"), Parser("json", stop=["<|im_end|>"])
+    for piece in ["And so ", "it goes on. "] * 20:
+        plain.feed(piece)
+        stopping.feed(piece)
+    assert stopping.looked == plain.looked
+
+
 # --- copies and what a parser waits for
 
 

@@ -364,6 +364,8 @@ def test_stop_holds_what_ends_a_turn_and_every_end_token_once(tmp_path: Path) ->
         generation={"eos_token_id": [7, 8, 9, 10]},
     )
     assert model.render([USER], [TOOL]).stop == ("<|end|>", "<|eos|>", "<|eot|>")
+    parser = model.render([USER], [TOOL]).parser()
+    assert [event.to_dict()["text"] for event in parser.feed("Yes.<|eot|>") + parser.finish()] == ["Yes."]
 
 
 def test_the_parser_of_a_prompt_knows_format_tools_and_prefill(tmp_path: Path) -> None:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Literal, NoReturn
 
 from toolfmt.events import Content, Event, Reasoning
 from toolfmt.formats.bodies import Plain
-from toolfmt.formats.calls import Calls, Committed, Glimpse, Rehearsal, Undeclared
+from toolfmt.formats.calls import Calls, Committed, Undeclared
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.frames import read_name
 from toolfmt.formats.markers import BLANK_LINES
@@ -38,18 +38,13 @@ _LINE_END = stops("\n")
 _BEGINS_CALL = re.compile(r"[\w{\[\"'<]")
 _TAG_ENDS = re.compile(r"[\"'>\]]*")
 _NAMES = re.compile(r"[\w$@][\w.:/$@+-]*")
-
 _THINKS = re.compile(r"[\w\n]")
+_CODE = "```"
+_AFTER_FINISH = "feed() after finish(): a parser reads one answer; make a new one for the next"
 
 _FAR = 2000
 """A closer of a reasoning block inside a draft's value is taken for the value's if the draft ends within so many
 characters; the answer waits for that."""
-
-
-_AFTER_FINISH = "feed() after finish(): a parser reads one answer; make a new one for the next"
-
-
-_CODE = "```"
 
 
 class Parser:
@@ -84,11 +79,10 @@ class Parser:
         self.continued: list[Event] = []
         """What the prefix already holds of this answer: content and reasoning that the model did not write just now."""
         self._scan = Scan(offset=-len(begun))
-        self._schemas = None if tools is None else tool_schemas(tools)
-        self._strict = strict
-        self._find_by_name()
+        schemas = None if tools is None else tool_schemas(tools)
+        self._find_by_name(schemas or ())
         closers = (*self.format.closers, *self._markers.inner.closers)
-        self._calls = Calls(self._scan, self._schemas, strict, closers)
+        self._calls = Calls(self._scan, schemas, strict, closers)
         self._events = self._calls.events
         self._closing = ""
         """What closes the part for the user that is open."""
@@ -124,12 +118,14 @@ class Parser:
     def feed(self, text: str) -> list[Event]:
         """More of the answer. Returns the events that are certain by now."""
         scan = self._scan
-        if self._stop is not None:
-            return self._feed_until_stop(text, self._stop)
-        if scan.closed:
+        if self._finished:
             raise RuntimeError(_AFTER_FINISH)
+        if self._stop is not None:
+            if scan.closed:
+                return []
+            text = self._before_stop(text, self._stop)
         take = scan.take
-        if take is not None and text:
+        if take is not None and text and not scan.closed:
             held = scan.text
             if held:
                 scan.text = ""
@@ -159,26 +155,18 @@ class Parser:
         self._calls.cut = cut
         return self._go_on()
 
-    def _feed_until_stop(self, text: str, stop: Stops) -> list[Event]:
-        """More of an answer that ends at a stop string; what comes behind that is not told.
+    def _before_stop(self, text: str, stop: Stops) -> str:
+        """What may be read of an answer that ends at a stop string; from there on nothing is told.
 
         A stop string that is a marker of the format (a call's closer) is read as that.
         """
-        if self._finished:
-            raise RuntimeError(_AFTER_FINISH)
-        if self._scan.closed:
-            return []
+        if not self._unstopped and stop.suspect(text) is None:
+            return text
         text = self._unstopped + text
-        found = stop.search(text, 0, False)
-        self._unstopped = ""
-        if found is not None:
-            begin, literal = found
-            ends = begin + len(literal) if literal in self._markers.in_answers else begin
-            text, self._unstopped = text[:ends], "" if literal else text[begin:]
-        self._scan.append(text)
-        if found is not None and found[1]:
-            self._scan.closed = True
-        return self._go_on()
+        begin, literal = stop.search(text, 0, False) or (len(text), "")
+        self._unstopped = "" if literal else text[begin:]
+        self._scan.closed = bool(literal)
+        return text[: begin + len(literal) if literal in self._markers.in_answers else begin]
 
     def copy(self) -> Parser:
         """Another parser that has read the same: what one is fed, the other does not see. Costs at most what the open
@@ -249,12 +237,12 @@ class Parser:
                 return behind
         return begun
 
-    def _find_by_name(self) -> None:
+    def _find_by_name(self, tools: Iterable[str]) -> None:
         """What is looked for: the markers of the format; where it lets a call of a declared tool stand alone, its name
         too, at the beginning of the answer or of a line that is not in a fence."""
         marks = self._markers
         sign = self.format.engine.named
-        names = [name + sign for name in self._schemas or ()] if sign else []
+        names = [name + sign for name in tools] if sign else []
         self._at_start, self._in_content, self._in_program = marks.at_start, marks.in_content, marks.in_content
         self._calling, self._begun, self._in_code = marks.calls, marks.begun, False
         if names:
@@ -392,7 +380,7 @@ class Parser:
             begins = bool(_THINKS.match((yield from scan.peek())))
         else:
             try:
-                yield from self.format.engine.read(scan, Glimpse(scan, self._schemas, self._strict), opener)
+                yield from self.format.engine.read(scan, self._calls.glimpse(scan), opener)
             except (Malformed, Incomplete):
                 begins = False
             except Committed:
@@ -669,7 +657,7 @@ class Parser:
         """Whether a call stands here, read no further than to know it."""
         begin = self._scan.position
         try:
-            yield from self.format.engine.read(self._scan, Glimpse(self._scan, self._schemas, self._strict), opener)
+            yield from self.format.engine.read(self._scan, self._calls.glimpse(self._scan), opener)
         except Committed:
             return True
         except Incomplete:
@@ -681,7 +669,7 @@ class Parser:
     def _call_stands(self, scan: Scan, opener: str) -> Reading[bool | None]:
         """Whether a whole frame of calls stands in a text, read to its end; None where the text ends within it."""
         try:
-            yield from self.format.engine.read(scan, Rehearsal(scan, self._schemas, self._strict), opener)
+            yield from self.format.engine.read(scan, self._calls.rehearsal(scan), opener)
         except Incomplete:
             return None
         except Malformed:
