@@ -16,10 +16,11 @@ from toolfmt.formats.ahead import FAR
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.format import Call, Engine, TypesOf
 from toolfmt.formats.frames import Frame, follows, read_name
-from toolfmt.formats.json_call import TooLong, read_announced, read_arguments, read_behind
+from toolfmt.formats.json_call import read_announced, read_arguments, read_behind
 from toolfmt.formats.json_object import read_fence
 from toolfmt.formats.markers import BLANK_LINES
 from toolfmt.formats.scan import Malformed, Reading, Scan, stops
+from toolfmt.formats.values import TooLong
 
 _WORD = re.compile(r"[a-z_]*")
 _BLANKS = re.compile(r"[ \t\r\n\u00a0\u202f]*")

@@ -16,8 +16,18 @@ from toolfmt.formats.bodies import LONE_SURROGATE, quoted
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.frames import follows
 from toolfmt.formats.markers import BLANK_LINES
-from toolfmt.formats.scan import LONGEST_WORD, Body, Incomplete, Malformed, NoCall, Reading, Scan, gradual, stops
-from toolfmt.formats.values import JSON, Gathered, Notation, Sink, read_key, read_string, read_value, whole_value
+from toolfmt.formats.scan import LONGEST_WORD, Incomplete, Malformed, NoCall, Reading, Scan, gradual, stops
+from toolfmt.formats.values import (
+    JSON,
+    Brief,
+    Gathered,
+    Notation,
+    TooLong,
+    read_key,
+    read_string,
+    read_value,
+    whole_value,
+)
 
 NAMES = ("name", "tool_name")
 _ARGUMENTS = ("arguments", "parameters")
@@ -50,10 +60,6 @@ _MEMBER = re.compile(
 """A member where no object is open any more."""
 _ELLIPSIS = ".…<"
 """What stands in the place of a key or a value where a text explains how calls look."""
-
-
-class TooLong(Malformed):
-    """What stands here is longer than anything that calls begin with."""
 
 
 @dataclass(frozen=True)
@@ -92,37 +98,6 @@ class _Call:
     begin: int = 0
     others: dict[str, str] = field(default_factory=dict)
     """Members that no call has, which may be arguments: key → JSON text."""
-
-
-class Brief(Gathered):
-    """A sink for what is held before it is certain what it is: of bounded length, without some characters."""
-
-    def __init__(
-        self, scan: Scan, sink: Sink | None = None, most: int = FAR, unlike: re.Pattern[str] | None = None
-    ) -> None:
-        super().__init__(scan, sink)
-        self._room, self._unlike = most, unlike
-
-    def arguments(self, fragment: str) -> None:
-        self._room -= len(fragment)
-        if self._room < 0 or (self._unlike is not None and self._unlike.search(fragment)):
-            raise TooLong
-        self.fragments.append(fragment)
-
-    def stream(self, body: Body) -> Reading[None]:
-        begin = self._scan.position
-        try:
-            ended = yield from self._scan.stream(body, self.arguments, None)
-        except TooLong:
-            self._scan.rewind(begin)  # how much of it had arrived by now decides nothing
-            raise
-        if not ended:
-            raise Incomplete
-
-    def word(self, notation: Notation, opener: str) -> Reading[str]:
-        """The string behind its opener."""
-        yield from self.stream(notation.strings[opener](self))
-        return str(json.loads(f'"{self.text}"')) if "\\" in self.text else self.text
 
 
 def read_word(scan: Scan, calls: Calls, notation: Notation, unlike: re.Pattern[str]) -> Reading[str]:

@@ -120,10 +120,10 @@ class Tags:
         return (f"{opener[: -len(_NAMED)]}={key}>",) if opener.endswith(_NAMED) else ()
 
     @cached_property
-    def broken_key(self) -> re.Pattern[str]:
+    def broken_key(self) -> Stops:
         """The opener of a key with one character lost."""
         opener = self.key_opener
-        return re.compile("|".join(re.escape(opener[:at] + opener[at + 1 :]) for at in range(len(opener))))
+        return stops(*dict.fromkeys(opener[:at] + opener[at + 1 :] for at in range(len(opener))))
 
     def wanted(self, closers: tuple[str, ...], declared: tuple[str, ...] | None) -> tuple[Stops, Mapping[str, str]]:
         """What a value with these closers stops at; and the keys by what stands at the end of a declared key's tag,
@@ -264,11 +264,7 @@ class Value:
 
     def _last(self, end: int, most: int) -> str:
         """The last characters of the value before a place in it."""
-        here = self.scan.position
-        self.scan.rewind(max(end - most, self.begin))
-        tail = self.scan.text[self.scan.at : self.scan.at + end - self.scan.position]
-        self.scan.rewind(here)
-        return tail
+        return self.scan.read_between(max(end - most, self.begin), end)
 
     def _wrong(self, begin: int) -> NoReturn:
         """The call goes wrong: reading goes on where the value first held what may be no part of it."""
@@ -383,20 +379,12 @@ class RawValue(Value):
 
     def _breaks_off(self) -> Reading[bool]:
         """Whether the next key's tag stands here with a character lost, unread."""
-        scan, tags = self.scan, self.tags
+        scan = self.scan
         here = scan.position
         yield from scan.skip_spaces()
-        size = len(tags.key_opener)
-        while len(scan.text) - scan.at < size - 1 and not scan.closed and self._may_break_off(scan.text[scan.at :]):
-            yield
-        found = tags.broken_key.match(scan.text, scan.at) is not None
+        found = yield from scan.literal(self.tags.broken_key)
         scan.rewind(here)
-        return found
-
-    def _may_break_off(self, text: str) -> bool:
-        """Whether a text can become a key's opener with a character lost."""
-        opener = self.tags.key_opener
-        return any((opener[:at] + opener[at + 1 :]).startswith(text) for at in range(len(opener)))
+        return bool(found)
 
     def _key_opener(self, stop: str, begin: int) -> Reading[tuple[str, str]]:
         """The opener of a key: the next argument's where that is clear, else part of the value."""

@@ -239,6 +239,14 @@ class Scan:
         kept = "".join(self._kept) + self.text[max(self._mark - self.offset, 0) : self.at]
         return kept[begin - self._mark : end - self._mark]
 
+    def read_between(self, begin: int, end: int) -> str:
+        """As `kept_between`; costs as much as the way back is long, where that costs what all that is kept does."""
+        here = self.position
+        self.rewind(begin)
+        read = self.text[self.at : self.at + end - begin]
+        self.rewind(here)
+        return read
+
     def rewind(self, position: int) -> None:
         """Go back to a place that is still held or kept; costs as much as the way back is long."""
         if position < self.offset:

@@ -378,10 +378,11 @@ class Tagged(Frame):
         if types is not None and first.isspace() and not types & STRING:
             here = scan.position
             yield from scan.skip_spaces()
-            if not opens_json(types, (yield from scan.need())):
-                scan.rewind(here)
+            behind = yield from scan.need()
+            if opens_json(types, behind):
+                first = behind
             else:
-                first = scan.text[scan.at]
+                scan.rewind(here)
         if opens_json(types, first):
             return (yield from self._read(scan, calls))
         value = RawValue(scan, calls, self.tags, tuple(dict.fromkeys(closers)), given)

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Protocol, TypeAlias
 
 from toolfmt.events import Event
+from toolfmt.formats.ahead import FAR
 from toolfmt.formats.bodies import ArgumentString, CodeString, JsonString, Marked, Notes, escaped, quoted
 from toolfmt.formats.scan import Body, Incomplete, Malformed, Reading, Scan, Stops, stops
 
@@ -86,23 +87,39 @@ class Gathered:
         return "".join(self.fragments)
 
 
-class Key(Gathered):
-    """A sink for a key, which is not longer than a word may be."""
+class TooLong(Malformed):
+    """What stands here is longer than anything that calls begin with."""
+
+
+class Brief(Gathered):
+    """A sink for what is held before it is certain what it is: of bounded length, without some characters."""
+
+    def __init__(
+        self, scan: Scan, sink: Sink | None = None, most: int = FAR, unlike: re.Pattern[str] | None = None
+    ) -> None:
+        super().__init__(scan, sink)
+        self._room, self._unlike = most, unlike
 
     def arguments(self, fragment: str) -> None:
-        if sum(map(len, self.fragments)) + len(fragment) > LONGEST_KEY:
-            raise Malformed
+        self._room -= len(fragment)
+        if self._room < 0 or (self._unlike is not None and self._unlike.search(fragment)):
+            raise TooLong
         self.fragments.append(fragment)
 
     def stream(self, body: Body) -> Reading[None]:
         begin = self._scan.position
         try:
             ended = yield from self._scan.stream(body, self.arguments, None)
-        except Malformed:
+        except TooLong:
             self._scan.rewind(begin)  # how much of it had arrived by now decides nothing
             raise
         if not ended:
             raise Incomplete
+
+    def word(self, notation: Notation, opener: str) -> Reading[str]:
+        """The string behind its opener."""
+        yield from self.stream(notation.strings[opener](self))
+        return str(json.loads(f'"{self.text}"')) if "\\" in self.text else self.text
 
 
 Opening: TypeAlias = Callable[[Notes], Body]
@@ -245,7 +262,7 @@ def read_key(scan: Scan, sink: Sink, notation: Notation) -> Reading[str]:
     """A key, its separator still unread."""
     opener = yield from scan.literal(notation.openers)
     if opener:
-        return (yield from _string(scan, sink, notation, opener, Key(scan, sink)))
+        return (yield from _string(scan, sink, notation, opener, Brief(scan, sink, LONGEST_KEY)))
     key = (yield from scan.word(notation.word)).strip()
     if not key:
         yield from scan.need()
