@@ -12,7 +12,7 @@ import pytest
 from model_cases import made, shared_names, shared_template
 
 from toolfmt.errors import BadMessages, BadModelDirectory, BadTools, CannotWrite, TemplateError, ToolfmtError
-from toolfmt.events import Content, Reasoning
+from toolfmt.events import Content, Reasoning, ToolCallEnd
 from toolfmt.formats import FORMATS, prose
 from toolfmt.message import Message
 from toolfmt.model import Model, load
@@ -366,6 +366,17 @@ def test_stop_holds_what_ends_a_turn_and_every_end_token_once(tmp_path: Path) ->
     assert model.render([USER], [TOOL]).stop == ("<|end|>", "<|eos|>", "<|eot|>")
     parser = model.render([USER], [TOOL]).parser()
     assert [event.to_dict()["text"] for event in parser.feed("Yes.<|eot|>") + parser.finish()] == ["Yes."]
+
+
+def test_a_stop_string_that_calls_hold_does_not_end_the_parsers_answer(tmp_path: Path) -> None:
+    """GigaChat 3 opens a call with the token that ends its turns."""
+    opener = "<|message_sep|>function call<|role_sep|>"
+    model = made(tmp_path, template(), tokenizer={"eos_token": "<|message_sep|>"})
+    prompt = model.render([USER], [TOOL])
+    assert "<|message_sep|>" in prompt.stop
+    parser = prompt.parser(format="gigachat3")
+    events = parser.feed(f'Yes.{opener}{{"name": "get_weather", "arguments": {{}}}}') + parser.finish()
+    assert isinstance(events[-1], ToolCallEnd)
 
 
 def test_the_parser_of_a_prompt_knows_format_tools_and_prefill(tmp_path: Path) -> None:

@@ -97,3 +97,17 @@ def test_formats_pickle(format: ToolCallFormat) -> None:
         assert (copy.name, copy.openers, copy.closers) == (spelt.name, spelt.openers, spelt.closers)
         calls = [("f", {"s": "x", "n": 1})]
         assert write(copy, calls) == write(spelt, calls)
+
+
+@pytest.mark.parametrize(
+    ("format", "literal", "expected"),
+    [
+        ("gigachat3", "<|message_sep|>", True),  # stands before every call
+        ("kimi_k3", "<|close|>", True),  # begins every closing tag
+        ("gpt_oss", "<|call|>", True),
+        ("json", "<|im_end|>", False),
+        ("glm4", "<|observation|>", False),
+    ],
+)
+def test_what_calls_are_written_with_ends_no_answer(format: str, literal: str, expected: bool) -> None:
+    assert get(format).in_calls(literal) is expected

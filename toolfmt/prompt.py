@@ -63,12 +63,15 @@ class Prompt:
     def parser(self, *, format: str | ToolCallFormat | None = None, strict: bool = False) -> Parser:
         """A parser for the answer to this prompt: it knows the format, the tools, and what the prompt began.
 
+        The answer ends at a stop string of the prompt, but for those that calls of the format are written with.
         `format` is for a model whose format is not known. Raises `ToolfmtError` where none is known or given.
         """
         chosen = format or self.format
         if chosen is None:
             raise ToolfmtError("no format is known for this model; give one: parser(format=...)")
-        return Parser(chosen, tools=self.tools, prefix=self.prefill, strict=strict, stop=self.stop)
+        known = get(chosen) if isinstance(chosen, str) else chosen
+        stop = [literal for literal in self.stop if not known.in_calls(literal)]
+        return Parser(known, tools=self.tools, prefix=self.prefill, strict=strict, stop=stop)
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -138,6 +138,12 @@ class ToolCallFormat:
         """What the driver looks for in answers."""
         return markers_of(self)
 
+    def in_calls(self, literal: str) -> bool:
+        """Whether calls are written with this literal, or it is a part of a marker: an answer does not end with it."""
+        calls: list[Call] = [("f", {"a": "b", "c": 1}), ("f", {})]
+        written = self.writer.write(calls, lambda name, *path: None)
+        return literal in written or any(literal in marker for marker in self.markers.in_answers)
+
     @property
     def writer(self) -> Engine:
         """The engine that calls are written with."""
