@@ -23,6 +23,8 @@ _SCHEMA_MAPS = ("properties", "$defs", "definitions", "patternProperties")
 _SCHEMA_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
 _SCHEMAS = ("items", "additionalProperties", "not")
 _DEEPEST = 64
+_MAPPINGS = (dict, Mapping)
+"""A dictionary is known at once; to ask an abstract class is a good part of what a parser costs to make."""
 
 
 def canonical_tools(tools: object) -> list[dict[str, Any]]:
@@ -81,8 +83,10 @@ def _second(name: str) -> str:
 
 def _mapping(value: Any) -> Any:
     """A definition as a mapping: an object that tells itself (pydantic's) is asked, what it leaves at None left out."""
+    if isinstance(value, (*_MAPPINGS, type)):
+        return value
     dump = getattr(value, "model_dump", None)
-    if isinstance(value, (Mapping, type)) or not callable(dump):
+    if not callable(dump):
         return value
     return _without_nones(dump())
 
@@ -96,23 +100,23 @@ def _without_nones(told: Any) -> Any:
 
 def _other_type(tool: object) -> str | None:
     """The type of an entry that declares no function: a tool that the server runs by itself."""
-    if not isinstance(tool, Mapping) or "function" in tool or "name" in tool:
+    if not isinstance(tool, _MAPPINGS) or "function" in tool or "name" in tool:
         return None
     kind = tool.get("type")
     return kind if isinstance(kind, str) and kind != "function" else None
 
 
 def _listed(tools: object) -> Iterable[Any]:
-    if isinstance(tools, (str, bytes, Mapping)) or not isinstance(tools, Iterable):
+    if isinstance(tools, (str, bytes, Mapping)) or not isinstance(tools, (list, Iterable)):
         raise BadTools(f"tools must be a list of tool definitions, not {kind_of(tools)}")
     return tools
 
 
 def _function(tool: object, position: int) -> dict[str, Any]:
-    if not isinstance(tool, Mapping):
+    if not isinstance(tool, _MAPPINGS):
         raise BadTools(f"tools[{position}]: a tool definition is an object, not {kind_of(tool)}")
     function = _mapping(tool.get("function", tool))
-    if not isinstance(function, Mapping):
+    if not isinstance(function, _MAPPINGS):
         raise BadTools(f'tools[{position}]: "function" must be an object, not {kind_of(function)}')
     inner = dict(function)
     if function is tool and inner.get("type") == "function":
@@ -120,7 +124,7 @@ def _function(tool: object, position: int) -> dict[str, Any]:
     name = inner.get("name")
     if not isinstance(name, str) or not name:
         raise BadTools(f'tools[{position}]: the tool has no "name"; a name is a string that is not empty')
-    for key, kinds, wanted in (("description", str, "a string"), ("parameters", Mapping, "a JSON Schema object")):
+    for key, kinds, wanted in (("description", str, "a string"), ("parameters", _MAPPINGS, "a JSON Schema object")):
         value = inner.get(key)
         if value is not None and not isinstance(value, kinds):
             raise BadTools(f'tools[{position}] ({name}): "{key}" must be {wanted}, not {kind_of(value)}')

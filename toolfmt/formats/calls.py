@@ -190,9 +190,8 @@ class Calls:
     def declares(self, key: str, name: str | None = None) -> bool | None:
         """Whether the tool that is called, or the one of this name, declares a parameter of this name; None where
         nothing says which it has."""
-        schema = None if self._schemas is None else self._schemas.get(self._name if name is None else self.meant(name))
-        properties = None if schema is None else schema.get("properties")
-        return key in properties if isinstance(properties, Mapping) else None
+        properties = self._properties(self._name if name is None else self.meant(name))
+        return None if properties is None else key in properties
 
     def any_declares(self, key: str) -> bool | None:
         """Whether any tool declares a parameter of this name; None where no tools were given."""
@@ -224,9 +223,13 @@ class Calls:
     @property
     def parameters(self) -> tuple[str, ...] | None:
         """The parameters that the called tool declares; None where nothing says which it has."""
-        schema = None if self._schemas is None else self._schemas.get(self._name)
+        properties = self._properties(self._name)
+        return None if properties is None else tuple(map(str, properties))
+
+    def _properties(self, name: str) -> Mapping[str, Any] | None:
+        schema = None if self._schemas is None else self._schemas.get(name)
         properties = None if schema is None else schema.get("properties")
-        return tuple(map(str, properties)) if isinstance(properties, Mapping) else None
+        return properties if isinstance(properties, (dict, Mapping)) else None
 
     @property
     def known(self) -> bool:

@@ -6,7 +6,8 @@ and anything else to the first other. Calls are written by the first engine.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.elsewhere import Elsewhere
@@ -41,39 +42,65 @@ class Choice:
         return self._engines[0].write(calls, types)
 
     def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
-        if opener:
-            if len(opener) >= _CONTROL and (yield from follows(scan, opener)):
-                calls.tolerate("repeated_opener")
-            engines = [engine for engine in self._engines if opener in engine.openers]
+        first = yield from _first(scan)
+        if not opener:
+            opening = yield from self._bare(scan)
         else:
-            here = scan.position
-            begins = yield from scan.literal(stops(*self.bare))
-            scan.rewind(here)
+            opening = opener
+            if first == opener[0] and len(opener) >= _CONTROL and (yield from follows(scan, opener)):
+                calls.tolerate("repeated_opener")
+                first = yield from _first(scan)
+        json, other = self._begun[opening]
+        engine = json if json is other or (yield from _json_stands(scan, first)) else other
+        yield from engine.read(scan, calls, opener)
+
+    @cached_property
+    def _begun(self) -> Mapping[str, tuple[Engine, Engine]]:
+        """By what calls begin with, the empty text for their name: the engine that reads JSON, and the other; the
+        first of those that there are stands for both where they do not differ in that."""
+        begun = {}
+        for opening in (*self.openers, *self.bare, ""):
+            named = not opening
             engines = [
                 engine
                 for engine in self._engines
-                if (begins in engine.bare if begins else engine.named_first != "never")
+                if (engine.named_first != "never" if named else opening in (*engine.openers, *engine.bare))
             ]
-        engine = engines[0]
-        if len(engines) > 1:
-            json = yield from _json_stands(scan)
-            engine = next((engine for engine in engines if _reads_json(engine) is json), engine)
-        yield from engine.read(scan, calls, opener)
+            if engines:
+                of_json = [engine for engine in engines if _reads_json(engine)]
+                others = [engine for engine in engines if not _reads_json(engine)]
+                begun[opening] = (of_json or others)[0], (others or of_json)[0]
+        return begun
+
+    def _bare(self, scan: Scan) -> Reading[str]:
+        """What a call without its frame begins with, unread."""
+        here = scan.position
+        begins = yield from scan.literal(stops(*self.bare))
+        scan.rewind(here)
+        return begins
 
 
 def _reads_json(engine: Engine) -> bool:
     return isinstance(engine.engine if isinstance(engine, Elsewhere) else engine, JsonObject)
 
 
-def _json_stands(scan: Scan) -> Reading[bool]:
-    """Whether a JSON object or a list of objects stands here, unread."""
+def _first(scan: Scan) -> Reading[str]:
+    """The next character that is no blank, unread as those are."""
     here = scan.position
     yield from scan.skip_spaces()
     first = yield from scan.peek()
-    if first == "[":
-        scan.skip()
-        yield from scan.skip_spaces()
-        first = yield from scan.peek()
-    fenced = first == "`"
     scan.rewind(here)
-    return first == "{" or fenced
+    return first
+
+
+def _json_stands(scan: Scan, first: str) -> Reading[bool]:
+    """Whether a JSON object, a list of objects or a fence stands here, unread; its first character is known."""
+    if first != "[":
+        return first in ("{", "`")
+    here = scan.position
+    yield from scan.skip_spaces()
+    scan.skip()
+    yield from scan.skip_spaces()
+    first = yield from scan.peek()
+    scan.rewind(here)
+    return first in ("{", "`")

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeAlias
 
 from toolfmt.formats.ahead import TooFar, ahead
@@ -40,6 +40,8 @@ _IN_LINE = re.compile(r"[ \t]*")
 _RESIDUE = ("}", "<tools></tools>", "<tools>\n</tools>", "```\n```", "```json\n```")
 _WRAPPING = gradual(r"\{", r"[ \n]{0,8}", '"', *"tool_calls", '"', " ?", ":", " ?", r"\[")
 """The object that some servers' templates put around all calls."""
+_GOES_ON = (",", ";", "{", "}")
+"""With what a call's object, or what belongs to it, may be followed by more."""
 PROSE = gradual(r"[ \t]{0,8}", r"(?<=[ \t])[^\W\d_]")
 """A word behind a call, in its line."""
 _FENCES = stops("```json", "```")
@@ -84,6 +86,14 @@ class JsonObject(Frame):
         separator = self.separator if self.enclosing or not self.opener else None
         return Keys(self.name_key, self.arguments_key, self.wrapper, separator, self.notation)
 
+    @cached_property
+    def _closing(self) -> tuple[str, ...]:
+        return self.closers
+
+    @cached_property
+    def _read_call(self) -> ReadCall:
+        return partial(read_members, closers=self.closers)
+
     # --- writing
 
     def write(self, calls: Sequence[Call], types: TypesOf) -> str:
@@ -120,17 +130,14 @@ class JsonObject(Frame):
             yield from follows(scan, "```")
         here = scan.position
         if self.closer and (yield from follows(scan, "}")):
-            if (yield from follows(scan, *self.closers)):
+            if (yield from follows(scan, *self._closing)):
                 calls.tolerate("residue")
                 return
             scan.rewind(here)
-        yield from close_frame(scan, calls, opener if self.closer else "", *self.closers)
+        yield from close_frame(scan, calls, opener if self.closer else "", *self._closing)
 
     def _calls(self, scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:
-        def read_call(scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:
-            return read_members(scan, calls, keys, self.closers)
-
-        yield from read_calls(scan, calls, keys, read_call, closed=bool(self.closers))
+        yield from read_calls(scan, calls, keys, self._read_call, closed=bool(self._closing))
 
     def _foresee(self, scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:
         """A call without a frame is one only by what stands behind it: nothing else in its line.
@@ -314,6 +321,11 @@ def read_calls(
             calls.tolerate("list_of_calls")
         yield from read_call(scan, calls, keys)
         calls.end()
+        here, comma = scan.position, ""
+        yield from scan.skip_spaces()
+        if (yield from scan.peek()) not in _GOES_ON:
+            break
+        scan.rewind(here)
         yield from read_behind(scan, calls, keys.notation)
         here = scan.position
         comma = yield from follows(scan, ",", ";")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from toolfmt.formats.scan import Stops, stops
@@ -13,11 +14,12 @@ if TYPE_CHECKING:
 
 
 BLANK_LINES = ("\n\n", "\n\r\n")
+CODE = "```"
 _CONTROL = 3
 """A literal at least so long is a marker, not a bracket."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Markers:
     """The literals of a format, by what they do."""
 
@@ -35,6 +37,8 @@ class Markers:
     calls: frozenset[str]
     """What a call begins with, framed or not."""
     frame_closers: frozenset[str]
+    call_closers: tuple[str, ...]
+    """What ends a call or a frame of them."""
     inner: Inner
     at_start: Stops
     """What is looked for where the answer begins, or goes on behind a call or a block."""
@@ -94,6 +98,7 @@ def markers_of(format: ToolCallFormat) -> Markers:
         framing=frozenset((*openers, *leading)),
         calls=frozenset((*openers, *leading, *bare)),
         frame_closers=frozenset(frame_closers),
+        call_closers=(*format.closers, *inner.closers),
         inner=inner,
         at_start=stops(*marks, *leading, *bare, *reasoning, *silent_first, *wrapping),
         between=frozenset(format.between),
@@ -108,4 +113,34 @@ def markers_of(format: ToolCallFormat) -> Markers:
         of_calls=stops(*of_calls, *openers, *BLANK_LINES),
         resuming=stops(*frame_closers, *openers, *inner.openers, *inner.closers, *(messages or BLANK_LINES)),
         of_answers=frozenset(mark.strip() for mark in (*marks, *reasoning)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """What the driver looks for in one answer."""
+
+    names: tuple[str, ...]
+    """Declared tools, each with the sign behind it: where the format lets a call stand alone it may begin so, at the
+    beginning of the answer or of a line that is not in a fence."""
+    at_start: Stops
+    in_content: Stops
+    in_program: Stops
+    """As `in_content`, inside a fence."""
+    calls: frozenset[str]
+    begun: Mapping[str, str]
+
+
+@lru_cache(maxsize=64)
+def sought(marks: Markers, names: tuple[str, ...]) -> Sought:
+    """The markers of a format, and the names by which calls may begin in it."""
+    if not names:
+        return Sought((), marks.at_start, marks.in_content, marks.in_content, marks.calls, marks.begun)
+    return Sought(
+        names,
+        stops(*marks.at_start.literals, *names, CODE),
+        stops(*marks.in_content.literals, *("\n" + name for name in names), CODE),
+        stops(*marks.in_content.literals, CODE),
+        marks.calls | {*names, CODE},
+        {**marks.begun, **{"\n" + name: name for name in names}},
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from typing import Literal, NoReturn
 
 from toolfmt.events import Content, Event, Reasoning
@@ -17,7 +17,7 @@ from toolfmt.formats.bodies import Plain
 from toolfmt.formats.calls import Calls, Committed, Undeclared
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.frames import read_name
-from toolfmt.formats.markers import BLANK_LINES
+from toolfmt.formats.markers import BLANK_LINES, CODE, sought
 from toolfmt.formats.prefix import answer_begun
 from toolfmt.formats.registry import get
 from toolfmt.formats.scan import Incomplete, Malformed, NoCall, Reading, Scan, Stops, stops
@@ -39,7 +39,6 @@ _BEGINS_CALL = re.compile(r"[\w{\[\"'<]")
 _TAG_ENDS = re.compile(r"[\"'>\]]*")
 _NAMES = re.compile(r"[\w$@][\w.:/$@+-]*")
 _THINKS = re.compile(r"[\w\n]")
-_CODE = "```"
 _AFTER_FINISH = "feed() after finish(): a parser reads one answer; make a new one for the next"
 
 _FAR = 2000
@@ -56,6 +55,31 @@ class Parser:
     whether reasoning blocks are told as `Reasoning` events ("events") or stay in the content as they were written
     ("text"). Raises `UnknownFormat` and `BadTools`; never raises on what it is fed.
     """
+
+    # What a parser begins with stands here, not in `__init__`: a short call notices what one costs to make.
+    _fed = _finished = False
+    _state: Literal["answer", "content", "call", "reasoning", "again"] = "answer"
+    """What the reading is in: beside calls and blocks, content, a frame of calls, a block, or a block's opener."""
+    _beside_call = False
+    _behind_call = False
+    """Whether a call has ended here."""
+    _within = 0
+    """In a copy made within a frame behind its first call: how long the opening of that frame is."""
+    _closing = ""
+    """What closes the part for the user that is open."""
+    _in_code = False
+    _content_begins = 0
+    _unstopped = ""
+    """The end of what was fed, which may be the beginning of a stop string."""
+    _text: Content | Reasoning | None = None
+    """The text event that is being told, and in `_parts` its parts: they are joined once, however many they are."""
+    _text_ends = 0
+    _block_closers: tuple[str, ...] = ()
+    _drafts = 0
+    _in_vain = 0
+    """So many calls that a reasoning block's closer cuts were read on behind it, and did not end there."""
+    _never_closed = sys.maxsize
+    """From here on no reasoning block is closed, as the end of the answer has shown."""
 
     def __init__(
         self,
@@ -80,35 +104,14 @@ class Parser:
         """What the prefix already holds of this answer: content and reasoning that the model did not write just now."""
         self._scan = Scan(offset=-len(begun))
         schemas = None if tools is None else tool_schemas(tools)
-        self._find_by_name(schemas or ())
-        closers = (*self.format.closers, *self._markers.inner.closers)
-        self._calls = Calls(self._scan, schemas, strict, closers)
+        sign = self.format.engine.named
+        self._sought = sought(self._markers, tuple(name + sign for name in schemas or ()) if sign else ())
+        self._calls = Calls(self._scan, schemas, strict, self._markers.call_closers)
         self._events = self._calls.events
-        self._closing = ""
-        """What closes the part for the user that is open."""
-        self._fed = self._finished = False
         self._verbatim = reasoning == "text"
         self._stop = stops(*filter(None, stop)) if any(stop) else None
-        self._unstopped = ""
-        """The end of what was fed, which may be the beginning of a stop string."""
-        self._text: Content | Reasoning | None = None
-        """The text event that is being told, and its parts: they are joined once, however many they are."""
         self._parts: list[str] = []
-        self._text_ends = 0
-        self._never_closed = sys.maxsize
-        """From here on no reasoning block is closed, as the end of the answer has shown."""
-        self._in_vain = 0
-        """So many calls that a reasoning block's closer cuts were read on behind it, and did not end there."""
-        self._state: Literal["answer", "content", "call", "reasoning", "again"] = "answer"
-        """What the reading is in: beside calls and blocks, content, a frame of calls, a block, or a block's opener."""
-        self._beside_call, self._named_first = False, self.format.named_first != "never"
-        self._content_begins = 0
-        self._block_closers: tuple[str, ...] = ()
-        self._drafts = 0
-        self._behind_call = False
-        """Whether a call has ended here."""
-        self._within = 0
-        """In a copy made within a frame behind its first call: how long the opening of that frame is."""
+        self._named_first = self.format.named_first != "never"
         self._reading: Iterator[None] = self._answer()
         next(self._reading)
         if begun:
@@ -136,6 +139,7 @@ class Parser:
                 events = take(text)
             if events is not None:
                 return events
+        scan.settle()
         scan.append(text)
         return self._go_on()
 
@@ -153,6 +157,7 @@ class Parser:
             self._unstopped = ""
         self._finished = self._scan.closed = True
         self._calls.cut = cut
+        self._scan.settle()
         return self._go_on()
 
     def _before_stop(self, text: str, stop: Stops) -> str:
@@ -237,26 +242,11 @@ class Parser:
                 return behind
         return begun
 
-    def _find_by_name(self, tools: Iterable[str]) -> None:
-        """What is looked for: the markers of the format; where it lets a call of a declared tool stand alone, its name
-        too, at the beginning of the answer or of a line that is not in a fence."""
-        marks = self._markers
-        sign = self.format.engine.named
-        names = [name + sign for name in tools] if sign else []
-        self._at_start, self._in_content, self._in_program = marks.at_start, marks.in_content, marks.in_content
-        self._calling, self._begun, self._in_code = marks.calls, marks.begun, False
-        if names:
-            self._at_start = stops(*marks.at_start.literals, *names, _CODE)
-            self._in_content = stops(*marks.in_content.literals, *("\n" + name for name in names), _CODE)
-            self._in_program = stops(*marks.in_content.literals, _CODE)
-            self._calling = marks.calls | {*names, _CODE}
-            self._begun = {**marks.begun, **{"\n" + name: name for name in names}}
-
     # --- the answer
 
     def _answer(self) -> Reading[None]:
         """The whole answer, a stretch at a time: reasoning, a call, or content up to the next call."""
-        scan, marks = self._scan, self._markers
+        scan, marks, look = self._scan, self._markers, self._sought
         yield
         if self._state == "content" and not (yield from self._content_and_call()):
             return
@@ -268,10 +258,13 @@ class Parser:
             scan.keep(begin)
             spaces = yield from scan.spaces()
             here = scan.position
-            if self._behind_call and (yield from self._residue(here)):
-                continue
-            opener = yield from scan.literal(self._at_start)
-            if opener not in self._calling and not (not opener and self._named_first):
+            if self._behind_call:
+                left = scan.text[scan.at : scan.at + 1] in marks.residue.first
+                self._behind_call = left and (yield from self._residue(here))
+                if self._behind_call:
+                    continue
+            opener = yield from scan.literal(look.at_start)
+            if opener not in look.calls and not (not opener and self._named_first):
                 scan.release()
             silent = opener in marks.silent or (opener in marks.silent_first and begin == 0)
             if opener in marks.reasoning:
@@ -280,9 +273,7 @@ class Parser:
                 self._mark(opener, here)
                 self._state, self._block_closers, self._drafts = "again", marks.reasoning[opener], 0
                 yield from self._block()
-            elif (opener in self._calling or (not opener and self._named_first)) and (
-                yield from self._call(opener, here)
-            ):
+            elif (opener in look.calls or (not opener and self._named_first)) and (yield from self._call(opener, here)):
                 self._beside_call, self._named_first = True, False
             elif silent or (opener and opener == self._closing):
                 if opener in marks.reasoning_closers:
@@ -297,7 +288,7 @@ class Parser:
             else:
                 self._say(Content, spaces, begin)
                 self._say(Content, opener, here)
-                self._in_code = self._in_code != (opener == _CODE)
+                self._in_code = self._in_code != (opener == CODE)
                 self._content_begins = scan.position
                 if not (yield from self._content_and_call()):
                     return
@@ -314,7 +305,6 @@ class Parser:
             found = more
         if found and (yield from scan.peek()) in ("", "\r", "\n", "<"):
             return True
-        self._behind_call = False
         scan.rewind(begin)
         return False
 
@@ -337,10 +327,10 @@ class Parser:
 
         An opener right behind a backtick may be quoted.
         """
-        marks = self._markers
+        marks, look = self._markers, self._sought
         while True:
             self._state = "content"
-            wanted = self._in_program if self._in_code else self._in_content
+            wanted = look.in_program if self._in_code else look.in_content
             wanted = stops(*wanted.literals, self._closing) if self._closing else wanted
             found = yield from self._run(Content, Plain(wanted))
             if not found:
@@ -350,11 +340,11 @@ class Parser:
                     self._mark(found, self._scan.position - len(found))
                 self._closing = ""
                 return True
-            if found == _CODE and self._in_content is not marks.in_content:
+            if found == CODE and look.names:
                 self._say(Content, found, self._scan.position - len(found))
                 self._in_code = not self._in_code
                 continue
-            opener = self._begun.get(found, found)
+            opener = look.begun.get(found, found)
             before = found.removesuffix(opener)
             here = self._scan.position - len(opener)
             self._say(Content, before, here - len(before))
@@ -364,7 +354,7 @@ class Parser:
             if opener in marks.between:
                 if (yield from self._message_begins(opener, here)):
                     return True
-            elif (opener in self._calling and (yield from self._call(opener, here))) or opener in marks.silent:
+            elif (opener in look.calls and (yield from self._call(opener, here))) or opener in marks.silent:
                 return True
             self._say(Content, opener, here)
 
@@ -734,7 +724,6 @@ class Parser:
     def _go_on(self) -> list[Event]:
         """Read what can be read by now, and return what it says."""
         scan = self._scan
-        scan.settle()
         for _ in self._reading:
             break
         if scan.at:

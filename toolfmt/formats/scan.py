@@ -62,26 +62,27 @@ class Stops:
         self._open = re.compile(_trie(self.literals))
         self.suspect: Suspect = self._open.search
         """Whether one of the literals stands in a text, or may be beginning at its end."""
-        self._extendable = frozenset(
-            short for short in self.literals if any(long != short and long.startswith(short) for long in self.literals)
-        )
+        self._extendable = {
+            short: any(long != short and long.startswith(short) for long in self.literals) for short in self.literals
+        }
+        """Each literal, and whether it may also be the beginning of another."""
 
     def search(self, text: str, at: int, closed: bool) -> tuple[int, str] | None:
         """Where the first literal stands, and which; an empty one where the end of the text may begin one."""
         found = (self._closed if closed else self._open).search(text, at)
-        return None if found is None else self._answer(found, text, closed)
+        return None if found is None else (found.start(), self._answer(found, text, closed))
 
-    def match(self, text: str, at: int, closed: bool) -> tuple[int, str] | None:
-        """As `search`, for literals that stand at this very place."""
+    def match(self, text: str, at: int, closed: bool) -> str | None:
+        """The literal that stands at this very place; an empty one where the end of the text may begin one."""
         found = (self._closed if closed else self._open).match(text, at)
         return None if found is None else self._answer(found, text, closed)
 
-    def _answer(self, found: re.Match[str], text: str, closed: bool) -> tuple[int, str]:
+    def _answer(self, found: re.Match[str], text: str, closed: bool) -> str:
         literal = found.group()
-        if literal not in self.literals:
-            return found.start(), ""
-        undecided = not closed and literal in self._extendable and found.end() == len(text)
-        return found.start(), "" if undecided else literal
+        extendable = self._extendable.get(literal)
+        if extendable is None or (extendable and not closed and found.end() == len(text)):
+            return ""
+        return literal
 
 
 @lru_cache(maxsize=2048)
@@ -169,18 +170,20 @@ class Scan:
 
     def settle(self) -> None:
         """Count what the fast path of a call has passed over since it was last counted."""
-        if len(self._kept) > self._settled:
+        if len(self._kept) != self._settled:
             self.offset += sum(map(len, self._kept[self._settled :]))
             self._settled = len(self._kept)
 
     def compact(self) -> None:
         """Drop what has been read."""
-        if self.at:
+        at = self.at
+        if at:
             if self._mark is not None:
-                self._kept.append(self.text[max(self._mark - self.offset, 0) : self.at])
+                begin = self._mark - self.offset
+                self._kept.append(self.text[begin if begin > 0 else 0 : at])
                 self._settled += 1
-            self.text = self.text[self.at :]
-            self.offset += self.at
+            self.text = self.text[at:]
+            self.offset += at
             self.at = 0
 
     def passed(self) -> Callable[[str], None]:
@@ -306,12 +309,12 @@ class Scan:
             found = pattern.match(text, at) if most > len(text) else pattern.match(text, at, at + most)
             assert found is not None
             end = found.end()
+            self.at = end
+            most -= end - at
+            if end < len(text) or self.closed or not most:
+                return "".join((*parts, found.group())) if parts else found.group()
             if end > at:
                 parts.append(found.group())
-                most -= end - at
-                self.at = end
-            if end < len(text) or self.closed or not most:
-                return "".join(parts)
             yield
 
     def word(self, pattern: re.Pattern[str], most: int = LONGEST_WORD) -> Reading[str]:
@@ -333,11 +336,20 @@ class Scan:
 
     def spaces(self) -> Reading[str]:
         """The blanks, tabs and line ends that stand here."""
-        return self.take_while(SPACE)
+        if self.text[self.at] not in " \t\r\n" if self.at < len(self.text) else self.closed:
+            return ""
+        return (yield from self.take_while(SPACE))
 
     def skip_spaces(self) -> Iterable[None]:
         """As `spaces`, for callers that do not need them: costs next to nothing where none stand."""
-        return () if self.at < len(self.text) and self.text[self.at] not in " \t\r\n" else self.take_while(SPACE)
+        text, at = self.text, self.at
+        if at < len(text) and text[at] not in " \t\r\n":
+            return ()
+        end = SPACE.match(text, at).end()  # type: ignore[union-attr]  # it matches anything
+        if end == len(text):
+            return self.take_while(SPACE)
+        self.at = end
+        return ()
 
     def literal(self, wanted: Stops) -> Reading[str]:
         """The literal that stands here, read; or an empty string, and nothing is read."""
@@ -346,10 +358,9 @@ class Scan:
             if at < len(text):
                 if text[at] not in wanted.first:
                     return ""
-                found = wanted.match(text, at, self.closed)
-                if found is None:
+                literal = wanted.match(text, at, self.closed)
+                if literal is None:
                     return ""
-                literal = found[1]
                 if literal:
                     self.at = at + len(literal)
                     return literal

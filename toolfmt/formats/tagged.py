@@ -219,7 +219,7 @@ class Tagged(Frame):
                 calls.tolerate("missing_closer")
                 calls.begin_at(scan.position - len(end))
                 continue
-            if end in super().closers:
+            if end in self.tags.closers:
                 if self.call_closer:
                     calls.tolerate("missing_closer")
                 return
@@ -230,7 +230,7 @@ class Tagged(Frame):
                 break
             calls.begin_at(here)
         if self.opener:
-            yield from close_frame(scan, calls, opener if framed else "", *super().closers)
+            yield from close_frame(scan, calls, opener if framed else "", *self.tags.closers)
 
     def _skip(self, scan: Scan) -> Reading[int]:
         """Reads what may stand around a call and says nothing, and blanks; returns where those last blanks begin."""

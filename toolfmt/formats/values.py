@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Protocol, TypeAlias
 
 from toolfmt.events import Event
@@ -160,7 +160,7 @@ class Notation:
         word = _GROUPED.sub("", word)
         return word in self.words or bool(_NUMBER.fullmatch(word) or _CODE_NUMBER.fullmatch(word))
 
-    @property
+    @cached_property
     def openers(self) -> Stops:
         return stops(*self.strings)
 
