@@ -58,7 +58,6 @@ DECIDED_DIFFERENTLY = {
     "swift-112": _BRACES,
     "swift-123": _TAIL,
     "swift-124": _PROSE,
-    "swift-126": _CLOSER,
     "swift-129": _PROSE,
     "swift-134": _CLOSER,
     "swift-136": _TAIL,

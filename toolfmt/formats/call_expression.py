@@ -213,6 +213,8 @@ class CallExpression(Frame):
                 raise Malformed  # a line of a program
         elif not ending.enclosed or (following in _OPERATORS if blanks else not calls.known or following in _GOES_ON):
             raise Malformed
+        elif blanks and following.islower():
+            raise Malformed  # a sentence goes on, which names the call
         elif not blanks:
             calls.tolerate("text_behind_closer")
 

@@ -65,6 +65,8 @@ class Channels(Frame):
     # --- reading
 
     def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
+        if not opener.isascii():
+            calls.tolerate("other_blanks")
         name = (yield from self._header(scan, calls)) if opener or self.named_first == "usual" else ""
         if self.body is not None:
             yield from scan.skip_spaces()

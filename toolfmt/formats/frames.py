@@ -12,6 +12,8 @@ from toolfmt.formats.scan import Reading, Scan, stops
 
 _NAME_BEGINS = re.compile(r"[\w$@]")
 _NAME = re.compile(r"[\w.:/$@+-]*")
+_CONTROL = 4
+"""A closer at least so long is a marker, not a bracket or a fence."""
 # Longer than what the OpenAI interface allows (letters, digits, _ and -), for the names that runtimes accept; no
 # punctuation or quotes, so that a marker mentioned in prose is not followed by a name.
 
@@ -23,6 +25,7 @@ class Frame:
     The writer uses `opener` and `closer`, either of which may be empty; `also` and `also_closers` are other spellings
     that are read. `bare` is what calls without a frame begin with, at the start of the answer or of a line;
     `leading` are openers that are such only where the answer begins or a message of it;
+    `left` is what models write right behind a frame, and says nothing there;
     `named_first` tells whether the answer may begin with a call's name; `named` is what stands behind a declared tool's
     name where a call of it may stand alone, with nothing around it.
     """
@@ -33,6 +36,7 @@ class Frame:
     also_closers: tuple[str, ...] = ()
     bare: tuple[str, ...] = ()
     leading: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
     named_first: NamedFirst = "never"
     named: str = ""
 
@@ -46,7 +50,9 @@ class Frame:
 
     @property
     def residue(self) -> tuple[str, ...]:
-        return ()
+        """What may be left behind a frame, and is not for the user: its closer once more, and what the format says."""
+        again = (*self.closers, *self.inner.closers)
+        return (*self.left, *(closer for closer in again if len(closer) >= _CONTROL))
 
     @property
     def inner(self) -> Inner:

@@ -78,8 +78,9 @@ class JsonObject(Frame):
 
     @property
     def residue(self) -> tuple[str, ...]:
-        """What may be left behind a frame, and is not for the user."""
-        return _RESIDUE if self.closers else ()
+        foreign = {closer for _, closer in self.foreign}
+        again = (mark for mark in super().residue if mark not in foreign)
+        return (*again, *(_RESIDUE if self.closers else ()))
 
     @cached_property
     def keys(self) -> Keys:

@@ -40,6 +40,8 @@ class Identity:
     read: Callable[[str, str], tuple[str, str | None]]
     write: Callable[[str, int], str]
     marker: str = ""
+    always: bool = False
+    """Whether no call of the family is without an id."""
 
 
 def _name_and_id(name: str, id: str) -> tuple[str, str | None]:
@@ -83,7 +85,7 @@ def _with_its_index(name: str, at: int) -> str:
     return f"functions.{name}:{at}"
 
 
-INDEXED = Identity(_indexed, _with_its_index)
+INDEXED = Identity(_indexed, _with_its_index, always=True)
 """`functions.NAME:3` is the id as a whole; the number counts the calls of the conversation."""
 
 
@@ -160,6 +162,8 @@ class NamedJson(Frame):
     def _read_call(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
         """One call, from after its opener to after its closer."""
         name, id = yield from self._header(scan)
+        if id is None and self.identity.always:
+            calls.tolerate("missing_id")
         if not opener and name[-1:] in _PUNCTUATION:
             raise Malformed
         told = yield from self._separated(scan, calls, opener)

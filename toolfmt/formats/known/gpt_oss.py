@@ -14,11 +14,15 @@ from dataclasses import replace
 from toolfmt.formats.channels import Channels
 from toolfmt.formats.format import ToolCallFormat
 
+_BLANKS = (" ", "\u00a0", "\u202f")
+"""The model writes one that keeps words together now and then."""
 _ENGINE = Channels(
     header="<|channel|>commentary to=",
     closer="<|call|>",
-    also=("<|channel|>commentary to=", "<|channel|>analysis to="),
-    leading=("to=",),
+    also=tuple(
+        f"<|channel|>{channel}{blank}to=" for channel in ("commentary", "analysis", "final") for blank in _BLANKS
+    ),
+    leading=("to=", *(f"{blank}to=" for blank in _BLANKS if blank != " ")),
     also_closers=("<|end|>", "<|return|>"),
     namespace="functions.",
     message="<|message|>",

@@ -22,7 +22,11 @@ FORMAT = ToolCallFormat(
     name="mistral",
     engine=Choice(
         NamedJson(
-            call_opener=_OPENER, separator="[ARGS]", identity=name_then_id("[CALL_ID]"), named_first="noted"
+            call_opener=_OPENER,
+            separator="[ARGS]",
+            identity=name_then_id("[CALL_ID]"),
+            named_first="noted",
+            left=("[/TOOL_CALLS]",),
         ),
         JsonObject(opener=_OPENER, enclosing=("[", "]"), separator=", "),
     ),
