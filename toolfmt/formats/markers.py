@@ -49,6 +49,8 @@ class Markers:
     in_content: Stops
     begun: Mapping[str, str]
     """Of what is looked for in content that which holds more than an opener: the opener."""
+    brackets: frozenset[str]
+    """Of that, brackets that a call begins with which has no frame: a program is full of them."""
     in_answers: frozenset[str]
     """All literals of the format that stand in answers."""
     reasoning_closers: frozenset[str]
@@ -105,6 +107,7 @@ def markers_of(format: ToolCallFormat) -> Markers:
         messages=tuple(" " + mark for mark in leading if mark not in openers),
         in_content=stops(*marks, *begun, *format.between),
         begun=begun,
+        brackets=frozenset("\n" + mark for mark in bare if mark in ("{", "[")),
         in_answers=frozenset((*marks, *bare, *format.closers, *inner.openers, *inner.closers, *reasoning, *closers)),
         reasoning_closers=frozenset(closers),
         residue=stops(*format.engine.residue),
@@ -118,13 +121,18 @@ def markers_of(format: ToolCallFormat) -> Markers:
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """What the driver looks for in one answer."""
+    """What the driver looks for in one answer.
 
-    names: tuple[str, ...]
-    """Declared tools, each with the sign behind it: where the format lets a call stand alone it may begin so, at the
-    beginning of the answer or of a line that is not in a fence."""
+    A call may also begin with the name of a declared tool and the sign behind it, where the format lets it stand alone:
+    at the beginning of the answer or of a line that is not in a fence.
+    """
+
+    fences: bool
+    """Whether calls may look like lines of a program, so that it counts what stands in a fence."""
     at_start: Stops
     in_content: Stops
+    at_fence: Stops
+    """As `in_content`, in the line that opens a fence: a call without a frame may stand right behind it."""
     in_program: Stops
     """As `in_content`, inside a fence."""
     calls: frozenset[str]
@@ -134,13 +142,19 @@ class Sought:
 @lru_cache(maxsize=64)
 def sought(marks: Markers, names: tuple[str, ...]) -> Sought:
     """The markers of a format, and the names by which calls may begin in it."""
-    if not names:
-        return Sought((), marks.at_start, marks.in_content, marks.in_content, marks.calls, marks.begun)
+    content = marks.in_content
+    if not names and not marks.brackets:
+        return Sought(False, marks.at_start, content, content, content, marks.calls, marks.begun)
+    calls = marks.calls | {*names, CODE} if names else marks.calls
+    fences = {CODE, *(mark for mark in marks.calls if mark.startswith(CODE))}
+    in_lines = {"\n" + begins: begins for begins in (*names, *fences)}
+    in_program = stops(*(content.literals - marks.brackets), *fences, *("\n" + fence for fence in fences))
     return Sought(
-        names,
-        stops(*marks.at_start.literals, *names, CODE),
-        stops(*marks.in_content.literals, *("\n" + name for name in names), CODE),
-        stops(*marks.in_content.literals, CODE),
-        marks.calls | {*names, CODE},
-        {**marks.begun, **{"\n" + name: name for name in names}},
+        fences=True,
+        at_start=stops(*marks.at_start.literals, *names, CODE) if names else marks.at_start,
+        in_content=stops(*content.literals, *in_lines, *fences),
+        at_fence=in_program if CODE in calls else stops(*content.literals, *fences, "\n"),
+        in_program=in_program,
+        calls=calls,
+        begun={**marks.begun, **in_lines},
     )

@@ -67,7 +67,8 @@ class Parser:
     """In a copy made within a frame behind its first call: how long the opening of that frame is."""
     _closing = ""
     """What closes the part for the user that is open."""
-    _in_code = False
+    _fence: Literal["", "opened", "inside"] = ""
+    """Whether the content stands in a fence, and if that is still its first line."""
     _content_begins = 0
     _unstopped = ""
     """The end of what was fed, which may be the beginning of a stop string."""
@@ -288,7 +289,7 @@ class Parser:
             else:
                 self._say(Content, spaces, begin)
                 self._say(Content, opener, here)
-                self._in_code = self._in_code != (opener == CODE)
+                self._fence = self._fence_behind(opener)
                 self._content_begins = scan.position
                 if not (yield from self._content_and_call()):
                     return
@@ -330,7 +331,9 @@ class Parser:
         marks, look = self._markers, self._sought
         while True:
             self._state = "content"
-            wanted = look.in_program if self._in_code else look.in_content
+            wanted = look.in_content
+            if self._fence:
+                wanted = look.at_fence if self._fence == "opened" else look.in_program
             wanted = stops(*wanted.literals, self._closing) if self._closing else wanted
             found = yield from self._run(Content, Plain(wanted))
             if not found:
@@ -340,23 +343,32 @@ class Parser:
                     self._mark(found, self._scan.position - len(found))
                 self._closing = ""
                 return True
-            if found == CODE and look.names:
-                self._say(Content, found, self._scan.position - len(found))
-                self._in_code = not self._in_code
-                continue
             opener = look.begun.get(found, found)
             before = found.removesuffix(opener)
             here = self._scan.position - len(opener)
             self._say(Content, before, here - len(before))
+            self._fence = self._fence_behind(before[-len(CODE) :])
             first = here - len(before) == self._content_begins or before.startswith("\n")
             if before.strip("\n") == "`" and (yield from self._quotation(before, opener, first)):
                 continue
             if opener in marks.between:
                 if (yield from self._message_begins(opener, here)):
                     return True
+            elif opener == CODE and (self._fence or not first):
+                pass
             elif (opener in look.calls and (yield from self._call(opener, here))) or opener in marks.silent:
                 return True
             self._say(Content, opener, here)
+            if opener == CODE:
+                self._fence = self._fence_behind(opener)
+
+    def _fence_behind(self, text: str) -> Literal["", "opened", "inside"]:
+        """Where the content stands behind a text that may open or close a fence."""
+        if not self._sought.fences:
+            return ""
+        if text == CODE:
+            return "" if self._fence else "opened"
+        return "inside" if self._fence else ""
 
     def _message_begins(self, opener: str, here: int) -> Reading[bool]:
         """Whether an opener behind content opens reasoning, or another message with a call, and is unread then.
