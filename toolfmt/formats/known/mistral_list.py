@@ -30,9 +30,7 @@ FORMAT = ToolCallFormat(
     name="mistral_list",
     engine=Choice(
         _LIST,
-        NamedJson(
-            call_opener=_OPENER, separator="[ARGS]", identity=name_then_id("[CALL_ID]"), left=("[/TOOL_CALLS]",)
-        ),
+        NamedJson(call_opener=_OPENER, separator="[ARGS]", identity=name_then_id("[CALL_ID]"), left=("[/TOOL_CALLS]",)),
     ),
     variants={"a blank behind the marker": replace(_LIST, enclosing=(" [", "]"))},
     page=__doc__ or "",
