@@ -5,6 +5,7 @@ Every text is read whole and character by character.
 
 from __future__ import annotations
 
+import copy
 import pickle
 from typing import Any
 
@@ -239,6 +240,43 @@ def test_a_cut_answer_has_no_call_that_only_lacks_its_closer() -> None:
     ]
 
 
+def test_a_call_in_thoughts_that_were_cut_is_a_draft() -> None:
+    """Where the model stopped by itself without closing the block, the call is its answer."""
+    text = f"<think>Perhaps {CALL} or not"
+    for cut, kinds in ((False, ["reasoning", "call", "end", "content"]), (True, ["reasoning"])):
+        parser = Parser("json", tools=TOOLS)
+        events = merge(parser.feed(text) + parser.finish(cut=cut))
+        assert [kind for kind, _ in told(events) if kind != "arguments"] == kinds
+    parser = Parser("json", tools=TOOLS, reasoning="text")
+    assert merge(parser.feed(text) + parser.finish(cut=True)) == [Content(text, 0)]
+
+
+def test_headers_of_messages_are_no_text_where_reasoning_is() -> None:
+    text = "<|channel|>commentary<|message|>One<|end|><|start|>assistant<|channel|>final<|message|>Two<|return|>"
+    assert [told for _, told in told(read(text, "gpt_oss", reasoning="text"))] == ["One", "Two"]
+
+
+def test_what_is_no_text_is_refused_and_nothing_is_lost() -> None:
+    parser = Parser("json")
+    parser.feed("ab<tool")
+    for wrong in (b"_call>", None, 3):
+        with pytest.raises(TypeError, match=rf"feed\(\) takes a str, not {type(wrong).__name__}"):
+            parser.feed(wrong)  # type: ignore[arg-type]
+    assert parser.feed("x") == [Content("<toolx", 2)]
+    with pytest.raises(TypeError, match="prefix is the prompt's tail as a str, not int"):
+        Parser("json", prefix=3)  # type: ignore[arg-type]
+
+
+def test_stop_strings_come_in_any_collection() -> None:
+    assert told(read("one abc", stop=["abc", ""])) == [("content", "one ")]
+    parser = Parser("json", stop=(one for one in ["abc"]))
+    assert merge(parser.feed("one abc") + parser.finish()) == [Content("one ", 0)]
+    assert Parser("json", stop=None).feed("a") == [Content("a", 0)]
+    for wrong in (None, 151645):
+        with pytest.raises(TypeError, match=f"stop holds strings, not {wrong}"):
+            Parser("json", stop=["a", wrong])  # type: ignore[list-item]
+
+
 def test_the_answer_ends_at_a_stop_string() -> None:
     assert told(read("Yes.<|im_end|>\n<|im_start|>user", stop=["<|im_end|>"])) == [("content", "Yes.")]
     assert told(read("Yes.<|im_", stop=["<|im_end|>"])) == [("content", "Yes.<|im_")]
@@ -263,6 +301,14 @@ def test_stop_strings_cost_nothing_where_none_may_begin() -> None:
 
 
 # --- copies and what a parser waits for
+
+
+def test_copies_by_the_standard_library_are_copies() -> None:
+    parser = Parser("json", tools=TOOLS)
+    parser.feed("Yes. <tool")
+    for twin in (copy.copy(parser), copy.deepcopy(parser)):
+        assert twin.feed("x") == [Content("<toolx", 5)]
+    assert parser.feed("x") == [Content("<toolx", 5)]
 
 
 def test_a_parser_tells_what_it_waits_for() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal, NoReturn
 
 from toolfmt.events import Content, Event, Reasoning
@@ -44,6 +44,17 @@ _AFTER_FINISH = "feed() after finish(): a parser reads one answer; make a new on
 _FAR = 2000
 """A closer of a reasoning block inside a draft's value is taken for the value's if the draft ends within so many
 characters; the answer waits for that."""
+
+
+def _stop_strings(given: Iterable[str]) -> Stops | None:
+    """What an answer ends at; an empty string ends none."""
+    if isinstance(given, str):
+        raise TypeError("stop is a collection of strings, not one string")
+    strings = tuple(given)
+    for one in strings:
+        if not isinstance(one, str):
+            raise TypeError(f"stop holds strings, not {one!r}")
+    return stops(*filter(None, strings)) if any(strings) else None
 
 
 class Parser:
@@ -89,13 +100,13 @@ class Parser:
         tools: object = None,
         prefix: str = "",
         strict: bool = False,
-        stop: Collection[str] = (),
+        stop: Iterable[str] | None = (),
         reasoning: Literal["events", "text"] = "events",
     ) -> None:
         if reasoning not in ("events", "text"):
             raise ValueError(f'reasoning is "events" or "text", not {reasoning!r}')
-        if isinstance(stop, str):
-            raise TypeError("stop is a collection of strings, not one string")
+        if not isinstance(prefix, str):
+            raise TypeError(f"prefix is the prompt's tail as a str, not {type(prefix).__name__}")
         self.format = get(format) if isinstance(format, str) else format
         self._markers = self.format.markers
         begun = ""
@@ -110,7 +121,7 @@ class Parser:
         self._calls = Calls(self._scan, schemas, strict, self._markers.call_closers)
         self._events = self._calls.events
         self._verbatim = reasoning == "text"
-        self._stop = stops(*filter(None, stop)) if any(stop) else None
+        self._stop = _stop_strings(stop) if stop else None
         self._parts: list[str] = []
         self._named_first = self.format.named_first != "never"
         self._reading: Iterator[None] = self._answer()
@@ -124,6 +135,8 @@ class Parser:
         scan = self._scan
         if self._finished:
             raise RuntimeError(_AFTER_FINISH)
+        if text.__class__ is not str and not isinstance(text, str):
+            raise TypeError(f"feed() takes a str, not {type(text).__name__}")
         if self._stop is not None:
             if scan.closed:
                 return []
@@ -223,6 +236,11 @@ class Parser:
             return "Content, a call or a reasoning block may begin here."
         return f"A reasoning block, up to {' or '.join(self._block_closers)}."
 
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: object) -> Parser:
+        return self.copy()
+
     def __reduce__(self) -> NoReturn:
         raise TypeError(
             "a Parser is a reading in progress and cannot be pickled: "
@@ -277,7 +295,7 @@ class Parser:
             elif (opener in look.calls or (not opener and self._named_first)) and (yield from self._call(opener, here)):
                 self._beside_call, self._named_first = True, False
             elif silent or (opener and opener == self._closing):
-                if opener in marks.reasoning_closers:
+                if opener not in marks.silent and opener in marks.reasoning_closers:
                     self._mark(opener, here)
                 self._beside_call = True
             elif opener in marks.wrapping:
@@ -339,7 +357,7 @@ class Parser:
             if not found:
                 return False
             if found == self._closing:
-                if found in marks.reasoning_closers:
+                if found not in marks.silent and found in marks.reasoning_closers:
                     self._mark(found, self._scan.position - len(found))
                 self._closing = ""
                 return True
@@ -559,6 +577,8 @@ class Parser:
                 draft, closed = yield from self._draft(here, found, closers)
                 if closed and (yield from self._is_the_answer(draft[len(found) :], found)):
                     draft, self._closing, closed = "", closed, ""
+                elif not closed and self._calls.cut:
+                    pass  # the runtime stopped the model in the midst of its thoughts
                 elif not closed and self._drafts < _MOST_DRAFTS:
                     self._drafts += 1
                     scan.rewind(here + len(found))
