@@ -78,6 +78,16 @@ def test_a_parser_of_a_model_takes_tools_and_strictness() -> None:
     assert (generous[-1].to_dict()["type"], strict[-1].to_dict()["type"]) == ("tool_call_end", "tool_call_rejected")
 
 
+def test_a_parser_of_a_model_takes_stop_strings_and_leaves_reasoning_where_it_is_told_to() -> None:
+    model = toolfmt.load(MODELS / "json-frames")
+    parser = model.parser(stop=["<end>"], reasoning="text")
+    assert merge(parser.feed("<think>Hm.</think>Yes.<end>No.") + parser.finish()) == [
+        Content("<think>Hm.</think>Yes.", 0)
+    ]
+    begun = toolfmt.load(MODELS / "null-content-refused").render([{"role": "user", "content": "Hi"}])
+    assert [Content("Hm. ", 0)] == merge(begun.parser(reasoning="text").feed("Hm. "))
+
+
 def test_a_model_of_unknown_format_has_no_parser(tmp_path: Path) -> None:
     odd = "{% for m in messages %}{{ m.content or '' }}{% for c in m.tool_calls or [] %}"
     odd += "{{ '~~' + c.function.name + '~' + c.function.arguments | tojson }}{% endfor %}{% endfor %}"

@@ -6,12 +6,12 @@ out changes afterwards. Everything raised for bad input is a `ToolfmtError` of o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
 from toolfmt.formats import Call, Parser, write
@@ -109,7 +109,15 @@ class Model:
         self._known()
         return write(spoken_format(self._report), calls, tools)
 
-    def parser(self, *, tools: object = None, prefix: str | None = None, strict: bool = False) -> Parser:
+    def parser(
+        self,
+        *,
+        tools: object = None,
+        prefix: str | None = None,
+        strict: bool = False,
+        stop: Iterable[str] = (),
+        reasoning: Literal["events", "text"] = "events",
+    ) -> Parser:
         """A parser for an answer of this model.
 
         Takes what `toolfmt.Parser` takes; `prefix` is what the generation prompt of the template begins unless another
@@ -117,7 +125,7 @@ class Model:
         `Prompt.parser()`.
         """
         begun = self._report.rendering.prefill if prefix is None else prefix
-        return Parser(self._known(), tools=tools, prefix=begun, strict=strict)
+        return Parser(self._known(), tools=tools, prefix=begun, strict=strict, stop=stop, reasoning=reasoning)
 
     def _known(self) -> str:
         """The name of the model's format; raises where it is not known."""

@@ -60,18 +60,25 @@ class Prompt:
     adaptations: tuple[str, ...] = ()
     tools: list[dict[str, Any]] | None = None
 
-    def parser(self, *, format: str | ToolCallFormat | None = None, strict: bool = False) -> Parser:
+    def parser(
+        self,
+        *,
+        format: str | ToolCallFormat | None = None,
+        strict: bool = False,
+        reasoning: Literal["events", "text"] = "events",
+    ) -> Parser:
         """A parser for the answer to this prompt: it knows the format, the tools, and what the prompt began.
 
         The answer ends at a stop string of the prompt, but for those that calls of the format are written with.
-        `format` is for a model whose format is not known. Raises `ToolfmtError` where none is known or given.
+        `format` is for a model whose format is not known; `strict` and `reasoning` are `Parser`'s. Raises
+        `ToolfmtError` where no format is known or given.
         """
         chosen = format or self.format
         if chosen is None:
             raise ToolfmtError("no format is known for this model; give one: parser(format=...)")
         known = get(chosen) if isinstance(chosen, str) else chosen
         stop = [literal for literal in self.stop if not known.in_calls(literal)]
-        return Parser(known, tools=self.tools, prefix=self.prefill, strict=strict, stop=stop)
+        return Parser(known, tools=self.tools, prefix=self.prefill, strict=strict, stop=stop, reasoning=reasoning)
 
     def to_dict(self) -> dict[str, Any]:
         return {
