@@ -13,7 +13,7 @@ import pytest
 from laws import check_copy, events_of
 
 from toolfmt.events import Content, Event, Reasoning, ToolCallEnd, ToolCallRejected, ToolCallStart, merge
-from toolfmt.formats import Parser, write
+from toolfmt.formats import FORMATS, Parser, ToolCallFormat, get, write
 from toolfmt.formats.scan import stops
 
 TOOLS: list[Any] = [
@@ -275,6 +275,42 @@ def test_stop_strings_come_in_any_collection() -> None:
     for wrong in (None, 151645):
         with pytest.raises(TypeError, match=f"stop holds strings, not {wrong}"):
             Parser("json", stop=["a", wrong])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
+def test_a_cut_answer_has_no_call_but_whole_ones(format: ToolCallFormat) -> None:
+    """Cut anywhere, an answer of one call holds it only where no more than the outermost closer is missing."""
+    text = write(format, [("get_weather", {"city": "Paris"})], TOOLS)
+    own = tuple(closer for closer in (*format.engine.inner.closers, *_CLOSERS.get(format.name, ())) if closer)
+    for at in range(len(text)):
+        parser = Parser(format, tools=TOOLS)
+        events = parser.feed(text[:at]) + parser.finish(cut=True)
+        if any(isinstance(event, ToolCallEnd) for event in events):
+            assert any(closer in text[:at] for closer in own), text[:at]
+
+
+_CLOSERS = {"atem": ("</atem:invoke>",), "k2_horizon": ("</ifm|tool_call>",), "step3_vl": ("</tool_call>",)}
+"""What closes a call inside a frame, where the engine keeps it to itself."""
+
+
+@pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
+def test_a_word_that_goes_on_is_no_name(format: ToolCallFormat) -> None:
+    """Behind every opener, and at the beginning of an answer, a run of letters is content within the bound."""
+    for opener in ("", *format.openers):
+        for tools in (None, TOOLS):
+            parser = Parser(format, tools=tools)
+            parser.feed(opener)
+            told = [bool(parser.feed("天")) for _ in range(600)]
+            assert any(told), (opener, tools is None)
+
+
+def test_a_stop_string_ends_what_calls_are_not_written_with() -> None:
+    in_calls = {
+        ("gigachat3", "<|message_sep|>"): True, ("kimi_k3", "<|close|>"): True, ("json", "</tool_call>"): True,
+        ("llama3", "<|eot_id|>"): False, ("command_a", "<|END_OF_TURN_TOKEN|>"): False, ("gemma4", "<turn|>"): False,
+        ("hyperclovax", "<|im_end|>"): False, ("granite", "</tool_call"): True,
+    }  # fmt: skip
+    assert {key: get(key[0]).in_calls(key[1]) for key in in_calls} == in_calls
 
 
 def test_the_answer_ends_at_a_stop_string() -> None:

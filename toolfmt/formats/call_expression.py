@@ -19,7 +19,7 @@ from toolfmt.formats.format import Call, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows, read_name
 from toolfmt.formats.json_call import Keys
 from toolfmt.formats.json_object import read_calls
-from toolfmt.formats.scan import LONGEST_WORD, Incomplete, Malformed, Reading, Scan, Stops, stops
+from toolfmt.formats.scan import Incomplete, Malformed, Reading, Scan, Stops, stops
 from toolfmt.formats.typed import STRING, Types, typed
 from toolfmt.formats.values import JSON, Gathered, Notation, marked_string, read_string, read_value
 
@@ -300,7 +300,7 @@ class CallExpression(Frame):
         """Whether a name stands here, unread; where tools must be declared, one of theirs with its bracket."""
         here = scan.position
         quote = yield from scan.literal(_QUOTES)
-        name = yield from _tool_name(scan)
+        name = yield from read_name(scan)
         begins = bool(name) and (not quote or bool((yield from scan.literal(stops(quote)))))
         if begins and frame.declared:
             begins = calls.knows(name) is True and (yield from scan.peek()) == self.brackets[0]
@@ -313,7 +313,7 @@ class CallExpression(Frame):
         spaces = yield from scan.spaces()
         found = "\n" in spaces and (yield from self._begins(scan, calls, frame))
         if found:
-            yield from _tool_name(scan)
+            yield from read_name(scan)
             found = (yield from scan.peek()) == self.brackets[0]
         scan.rewind(here)
         return found
@@ -321,7 +321,7 @@ class CallExpression(Frame):
     def _read_call(self, scan: Scan, calls: Calls, frame: _Frame) -> Reading[None]:
         lead = (yield from scan.literal(stops(self.lead, self.lead[-1]))) if self.lead else ""
         quote = (yield from scan.literal(_QUOTES)) if not self.lead else ""
-        name = yield from _tool_name(scan)
+        name = yield from read_name(scan)
         if not name:
             yield from scan.need()
             raise Malformed
@@ -492,14 +492,6 @@ class CallExpression(Frame):
             if following != ",":
                 raise Malformed
             sign = ", "
-
-
-def _tool_name(scan: Scan) -> Reading[str]:
-    """A name without quotes; malformed where it is longer than a name may be."""
-    name = yield from read_name(scan, LONGEST_WORD + 1)
-    if len(name) > LONGEST_WORD:
-        raise Malformed
-    return name
 
 
 def double_quoted(text: str) -> str:

@@ -41,9 +41,10 @@ class Calls:
         scan: Scan,
         schemas: Mapping[str, Mapping[str, Any]] | None,
         strict: bool,
-        closers: Collection[str] = (),
+        ends: Collection[str] = (),
     ) -> None:
-        self._closers = closers
+        self._ends = ends
+        """What the end of a cut answer may be the beginning of."""
         self._frame = 0
         self._inside: int | None = None
         self._opener = ""
@@ -127,14 +128,19 @@ class Calls:
 
     def tolerate(self, name: str) -> None:
         """Something was read generously; strict reading goes on to the call's end and rejects it."""
-        scan = self._scan
-        if self.cut and name.startswith("missing_") and scan.closed:
-            rest = scan.text[scan.at :].strip()
-            if any(closer.startswith(rest) for closer in self._closers):
-                self.refuse("incomplete_output")
+        if self.cut and name.startswith("missing_"):
+            self.need_end()
         if self.strict:
             self.refuse("malformed_syntax")
         self._tolerated[name] = None
+
+    def need_end(self) -> None:
+        """What ends the call does not stand here. Where the runtime stopped the model here, the call is not whole."""
+        scan = self._scan
+        if self.cut and scan.closed:
+            rest = scan.text[scan.at :].strip()
+            if not rest or any(end.startswith(rest) for end in self._ends):
+                self.refuse("incomplete_output")
 
     def before(self, text: str, at: int) -> str:
         """What stands right before a place in the text that a body was given, as far back as a key is long."""
@@ -309,7 +315,7 @@ class Calls:
 
     def copy(self, scan: Scan) -> Calls:
         """Calls of the same tools, over another scanner."""
-        twin = Calls(scan, self._schemas, self.strict, self._closers)
+        twin = Calls(scan, self._schemas, self.strict, self._ends)
         twin._types, twin._orders, twin.framed_until = self._types, self._orders, self.framed_until
         return twin
 

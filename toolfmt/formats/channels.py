@@ -90,6 +90,7 @@ class Channels(Frame):
             yield from scan.skip_spaces()
             behind = yield from scan.peek()
             scan.rewind(here)
+            calls.need_end()
             if behind and behind not in stops(*self.openers, *self.closers).first:
                 calls.tolerate("missing_closer")  # neither does another message begin here
 

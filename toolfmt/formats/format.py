@@ -139,10 +139,15 @@ class ToolCallFormat:
         return markers_of(self)
 
     def in_calls(self, literal: str) -> bool:
-        """Whether calls are written with this literal, or it is a part of a marker: an answer does not end with it."""
+        """Whether calls are written with this literal, or it is a part of one of their markers: an answer does not end
+        with it. What may only close a call does end it."""
         calls: list[Call] = [("f", {"a": "b", "c": 1}), ("f", {})]
         written = self.writer.write(calls, lambda name, *path: None)
-        return literal in written or any(literal in marker for marker in self.markers.in_answers)
+        inner = self.engine.inner
+        closers = (*self.closers, *inner.closers)
+        if literal in written or any(literal in opener for opener in (*self.openers, *self.bare, *inner.openers)):
+            return True
+        return any(literal in closer for closer in closers) and literal not in closers
 
     @property
     def writer(self) -> Engine:

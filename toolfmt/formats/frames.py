@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from dataclasses import dataclass
 
 from toolfmt.formats.calls import Calls
@@ -59,12 +58,11 @@ class Frame:
         return Inner()
 
 
-def read_name(scan: Scan, most: int = sys.maxsize) -> Reading[str]:
-    """The name of a tool, as it stands without quotes, but no more of it than so many characters; empty where none
-    does."""
+def read_name(scan: Scan) -> Reading[str]:
+    """The name of a tool, as it stands without quotes; empty where none does, malformed where it is too long."""
     if not _NAME_BEGINS.match((yield from scan.peek())):
         return ""
-    return (yield from scan.take_while(_NAME, most))
+    return (yield from scan.word(_NAME))
 
 
 def close_frame(scan: Scan, calls: Calls, opener: str, *closers: str) -> Reading[bool]:

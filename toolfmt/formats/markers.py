@@ -37,8 +37,8 @@ class Markers:
     calls: frozenset[str]
     """What a call begins with, framed or not."""
     frame_closers: frozenset[str]
-    call_closers: tuple[str, ...]
-    """What ends a call or a frame of them."""
+    ends: tuple[str, ...]
+    """What a call may be cut in: the markers of calls, and a fence."""
     inner: Inner
     at_start: Stops
     """What is looked for where the answer begins, or goes on behind a call or a block."""
@@ -100,7 +100,7 @@ def markers_of(format: ToolCallFormat) -> Markers:
         framing=frozenset((*openers, *leading)),
         calls=frozenset((*openers, *leading, *bare)),
         frame_closers=frozenset(frame_closers),
-        call_closers=(*format.closers, *inner.closers),
+        ends=(*format.closers, *inner.closers, *inner.openers, *openers, CODE),
         inner=inner,
         at_start=stops(*marks, *leading, *bare, *reasoning, *silent_first, *wrapping),
         between=frozenset(format.between),

@@ -118,7 +118,7 @@ class Parser:
         schemas = None if tools is None else tool_schemas(tools)
         sign = self.format.engine.named
         self._sought = sought(self._markers, tuple(name + sign for name in schemas or ()) if sign else ())
-        self._calls = Calls(self._scan, schemas, strict, self._markers.call_closers)
+        self._calls = Calls(self._scan, schemas, strict, self._markers.ends)
         self._events = self._calls.events
         self._verbatim = reasoning == "text"
         self._stop = _stop_strings(stop) if stop else None
@@ -488,6 +488,8 @@ class Parser:
         comes soon. Prose that names the opener goes on with a blank or a sign behind it, or with words behind the name.
         """
         scan, calls, marks = self._scan, self._calls, self._markers
+        if not calls.declared:
+            return False
         wrong = scan.position
         scan.rewind(begin)
         spaces = yield from scan.spaces()
@@ -496,8 +498,11 @@ class Parser:
         here = scan.position
         attempted = False
         first = yield from scan.peek()
-        name = yield from read_name(scan)
-        if not calls.declared or any(blank in spaces for blank in BLANK_LINES):
+        try:
+            name = yield from read_name(scan)
+        except Malformed:
+            name = ""
+        if any(blank in spaces for blank in BLANK_LINES):
             pass
         elif not spaces.strip("\r\n") and calls.names(name.rstrip(":.,")):
             yield from scan.take_while(_TAG_ENDS)

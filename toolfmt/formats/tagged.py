@@ -20,7 +20,7 @@ from toolfmt.formats.format import Call, Inner, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows, read_name
 from toolfmt.formats.json_call import read_announced
 from toolfmt.formats.raw_values import Given, Header, MarkedValue, RawValue, Tags
-from toolfmt.formats.scan import LONGEST_WORD, Malformed, Reading, Scan, stops
+from toolfmt.formats.scan import Malformed, Reading, Scan, stops
 from toolfmt.formats.typed import STRING, Types, typed
 from toolfmt.formats.values import LITERAL, read_value
 
@@ -321,10 +321,7 @@ class Tagged(Frame):
     def _name(self, scan: Scan, calls: Calls) -> Reading[str]:
         """The name, read with its tag; empty where none stands."""
         if not self.name_closer:
-            name = yield from read_name(scan, LONGEST_WORD + 1)
-            if len(name) > LONGEST_WORD:
-                raise Malformed
-            return name
+            return (yield from read_name(scan))
         quote = self.name_header.quote
         end = quote or self.name_closer
         name, closed = yield from scan.within(stops(end, *_NO_NAME))
