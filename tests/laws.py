@@ -16,7 +16,7 @@ from toolfmt.events import (
     ToolCallStart,
     merge,
 )
-from toolfmt.formats import Parser, ToolCallFormat
+from toolfmt.formats import TOLERANCES, Parser, ToolCallFormat
 
 Options = dict[str, Any]
 
@@ -57,6 +57,7 @@ def check_shape(events: list[Event]) -> None:
             assert event.index == open_call and event.delta
         elif isinstance(event, ToolCallEnd):
             assert event.index == open_call
+            assert set(event.tolerated) <= set(TOLERANCES)
             open_call = None
         elif isinstance(event, ToolCallRejected):
             if open_call is None:

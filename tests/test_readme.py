@@ -16,7 +16,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from toolfmt.formats import FORMATS
+from toolfmt.formats import FORMATS, TOLERANCES
 from toolfmt.inspect import checks
 
 ROOT = Path(__file__).parents[1]
@@ -66,6 +66,12 @@ def real_templates_table() -> str:
     return "\n".join([head, "|---|---|---|---|", *(row + " |" for row in rows)])
 
 
+def tolerances_table() -> str:
+    return "\n".join(
+        ["| name | what was met |", "|---|---|", *(f"| `{name}` | {TOLERANCES[name]} |" for name in TOLERANCES)]
+    )
+
+
 def findings_table() -> str:
     rows = [
         f"| {checks.code(check)} | {checks.name(check)} | {(check.__doc__ or '').splitlines()[0]} |"
@@ -88,6 +94,7 @@ def updated(text: str) -> str:
     text = _PYTHON.sub(python, _SHOWN.sub(output, text))
     for heading, table in (
         ("Formats", formats_table()),
+        ("What is read generously", tolerances_table()),
         ("Findings", findings_table()),
         ("Over real templates", real_templates_table()),
     ):

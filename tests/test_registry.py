@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from corpus_cases import cases
 
 from toolfmt.errors import UnknownFormat
-from toolfmt.formats import FORMATS, ToolCallFormat, for_model_type, get, names, prose, read_back, write
+from toolfmt.formats import FORMATS, TOLERANCES, ToolCallFormat, for_model_type, get, names, prose, read_back, write
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 TOPICS = (
@@ -29,6 +30,11 @@ TOOLS = [
 def test_names_and_aliases_differ() -> None:
     every = [name.lower() for format in FORMATS for name in (format.name, *format.aliases)]
     assert sorted(every) == sorted(set(every)) == sorted(names())
+
+
+def test_the_corpus_meets_every_tolerance() -> None:
+    met = {name for case in cases() for call in case.calls for name in call.tolerated or ()}
+    assert met == set(TOLERANCES), "name it in toolfmt/formats/tolerances.py, or add a case that has it"
 
 
 @EVERY

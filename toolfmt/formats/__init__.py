@@ -1,8 +1,8 @@
 """Room 1: how tool calls are written and read. Needs the standard library only, and can be imported alone.
 
 `Parser` streams a model's output into events, `WholeCalls` lets its calls pass once they have ended, `write` is the
-parser's inverse, `prose` describes tools to a model in words; `get` and `formats` are the registry. A format is one
-`ToolCallFormat`; see the modules of `toolfmt.formats.known`.
+parser's inverse, `prose` describes tools to a model in words; `get` and `formats` are the registry, `TOLERANCES` what
+is read generously. A format is one `ToolCallFormat`; see the modules of `toolfmt.formats.known`.
 """
 
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from toolfmt.formats.format import Call, ToolCallFormat
 from toolfmt.formats.parser import Parser
 from toolfmt.formats.prose import prose
 from toolfmt.formats.registry import default_format, for_model_type, formats, get, names
+from toolfmt.formats.tolerances import TOLERANCES
 from toolfmt.formats.whole_calls import WholeCalls
 from toolfmt.formats.writing import read_back, write
 
@@ -27,6 +28,7 @@ def __getattr__(name: str) -> tuple[ToolCallFormat, ...]:
 
 __all__ = [
     "FORMATS",
+    "TOLERANCES",
     "Call",
     "Parser",
     "ToolCallFormat",

@@ -1,8 +1,8 @@
 """What an engine says while it reads: a call begins, is named, gets its arguments, ends, or goes wrong.
 
 The driver makes one `Calls` per parser and hands it to every reading. It owns the indexes, the spans, the tolerances
-and the tool definitions; an engine knows neither where it stands in the answer nor which tools were declared. A call's
-end is told once its frame has been read too, so that the spans tile the text.
+and the tool definitions; an engine asks it what a tool declares, and keeps nothing of the answer between two frames. A
+call's end is told once the next one of its frame begins, or the frame has been read, so that the spans tile the text.
 """
 
 from __future__ import annotations

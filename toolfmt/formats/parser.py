@@ -64,7 +64,8 @@ class Parser:
     tail of the prompt, for an answer that begins inside something; `strict`, to reject what is usually read generously;
     `stop`, strings at which the answer ends, for runtimes that hand out the text of the stop token; `reasoning`,
     whether reasoning blocks are told as `Reasoning` events ("events") or stay in the content as they were written
-    ("text"). Raises `UnknownFormat` and `BadTools`; never raises on what it is fed.
+    ("text"). Raises `UnknownFormat`, `BadTools`, and `TypeError` or `ValueError` for an option that is none; never on
+    text.
     """
 
     # What a parser begins with stands here, not in `__init__`: a short call notices what one costs to make.

@@ -1,9 +1,9 @@
 """The scanner: text that arrives in pieces, read as if it were whole.
 
 Engines call its verbs with `yield from`. A verb answers only when more input cannot change the answer; until then it
-yields, and the driver resumes it with more text. No verb tells where a chunk ended, so no engine can depend on it.
-What has been read is dropped, unless `keep` asked for it; the text still held is what is not yet decided, at most a
-marker or the blanks behind a string.
+yields, and the driver resumes it with more text. No verb tells where a chunk ended, so no engine can depend on it. What
+has been read is dropped, unless `keep` asked for it; the text still held is what is not yet decided: a marker, a tag or
+a name, the blanks or the characters behind a quote that show whether the string ends there.
 """
 
 from __future__ import annotations

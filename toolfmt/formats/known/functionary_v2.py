@@ -7,7 +7,8 @@
 The prompt ends with `<|recipient|>` already, so the answer usually begins with a name. Text for the user stands behind
 `<|recipient|>all`, a newline and `<|content|>`. Nothing closes a call: a message ends where the next one begins or at
 `<|stop|>`. A call that goes wrong is rejected up to there, and so is code behind `<|recipient|>python`, which is no
-JSON object. The templates want arguments as a JSON string.
+JSON object. Where the answer begins behind `<|recipient|>` the parser must be given the prompt's tail to know that. The
+templates want arguments as a JSON string.
 """
 
 from toolfmt.formats.format import ToolCallFormat

@@ -4,8 +4,8 @@
     {"city": "Paris"}
 
 Text for the user stands as it is, before the first call. Several calls follow each other without a sign; nothing closes
-one. A detokenizer that drops special tokens drops the opener. Code behind the name `python` is no JSON object and stays
-text. The template wants arguments as a JSON string.
+one. A detokenizer that drops special tokens drops the opener; the call is content then. Code behind the name `python`
+is no JSON object and stays text. The template wants arguments as a JSON string.
 """
 
 from toolfmt.formats.format import ToolCallFormat

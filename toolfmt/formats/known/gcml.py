@@ -8,7 +8,7 @@
     </｜GCML｜tool_calls>
 
 DeepSeek's markup under another name. With `string="true"` the raw text is the string, with `string="false"` it is JSON;
-where the tool's schema allows neither, the schema wins. No newline belongs to a value. The token that ends a turn,
+a schema that contradicts that wins. No newline belongs to a value. The token that ends a turn,
 `<|message_sep|>`, is dropped.
 """
 

@@ -4,9 +4,9 @@
 
 Strings stand verbatim, so one that holds the mark or the closer cannot be written. Keys are sorted, as the templates
 sort them; null is written so by the newer templates and as None by the first. Words without marks are read as strings
-where they are neither number nor literal. Several calls follow one another; the model then stops at
-`<|tool_response>`. Checkpoints lose the word `call`, write parentheses, `=` or plain quotes: read, and noted; so is
-`call:NAME{…}` of a declared tool whose control tokens a runtime has stripped.
+where they are neither number nor literal. Several calls follow one another; the model then stops at `<|tool_response>`.
+Checkpoints write parentheses, `=` or plain quotes: read, and noted; so are, of declared tools, calls that lost the word
+`call`, and `call:NAME{…}` whose control tokens a runtime has stripped.
 """
 
 import re

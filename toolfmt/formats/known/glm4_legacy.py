@@ -5,10 +5,10 @@
     {}
 
 GLM-4 writes the name where a message's metadata stands, right behind `<|assistant|>`, which the prompt has written;
-text for the user begins with a newline instead. So only the start of an answer can be a call, or what stands behind
-another `<|assistant|>`, and nothing but a brace on the next line makes it one. The templates take results under the
-role `observation` and render calls from a message's `metadata`, not from `tool_calls`. (The format of GLM-4.5 and later
-is `glm4`.)
+text for the user begins with a newline instead (one before a call is read over). So only the start of an answer can be
+a call, or what stands behind another `<|assistant|>`, and nothing but a brace on the next line makes it one. The
+templates take results under the role `observation` and render calls from a message's `metadata`, not from `tool_calls`.
+(The format of GLM-4.5 and later is `glm4`.)
 """
 
 from toolfmt.formats.choice import Choice

@@ -5,8 +5,8 @@
 
 No blanks or newlines stand between the markers. The number counts the calls of the whole conversation, and the whole
 header is the id that the tool's result must bear. After a history whose ids look otherwise the models write the name
-alone, the name and the number, or nothing but the number: the first two are read, the last names no tool and is
-rejected. The section's markers may be missing or stand in the singular.
+alone, the name and the number, or nothing but the number: the first two are read (the first is noted), the last
+names no tool and is rejected. The section's markers may be missing or stand in the singular.
 """
 
 from toolfmt.formats.format import THINK, ToolCallFormat

@@ -6,7 +6,7 @@ It stands behind `<|python_tag|>` too, or behind Llama 4's `<|python_start|><|py
 `"type": "function"` comes first. The templates render one call a turn; models that are told to write several separate
 them by `;`, Llama 4 by nothing. An object in the middle of a line is text, and so is one that is no call, name and all.
 Behind the tag, calls may also be written as Python, one or a list of them: `get_weather(city="Paris")`. Other code
-behind it is text.
+behind it is text where tools are given; without them it looks like calls.
 """
 
 from toolfmt.formats.call_expression import CallExpression

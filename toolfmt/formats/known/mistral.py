@@ -4,8 +4,9 @@
 
 Several calls follow each other without a sign between them. Mistral Small 3.2 writes an id of nine letters and digits
 too, `[TOOL_CALLS]get_weather[CALL_ID]a1B2c3D4e[ARGS]{"city": "Paris"}`; it is the call's id. Both markers are special
-tokens that some runtimes drop: an answer that begins with `get_weather[ARGS]`, and a name right before the brace, are
-read as well. So is the older list, `[TOOL_CALLS][{"name": …}]`: the first character behind the marker tells them apart.
+tokens that some runtimes drop: an answer that begins with `get_weather[ARGS]`, and behind `[TOOL_CALLS]` a name right
+before the brace, are read as well. So is the older list, `[TOOL_CALLS][{"name": …}]`: the first character behind the
+marker tells them apart.
 """
 
 from dataclasses import replace

@@ -2,11 +2,12 @@
 
     [get_weather(city="Paris", days=3), now()]
 
-The list is read where the answer or a line begins with it, and only where nothing, a blank or the line's end follows
-it: a comparison, a comprehension or a link is content. Prompted models leave the brackets out: a call of a declared
-tool that is all of an answer or of a line is read, and noted. Llama 4 puts the list between `<|python_start|>` and
-`<|python_end|>` now and then. The templates of this family render history that is not Python (strings without quotes,
-commas left out); it is read as far as it is clear.
+The list is read where the answer or a line begins with it, and only where nothing, the line's end or another sentence
+follows it: a comparison, a comprehension, a link or a sentence that goes on is content. Until that is known it waits,
+400 characters at most. Prompted models leave the brackets out: a call of a declared tool that is all of an answer or of
+a line is read, and noted. Llama 4 puts the list between `<|python_start|>` and `<|python_end|>` now and then. The
+templates of this family render history that is not Python (strings without quotes, commas left out); it is read as far
+as it is clear.
 """
 
 from toolfmt.formats.call_expression import CallExpression, as_python

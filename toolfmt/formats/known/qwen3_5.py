@@ -11,8 +11,9 @@
 The tags are those of Qwen3-Coder (`xml_function`): exactly one newline on each side of a value belongs to the frame,
 values are raw, and only the tool's schema tells a string `3` from a number. Qwen 3.5 teaches the tags, but the smaller
 models fall back to what Qwen 3 learnt, `<tool_call>{"name": …, "arguments": {…}}</tool_call>`; both are read, the tags
-are written. Calls of declared tools in tags with the names in quotes (Qwen 3.8), and JSON in `<tools>`, are read
-and noted. The template of 3.5 writes Python's `True` and `None`, those of 3.6 and 3.8 write JSON.
+are written. Calls of tools that are not undeclared in `<invoke name="…">`, bare or in `<tml:function_calls>` (Qwen
+3.8), and JSON in `<tools>`, are read and noted. The template of 3.5 writes Python's `True` and `None`, those of 3.6 and
+3.8 write JSON.
 """
 
 from dataclasses import replace
