@@ -150,7 +150,13 @@ class JsonObject(Frame):
         def through(view: Scan) -> Reading[bool]:
             nonlocal trial
             trial = calls.rehearsal(view)
+            fenced = (yield from view.peek()) == "`"
             yield from self._unframed(view, trial, keys)
+            if fenced:
+                yield from view.take_while(_IN_LINE)
+                if (yield from view.peek()) == "\n":
+                    view.skip()
+                    return not (yield from view.peek()).isalpha()
             return (yield from _line_ends(view))
 
         try:
