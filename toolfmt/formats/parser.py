@@ -8,24 +8,21 @@ knows nothing of all that. `feed` and `finish` never raise on what a model wrote
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import Literal, NoReturn
 
 from toolfmt.events import Content, Event, Reasoning
 from toolfmt.formats.bodies import Plain
-from toolfmt.formats.calls import Calls, Committed, Undeclared
+from toolfmt.formats.calls import Calls, Undeclared
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.frames import read_name
 from toolfmt.formats.markers import BLANK_LINES, CODE, sought
 from toolfmt.formats.prefix import answer_begun
+from toolfmt.formats.reasoning_drafts import Drafts
 from toolfmt.formats.registry import get
 from toolfmt.formats.scan import Incomplete, Malformed, NoCall, Reading, Scan, Stops, stops
 from toolfmt.tools import tool_schemas
-
-_MOST_DRAFTS = 16
-"""Calls in a reasoning block that is never closed, or that its closer cuts, are looked at so often; each costs as much
-as the answer is long."""
 
 _MOST_REJECTED = 400
 """A call that went wrong is rejected up to its closer if that begins within so many characters and before a blank line;
@@ -38,12 +35,7 @@ _LINE_END = stops("\n")
 _BEGINS_CALL = re.compile(r"[\w{\[\"'<]")
 _TAG_ENDS = re.compile(r"[\"'>\]]*")
 _NAMES = re.compile(r"[\w$@][\w.:/$@+-]*")
-_THINKS = re.compile(r"[\w\n]")
 _AFTER_FINISH = "feed() after finish(): a parser reads one answer; make a new one for the next"
-
-_FAR = 2000
-"""A closer of a reasoning block inside a draft's value is taken for the value's if the draft ends within so many
-characters; the answer waits for that."""
 
 
 def _stop_strings(given: Iterable[str]) -> Stops | None:
@@ -88,11 +80,6 @@ class Parser:
     """The text event that is being told, and in `_parts` its parts: they are joined once, however many they are."""
     _text_ends = 0
     _block_closers: tuple[str, ...] = ()
-    _drafts = 0
-    _in_vain = 0
-    """So many calls that a reasoning block's closer cuts were read on behind it, and did not end there."""
-    _never_closed = sys.maxsize
-    """From here on no reasoning block is closed, as the end of the answer has shown."""
 
     def __init__(
         self,
@@ -205,6 +192,7 @@ class Parser:
         twin._scan = Scan(offset=start - len(head or ""))
         twin._calls = calls.copy(twin._scan)
         twin._events = twin._calls.events
+        twin._drafts = self._drafts.copy(twin._scan, twin._calls)
         twin.continued, twin._text, twin._parts, twin._fed = [], None, [], False
         in_call = self._state == "call"
         if in_call:
@@ -219,7 +207,7 @@ class Parser:
         twin._scan.adopt(scan)
         twin._calls.adopt(calls)
         twin.continued, twin._fed = list(self.continued), True
-        twin._in_vain, twin._never_closed = self._in_vain, self._never_closed
+        twin._drafts = self._drafts.copy(twin._scan, twin._calls)
         return twin
 
     @property
@@ -291,7 +279,7 @@ class Parser:
                 if not self._beside_call and not marks.leading:  # else a message begins, wherever its header stands
                     self._say(Content, spaces, begin)
                 self._mark(opener, here)
-                self._state, self._block_closers, self._drafts = "again", marks.reasoning[opener], 0
+                self._state, self._block_closers, self._drafts.looked_at = "again", marks.reasoning[opener], 0
                 yield from self._block()
             elif (opener in look.calls or (not opener and self._named_first)) and (yield from self._call(opener, here)):
                 self._beside_call, self._named_first = True, False
@@ -371,7 +359,7 @@ class Parser:
             if before.strip("\n") == "`" and (yield from self._quotation(before, opener, first)):
                 continue
             if opener in marks.between:
-                if (yield from self._message_begins(opener, here)):
+                if (yield from self._drafts.message_begins(opener, here)):
                     return True
             elif opener == CODE and (self._fence or not first):
                 pass
@@ -389,27 +377,6 @@ class Parser:
             return "" if self._fence else "opened"
         return "inside" if self._fence else ""
 
-    def _message_begins(self, opener: str, here: int) -> Reading[bool]:
-        """Whether an opener behind content opens reasoning, or another message with a call, and is unread then.
-
-        Text follows at once where it opens reasoning.
-        """
-        scan, begins = self._scan, True
-        behind = scan.position
-        scan.keep(here)
-        if opener in self._markers.reasoning:
-            begins = bool(_THINKS.match((yield from scan.peek())))
-        else:
-            try:
-                yield from self.format.engine.read(scan, self._calls.glimpse(scan), opener)
-            except (Malformed, Incomplete):
-                begins = False
-            except Committed:
-                pass
-        scan.rewind(here if begins else behind)
-        scan.release()
-        return begins
-
     def _quotation(self, before: str, opener: str, first: bool) -> Reading[bool]:
         """Inline code that begins with an opener, read as content up to its backtick; else nothing is read.
 
@@ -423,7 +390,7 @@ class Parser:
         if quoted:
             text = scan.kept_between(begin, scan.position)
             meant = first and opener in self._markers.calls
-            quoted = not (meant and (yield from self._call_stands(Scan(text[:-1], closed=True), opener)))
+            quoted = not (meant and (yield from self._drafts.stands(Scan(text[:-1], closed=True), opener)))
             if quoted:
                 self._say(Content, opener + text, begin - len(opener))
         if not quoted:
@@ -564,9 +531,14 @@ class Parser:
 
     # --- reasoning
 
+    @cached_property
+    def _drafts(self) -> Drafts:
+        return Drafts(self.format, self._scan, self._calls)
+
     def _reason(self, closers: tuple[str, ...]) -> Reading[None]:
         """A reasoning block up to its closer; or, if it is never closed, up to the call that ended it."""
-        scan, wanted = self._scan, stops(*closers, *self.format.openers, *self._markers.messages)
+        scan, drafts = self._scan, self._drafts
+        wanted = stops(*closers, *self.format.openers, *self._markers.messages)
         while True:
             found = yield from self._run(Reasoning, Plain(wanted))
             if not found or found in closers:
@@ -575,40 +547,22 @@ class Parser:
             here = scan.position - len(found)
             scan.keep(here)
             draft, closed = found, ""
-            if (yield from self._call_begins(found)):
-                if (yield from self._message_stands(here, found)):
+            if (yield from drafts.begins(found)):
+                if (yield from drafts.message_stands(here, found, closers)):
                     scan.rewind(here)
                     scan.release()
                     return
-                draft, closed = yield from self._draft(here, found, closers)
-                if closed and (yield from self._is_the_answer(draft[len(found) :], found)):
+                draft, closed = yield from drafts.draft(here, found, closers)
+                if closed and (yield from drafts.is_the_answer(draft[len(found) :], found)):
                     draft, self._closing, closed = "", closed, ""
-                elif not closed and self._calls.cut:
-                    pass  # the runtime stopped the model in the midst of its thoughts
-                elif not closed and self._drafts < _MOST_DRAFTS:
-                    self._drafts += 1
-                    scan.rewind(here + len(found))
-                    stands = yield from self._call_stands(scan, found)
-                    draft = found if stands is False else ""
+                elif not closed and (yield from drafts.stands_unclosed(here, found)):
+                    draft = ""
             scan.rewind(here + len(draft) + len(closed))
             scan.release()
             self._say(Reasoning, draft, here)
             self._mark(closed, here + len(draft))
             if closed or not draft:
                 return
-
-    def _message_stands(self, here: int, opener: str) -> Reading[bool]:
-        """Whether another message with a call begins here, though this one was not closed: nothing else follows it."""
-        if opener not in self._markers.messages:
-            return False
-        scan = self._scan
-        scan.rewind(here + len(opener))
-        stands = yield from self._not_far(self._call_stands(scan, opener), here + _FAR)
-        if stands:
-            yield from scan.skip_spaces()
-            if not (yield from scan.literal(stops(*self._block_closers))):
-                return (yield from scan.peek()) in ("", "<")
-        return stands is None and scan.position <= here + _FAR
 
     def _opened_again(self) -> Reading[None]:
         """A block's opener that the model repeats, though the prompt or it itself has just written it, says nothing."""
@@ -625,84 +579,6 @@ class Parser:
                 self._say(Reasoning, spaces, begin)
                 return
             self._mark(again, here)
-
-    def _is_the_answer(self, draft: str, opener: str) -> Reading[bool]:
-        """Whether the drafts of a block are the answer: they are calls, and nothing stands behind the block."""
-        scan = self._scan
-        while True:
-            yield from scan.skip_spaces()
-            if not (yield from scan.literal(self._markers.saying_nothing)):
-                break
-        if (yield from scan.peek()):
-            return False
-        return bool((yield from self._call_stands(Scan(draft, closed=True), opener)))
-
-    def _draft(self, here: int, opener: str, closers: tuple[str, ...]) -> Reading[tuple[str, str]]:
-        """The text from an opener to the closer of the block, and that closer; empty where there is none.
-
-        A closer inside a value is the value's: the call goes on behind it and ends, without another opener on the way.
-        """
-        scan = self._scan
-        scan.rewind(here + len(opener))
-        begin = scan.position
-        while not (scan.closed and begin >= self._never_closed):
-            _, found = yield from scan.until(stops(*closers))
-            if not found:
-                self._never_closed = min(self._never_closed, here)
-                break
-            after = scan.position
-            before = scan.kept_between(begin, after - len(found))
-            if (
-                begin == here + len(opener)
-                and self._in_vain < _MOST_DRAFTS
-                and (yield from self._call_stands(Scan(before, closed=True), opener)) is None
-            ):
-                scan.rewind(begin)
-                stands = yield from self._not_far(self._call_stands(scan, opener), after + _FAR)
-                if stands and after < scan.position <= after + _FAR:
-                    rest = scan.kept_between(after, scan.position)
-                    if not any(other in rest for other in self.format.openers):
-                        begin = scan.position
-                        continue
-                self._in_vain += 1
-                scan.rewind(after)
-            return scan.kept_between(here, after - len(found)), found
-        return opener, ""
-
-    def _not_far(self, reading: Reading[bool | None], end: int) -> Reading[bool | None]:
-        """What a reading answers, given up where it has read on to `end` without one."""
-        while self._scan.position <= end:
-            try:
-                next(reading)
-            except StopIteration as done:
-                stands: bool | None = done.value
-                return stands
-            if self._scan.position <= end:
-                yield
-        return None
-
-    def _call_begins(self, opener: str) -> Reading[bool]:
-        """Whether a call stands here, read no further than to know it."""
-        begin = self._scan.position
-        try:
-            yield from self.format.engine.read(self._scan, self._calls.glimpse(self._scan), opener)
-        except Committed:
-            return True
-        except Incomplete:
-            return bool(self._scan.kept_between(begin, self._scan.position).strip())
-        except Malformed:
-            return False
-        return True
-
-    def _call_stands(self, scan: Scan, opener: str) -> Reading[bool | None]:
-        """Whether a whole frame of calls stands in a text, read to its end; None where the text ends within it."""
-        try:
-            yield from self.format.engine.read(scan, self._calls.rehearsal(scan), opener)
-        except Incomplete:
-            return None
-        except Malformed:
-            return False
-        return True
 
     # --- saying
 
