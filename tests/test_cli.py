@@ -278,7 +278,7 @@ def test_of_two_tools_with_one_name_the_first_counts_and_one_line_says_so(tmp_pa
     for given in (("--jsonl", file(tmp_path, lines_of([{"text": CALL}] * 2), "x")), (file(tmp_path, CALL, "y"),)):
         result = run("parse", "--format", "json", "--tools", tools, *given)
         assert result.exit_code == 0 and '"get_weather"' in result.stdout
-        said = "tools[1]: a second tool is called 'get_weather'; the first one counts"
+        said = "tools[1]: tools[0] is called 'get_weather' too; the first one counts"
         assert result.stderr == f"toolfmt: {tools}: {said}\n"
 
 

@@ -321,18 +321,16 @@ def parse(
         raise click.UsageError("give either --format or --model")
     if tools_file == "-" == (jsonl_file or file or "-"):
         raise click.UsageError("the answer and --tools cannot both be standard input")
-    from toolfmt.errors import BadTools, RepeatedTool
+    from toolfmt.errors import BadTools
 
-    tools = read_json(tools_file) if tools_file is not None else None
-    with warnings.catch_warnings():
-        if tools_file is not None:
-            with naming(tools_file, BadTools):
-                _check_tools(tools, shown(tools_file))
-        warnings.simplefilter("ignore", RepeatedTool)  # it has just been told
-        if jsonl_file is not None:
-            recorded = Recorded(jsonl_file, text_key or "text", tools_key, tools)
-            return _parse_recorded(recorded, *_reading(format_name, directory, prefix), strict, processes or 1)
-        parser = _parser(format_name, directory, tools, prefix, strict)
+    tools = None
+    if tools_file is not None:
+        with naming(tools_file, BadTools):
+            tools = _counting_tools(read_json(tools_file), shown(tools_file))
+    if jsonl_file is not None:
+        recorded = Recorded(jsonl_file, text_key or "text", tools_key, tools)
+        return _parse_recorded(recorded, *_reading(format_name, directory, prefix), strict, processes or 1)
+    parser = _parser(format_name, directory, tools, prefix, strict)
     name = format_name or Path(directory or "").resolve().name
     printers = {"events": EventLines, "message": OneMessage, "openai": OpenAIStream}
     printer = printers[output or "events"](parser, name)
@@ -388,17 +386,18 @@ def explain(code: str | None) -> None:
     print_text(page_text(page(code), *_terminal()))
 
 
-def _check_tools(tools: Any, where: str) -> None:
-    """Raises `BadTools`; of two tools with one name the first counts, which is said in one line."""
+def _counting_tools(tools: Any, where: str) -> list[dict[str, Any]]:
+    """The tools that count; raises `BadTools`. Of two with one name it is the first, which is said in one line."""
     from toolfmt.errors import BadTools, RepeatedTool
-    from toolfmt.tools import tool_schemas
+    from toolfmt.tools import counting_tools
 
-    if tools is None:
-        raise BadTools("tools must be a list of tool definitions, not null")
     with warnings.catch_warnings(record=True, action="always", category=RepeatedTool) as said:
-        tool_schemas(tools)
+        counting = counting_tools(tools)
     for warning in said:
         _complain(f"{where}: {warning.message}")
+    if counting is None:
+        raise BadTools("tools must be a list of tool definitions, not null")
+    return counting
 
 
 def _parse_recorded(recorded: Recorded, format: ToolCallFormat, prefix: str, strict: bool, processes: int) -> int:
@@ -415,7 +414,7 @@ def _parse_recorded(recorded: Recorded, format: ToolCallFormat, prefix: str, str
             try:
                 text, tools = line.answer()
                 if tools is not recorded.tools:
-                    _check_tools(tools, line.where)
+                    tools = _counting_tools(tools, line.where)
             except ToolfmtError as error:
                 skipped += 1
                 _complain(f"{line.where}: {error}; the line is skipped")

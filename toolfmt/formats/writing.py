@@ -16,7 +16,7 @@ from toolfmt.formats.format import Call, ToolCallFormat, TypesOf
 from toolfmt.formats.parser import Parser
 from toolfmt.formats.registry import get
 from toolfmt.formats.typed import Types, parameter_types
-from toolfmt.tools import kind_of, tool_schemas
+from toolfmt.tools import counting_tools, kind_of, tool_schemas
 
 
 def write(format: str | ToolCallFormat, calls: Sequence[Call], tools: object = None) -> str:
@@ -32,6 +32,7 @@ def write(format: str | ToolCallFormat, calls: Sequence[Call], tools: object = N
     checked = [_checked(call, position) for position, call in enumerate(calls)]
     if not checked:
         return ""
+    tools = counting_tools(tools)
     schemas = None if tools is None else tool_schemas(tools)
     for position, (name, _) in enumerate(checked):
         if schemas is not None and name not in schemas:
