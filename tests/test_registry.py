@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from corpus_cases import cases
 
-from toolfmt.errors import UnknownFormat
+from toolfmt.errors import CannotWrite, UnknownFormat
 from toolfmt.formats import FORMATS, TOLERANCES, ToolCallFormat, for_model_type, get, names, prose, read_back, write
 
 CORPUS = Path(__file__).parents[1] / "corpus"
@@ -63,6 +63,15 @@ def test_the_page_shows_what_the_writer_writes(format: ToolCallFormat) -> None:
         assert not marks or any("".join(mark.split()) in "".join(format.page.split()) for mark in marks)
     calls = [("get_weather", {"city": "Paris", "days": 3})]
     assert read_back(format, write(format, calls, TOOLS), TOOLS) == [("get_weather", '{"city": "Paris", "days": 3}')]
+
+
+def test_arguments_that_python_cannot_write_are_told_without_its_words() -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(100_000):
+        deep = {"a": deep}
+    for arguments, why in ((deep, "nested too deeply"), ({"a": 10**5000}, "an integer of more than 4300 digits")):
+        with pytest.raises(CannotWrite, match=rf"^calls\[0\] \(f\): the arguments are not JSON: {why}$"):
+            write("json", [("f", arguments)])
 
 
 @EVERY

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from toolfmt.errors import CannotWrite
+from toolfmt.errors import CannotWrite, json_fault
 from toolfmt.events import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
 from toolfmt.formats.format import Call, ToolCallFormat, TypesOf
 from toolfmt.formats.parser import Parser
@@ -83,7 +83,7 @@ def _checked(call: object, position: int) -> Call:
         if json.loads(json.dumps(arguments, allow_nan=False)) != arguments:
             raise ValueError("it holds something that JSON has no word for")
     except (TypeError, ValueError, RecursionError) as error:
-        raise CannotWrite(f"calls[{position}] ({name}): the arguments are not JSON: {error}") from None
+        raise CannotWrite(f"calls[{position}] ({name}): the arguments are not JSON: {json_fault(error)}") from None
     return name, dict(arguments)
 
 
