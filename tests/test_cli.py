@@ -18,6 +18,7 @@ from model_cases import MODELS, expected, made, request
 import toolfmt
 from toolfmt.cli import main
 from toolfmt.formats import FORMATS
+from toolfmt.input import pieces
 from toolfmt.inspect import checks
 
 JSON_FRAMES = str(MODELS / "json-frames")
@@ -241,22 +242,65 @@ def test_recorded_answers_take_what_one_answer_takes(tmp_path: Path) -> None:
     ("line", "expected"),
     [
         ("{oops", "not JSON (Expecting property name enclosed in double quotes, column 2)"),
-        ("[" * 100_000, "JSON that cannot be read"),
+        ("[" * 100_000, "JSON that cannot be read (nested too deeply); "),
+        ("[" + "1" * 5000 + "]", "JSON that cannot be read (an integer of more than 4300 digits); "),
         ("[1]", "not a JSON object with the answer under 'text'"),
         ('"Hi."', "not a JSON object with the answer under 'text'"),
-        ('{"answer": "Hi."}', "no 'text'; --text-key names the key that has the answer"),
+        ("{}", "no 'text'; --text-key names the key that has the answer"),
+        ('{"answer": "Hi."}', "no 'text', only 'answer'; --text-key names the key that has the answer"),
+        (
+            json.dumps(dict.fromkeys(["k" * 99, *"bcdefgh"])),
+            f"no 'text', only '{'k' * 40}…', 'b', 'c', 'd', 'e' and 3 m",
+        ),
         ('{"text": null}', "no text under 'text'; --text-key names the key that has the answer"),
-        ('{"text": "Hi.", "tools": [1]}', "tools[0]: a tool definition is an object, not a number"),
-        ('{"text": "Hi.", "tools": "[oops"}', "not JSON"),
+        ('{"text": "Hi.", "tools": [1]}', "tools under 'tools': tools[0]: a tool definition is an object, not a num"),
+        ('{"text": "Hi.", "tools": "[oops"}', "tools under 'tools': not JSON (Expecting value, column 2); "),
+        ('{"text": "Hi.", "tools": "x"}', "tools under 'tools': not JSON (Expecting value, column 1); "),
+        (
+            '{"text": "Hi.", "tools": {}}',
+            "tools under 'tools': tools must be a list of tool definitions, not an object",
+        ),
     ],
 )
 def test_a_line_that_is_no_recorded_answer_is_named_and_skipped(line: str, expected: str, tmp_path: Path) -> None:
-    recorded = file(tmp_path, lines_of([{"text": "One."}, line, {"text": "Two."}]))
+    recorded = file(tmp_path, lines_of([{"text": "One.", "tools": None}, line, {"text": "Two."}]))
     result = run("parse", "--format", "json", "--tools-key", "tools", "--jsonl", recorded)
     assert [json.loads(told)["content"] for told in result.stdout.splitlines()] == ["One.", "Two."]
     assert result.stderr.startswith(f"toolfmt: {recorded}:2: {expected}")
     assert (result.stderr.count("\n"), result.exit_code) == (1, 2)
     assert result.stderr.endswith("; the line is skipped\n")
+
+
+@pytest.mark.parametrize("processes", [(), ("--processes", "2")])
+def test_of_a_wrong_key_the_first_lines_are_told_and_the_others_counted(
+    processes: tuple[str, ...], tmp_path: Path
+) -> None:
+    recorded = file(tmp_path, lines_of([*[{"answer": "Hi."}] * 1500, {"text": "One."}, "oops"]))
+    result = run("parse", "--format", "json", "--jsonl", recorded, *processes)
+    assert (result.stdout.count("\n"), result.exit_code) == (1, 2)
+    told = [line.removeprefix(f"toolfmt: {recorded}:") for line in result.stderr.splitlines()]
+    skipped = "no 'text', only 'answer'; --text-key names the key that has the answer; the line is skipped"
+    assert told[:20] == [f"{number}: {skipped}" for number in range(1, 21)]
+    assert told[20:] == [
+        "1502: not JSON (Expecting value, column 1); the line is skipped",
+        " 1,480 more without text under 'text'; they are skipped, too",
+    ]
+
+
+def test_a_key_of_tools_that_no_line_has_is_told_at_the_end(tmp_path: Path) -> None:
+    recorded = file(tmp_path, lines_of([{"text": "One.", "tools": []}] * 2))
+    result = run("parse", "--format", "json", "--jsonl", recorded, "--tools-key", "tl")
+    said = f"toolfmt: {recorded}: no line has 'tl'; --tools-key names the key of its tools\n"
+    assert (result.stdout.count("\n"), result.stderr, result.exit_code) == (2, said, 0)
+    for lines in ([], [{"text": "One."}, {"text": "Two.", "tl": None}]):
+        output("parse", "--format", "json", "--jsonl", file(tmp_path, lines_of(lines)), "--tools-key", "tl")
+
+
+def test_two_tools_of_one_name_in_a_line_are_told_of_its_key(tmp_path: Path) -> None:
+    recorded = file(tmp_path, lines_of([{"text": CALL, "tl": [*TOOLS, {"type": "web_search", "name": "x"}, *TOOLS]}]))
+    result = run("parse", "--format", "json", "--jsonl", recorded, "--tools-key", "tl")
+    said = "tools under 'tl': tools[2]: tools[0] is called 'get_weather' too; the first one counts"
+    assert (result.stderr, result.exit_code) == (f"toolfmt: {recorded}:1: {said}\n", 0)
 
 
 def test_one_answer_and_many_have_options_of_their_own(tmp_path: Path) -> None:
@@ -269,7 +313,12 @@ def test_one_answer_and_many_have_options_of_their_own(tmp_path: Path) -> None:
     for options in (("--text-key", "text"), ("--tools-key", "tools"), ("--processes", "2")):
         assert f"{options[0]} goes with --jsonl" in complaint("parse", "--format", "json", *options)
     assert "cannot both be standard input" in complaint(*given, "-", "--tools", "-")
-    assert "--processes" in complaint(*given, recorded, "--processes", "0")
+    for number in ("0", "x", "1.5"):
+        said = f"Invalid value for '--processes': '{number}' is not a whole number of at least 1"
+        assert complaint(*given, recorded, "--processes", number) == f"{said}; see toolfmt parse --help"
+    for option in ("--text-key", "--tools-key"):
+        assert f"'{option}': a key is not empty" in complaint(*given, recorded, option, "")
+        assert f"'{option}': a key is not empty" in complaint("parse", "--format", "json", option, "")
     assert "no tool-call format" in complaint("parse", "--format", "jsn", "--jsonl", recorded)
 
 
@@ -278,13 +327,32 @@ def test_of_two_tools_with_one_name_the_first_counts_and_one_line_says_so(tmp_pa
     for given in (("--jsonl", file(tmp_path, lines_of([{"text": CALL}] * 2), "x")), (file(tmp_path, CALL, "y"),)):
         result = run("parse", "--format", "json", "--tools", tools, *given)
         assert result.exit_code == 0 and '"get_weather"' in result.stdout
-        said = "tools[1]: a second tool is called 'get_weather'; the first one counts"
+        said = "tools[1]: tools[0] is called 'get_weather' too; the first one counts"
         assert result.stderr == f"toolfmt: {tools}: {said}\n"
 
 
 def test_bytes_that_are_no_text_are_parsed_all_the_same() -> None:
-    told = output("parse", "--format", "json", input=b"a\xff" + "é".encode() + b"\xc3")
-    assert "".join(json.loads(line)["text"] for line in told.splitlines()) == "a\ufffdé\ufffd"
+    result = run("parse", "--format", "json", input=b"a\xff" + "é".encode() + b"\xc3")
+    assert "".join(json.loads(line)["text"] for line in result.stdout.splitlines()) == "a\ufffdé\ufffd"
+    said = "standard input: not UTF-8 text (offset 1); bytes that are none are read as U+FFFD"
+    assert (result.stderr, result.exit_code) == (f"toolfmt: {said}\n", 0)
+
+
+@pytest.mark.parametrize("before", [0, 3, 65534, 65535, 65536, 200_000])
+@pytest.mark.parametrize(
+    ("wrong", "read"),
+    [(b"\xff.", "\ufffd."), (b"\xe2\x82.", "\ufffd."), (b"\xe2\x82", "\ufffd"), (b"\xe2\x82\xac", "€")],
+)
+def test_bytes_that_are_no_text_are_told_by_the_first_of_them(
+    wrong: bytes, read: str, before: int, tmp_path: Path
+) -> None:
+    """The pieces that are read end at 65,536 bytes."""
+    path = tmp_path / "answer"
+    path.write_bytes(b"x" * before + wrong)
+    told: list[str] = []
+    assert "".join(pieces(str(path), told.append)) == "x" * before + read
+    said = f"{path}: not UTF-8 text (offset {before}); bytes that are none are read as U+FFFD"
+    assert told == ([said] if "\ufffd" in read else [])
 
 
 def test_an_empty_answer_is_no_events() -> None:
@@ -344,6 +412,7 @@ def test_help_names_every_command_and_is_quick() -> None:
 def test_bad_use_is_one_line() -> None:
     assert complaint() == "Missing command; see toolfmt --help"
     assert complaint("check") == "No such command 'check'; see toolfmt --help"
+    assert complaint("parse", "--text-key") == "Option '--text-key' requires an argument; see toolfmt parse --help"
     assert complaint("parse") == "give either --format or --model; see toolfmt parse --help"
     assert "give either --format or --model" in complaint("parse", "--format", "json", "--model", JSON_FRAMES)
     assert "Missing option '--messages'" in complaint("render", JSON_FRAMES)
@@ -355,6 +424,7 @@ def test_bad_use_is_one_line() -> None:
 def test_unknown_names_are_one_line() -> None:
     for given in (("formats", "jsn"), ("parse", "--format", "jsn")):
         assert complaint(*given).startswith("no tool-call format is called 'jsn'; did you mean json? ")
+    assert len(complaint("parse", "--format", CALL * 100)) < 300
     assert complaint("explain", "TF999").startswith("no finding is called 'TF999'; ")
 
 
@@ -409,7 +479,8 @@ def test_a_directory_without_a_template_is_inspected_but_not_rendered(tmp_path: 
     [
         ("", "empty; give a JSON list"),
         ("{]", "not JSON (Expecting property name enclosed in double quotes"),
-        ("[" * 100_000, "JSON that cannot be read"),
+        ("[" * 100_000, "JSON that cannot be read (nested too deeply); give a JSON list"),
+        ("[" + "1" * 5000 + "]", "JSON that cannot be read (an integer of more than 4300 digits); give a JSON list"),
         ('"hello"', "must be a list of"),
         ("{}", "must be a list of"),
         ("null", "must be a list of"),

@@ -302,6 +302,13 @@ def test_inference_from_parts_has_the_same_order_and_no_default(told: dict[str, 
     assert (None if found is None else found.name) == name
 
 
+@pytest.mark.parametrize("name", ["template", "tool_parser_type", "model_type"])
+def test_inference_takes_strings_alone(name: str) -> None:
+    given: dict[str, Any] = {name: 3}
+    with pytest.raises(TypeError, match=f"^{name} is a string, not of type int$"):
+        infer(**given)
+
+
 def test_an_ambiguous_model_type_neither_decides_nor_contradicts(monkeypatch: pytest.MonkeyPatch) -> None:
     both = tuple(
         replace(format, model_types=("shared",)) if format.name in ("glm4", "gemma") else format

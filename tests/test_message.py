@@ -4,13 +4,14 @@ it."""
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
 
 import toolfmt
 from toolfmt.events import Event
-from toolfmt.formats import Parser
+from toolfmt.formats import Parser, WholeCalls
 from toolfmt.message import ChunkStream, Message
 
 TWO = (
@@ -199,3 +200,72 @@ def test_ids_go_on_from_those_that_are_taken() -> None:
     messages = [toolfmt.parse(TWO, "json").to_openai()]
     again = toolfmt.parse(TWO, "json", taken_ids=toolfmt.taken_ids(messages))
     assert [call.id for call in again.tool_calls] == ["call_2", "call_3"]
+
+
+@pytest.mark.parametrize(
+    ("form", "fault"),
+    [
+        ("call", r"has no {number}, so that every call would have one id; write a form such as 'call_{number}'"),
+        ("{name}", "has no {number}"),
+        ("{{number}}", "has no {number}"),
+        ("call_{foo}", "has the placeholder {foo}, and only {name} and {number} are known"),
+        ("call_{}", "has the placeholder {}, and"),
+        ("call_{number.real}", "has the placeholder {number.real}, and"),
+        ("call_{number", "cannot be filled in"),
+        ("call_{number:s}", "cannot be filled in"),
+        ("call_{number:{name}}", "has a placeholder within another"),
+        ("call_{number!s:.1}", "gives two numbers one id"),
+        (None, "is no string"),
+        (["{number}"], "is no string"),
+    ],
+)
+def test_a_form_that_gives_no_two_ids_is_refused_at_once(form: Any, fault: str) -> None:
+    wanted = "^" + re.escape(f"call_id {form!r} {fault}")
+    with pytest.raises(ValueError, match=wanted):
+        toolfmt.CallIds((), form)
+    with pytest.raises(ValueError, match=wanted):
+        Message.from_events([], call_id=form)
+    with pytest.raises(ValueError, match=wanted):
+        ChunkStream("", "", 0, call_id=form)
+
+
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [("call{number:05d}", "call00000"), ("{name:>3}-{number!r}", "  f-0"), ("{{{number:x}}}", "{0}")],
+)
+def test_a_form_may_say_how_its_parts_are_written(form: str, expected: str) -> None:
+    ids = toolfmt.CallIds((), form)
+    assert ids.of(toolfmt.ToolCallStart(0, "f")) == expected
+    assert len({ids.of(toolfmt.ToolCallStart(0, "f")) for _ in range(30)}) == 30
+
+
+@pytest.mark.parametrize("taken", ["call_0", b"call_0", None, 3, [{"role": "user"}], [Message()], ["a", None]])
+def test_what_is_no_collection_of_ids_is_refused(taken: Any) -> None:
+    wanted = r"^taken_ids is a collection of ids; taken_ids\(messages\) makes one$"
+    with pytest.raises(TypeError, match=wanted):
+        Message.from_events([], taken)
+    with pytest.raises(TypeError, match=wanted):
+        ChunkStream("", "", 0, taken_ids=taken)
+    with pytest.raises(TypeError, match=wanted):
+        toolfmt.parse("Hi.", "json", taken_ids=taken)
+
+
+@pytest.mark.parametrize("alone", [{"role": "tool", "tool_call_id": "a"}, Message(), Told({"role": "user"}), "a"])
+def test_one_message_alone_holds_ids_only_in_a_list(alone: Any) -> None:
+    with pytest.raises(TypeError, match=r"^messages is a list of messages; taken_ids\(\[message\]\) takes one alone$"):
+        toolfmt.taken_ids(alone)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ([[toolfmt.Content("x")]], "[Content(text='x', start=0)]"),
+        ("x", "'x'"),
+        ([None], "None"),
+        (["x" * 1000], "'" + "x" * 99 + "…"),
+    ],
+)
+def test_what_is_no_event_is_named(given: Any, told: str) -> None:
+    for read in (Message.from_events, WholeCalls().events, ChunkStream("", "", 0).chunks):
+        with pytest.raises(TypeError, match=f"^{re.escape('not an event: ' + told)}$"):
+            read(given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -33,6 +34,40 @@ def test_tools_that_come_once_are_there_for_every_text() -> None:
     tools: Iterator[Any] = iter(TOOLS)
     messages = toolfmt.parse_many([CALL.format(7)] * 2, "glm4", tools=tools)
     assert [message.tool_calls[0].arguments for message in messages] == ['{"zip": "7"}'] * 2
+
+
+class Held:
+    """A tool as a runtime holds it: an object that tells itself and cannot be sent to another process."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+    def model_dump(self) -> Any:
+        return TOOLS[0]
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_tools_that_do_not_pickle_are_sent_as_they_tell_themselves(processes: int) -> None:
+    messages = toolfmt.parse_many([CALL.format(7)] * 2, "glm4", tools=[Held()], processes=processes)
+    assert [message.tool_calls[0].arguments for message in messages] == ['{"zip": "7"}'] * 2
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_what_is_no_text_is_named(processes: int) -> None:
+    texts: Any
+    for texts in ("hello", b"hello"):
+        with pytest.raises(TypeError, match=r"^texts is a collection of texts, not one text; parse\(text, format\)"):
+            toolfmt.parse_many(texts, "json", processes=processes)
+    for text, kind in ((None, "NoneType"), (b"x", "bytes")):
+        texts = ["a", text]
+        with pytest.raises(TypeError, match=rf"^texts\[1\] is no text but of type {kind}; "):
+            toolfmt.parse_many(texts, "json", processes=processes)
+
+
+@pytest.mark.parametrize("processes", ["2", 2.0, None, True])
+def test_what_is_no_number_of_processes_is_named(processes: Any) -> None:
+    with pytest.raises(TypeError, match=f"^processes is a whole number of at least 1, not {processes!r}$"):
+        toolfmt.parse_many(["a"], "json", processes=processes)
 
 
 def test_bad_input_is_told_before_a_text_is_read() -> None:

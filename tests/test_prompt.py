@@ -224,7 +224,13 @@ def test_arguments_stay_as_they_are_where_both_forms_come_out(tmp_path: Path) ->
 
 def test_arguments_that_are_no_object_are_refused_where_one_is_needed(tmp_path: Path) -> None:
     model = made(tmp_path, template())
-    for arguments, why in (("[1]", "a list"), ('{"a":', "not JSON"), ('{"a": NaN}', "NaN is no JSON")):
+    for arguments, why in (
+        ("[1]", "a list"),
+        ('{"a":', "not JSON"),
+        ('{"a": NaN}', "NaN is no JSON"),
+        ("[" * 100_000, r"\(nested too deeply\)"),
+        ("1" * 5000, r"\(an integer of more than 4300 digits\)"),
+    ):
         with pytest.raises(BadMessages, match=rf"^messages\[1\]\.tool_calls\[0\]: the arguments are.*{why}"):
             model.render(conversation(call(arguments=arguments)), [TOOL])
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pickle
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from corpus_cases import cases
 
-from toolfmt.errors import UnknownFormat
+from toolfmt.errors import CannotWrite, UnknownFormat
 from toolfmt.formats import FORMATS, TOLERANCES, ToolCallFormat, for_model_type, get, names, prose, read_back, write
 
 CORPUS = Path(__file__).parents[1] / "corpus"
@@ -64,6 +65,15 @@ def test_the_page_shows_what_the_writer_writes(format: ToolCallFormat) -> None:
     assert read_back(format, write(format, calls, TOOLS), TOOLS) == [("get_weather", '{"city": "Paris", "days": 3}')]
 
 
+def test_arguments_that_python_cannot_write_are_told_without_its_words() -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(100_000):
+        deep = {"a": deep}
+    for arguments, why in ((deep, "nested too deeply"), ({"a": 10**5000}, "an integer of more than 4300 digits")):
+        with pytest.raises(CannotWrite, match=rf"^calls\[0\] \(f\): the arguments are not JSON: {why}$"):
+            write("json", [("f", arguments)])
+
+
 @EVERY
 def test_prose_lists_the_tools_and_shows_one_call(format: ToolCallFormat) -> None:
     text = prose(format, TOOLS)
@@ -92,6 +102,30 @@ def test_a_name_is_known_in_every_spelling() -> None:
 def test_an_unknown_name_is_answered_with_the_nearest() -> None:
     with pytest.raises(UnknownFormat, match=r"no tool-call format is called 'glmm4'; did you mean glm4"):
         get("glmm4")
+
+
+@pytest.mark.parametrize("answer", ["<tool_call>", "Well,\nyes", "Good morning to you!", "<tool_call>" * 1000])
+def test_an_answer_where_the_format_is_to_stand_is_told_shortly(answer: str) -> None:
+    with pytest.raises(UnknownFormat) as told:
+        get(answer)
+    assert "if that is an answer, the text comes first: parse(text, format); " in str(told.value)
+    assert len(str(told.value)) < 300
+    assert "(11,000 characters)" in str(told.value) or len(answer) < 60
+
+
+def test_a_long_name_is_told_shortly_and_a_blank_in_a_name_makes_it_no_answer() -> None:
+    with pytest.raises(
+        UnknownFormat, match=rf"^no tool-call format is called '{'x' * 60}'… \(5,000 characters\); `tool"
+    ):
+        get("x" * 5000)
+    with pytest.raises(UnknownFormat, match="did you mean glm4"):
+        get("glm 4x")
+
+
+@pytest.mark.parametrize("name", [None, 3, ["json"], get("json")])
+def test_a_format_is_got_by_its_name_alone(name: Any) -> None:
+    with pytest.raises(TypeError, match=f"^a format is given by its name, not as {type(name).__name__}$"):
+        get(name)
 
 
 @EVERY

@@ -229,10 +229,16 @@ def test_a_configuration_file_that_is_no_json_object(
     assert failure(load, tmp_path, {"config.json": {}, name: content})[0] == f"{tmp_path / name}{complaint}"
 
 
-@pytest.mark.parametrize("content", ['{"a": ' + "[" * 100_000 + "}", '{"a": ' + "1" * 5_000 + "}"])
-def test_json_that_python_will_not_read(tmp_path: Path, content: str) -> None:
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ('{"a": ' + "[" * 100_000 + "}", "nested too deeply"),
+        ('{"a": ' + "1" * 5_000 + "}", "an integer of more than 4300 digits"),
+    ],
+)
+def test_json_that_python_will_not_read(tmp_path: Path, content: str, why: str) -> None:
     message, _ = failure(load, tmp_path, {"config.json": content})
-    assert message.startswith(f"{tmp_path / 'config.json'}: JSON that cannot be read (")
+    assert message == f"{tmp_path / 'config.json'}: JSON that cannot be read ({why}); mend the file"
 
 
 @pytest.mark.parametrize("name", [*CONFIGS, "chat_template.json", "chat_template.jinja", f"{MORE}/default.jinja"])

@@ -49,15 +49,52 @@ def test_an_object_that_tells_itself_is_a_definition(given: Any) -> None:
     assert toolfmt.write("glm4", [("find", {"zip": "0150"})], tools=[given]) == CALL
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"name": "find", "input_schema": STRING},
+        {"type": "custom", "name": "find", "input_schema": STRING},
+        {"name": "find", "inputSchema": STRING, "parameters": None},
+        Dumped({"name": "find", "inputSchema": STRING, "description": None}),
+        {"type": "function", "function": {"name": "find", "input_schema": STRING}},
+    ],
+)
+def test_the_schema_is_read_under_the_names_that_others_give_it(given: Any) -> None:
+    """Anthropic's Messages API writes `input_schema`, the Model Context Protocol `inputSchema`."""
+    assert tool_schemas([given]) == {"find": STRING}
+    assert canonical_tools([given]) == canonical_tools([tool()])
+    assert arguments([given]) == ['{"zip": "0150"}']
+
+
+def test_parameters_come_before_the_other_names_of_a_schema() -> None:
+    assert tool_schemas([{"name": "find", "inputSchema": INTEGER, "parameters": STRING}]) == {"find": STRING}
+    with pytest.raises(
+        BadTools, match=r'^tools\[0\] \(find\): "input_schema" must be a JSON Schema object, not a list$'
+    ):
+        tool_schemas([{"name": "find", "input_schema": []}])
+
+
 def test_a_class_is_no_definition() -> None:
-    with pytest.raises(BadTools, match=r"^tools\[0\]: a tool definition is an object"):
-        tool_schemas([Dumped])
+    wanted = r"^tools\[0\]: a tool definition is a mapping or an object with model_dump"
+    for read in (tool_schemas, canonical_tools):
+        with pytest.raises(BadTools, match=wanted + ": give an instance, not the class Dumped$"):
+            read([Dumped])
+        with pytest.raises(BadTools, match=wanted + ", not a function$"):
+            read([test_a_class_is_no_definition])
+        with pytest.raises(BadTools, match=r'"function" must be .*not the class Dumped$'):
+            read([{"type": "function", "function": Dumped}])
     with pytest.raises(BadTools, match=r"^tools\[0\]: a tool definition is an object, not a number"):
         tool_schemas([Dumped(1)])
 
 
 def test_entries_of_other_types_are_passed_over_by_the_parser() -> None:
-    others = [{"type": "web_search"}, {"type": "mcp", "server_label": "x"}, Dumped({"type": "code_interpreter"})]
+    others = [
+        {"type": "web_search"},
+        {"type": "mcp", "server_label": "x"},
+        Dumped({"type": "code_interpreter"}),
+        {"type": "web_search_20250305", "name": "find", "max_uses": 5},
+        {"type": "custom", "custom": {"name": "find"}},
+    ]
     assert tool_schemas([*others, tool()]) == {"find": STRING}
     assert arguments([*others, tool()]) == ['{"zip": "0150"}']
     message = toolfmt.parse(CALL, "glm4", tools=others)
@@ -65,8 +102,9 @@ def test_entries_of_other_types_are_passed_over_by_the_parser() -> None:
 
 
 def test_a_prompt_refuses_an_entry_that_it_cannot_hold() -> None:
-    with pytest.raises(BadTools, match=r"^tools\[1\]: a tool of type 'web_search' is no function"):
-        canonical_tools([tool(), {"type": "web_search"}])
+    for entry in ({"type": "web_search"}, {"type": "web_search", "name": "web_search"}):
+        with pytest.raises(BadTools, match=r"^tools\[1\]: a tool of type 'web_search' is no function"):
+            canonical_tools([tool(), entry])
 
 
 @pytest.mark.parametrize("entry", [{}, {"type": "function"}, {"type": 1}, {"function": {}}])
@@ -79,7 +117,7 @@ def test_a_function_without_a_name_is_refused(entry: Any) -> None:
 def test_of_two_tools_with_one_name_the_first_counts_and_that_is_said_once() -> None:
     twice = [tool(), tool(parameters=INTEGER), tool("other")]
     with pytest.warns(
-        RepeatedTool, match=r"^tools\[1\]: a second tool is called 'find'; the first one counts$"
+        RepeatedTool, match=r"^tools\[1\]: tools\[0\] is called 'find' too; the first one counts$"
     ) as said:
         parser = toolfmt.Parser("glm4", tools=twice)
     assert [warning.filename for warning in said] == [__file__]
@@ -89,3 +127,31 @@ def test_of_two_tools_with_one_name_the_first_counts_and_that_is_said_once() -> 
     assert "".join(told) == '{"zip": "0150"}'
     with pytest.raises(BadTools, match="tool names must differ"):
         canonical_tools(twice)
+
+
+def read_by_parse(tools: Any) -> None:
+    toolfmt.parse(CALL, "glm4", tools=tools)
+
+
+def read_by_parse_many(tools: Any) -> None:
+    toolfmt.parse_many([CALL] * 3, "glm4", tools=tools)
+
+
+def read_in_processes(tools: Any) -> None:
+    toolfmt.parse_many([CALL] * 3, "glm4", tools=tools, processes=2)
+
+
+def written(tools: Any) -> None:
+    toolfmt.write("glm4", [("find", {"zip": "0150"})], tools=tools)
+
+
+@pytest.mark.parametrize("use", [read_by_parse, read_by_parse_many, read_in_processes, written])
+def test_the_warning_comes_once_and_points_at_the_callers_line(use: Any, capfd: pytest.CaptureFixture[str]) -> None:
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        use(iter([tool(), {"type": "web_search"}, tool(parameters=INTEGER), tool()]))
+    assert [str(warning.message) for warning in said] == [
+        f"tools[{position}]: tools[0] is called 'find' too; the first one counts" for position in (2, 3)
+    ]
+    assert {(warning.filename, warning.lineno) for warning in said} == {(__file__, use.__code__.co_firstlineno + 1)}
+    assert capfd.readouterr().err == ""  # a process of its own would say it there

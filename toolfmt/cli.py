@@ -10,8 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -19,7 +18,7 @@ import click
 
 from toolfmt import __version__
 from toolfmt.errors import ToolfmtError
-from toolfmt.input import Recorded, naming, pieces, read_json, recut, shown
+from toolfmt.input import counted, naming, pieces, read_json, recut, shown
 from toolfmt.output import EventLines, OneMessage, OpenAIStream, compact, print_json, print_text, write_page
 
 if TYPE_CHECKING:
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from toolfmt.inspect.facts import Options
     from toolfmt.inspect.report import Report
     from toolfmt.inspecting import Inspector
+    from toolfmt.recorded import Recorded
     from toolfmt.selecting import Selection
 
 _PIPE_WIDTH = 100
@@ -34,8 +34,21 @@ _PIPE_WIDTH = 100
 _NARROWEST, _WIDEST = 60, 140
 
 
+class _Command(click.Command):
+    """A command whose every failure names it: click does not say whose option lacks its value."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx
+            raise
+
+
 class _Commands(click.Group):
     """The command group, whose every failure is one line and a status."""
+
+    command_class = _Command
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
         kwargs["standalone_mode"] = False
@@ -72,6 +85,28 @@ def _complain(message: str) -> int:
     return 2
 
 
+class _Count(click.IntRange):
+    """A whole number of at least 1, whose failure says so."""
+
+    def __init__(self) -> None:
+        super().__init__(min=1)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            count = int(value)
+        except ValueError:
+            count = 0
+        if count < 1:
+            self.fail(f"{str(value)[:20]!r} is not a whole number of at least 1", param, ctx)
+        return count
+
+
+def _key(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    if value == "":
+        raise click.BadParameter("a key is not empty; name the key, or leave the option out", ctx, param)
+    return value
+
+
 _trusted = click.option("--trusted", is_flag=True, help="Run the template in this process, without limits.")
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -101,7 +136,7 @@ def main() -> None:
 @click.option("--select", multiple=True, metavar="CODES", help="Tell only these: TF012,tools-dropped,TF01. Repeatable.")
 @click.option("--ignore", multiple=True, metavar="CODES", help="Do not tell these. Repeatable.")
 @click.option("--tools", "tools_file", metavar="FILE", help="A JSON list of tool definitions, to count their tokens.")
-@click.option("--context", type=click.IntRange(min=1), metavar="N", help="The context size the tools must fit into.")
+@click.option("--context", type=_Count(), metavar="N", help="The context size the tools must fit into.")
 @click.option("--html", "html_file", metavar="FILE", help="Write the report as a web page, too; - prints that instead.")
 @_trusted
 def inspect(
@@ -280,15 +315,20 @@ def render(
 @click.option(
     "--prefix", metavar="TEXT", help="The tail of the prompt. With --model: by default what its template begins."
 )
-@click.option("--chunk", type=click.IntRange(min=1), metavar="N", help="Feed the parser N characters at a time.")
+@click.option("--chunk", type=_Count(), metavar="N", help="Feed the parser N characters at a time.")
 @click.option("--strict", is_flag=True, help="Reject what is usually read generously.")
 @click.option(
     "--output", type=click.Choice(["events", "message", "openai"]), help="By default events; with --jsonl messages."
 )
 @click.option("--jsonl", "jsonl_file", metavar="FILE", help="Recorded answers: a JSON object a line; - for input.")
-@click.option("--text-key", metavar="KEY", help="Where a line of --jsonl has the answer; text by default.")
-@click.option("--tools-key", metavar="KEY", help="Where a line of --jsonl has its own tool definitions.")
-@click.option("--processes", type=click.IntRange(min=1), metavar="N", help="Read --jsonl in N processes.")
+@click.option("--text-key", callback=_key, metavar="KEY", help="Where a line of --jsonl has the answer; else text.")
+@click.option(
+    "--tools-key",
+    callback=_key,
+    metavar="KEY",
+    help="Where a line of --jsonl has its own tool definitions: a list, or a string that is read as JSON.",
+)
+@click.option("--processes", type=_Count(), metavar="N", help="Read --jsonl in N processes.")
 def parse(
     file: str | None,
     format_name: str | None,
@@ -306,10 +346,11 @@ def parse(
     """Parse what a model answered, from FILE or standard input.
 
     Input is read as it arrives, events are printed as they happen. The exit status is 0 for every answer: rejected
-    calls are part of the output.
+    calls are part of the output. Bytes that are no UTF-8 are read as U+FFFD; a line on standard error says so.
 
-    --jsonl reads many recorded answers, a JSON object a line, and prints a message a line, in their order. A line that
-    is none is named on standard error and skipped; the exit status is then 2, and everything else is printed.
+    --jsonl reads many recorded answers, a JSON object a line, and prints a message for each line that can be read, in
+    their order. Any other line is named on standard error and skipped (of lines without the text's key the first 20 are
+    named, the others counted); the exit status is then 2, and everything else is printed.
     """
     _check_one_way(
         file,
@@ -321,22 +362,22 @@ def parse(
         raise click.UsageError("give either --format or --model")
     if tools_file == "-" == (jsonl_file or file or "-"):
         raise click.UsageError("the answer and --tools cannot both be standard input")
-    from toolfmt.errors import BadTools, RepeatedTool
+    from toolfmt.errors import BadTools
 
-    tools = read_json(tools_file) if tools_file is not None else None
-    with warnings.catch_warnings():
-        if tools_file is not None:
-            with naming(tools_file, BadTools):
-                _check_tools(tools, shown(tools_file))
-        warnings.simplefilter("ignore", RepeatedTool)  # it has just been told
-        if jsonl_file is not None:
-            recorded = Recorded(jsonl_file, text_key or "text", tools_key, tools)
-            return _parse_recorded(recorded, *_reading(format_name, directory, prefix), strict, processes or 1)
-        parser = _parser(format_name, directory, tools, prefix, strict)
+    tools = None
+    if tools_file is not None:
+        with naming(tools_file, BadTools):
+            tools = counted(read_json(tools_file), shown(tools_file), _complain)
+    if jsonl_file is not None:
+        from toolfmt.recorded import Recorded
+
+        recorded = Recorded(jsonl_file, text_key or "text", tools_key, tools, _complain)
+        return _parse_recorded(recorded, *_reading(format_name, directory, prefix), strict, processes or 1)
+    parser = _parser(format_name, directory, tools, prefix, strict)
     name = format_name or Path(directory or "").resolve().name
     printers = {"events": EventLines, "message": OneMessage, "openai": OpenAIStream}
     printer = printers[output or "events"](parser, name)
-    for text in recut(pieces(file or "-"), chunk):
+    for text in recut(pieces(file or "-", _complain), chunk):
         printer.print(parser.feed(text))
     printer.print(parser.finish())
     printer.finish()
@@ -388,45 +429,17 @@ def explain(code: str | None) -> None:
     print_text(page_text(page(code), *_terminal()))
 
 
-def _check_tools(tools: Any, where: str) -> None:
-    """Raises `BadTools`; of two tools with one name the first counts, which is said in one line."""
-    from toolfmt.errors import BadTools, RepeatedTool
-    from toolfmt.tools import tool_schemas
-
-    if tools is None:
-        raise BadTools("tools must be a list of tool definitions, not null")
-    with warnings.catch_warnings(record=True, action="always", category=RepeatedTool) as said:
-        tool_schemas(tools)
-    for warning in said:
-        _complain(f"{where}: {warning.message}")
-
-
 def _parse_recorded(recorded: Recorded, format: ToolCallFormat, prefix: str, strict: bool, processes: int) -> int:
     """A message a line for every recorded answer; what is none is named, and makes the status 2."""
     from toolfmt.parsing import messages_of
     from toolfmt.printing.progress import Progress
 
-    skipped = 0
-
-    def answers() -> Iterator[tuple[str, Any]]:
-        nonlocal skipped
-        for line in recorded.lines():
-            progress.update(line.read)
-            try:
-                text, tools = line.answer()
-                if tools is not recorded.tools:
-                    _check_tools(tools, line.where)
-            except ToolfmtError as error:
-                skipped += 1
-                _complain(f"{line.where}: {error}; the line is skipped")
-                continue
-            yield text, tools
-
     watched = sys.stderr is not None and sys.stderr.isatty() and not _is_terminal()
     with Progress("parsing", recorded.size(), watched) as progress:
-        for message in messages_of(answers(), format, prefix=prefix, strict=strict, processes=processes):
+        asked = recorded.answers(progress.update)
+        for message in messages_of(asked, format, prefix=prefix, strict=strict, processes=processes):
             print_text(compact(message.to_dict()) + "\n")
-    return 2 if skipped else 0
+    return 2 if recorded.skipped else 0
 
 
 def _reading(format_name: str | None, directory: str | None, prefix: str | None) -> tuple[ToolCallFormat, str]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from toolfmt.errors import BadMessages
+from toolfmt.errors import BadMessages, json_fault
 from toolfmt.tools import kind_of
 
 Message: TypeAlias = dict[str, Any]
@@ -51,7 +51,8 @@ def arguments_of(call: Mapping[str, Any], where: str) -> dict[str, Any]:
     try:
         parsed = json.loads(arguments or "{}", parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
-        raise BadMessages(f"{where}: the arguments are not JSON ({error}); give the text of one JSON object") from None
+        why = json_fault(error)
+        raise BadMessages(f"{where}: the arguments are not JSON ({why}); give the text of one JSON object") from None
     if not isinstance(parsed, dict):
         raise BadMessages(f"{where}: the arguments are {kind_of(parsed)}; give one JSON object")
     return parsed

@@ -6,6 +6,8 @@ way out, so that the command line can print it as it is. Model output never rais
 
 from __future__ import annotations
 
+import sys
+
 
 class ToolfmtError(Exception):
     """Bad input: the message is one line that names what is wrong and what to do."""
@@ -54,3 +56,12 @@ class LimitHit(TemplateError):
     def __init__(self, message: str, limit: str, line: int | None = None) -> None:
         super().__init__(message, line)
         self.limit = limit
+
+
+def json_fault(error: Exception) -> str:
+    """Why JSON cannot be read or written, in words that do not speak of Python."""
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    if "set_int_max_str_digits" in str(error):
+        return f"an integer of more than {sys.get_int_max_str_digits()} digits"
+    return str(error)

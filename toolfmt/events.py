@@ -14,6 +14,9 @@ RejectionReason: TypeAlias = Literal[
     "malformed_syntax", "incomplete_output", "missing_tool_name", "undeclared_tool", "invalid_arguments"
 ]
 
+_MOST_TOLD = 100
+"""Characters of what is no event that are told of it."""
+
 
 @dataclass(slots=True)
 class Content:
@@ -100,6 +103,12 @@ class ToolCallRejected:
 
 
 Event: TypeAlias = Content | Reasoning | ToolCallStart | ToolCallArguments | ToolCallEnd | ToolCallRejected
+
+
+def no_event(value: object) -> TypeError:
+    """The error for what stands among events and is none."""
+    told = repr(value)
+    return TypeError(f"not an event: {told if len(told) <= _MOST_TOLD else told[:_MOST_TOLD] + '…'}")
 
 
 def merge(events: Iterable[Event]) -> list[Event]:

@@ -1,5 +1,4 @@
-"""What comes in: the text of a file or of standard input as it arrives, recorded answers line by line, and the JSON of
-messages and tools.
+"""What comes in: the text of a file or of standard input as it arrives, its lines, and the JSON of messages and tools.
 
 The command line calls it; `-` names standard input. Whatever cannot be read is a `ToolfmtError` of one line that names
 the file and the way out.
@@ -9,30 +8,55 @@ from __future__ import annotations
 
 import codecs
 import json
-import os
-import stat
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, BinaryIO
 
-from toolfmt.errors import ToolfmtError
+from toolfmt.errors import BadTools, RepeatedTool, ToolfmtError, json_fault
 
 _READ_AT_MOST = 1 << 16
 _LONGEST_JSON = 200_000_000
 """Bytes of messages or tools; a device such as /dev/zero never ends."""
 
 
-def pieces(file: str) -> Iterator[str]:
-    """The text of a file as it arrives; bytes that are no UTF-8 become U+FFFD, as model output is never refused."""
-    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+def pieces(file: str, tell: Callable[[str], object]) -> Iterator[str]:
+    """The text of a file as it arrives; bytes that are no UTF-8 become U+FFFD, as model output is never refused.
+
+    `tell` is told of the first such bytes, in one line.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="strict")
+    before = 0
+    ended = False
     with _opened(file) as source:
-        while data := _next_bytes(source, file):
-            if text := decoder.decode(data):
+        while not ended:
+            data = _next_bytes(source, file)
+            ended = not data
+            try:
+                text = decoder.decode(data, ended)
+            except UnicodeDecodeError as error:  # the decoder is as it was before
+                begin = before - len(decoder.getstate()[0]) + error.start
+                tell(f"{shown(file)}: not UTF-8 text (offset {begin}); bytes that are none are read as U+FFFD")
+                decoder.errors = "replace"
+                text = decoder.decode(data, ended)
+            before += len(data)
+            if text:
                 yield text
-    if text := decoder.decode(b"", final=True):
-        yield text
+
+
+def lines(file: str) -> Iterator[bytes]:
+    """The lines of a file as they arrive."""
+    with _opened(file) as source:
+        while data := _next_line(source, file):
+            yield data
+
+
+def _next_line(source: BinaryIO, file: str) -> bytes:
+    try:
+        return source.readline(_LONGEST_JSON)
+    except (OSError, ValueError) as error:
+        raise _unreadable(file, error) from None
 
 
 def recut(pieces: Iterable[str], size: int | None) -> Iterator[str]:
@@ -49,82 +73,6 @@ def recut(pieces: Iterable[str], size: int | None) -> Iterator[str]:
         waiting = waiting[whole:]
     if waiting:
         yield waiting
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A line of a file of recorded answers. `where` names it, `read` is how many bytes of the file end with it."""
-
-    source: Recorded
-    number: int
-    data: bytes
-    read: int
-
-    @property
-    def where(self) -> str:
-        return f"{shown(self.source.file)}:{self.number}"
-
-    def answer(self) -> tuple[str, Any]:
-        """The text, and its tools: the line's own, where it has some. Raises `ToolfmtError` with what is wrong."""
-        key, tools_key = self.source.text_key, self.source.tools_key
-        record = _json_of(self.data)
-        if not isinstance(record, dict):
-            raise ToolfmtError(f"not a JSON object with the answer under {key!r}")
-        text = record.get(key)
-        if not isinstance(text, str):
-            what = "no" if key not in record else "no text under"
-            raise ToolfmtError(f"{what} {key!r}; --text-key names the key that has the answer")
-        tools = record.get(tools_key) if tools_key is not None else None
-        if isinstance(tools, str):  # as tables of recorded answers keep lists
-            tools = _json_of(tools.encode("utf-8", "surrogatepass"))
-        return text, self.source.tools if tools is None else tools
-
-
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """A file of recorded answers, a JSON object a line; empty lines say nothing.
-
-    `text_key` is where a line has the answer, `tools_key` where it may have its own tools; else it has `tools`.
-    """
-
-    file: str
-    text_key: str
-    tools_key: str | None
-    tools: Any
-
-    def lines(self) -> Iterator[Line]:
-        number = read = 0
-        with _opened(self.file) as source:
-            while data := _next_line(source, self.file):
-                number, read = number + 1, read + len(data)
-                if data.strip():
-                    yield Line(self, number, data, read)
-
-    def size(self) -> int | None:
-        """The bytes of the file; None where that is not known before its end."""
-        with suppress(OSError):
-            about = os.stat(self.file)
-            if stat.S_ISREG(about.st_mode):
-                return about.st_size
-        return None
-
-
-def _next_line(source: BinaryIO, file: str) -> bytes:
-    try:
-        return source.readline(_LONGEST_JSON)
-    except (OSError, ValueError) as error:
-        raise _unreadable(file, error) from None
-
-
-def _json_of(data: bytes) -> Any:
-    try:
-        return json.loads(data.decode("utf-8-sig", "surrogatepass"))
-    except UnicodeDecodeError as error:
-        raise ToolfmtError(f"not UTF-8 text (offset {error.start})") from None
-    except json.JSONDecodeError as error:
-        raise ToolfmtError(f"not JSON ({error.msg}, column {error.colno})") from None
-    except (ValueError, RecursionError) as error:  # a number of thousands of digits, brackets nested by the thousand
-        raise ToolfmtError(f"JSON that cannot be read ({error})") from None
 
 
 def read_json(file: str) -> Any:
@@ -145,8 +93,21 @@ def read_json(file: str) -> Any:
     except json.JSONDecodeError as error:
         what = "empty" if not data.strip() else f"not JSON ({error.msg}, line {error.lineno}, column {error.colno})"
         raise ToolfmtError(f"{name}: {what}; give a JSON list") from None
-    except (ValueError, RecursionError) as error:  # a number of thousands of digits, brackets nested by the thousand
-        raise ToolfmtError(f"{name}: JSON that cannot be read ({error}); give a JSON list") from None
+    except (ValueError, RecursionError) as error:
+        raise ToolfmtError(f"{name}: JSON that cannot be read ({json_fault(error)}); give a JSON list") from None
+
+
+def counted(tools: object, where: str, tell: Callable[[str], object]) -> list[dict[str, Any]]:
+    """The tools that count, plain; raises `BadTools`. Of two with one name it is the first, as `tell` is told."""
+    from toolfmt.tools import counting_tools
+
+    with warnings.catch_warnings(record=True, action="always", category=RepeatedTool) as said:
+        counting = counting_tools(tools)
+    for warning in said:
+        tell(f"{where}: {warning.message}")
+    if counting is None:
+        raise BadTools("tools must be a list of tool definitions, not null")
+    return counting
 
 
 @contextmanager

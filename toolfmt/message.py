@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
+from string import Formatter
 from typing import Any
 
 from toolfmt.events import (
@@ -19,10 +21,13 @@ from toolfmt.events import (
     ToolCallEnd,
     ToolCallRejected,
     ToolCallStart,
+    no_event,
 )
 
 CALL_ID = "call_{number}"
 """The form of ids for families that have none of their own."""
+_TRIED_NUMBERS = (0, 1, 10**9, 10**9 + 1)
+"""A form that tells these apart (`{number:.3e}` does not) never runs out of ids."""
 
 
 @dataclass(slots=True)
@@ -78,7 +83,7 @@ class Message:
 
         `taken_ids` are the call ids the conversation already holds; `call_id` is the form of the ids that are made
         (`ToolCallFormat.call_id` of the model's format). A call that neither ended nor was rejected (the parser was not
-        finished) is left out.
+        finished) is left out. Raises what `CallIds` raises, and `TypeError` for what is no event.
         """
         message = cls()
         ids = CallIds(taken_ids, call_id)
@@ -94,8 +99,10 @@ class Message:
                 begun[event.index].arguments += event.delta
             elif isinstance(event, ToolCallEnd):
                 message.tool_calls.append(begun.pop(event.index))
-            else:
+            elif isinstance(event, ToolCallRejected):
                 message.rejected.append(_rejected(event, begun.pop(event.index, None)))
+            else:
+                raise no_event(event)
         return message
 
     def to_dict(self) -> dict[str, Any]:
@@ -131,12 +138,16 @@ class CallIds:
     """Ids for calls: the model's own where it wrote one that is not taken, else one in the form that its family uses.
 
     `taken` are the ids that the conversation already holds (`taken_ids`), `form` is `ToolCallFormat.call_id`. The
-    number in a made id goes on from the calls that the conversation already holds.
+    number in a made id goes on from the calls that the conversation already holds. Raises `TypeError` for what is no
+    collection of ids, and `ValueError` for a form that gives no two calls different ids.
     """
 
     def __init__(self, taken: Collection[str] = (), form: str = CALL_ID) -> None:
-        self._taken = set(taken)
+        self._taken = _ids_taken(taken)
         self._next = len(self._taken)
+        fault = _fault_of_form(form) if isinstance(form, str) else "is no string"
+        if fault:
+            raise ValueError(f"call_id {form!r} {fault}; write a form such as {CALL_ID!r} or '{{name}}:{{number}}'")
         self._form = form
 
     def of(self, event: ToolCallStart) -> str:
@@ -149,12 +160,40 @@ class CallIds:
         return id
 
 
+def _ids_taken(taken: object) -> set[str]:
+    if isinstance(taken, (tuple, list, set, Iterable)) and not isinstance(taken, (str, bytes)):
+        ids = tuple(taken)
+        if all(isinstance(id, str) for id in ids):
+            return set(ids)
+    raise TypeError("taken_ids is a collection of ids; taken_ids(messages) makes one")
+
+
+@lru_cache(maxsize=64)
+def _fault_of_form(form: str) -> str:
+    """Why a form does not give every number an id of its own; empty where it does."""
+    try:
+        fields = [(field, spec or "") for _, field, spec, _ in Formatter().parse(form) if field is not None]
+        unknown = [field for field, _ in fields if field not in ("name", "number")]
+        if unknown:
+            return f"has the placeholder {{{unknown[0]}}}, and only {{name}} and {{number}} are known"
+        if not any(field == "number" for field, _ in fields):
+            return "has no {number}, so that every call would have one id"
+        if any("{" in spec for _, spec in fields):
+            return "has a placeholder within another"
+        made = {form.format(name="f", number=number) for number in _TRIED_NUMBERS}
+    except (ValueError, TypeError, OverflowError, MemoryError) as error:
+        return f"cannot be filled in ({error})"
+    return "" if len(made) == len(_TRIED_NUMBERS) else "gives two numbers one id"
+
+
 def taken_ids(messages: Iterable[Any]) -> list[str]:
     """The call ids that a conversation's messages hold, each once, in order: those of calls and those of results.
 
     Takes messages as a chat endpoint takes them (mappings, or objects that tell themselves by `model_dump()`), and
-    `Message`s. What is no message holds none.
+    `Message`s. What is no message holds none; raises `TypeError` for one message alone, and for a text.
     """
+    if isinstance(messages, (str, bytes, Mapping, Message)) or callable(getattr(messages, "model_dump", None)):
+        raise TypeError("messages is a list of messages; taken_ids([message]) takes one alone")
     return list(dict.fromkeys(id for message in messages for id in _ids_in(message)))
 
 
@@ -181,10 +220,9 @@ class ChunkStream:
     """Events as `chat.completion.chunk` objects that every OpenAI client accepts.
 
     `id`, `model` and `created` (seconds since 1970) go into every chunk; `taken_ids` and `call_id` are those of
-    `Message.from_events`. Rejected calls are told in an extra key,
-    `toolfmt_rejected`, beside `choices`. A call whose arguments were already on their way when it went wrong cannot be
-    taken back: the stream then finishes with `length` where the answer was cut, and with an error chunk where it was
-    not.
+    `Message.from_events`, with what is raised for them. Rejected calls are told in an extra key, `toolfmt_rejected`,
+    beside `choices`. A call whose arguments were already on their way when it went wrong cannot be taken back: the
+    stream then finishes with `length` where the answer was cut, and with an error chunk where it was not.
     """
 
     def __init__(
@@ -198,7 +236,7 @@ class ChunkStream:
         self._broken: ToolCallRejected | None = None
 
     def chunks(self, events: Iterable[Event]) -> list[dict[str, Any]]:
-        """The chunks that these events make."""
+        """The chunks that these events make; raises `TypeError` for what is no event."""
         return [chunk for event in events for chunk in self._chunks(event)]
 
     def finish(self) -> list[dict[str, Any]]:
@@ -229,7 +267,9 @@ class ChunkStream:
             elif event.index in self._indexes:
                 self._broken = event
             return [self._chunk({}) | {"toolfmt_rejected": event.to_dict()}]
-        return []
+        if isinstance(event, ToolCallEnd):
+            return []
+        raise no_event(event)
 
     def _chunk(self, delta: dict[str, Any], finish_reason: str | None = None) -> dict[str, Any]:
         if not self._begun:

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, TypeAlias
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.parser import Parser
 from toolfmt.message import Message
+from toolfmt.tools import counting_tools
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
 Asked: TypeAlias = tuple[str, object]
-"""An answer, and the tools that its model was given."""
+"""An answer, and the tools that its model was given (as `counting_tools` gives them: they go to other processes)."""
 
 _TOGETHER = 64
 """Answers that go to a process at once: sending one costs about as much as reading it."""
@@ -58,14 +59,22 @@ def parse_many(
 ) -> list[Message]:
     """Many answers as messages, in the order of the texts; each is what `parse` makes of it alone.
 
-    Takes what `parse` takes; with more than one of `processes`, that many read side by side. The tools then go to each
-    of them, so they must pickle; and as everywhere, a program that starts processes does so below
-    `if __name__ == "__main__"`. Raises `UnknownFormat`, `BadTools`, and `ValueError` for fewer than one process.
+    Takes what `parse` takes; with more than one of `processes`, that many read side by side. As everywhere, a program
+    that starts processes does so below `if __name__ == "__main__"`. Raises `UnknownFormat`, `BadTools`, `ValueError`
+    for fewer than one process, and `TypeError` for what is no collection of texts and no number of processes.
     """
-    given = list(tools) if isinstance(tools, Iterator) else tools
+    if isinstance(texts, (str, bytes)):
+        raise TypeError("texts is a collection of texts, not one text; parse(text, format) reads one")
+    given = counting_tools(tools)
     known = Parser(format, tools=given).format  # so that bad input is told before the first text is read
-    asked = ((text, given) for text in texts)
+    asked = ((_text(text, position), given) for position, text in enumerate(texts))
     return list(messages_of(asked, known, prefix=prefix, strict=strict, processes=processes))
+
+
+def _text(text: object, position: int) -> str:
+    if not isinstance(text, str):
+        raise TypeError(f"texts[{position}] is no text but of type {type(text).__name__}; decode it, or leave it out")
+    return text
 
 
 def messages_of(
@@ -75,6 +84,8 @@ def messages_of(
 
     With several processes they are read some ahead, never all of them. Raises what `parse_many` raises.
     """
+    if not isinstance(processes, int) or isinstance(processes, bool):
+        raise TypeError(f"processes is a whole number of at least 1, not {processes!r}")
     if processes < 1:
         raise ValueError(f"processes must be at least 1, not {processes}")
     read = partial(_read, format=format, prefix=prefix, strict=strict)

@@ -1,7 +1,11 @@
 """Tool definitions: the shapes people write, one canonical shape out.
 
 A tool definition is the OpenAI shape `{"type": "function", "function": {"name", "description", "parameters"}}`, or the
-inner object alone; each a mapping, or an object that tells itself by `model_dump()` (pydantic), as runtimes hold them.
+inner object alone, whose schema may also be called `input_schema` (Anthropic's Messages API) or `inputSchema` (the
+Model Context Protocol); each a mapping, or an object that tells itself by `model_dump()` (pydantic), as runtimes hold
+them.
+An entry of a list of tools is a function if it has `function`, or a `name` and no `type` but "function" or "custom";
+any other type is a tool that a server runs by itself (`{"type": "web_search_20250305", "name": "web_search"}`).
 `canonical_tools` checks definitions and puts their keys into one order, so that the same tools give the same prompt
 however they were written, and refuses what no prompt can hold. `tool_schemas` is the parser's and the writer's door: a
 request that a server has accepted is never refused there for a tool that no model calls or that is there twice.
@@ -9,6 +13,7 @@ request that a server has accepted is never refused there for a tool that no mod
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -17,12 +22,15 @@ from toolfmt.errors import BadTools, RepeatedTool
 
 # Key orders as tool definitions are usually printed (OpenAI function calling guide, JSON Schema core vocabulary).
 _TOOL_KEYS = ("type", "function")
+_FUNCTION_TYPES = ("function", "custom")
 _FUNCTION_KEYS = ("name", "description", "parameters", "return", "strict")
 _SCHEMA_KEYS = ("type", "title", "description", "enum", "const", "default", "properties", "required", "items")
 _SCHEMA_MAPS = ("properties", "$defs", "definitions", "patternProperties")
 _SCHEMA_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
 _SCHEMAS = ("items", "additionalProperties", "not")
 _DEEPEST = 64
+_SCHEMA_NAMES = ("parameters", "input_schema", "inputSchema")
+"""What the schema of a tool's parameters is called; the first that is there counts and becomes `parameters`."""
 _MAPPINGS = (dict, Mapping)
 """A dictionary is known at once; to ask an abstract class is a good part of what a parser costs to make."""
 
@@ -30,18 +38,19 @@ _MAPPINGS = (dict, Mapping)
 def canonical_tools(tools: object) -> list[dict[str, Any]]:
     """Tool definitions checked and in canonical form.
 
-    Takes a list of definitions in either shape. Returns new dictionaries in the OpenAI shape: known keys in a fixed
-    order, other keys sorted after them, parameters with the required ones first (as `required` lists them), then by
-    name. Raises `BadTools` naming the position and what is wrong with it.
+    Takes a list of definitions in any of the shapes. Returns new dictionaries in the OpenAI shape: known keys in a
+    fixed order, other keys sorted after them, parameters with the required ones first (as `required` lists them), then
+    by name. Raises `BadTools` naming the position and what is wrong with it, or that it is no function.
     """
     canonical: list[dict[str, Any]] = []
+    positions: dict[str, int] = {}
     for position, listed in enumerate(_listed(tools)):
         tool = _mapping(listed)
         if (kind := _other_type(tool)) is not None:
             raise BadTools(f"tools[{position}]: a tool of type {kind!r} is no function; leave it out of the prompt")
         function = _function(tool, position)
-        if function["name"] in {other["function"]["name"] for other in canonical}:
-            raise BadTools(f"tools[{position}]: {_second(function['name'])}; tool names must differ")
+        if (first := positions.setdefault(function["name"], position)) != position:
+            raise BadTools(f"tools[{position}]: {_repeated(function['name'], first)}; tool names must differ")
         ordered = _ordered(function, _FUNCTION_KEYS)
         if "parameters" in ordered:
             ordered["parameters"] = _canonical_schema(ordered["parameters"], position, 0)
@@ -53,21 +62,31 @@ def canonical_tools(tools: object) -> list[dict[str, Any]]:
 def tool_schemas(tools: object) -> dict[str, dict[str, Any]]:
     """The schema of the parameters of each tool, by tool name, `{}` where a tool declares none; raises `BadTools`.
 
-    Entries that are no functions (`{"type": "web_search"}`) are passed over. Of two tools with one name the first
-    counts; the warning `RepeatedTool` says so.
+    Takes a list of definitions in any of the shapes. Entries that are no functions (`{"type": "web_search"}`, named or
+    not) are passed over. Of two tools with one name the first counts; the warning `RepeatedTool` says so, and points at
+    the line that handed the tools to toolfmt.
     """
     schemas: dict[str, dict[str, Any]] = {}
+    positions: dict[str, int] = {}
     for position, listed in enumerate(_listed(tools)):
         tool = _mapping(listed)
         if _other_type(tool) is not None:
             continue
         function = _function(tool, position)
-        if function["name"] in schemas:
-            said = f"tools[{position}]: {_second(function['name'])}; the first one counts"
-            warnings.warn(said, RepeatedTool, stacklevel=3)
+        if (first := positions.setdefault(function["name"], position)) != position:
+            said = f"tools[{position}]: {_repeated(function['name'], first)}; the first one counts"
+            warnings.warn(said, RepeatedTool, stacklevel=_outside())
         else:
             schemas[function["name"]] = function.get("parameters") or {}
     return schemas
+
+
+def counting_tools(tools: object) -> list[dict[str, Any]] | None:
+    """Plain definitions that say the same to a parser: what is told of the tools is told once, and they can be sent to
+    another process. None for None; raises `BadTools`."""
+    if tools is None:
+        return None
+    return [{"name": name, "parameters": schema} for name, schema in tool_schemas(tools).items()]
 
 
 def parameter_order(schema: Mapping[str, Any]) -> list[str]:
@@ -77,8 +96,17 @@ def parameter_order(schema: Mapping[str, Any]) -> list[str]:
     return list(_ordered(properties, first)) if isinstance(properties, Mapping) else []
 
 
-def _second(name: str) -> str:
-    return f"a second tool is called {name!r}"
+def _repeated(name: str, first: int) -> str:
+    return f"tools[{first}] is called {name!r} too"
+
+
+def _outside() -> int:
+    """The stack level, for who calls this, of the first line outside the package."""
+    level = 1
+    frame = sys._getframe(1)
+    while frame.f_globals.get("__name__", "").startswith("toolfmt.") and frame.f_back is not None:
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def _mapping(value: Any) -> Any:
@@ -100,10 +128,11 @@ def _without_nones(told: Any) -> Any:
 
 def _other_type(tool: object) -> str | None:
     """The type of an entry that declares no function: a tool that the server runs by itself."""
-    if not isinstance(tool, _MAPPINGS) or "function" in tool or "name" in tool:
+    if not isinstance(tool, _MAPPINGS) or "function" in tool:
         return None
     kind = tool.get("type")
-    return kind if isinstance(kind, str) and kind != "function" else None
+    of_functions = _FUNCTION_TYPES if "name" in tool else _FUNCTION_TYPES[:1]
+    return kind if isinstance(kind, str) and kind not in of_functions else None
 
 
 def _listed(tools: object) -> Iterable[Any]:
@@ -114,23 +143,37 @@ def _listed(tools: object) -> Iterable[Any]:
 
 def _function(tool: object, position: int) -> dict[str, Any]:
     if not isinstance(tool, _MAPPINGS):
-        raise BadTools(f"tools[{position}]: a tool definition is an object, not {kind_of(tool)}")
+        raise BadTools(f"tools[{position}]: a tool definition is {_object_not(tool)}")
     function = _mapping(tool.get("function", tool))
     if not isinstance(function, _MAPPINGS):
-        raise BadTools(f'tools[{position}]: "function" must be an object, not {kind_of(function)}')
+        raise BadTools(f'tools[{position}]: "function" must be {_object_not(function)}')
     inner = dict(function)
-    if function is tool and inner.get("type") == "function":
+    if function is tool and inner.get("type") in _FUNCTION_TYPES:
         del inner["type"]
     name = inner.get("name")
     if not isinstance(name, str) or not name:
         raise BadTools(f'tools[{position}]: the tool has no "name"; a name is a string that is not empty')
-    for key, kinds, wanted in (("description", str, "a string"), ("parameters", _MAPPINGS, "a JSON Schema object")):
+    called = "parameters"
+    if inner.get(called) is None:
+        called = next((key for key in _SCHEMA_NAMES if inner.get(key) is not None), called)
+    for key, kinds, wanted in (("description", str, "a string"), (called, _MAPPINGS, "a JSON Schema object")):
         value = inner.get(key)
         if value is not None and not isinstance(value, kinds):
             raise BadTools(f'tools[{position}] ({name}): "{key}" must be {wanted}, not {kind_of(value)}')
         if value is None:
             inner.pop(key, None)
+    if called != "parameters":
+        inner["parameters"] = inner.pop(called)
     return inner
+
+
+def _object_not(value: object) -> str:
+    """What a definition is, and what stands there instead: in JSON's words for what JSON holds, else in Python's."""
+    if isinstance(value, type):
+        return f"a mapping or an object with model_dump: give an instance, not the class {value.__name__}"
+    if value is None or isinstance(value, (list, str, int, float)):
+        return f"an object, not {kind_of(value)}"
+    return f"a mapping or an object with model_dump, not {kind_of(value)}"
 
 
 def _canonical_schema(schema: Any, position: int, depth: int) -> Any:

@@ -8,6 +8,9 @@ from functools import cache
 from toolfmt.errors import UnknownFormat
 from toolfmt.formats.format import ToolCallFormat
 
+_LONGEST = 60
+"""Characters of an unknown name that are told; what is longer resembles no name."""
+
 
 @cache
 def formats() -> tuple[ToolCallFormat, ...]:
@@ -46,14 +49,23 @@ def names() -> tuple[str, ...]:
 def get(name: str) -> ToolCallFormat:
     """The format with this name or alias, in any case, with or without `-`, `_` and `.`.
 
-    Raises `UnknownFormat` with the nearest names.
+    Raises `UnknownFormat` with the nearest names, and `TypeError` for what is no name.
     """
+    if not isinstance(name, str):
+        raise TypeError(f"a format is given by its name, not as {type(name).__name__}")
     found = _by_name().get(_plain(name))
     if found is None:
-        near = difflib.get_close_matches(name.lower(), names(), n=3)
-        hint = f"did you mean {' or '.join(near)}? " if near else ""
-        raise UnknownFormat(f"no tool-call format is called {name!r}; {hint}`toolfmt formats` lists them")
+        told = repr(name) if len(name) <= _LONGEST else f"{name[:_LONGEST]!r}… ({len(name):,} characters)"
+        raise UnknownFormat(f"no tool-call format is called {told}; {_hint(name)}`toolfmt formats` lists them")
     return found
+
+
+def _hint(name: str) -> str:
+    """What was meant by an unknown name: a name that is nearly it, or an answer where the format is to stand."""
+    near = difflib.get_close_matches(name.lower(), names(), n=3) if len(name) <= _LONGEST else []
+    if "<" in name or "\n" in name or (" " in name and not near):
+        return "if that is an answer, the text comes first: parse(text, format); "
+    return f"did you mean {' or '.join(near)}? " if near else ""
 
 
 def for_model_type(model_type: str) -> ToolCallFormat | None:

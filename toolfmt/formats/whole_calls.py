@@ -8,7 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolfmt.events import Event, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
+from toolfmt.events import (
+    Content,
+    Event,
+    Reasoning,
+    ToolCallArguments,
+    ToolCallEnd,
+    ToolCallRejected,
+    ToolCallStart,
+    no_event,
+)
 
 
 class WholeCalls:
@@ -24,20 +33,23 @@ class WholeCalls:
         self._arguments: list[str] = []
 
     def events(self, events: Iterable[Event]) -> list[Event]:
-        """What of these events may be told by now."""
+        """What of these events may be told by now; raises `TypeError` for what is no event."""
         told: list[Event] = []
         for event in events:
-            if isinstance(event, ToolCallStart):
+            if isinstance(event, (Content, Reasoning)):
+                told.append(event)
+            elif isinstance(event, ToolCallStart):
                 self._start = event
             elif isinstance(event, ToolCallArguments):
                 self._arguments.append(event.delta)
             elif isinstance(event, ToolCallEnd) and self._start is not None:
                 told += (self._start, ToolCallArguments(event.index, "".join(self._arguments)), event)
                 self._forget()
-            else:
+            elif isinstance(event, (ToolCallEnd, ToolCallRejected)):
                 told.append(event)
-                if isinstance(event, ToolCallRejected):
-                    self._forget()
+                self._forget()
+            else:
+                raise no_event(event)
         return told
 
     def _forget(self) -> None:

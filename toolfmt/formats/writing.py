@@ -10,13 +10,13 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from toolfmt.errors import CannotWrite
+from toolfmt.errors import CannotWrite, json_fault
 from toolfmt.events import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
 from toolfmt.formats.format import Call, ToolCallFormat, TypesOf
 from toolfmt.formats.parser import Parser
 from toolfmt.formats.registry import get
 from toolfmt.formats.typed import Types, parameter_types
-from toolfmt.tools import kind_of, tool_schemas
+from toolfmt.tools import counting_tools, kind_of, tool_schemas
 
 
 def write(format: str | ToolCallFormat, calls: Sequence[Call], tools: object = None) -> str:
@@ -32,6 +32,7 @@ def write(format: str | ToolCallFormat, calls: Sequence[Call], tools: object = N
     checked = [_checked(call, position) for position, call in enumerate(calls)]
     if not checked:
         return ""
+    tools = counting_tools(tools)
     schemas = None if tools is None else tool_schemas(tools)
     for position, (name, _) in enumerate(checked):
         if schemas is not None and name not in schemas:
@@ -82,7 +83,7 @@ def _checked(call: object, position: int) -> Call:
         if json.loads(json.dumps(arguments, allow_nan=False)) != arguments:
             raise ValueError("it holds something that JSON has no word for")
     except (TypeError, ValueError, RecursionError) as error:
-        raise CannotWrite(f"calls[{position}] ({name}): the arguments are not JSON: {error}") from None
+        raise CannotWrite(f"calls[{position}] ({name}): the arguments are not JSON: {json_fault(error)}") from None
     return name, dict(arguments)
 
 

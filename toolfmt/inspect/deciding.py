@@ -154,8 +154,13 @@ def infer(
 ) -> ToolCallFormat | None:
     """The format that a template's text, a declared parser and a model type tell, strongest first.
 
-    Takes any of them; returns None where they tell none, or a call that no format reads. Never raises.
+    Takes any of them; returns None where they tell none, or a call that no format reads. Never raises on what they
+    say; raises `TypeError` for what is no string.
     """
+    given = {"template": template, "tool_parser_type": tool_parser_type, "model_type": model_type}
+    for name, value in given.items():
+        if value is not None and not isinstance(value, str):
+            raise TypeError(f"{name} is a string, not of type {type(value).__name__}")
     declared = declarations({"tool_parser_type": tool_parser_type}, {})
     renders = None
     if template is not None:

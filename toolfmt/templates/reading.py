@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from toolfmt.errors import BadModelDirectory
+from toolfmt.errors import BadModelDirectory, json_fault
 from toolfmt.tools import kind_of
 
 LONGEST_TEMPLATE = 4_000_000
@@ -41,8 +41,8 @@ def read_object(path: Path) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         where = f"{path}, line {error.lineno}, column {error.colno}"
         raise BadModelDirectory(f"{where}: not JSON ({error.msg}); mend the file or download it again") from None
-    except (ValueError, RecursionError) as error:  # a number of thousands of digits, brackets nested by the thousand
-        raise BadModelDirectory(f"{path}: JSON that cannot be read ({error}); mend the file") from None
+    except (ValueError, RecursionError) as error:
+        raise BadModelDirectory(f"{path}: JSON that cannot be read ({json_fault(error)}); mend the file") from None
     if not isinstance(value, dict):
         raise BadModelDirectory(f"{path}: {kind_of(value)}, where a JSON object is expected; mend the file")
     return value
