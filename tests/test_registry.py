@@ -11,7 +11,18 @@ import pytest
 from corpus_cases import cases
 
 from toolfmt.errors import CannotWrite, UnknownFormat
-from toolfmt.formats import FORMATS, TOLERANCES, ToolCallFormat, for_model_type, get, names, prose, read_back, write
+from toolfmt.formats import (
+    FORMATS,
+    TOLERANCES,
+    Parser,
+    ToolCallFormat,
+    for_model_type,
+    get,
+    names,
+    prose,
+    read_back,
+    write,
+)
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 TOPICS = (
@@ -126,6 +137,12 @@ def test_a_long_name_is_told_shortly_and_a_blank_in_a_name_makes_it_no_answer() 
 def test_a_format_is_got_by_its_name_alone(name: Any) -> None:
     with pytest.raises(TypeError, match=f"^a format is given by its name, not as {type(name).__name__}$"):
         get(name)
+
+
+def test_what_takes_a_format_or_its_name_refuses_anything_else() -> None:
+    for use in (Parser, lambda format: write(format, [], None), lambda format: prose(format, [])):
+        with pytest.raises(TypeError, match="^a format is given by its name, not as int$"):
+            use(3)
 
 
 @EVERY

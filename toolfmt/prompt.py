@@ -17,6 +17,7 @@ from toolfmt.conversation import Message, checked_messages, lists_tools
 from toolfmt.errors import BadModelDirectory, TemplateError, ToolfmtError
 from toolfmt.formats import Parser, ToolCallFormat, default_format, get, prose
 from toolfmt.formats.prefix import answer_begun
+from toolfmt.formats.registry import resolved
 from toolfmt.inspect.conversations import REPLY
 from toolfmt.inspect.differences import common_prefix
 from toolfmt.inspect.inspection import TEMPLATE_BROKEN
@@ -76,7 +77,7 @@ class Prompt:
         chosen = format or self.format
         if chosen is None:
             raise ToolfmtError("no format is known for this model; give one: parser(format=...)")
-        known = get(chosen) if isinstance(chosen, str) else chosen
+        known = resolved(chosen)
         stop = [literal for literal in self.stop if not known.in_calls(literal)]
         return Parser(known, tools=self.tools, prefix=self.prefill, strict=strict, stop=stop, reasoning=reasoning)
 

@@ -20,7 +20,7 @@ from toolfmt.formats.frames import read_name
 from toolfmt.formats.markers import BLANK_LINES, CODE, sought
 from toolfmt.formats.prefix import answer_begun
 from toolfmt.formats.reasoning_drafts import Drafts
-from toolfmt.formats.registry import get
+from toolfmt.formats.registry import resolved
 from toolfmt.formats.scan import Incomplete, Malformed, NoCall, Reading, Scan, Stops, stops
 from toolfmt.tools import tool_schemas
 
@@ -52,12 +52,12 @@ def _stop_strings(given: Iterable[str]) -> Stops | None:
 class Parser:
     """Reads one answer of a model in one format.
 
-    Takes a format or its name; `tools`, the tool definitions (None accepts any name, an empty list none); `prefix`, the
-    tail of the prompt, for an answer that begins inside something; `strict`, to reject what is usually read generously;
-    `stop`, strings at which the answer ends, for runtimes that hand out the text of the stop token; `reasoning`,
-    whether reasoning blocks are told as `Reasoning` events ("events") or stay in the content as they were written
-    ("text"). Raises `UnknownFormat`, `BadTools`, and `TypeError` or `ValueError` for an option that is none; never on
-    text.
+    Takes a format or its name; `tools`, the tool definitions in any shape of `toolfmt.tools` (None accepts any name, an
+    empty list none); `prefix`, the tail of the prompt, for an answer that begins inside something; `strict`, to reject
+    what is usually read generously; `stop`, strings at which the answer ends, for runtimes that hand out the text of
+    the stop token; `reasoning`, whether reasoning blocks are told as `Reasoning` events ("events") or stay in the
+    content as they were written ("text"). Raises `UnknownFormat`, `BadTools`, and `TypeError` or `ValueError` for an
+    option that is none; never on text.
     """
 
     # What a parser begins with stands here, not in `__init__`: a short call notices what one costs to make.
@@ -95,7 +95,7 @@ class Parser:
             raise ValueError(f'reasoning is "events" or "text", not {reasoning!r}')
         if not isinstance(prefix, str):
             raise TypeError(f"prefix is the prompt's tail as a str, not {type(prefix).__name__}")
-        self.format = get(format) if isinstance(format, str) else format
+        self.format = resolved(format)
         self._markers = self.format.markers
         begun = ""
         if prefix:

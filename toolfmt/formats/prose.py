@@ -7,7 +7,7 @@ from typing import Any
 
 from toolfmt.errors import CannotWrite
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.registry import get
+from toolfmt.formats.registry import resolved
 from toolfmt.formats.typed import STRING, parameter_types
 from toolfmt.formats.writing import write
 from toolfmt.tools import canonical_tools, parameter_order
@@ -22,7 +22,7 @@ def prose(format: str | ToolCallFormat, tools: object) -> str:
     however their keys are ordered; empty without tools. The example is written by the format's own writer, for the
     first tool that the format can carry. Raises `UnknownFormat` and `BadTools`.
     """
-    known = get(format) if isinstance(format, str) else format
+    known = resolved(format)
     listed = canonical_tools(tools)
     if not listed:
         return ""

@@ -60,6 +60,11 @@ def get(name: str) -> ToolCallFormat:
     return found
 
 
+def resolved(format: str | ToolCallFormat) -> ToolCallFormat:
+    """A format, given as itself or by name; raises as `get` does."""
+    return format if isinstance(format, ToolCallFormat) else get(format)
+
+
 def _hint(name: str) -> str:
     """What was meant by an unknown name: a name that is nearly it, or an answer where the format is to stand."""
     near = difflib.get_close_matches(name.lower(), names(), n=3) if len(name) <= _LONGEST else []

@@ -14,7 +14,7 @@ from toolfmt.errors import CannotWrite, json_fault
 from toolfmt.events import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
 from toolfmt.formats.format import Call, ToolCallFormat, TypesOf
 from toolfmt.formats.parser import Parser
-from toolfmt.formats.registry import get
+from toolfmt.formats.registry import resolved
 from toolfmt.formats.typed import Types, parameter_types
 from toolfmt.tools import counting_tools, kind_of, tool_schemas
 
@@ -26,7 +26,7 @@ def write(format: str | ToolCallFormat, calls: Sequence[Call], tools: object = N
     values are typed. Returns the calls byte for byte as the family's templates write them. Raises `CannotWrite` for a
     call that the format's own reader would not give back, `UnknownFormat` and `BadTools`.
     """
-    known = get(format) if isinstance(format, str) else format
+    known = resolved(format)
     if not isinstance(calls, (list, tuple)):
         raise CannotWrite(f"calls must be a list of pairs of name and arguments, not {kind_of(calls)}")
     checked = [_checked(call, position) for position, call in enumerate(calls)]
