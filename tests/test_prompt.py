@@ -18,6 +18,7 @@ from toolfmt.message import Message
 from toolfmt.model import Model, load
 from toolfmt.never_both import NeverBoth, check_prose, check_template, dropped
 from toolfmt.prompt import Prompt
+from toolfmt.templates import ChatTemplate
 
 USER = {"role": "user", "content": "Will it rain?"}
 SYSTEM = {"role": "system", "content": "Be brief."}
@@ -383,6 +384,27 @@ def test_a_stop_string_that_calls_hold_does_not_end_the_parsers_answer(tmp_path:
     parser = prompt.parser(format="gigachat3")
     events = parser.feed(f'Yes.{opener}{{"name": "get_weather", "arguments": {{}}}}') + parser.finish()
     assert isinstance(events[-1], ToolCallEnd)
+
+
+def test_a_template_is_parsed_once_however_many_prompts_it_makes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = made(tmp_path, template() + "{# of this test alone #}")
+    first = model.render([USER], [TOOL])
+    parsed: list[str] = []
+
+    class Counting(ChatTemplate):
+        def __init__(self, source: str, *given: Any, **more: Any) -> None:
+            parsed.append(source)
+            super().__init__(source, *given, **more)
+
+    monkeypatch.setattr("toolfmt.prompt.ChatTemplate", Counting)
+    assert model.render([USER], [TOOL]) == first
+    assert not parsed
+    (tmp_path / "other").mkdir()
+    other = made(tmp_path / "other", template() + "{# of this test alone #}", tokenizer={"bos_token": "<s>"})
+    other.render([USER], [TOOL])
+    assert len(parsed) == 1  # another file, with other tokens
 
 
 def test_the_parser_of_a_prompt_knows_format_tools_and_prefill(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Literal, get_args
 
 from toolfmt.adapting import CALLS_AS_CONTENT, adapt, remedies, writes_calls
@@ -39,6 +40,8 @@ TEMPLATE_DROPPED_TOOLS = "template-dropped-tools"
 
 _PLACEHOLDER = "Xq5placeholder"
 """A word that no template holds, in the place of the prose."""
+_MOST_COMPILED = 16
+"""So many templates stay compiled: to compile one takes a hundred times as long as to render it."""
 _LONGEST_HEADER = 200
 """More characters than any header of an assistant's turn has."""
 
@@ -305,8 +308,13 @@ def _system_lost(messages: list[Message], prompt: str) -> bool:
 
 def compiled(files: ModelFiles, source: TemplateSource) -> ChatTemplate:
     """The template, ready to render; its errors name the file. Raises `TemplateError` where it does not parse."""
+    return _compiled(source.text, tuple(files.special_tokens.items()), files.where(source))
+
+
+@lru_cache(maxsize=_MOST_COMPILED)
+def _compiled(text: str, special_tokens: tuple[tuple[str, str], ...], origin: str) -> ChatTemplate:
     try:
-        return ChatTemplate(source.text, files.special_tokens, origin=files.where(source))
+        return ChatTemplate(text, dict(special_tokens), origin=origin)
     except TemplateError as error:
         raise TemplateError(_with_way_out(str(error)), error.line) from None
 
