@@ -29,13 +29,19 @@ def events_of(format: str, chunks: Iterable[str], **options: Any) -> list[Event]
 
 
 def check_copy(format: str, text: str, at: int, **options: Any) -> None:
-    """A copy of a parser that has read a part of a text reads on as the parser does, and neither sees the other."""
+    """A copy of a parser that has read a part of a text reads on as the parser does, and neither sees the other.
+
+    At an odd place the text before it comes in two pieces, and what follows too.
+    """
     parser = Parser(format, **options)
-    parser.feed(text[:at])
+    before, behind = (at // 2, at + (len(text) - at) // 2) if at % 2 else (0, at)
+    for piece in (text[:before], text[before:at]):
+        parser.feed(piece)
     copies = [parser.copy(), parser.copy()]
     copies[0].feed("<tool_call>[{x")
     copies[0].finish()
-    told = [merge(one.feed(text[at:]) + one.finish()) for one in (parser, copies[1])]
+    rest = (text[at:behind], text[behind:])
+    told = [merge([*one.feed(rest[0]), *one.feed(rest[1]), *one.finish()]) for one in (parser, copies[1])]
     assert told[0] == told[1]
 
 

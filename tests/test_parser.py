@@ -375,6 +375,30 @@ def test_a_copy_costs_what_the_open_call_is_long() -> None:
     assert costs[1] <= costs[0] + 50
 
 
+def test_a_copy_is_where_the_parser_is_though_that_has_not_looked_yet() -> None:
+    """What a piece leaves for the next one, since it may end the value, is read before the copy is made."""
+    text = "<start_function_call>call:f{a:<escape>x<esape>,b:<escape>y<escape>}<end_function_call>"
+    at = text.index("x<esape>")
+    parser = Parser("gemma")
+    parser.feed(text[:at])
+    parser.feed(text[at:])
+    twin = parser.copy()
+    told = parser.finish()
+    assert [type(event) for event in told] == [ToolCallRejected]
+    assert twin.finish() == told
+
+
+def test_a_copy_of_a_call_is_as_strict_as_the_parser_was_with_it() -> None:
+    """The call before it, which was refused, is not read again."""
+    call = '<｜tool▁call▁begin｜>{}<｜tool▁sep｜>{{"a": "{}"}}<｜tool▁call▁end｜>'
+    parser = Parser("deepseek_v31", strict=True)
+    parser.feed(call.format("f", "x") + call.format("g", "one two").partition(" two")[0])
+    twin = parser.copy()
+    for one in (parser, twin):
+        events = one.feed(" two") + one.feed('"}<｜tool▁call▁end｜>') + one.finish()
+        assert [event.to_dict().get("delta") for event in merge(events)] == [' two"}', None]
+
+
 def test_a_copy_within_a_frame_says_its_opening_once() -> None:
     """The second call of the frame turns out to be text, which the copy tells as the original does."""
     call = "<｜tool▁call▁begin｜>function%s```json\n%s\n```<｜tool▁call▁end｜>"

@@ -389,7 +389,6 @@ class Calls:
         """The fast path of a stretch of arguments: this runs once a delta, and is all that runs for most of them."""
         scan, passed, strict = self._scan, self._scan.passed(), self.strict
         suspect, meant, read = body.suspect, body.said, body.read
-        silent = not self._announced or self._reason is not None
 
         def take(text: str) -> list[Event] | None:
             if suspect(text) is None:
@@ -406,7 +405,7 @@ class Calls:
                     return None
                 passed(text[:at])
                 scan.text = text[at:]
-            if not said or silent or (strict and self._reason is not None):
+            if not said or not self._announced or self._reason is not None:
                 return []
             return [ToolCallArguments(self._index, said)]
 

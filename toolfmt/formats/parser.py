@@ -179,7 +179,7 @@ class Parser:
         """Another parser that has read the same: what one is fed, the other does not see. Costs at most what the open
         call is long."""
         calls, scan = self._calls, self._scan
-        scan.settle()
+        self._catch_up()
         twin = object.__new__(Parser)
         twin.__dict__.update(self.__dict__)
         start, text = scan.offset, scan.text
@@ -209,6 +209,19 @@ class Parser:
         twin.continued, twin._fed = list(self.continued), True
         twin._drafts = self._drafts.copy(twin._scan, twin._calls)
         return twin
+
+    def _catch_up(self) -> None:
+        """Read what the fast path has left for the next piece; what that says is told with it."""
+        scan = self._scan
+        scan.settle()
+        if scan.take is not None and scan.text:
+            for _ in self._reading:
+                break
+            scan.compact()
+            self._calls.flush()
+            self._join()
+            if self._events:
+                scan.take = None
 
     @property
     def waiting_for(self) -> str:
