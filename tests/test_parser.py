@@ -12,7 +12,16 @@ from typing import Any
 import pytest
 from laws import check_copy, events_of
 
-from toolfmt.events import Content, Event, Reasoning, ToolCallEnd, ToolCallRejected, ToolCallStart, merge
+from toolfmt.events import (
+    Content,
+    Event,
+    Reasoning,
+    ToolCallArguments,
+    ToolCallEnd,
+    ToolCallRejected,
+    ToolCallStart,
+    merge,
+)
 from toolfmt.formats import FORMATS, Parser, ToolCallFormat, get, write
 from toolfmt.formats.scan import stops
 
@@ -251,6 +260,27 @@ def test_a_call_in_thoughts_that_were_cut_is_a_draft() -> None:
     assert merge(parser.feed(text) + parser.finish(cut=True)) == [Content(text, 0)]
 
 
+def test_a_draft_stays_one_where_the_model_was_cut_behind_its_thoughts() -> None:
+    parser = Parser("json", tools=TOOLS)
+    events = merge(parser.feed(f"<think>x {CALL}</think>") + parser.finish(cut=True))
+    assert events == [Reasoning(f"x {CALL}", 7)]
+
+
+def test_a_call_that_the_prompt_has_begun_always_ends() -> None:
+    begun = '<tool_call>\n{"name": "get_weather", "arguments": {"city": '
+    for text, reason in (
+        ("", "incomplete_output"),
+        ("</tool_response>", "malformed_syntax"),
+        (CALL, "malformed_syntax"),
+    ):
+        events = read(text, tools=TOOLS, prefix=begun)
+        assert [type(event) for event in events[:3]] == [ToolCallStart, ToolCallArguments, ToolCallRejected]
+        assert isinstance(events[2], ToolCallRejected)
+        assert (events[2].reason, events[2].span) == (reason, (0, 0))
+    assert [event.index for event in events if isinstance(event, ToolCallEnd)] == [1]
+    assert told(read("Yes.", prefix="<tool_call>broken</tool_call>")) == [("content", "Yes.")]
+
+
 def test_headers_of_messages_are_no_text_where_reasoning_is() -> None:
     text = "<|channel|>commentary<|message|>One<|end|><|start|>assistant<|channel|>final<|message|>Two<|return|>"
     assert [told for _, told in told(read(text, "gpt_oss", reasoning="text"))] == ["One", "Two"]
@@ -319,6 +349,8 @@ def test_the_answer_ends_at_a_stop_string() -> None:
     assert told(read(CALL + "<|im_end|>" + CALL, stop=["<|im_end|>"]))[-1] == ("end", "")
     message = "<|channel|>commentary to=functions.f <|constrain|>json<|message|>{}<|call|>"
     assert read(message + "more", "gpt_oss", stop=["<|call|>"]) == read(message, "gpt_oss")
+    raw = "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>abc</arg"
+    assert told(read(raw + "STOP", "glm4", stop=["STOP"])) == told(read(raw, "glm4"))
     parser = Parser("json", stop=["<|im_end|>"])
     assert merge(parser.feed("a<|im_end|>") + parser.feed("b") + parser.finish()) == [Content("a", 0)]
     with pytest.raises(RuntimeError, match="after finish"):

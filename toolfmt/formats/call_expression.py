@@ -165,10 +165,11 @@ class CallExpression(Frame):
             if not opener:
                 raise Malformed
             calls.tolerate("missing_fence")
-        closed = yield from close_frame(scan, calls, opener, *self.closers)
+        closers = self.closers if opener else tuple(mark for mark in self.closers if not mark.startswith(_FENCE))
+        closed = yield from close_frame(scan, calls, opener, *closers)
         if not closed and calls.noted(UNESCAPED):
             raise Malformed
-        return _Ending(bool(closed and self.closers), bool(enclosed), bool(fence))
+        return _Ending(bool(closed and closers), bool(enclosed), bool(fence))
 
     def _stands(self, scan: Scan, calls: Calls) -> Reading[bool]:
         """Whether calls without a frame stand here, unread: what follows them decides, if it comes soon.
@@ -207,10 +208,12 @@ class CallExpression(Frame):
         following = yield from scan.peek()
         if following in ("", "\n", "\r"):
             yield from scan.spaces()
-            if ending.fenced and (yield from scan.peek()):
+            if ending.fenced and (yield from scan.peek()) not in ("", _FENCE[0]):
                 raise Malformed  # an example, and its explanation
-            if not ending.enclosed and (yield from scan.literal(stops(_FENCE))):
-                raise Malformed  # a line of a program
+            if not ending.fenced and not ending.enclosed and (yield from scan.literal(stops(_FENCE))):
+                yield from scan.word(_BLANKS)
+                if (yield from scan.peek()) in ("", "\r", "\n"):
+                    raise Malformed  # a line of a program, and its end
         elif not ending.enclosed or (following in _OPERATORS if blanks else not calls.known or following in _GOES_ON):
             raise Malformed
         elif blanks and following.islower():

@@ -373,7 +373,8 @@ class Calls:
         self.flush()
         self._open = False
         continued, self._continued = self._continued, False
-        if position <= 0 and not continued:  # it ended within the prefix, however late that became clear
+        if not continued and (position < 0 or (position == 0 and self._reason is None)):
+            # It ended within the prefix, however late that became clear.
             of_this = (ToolCallStart, ToolCallArguments)
             self.events[:] = [e for e in self.events if not (isinstance(e, of_this) and e.index == self._index)]
             self._index -= 1

@@ -270,12 +270,11 @@ def _line_ends(scan: Scan) -> Reading[bool]:
     behind = yield from scan.peek()
     if behind in ("\r", "\n"):
         yield from scan.skip_spaces()
-        if (yield from scan.literal(stops("```"))):  # it closes the fence that the call stands in
+        if (yield from scan.literal(stops("```"))):
             yield from scan.take_while(_IN_LINE)
-            if (yield from scan.peek()) == "\n":
+            if (yield from scan.peek()) == "\n":  # it closes the fence that the call stands in
                 scan.skip()
                 return not (yield from scan.peek()).isalpha()  # else prose goes on, which shows the call
-            return (yield from scan.peek()) in ("", "\r")
     return behind in ("", "\r", "\n", "<", "}", "]")
 
 

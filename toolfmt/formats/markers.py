@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 BLANK_LINES = ("\n\n", "\n\r\n")
 CODE = "```"
+FENCES = (CODE, "````", "`````", "~~~", "~~~~")
+"""What opens and closes a fence, at the beginning of a line; one is closed by its own sign, as often at least."""
+_INDENTS = ("", " ", "  ", "   ", "    ", "\t")
 _CONTROL = 3
 """A literal at least so long is a marker, not a bracket."""
 
@@ -50,7 +53,7 @@ class Markers:
     begun: Mapping[str, str]
     """Of what is looked for in content that which holds more than an opener: the opener."""
     brackets: frozenset[str]
-    """Of that, brackets that a call begins with which has no frame: a program is full of them."""
+    """Of that, what a call without a frame begins with and programs are full of: brackets, a plain word."""
     in_answers: frozenset[str]
     """All literals of the format that stand in answers."""
     reasoning_closers: frozenset[str]
@@ -107,7 +110,7 @@ def markers_of(format: ToolCallFormat) -> Markers:
         messages=tuple(" " + mark for mark in leading if mark not in openers),
         in_content=stops(*marks, *begun, *format.between),
         begun=begun,
-        brackets=frozenset("\n" + mark for mark in bare if mark in ("{", "[")),
+        brackets=frozenset("\n" + mark for mark in bare if "<" not in mark and mark != CODE),
         in_answers=frozenset((*marks, *bare, *format.closers, *inner.openers, *inner.closers, *reasoning, *closers)),
         reasoning_closers=frozenset(closers),
         residue=stops(*format.engine.residue),
@@ -146,15 +149,16 @@ def sought(marks: Markers, names: tuple[str, ...]) -> Sought:
     if not names and not marks.brackets:
         return Sought(False, marks.at_start, content, content, content, marks.calls, marks.begun)
     calls = marks.calls | {*names, CODE} if names else marks.calls
-    fences = {CODE, *(mark for mark in marks.calls if mark.startswith(CODE))}
-    in_lines = {"\n" + begins: begins for begins in (*names, *fences)}
-    in_program = stops(*(content.literals - marks.brackets), *fences, *("\n" + fence for fence in fences))
+    openers = {*FENCES, *(mark for mark in marks.calls if mark.startswith(CODE))}
+    fences = {"\n" + blanks + fence: fence for fence in openers for blanks in _INDENTS}
+    lines = {"\n" + name: name for name in names}
+    plain = content.literals - marks.brackets
     return Sought(
         fences=True,
-        at_start=stops(*marks.at_start.literals, *names, CODE) if names else marks.at_start,
-        in_content=stops(*content.literals, *in_lines, *fences),
-        at_fence=in_program if CODE in calls else stops(*content.literals, *fences, "\n"),
-        in_program=in_program,
+        at_start=stops(*marks.at_start.literals, *names, *(FENCES if CODE in calls else ())),
+        in_content=stops(*content.literals, *lines, *fences, *openers),
+        at_fence=stops(*(plain if CODE in calls else content.literals), *fences, *openers, "\n"),
+        in_program=stops(*plain, *fences, *openers),
         calls=calls,
-        begun={**marks.begun, **in_lines},
+        begun={**marks.begun, **lines, **fences},
     )

@@ -17,7 +17,7 @@ from toolfmt.formats.bodies import Plain
 from toolfmt.formats.calls import Calls, Undeclared
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.frames import read_name
-from toolfmt.formats.markers import BLANK_LINES, CODE, sought
+from toolfmt.formats.markers import BLANK_LINES, FENCES, sought
 from toolfmt.formats.prefix import answer_begun
 from toolfmt.formats.reasoning_drafts import Drafts
 from toolfmt.formats.registry import resolved
@@ -71,8 +71,10 @@ class Parser:
     """In a copy made within a frame behind its first call: how long the opening of that frame is."""
     _closing = ""
     """What closes the part for the user that is open."""
-    _fence: Literal["", "opened", "inside"] = ""
-    """Whether the content stands in a fence, and if that is still its first line."""
+    _fence = ""
+    """What has opened the fence that the content stands in."""
+    _fence_line = False
+    """Whether it still stands in the fence's first line."""
     _content_begins = 0
     _unstopped = ""
     """The end of what was fed, which may be the beginning of a stop string."""
@@ -128,7 +130,12 @@ class Parser:
         if self._stop is not None:
             if scan.closed:
                 return []
-            text = self._before_stop(text, self._stop)
+            text, ended = self._before_stop(text, self._stop)
+            if ended:
+                self._stop = None
+                events = self.feed(text)
+                scan.closed = True
+                return events + self._go_on()
         take = scan.take
         if take is not None and text and not scan.closed:
             held = scan.text
@@ -162,18 +169,17 @@ class Parser:
         self._scan.settle()
         return self._go_on()
 
-    def _before_stop(self, text: str, stop: Stops) -> str:
-        """What may be read of an answer that ends at a stop string; from there on nothing is told.
+    def _before_stop(self, text: str, stop: Stops) -> tuple[str, bool]:
+        """What may be read of an answer that ends at a stop string, and whether it ends there.
 
         A stop string that is a marker of the format (a call's closer) is read as that.
         """
         if not self._unstopped and stop.suspect(text) is None:
-            return text
+            return text, False
         text = self._unstopped + text
         begin, literal = stop.search(text, 0, False) or (len(text), "")
         self._unstopped = "" if literal else text[begin:]
-        self._scan.closed = bool(literal)
-        return text[: begin + len(literal) if literal in self._markers.in_answers else begin]
+        return text[: begin + len(literal) if literal in self._markers.in_answers else begin], bool(literal)
 
     def copy(self) -> Parser:
         """Another parser that has read the same: what one is fed, the other does not see. Costs at most what the open
@@ -309,7 +315,8 @@ class Parser:
             else:
                 self._say(Content, spaces, begin)
                 self._say(Content, opener, here)
-                self._fence = self._fence_behind(opener)
+                if look.fences and opener in FENCES:
+                    self._fence, self._fence_line = opener, True
                 self._content_begins = scan.position
                 if not (yield from self._content_and_call()):
                     return
@@ -353,7 +360,7 @@ class Parser:
             self._state = "content"
             wanted = look.in_content
             if self._fence:
-                wanted = look.at_fence if self._fence == "opened" else look.in_program
+                wanted = look.at_fence if self._fence_line else look.in_program
             wanted = stops(*wanted.literals, self._closing) if self._closing else wanted
             found = yield from self._run(Content, Plain(wanted))
             if not found:
@@ -367,28 +374,36 @@ class Parser:
             before = found.removesuffix(opener)
             here = self._scan.position - len(opener)
             self._say(Content, before, here - len(before))
-            self._fence = self._fence_behind(before[-len(CODE) :])
             first = here - len(before) == self._content_begins or before.startswith("\n")
+            in_line, self._fence_line = self._fence_line and found[0] != "\n", False
+            if look.fences and opener in FENCES:
+                if not self._fence and first and opener in look.calls and (yield from self._call(opener, here)):
+                    return True
+                if (yield from self._fence_ends(found, opener, in_line, first)) if self._fence else first:
+                    self._fence, self._fence_line = "" if self._fence else opener, not self._fence
+                self._say(Content, opener, here)
+                continue
             if before.strip("\n") == "`" and (yield from self._quotation(before, opener, first)):
                 continue
             if opener in marks.between:
                 if (yield from self._drafts.message_begins(opener, here)):
                     return True
-            elif opener == CODE and (self._fence or not first):
-                pass
             elif (opener in look.calls and (yield from self._call(opener, here))) or opener in marks.silent:
                 return True
             self._say(Content, opener, here)
-            if opener == CODE:
-                self._fence = self._fence_behind(opener)
 
-    def _fence_behind(self, text: str) -> Literal["", "opened", "inside"]:
-        """Where the content stands behind a text that may open or close a fence."""
-        if not self._sought.fences:
-            return ""
-        if text == CODE:
-            return "" if self._fence else "opened"
-        return "inside" if self._fence else ""
+    def _fence_ends(self, found: str, mark: str, in_line: bool, first: bool) -> Reading[bool]:
+        """Whether a mark, read with what stands before it, closes the fence: alone in its line, or in the line of its
+        opener, which was inline code then."""
+        scan, behind = self._scan, self._scan.position
+        if in_line or not first or not mark.startswith(self._fence):
+            return in_line and mark[0] == self._fence[0]
+        scan.keep(behind - len(found))
+        yield from scan.take_while(_IN_LINE)
+        ends = (yield from scan.peek()) in ("", "\r", "\n")
+        scan.rewind(behind)
+        scan.release()
+        return ends
 
     def _quotation(self, before: str, opener: str, first: bool) -> Reading[bool]:
         """Inline code that begins with an opener, read as content up to its backtick; else nothing is read.

@@ -106,8 +106,8 @@ class Drafts:
             yield from scan.skip_spaces()
             if not (yield from scan.literal(self._format.markers.saying_nothing)):
                 break
-        if (yield from scan.peek()):
-            return False
+        if (yield from scan.peek()) or self._calls.cut:
+            return False  # or the runtime stopped the model before its answer began
         return bool((yield from self.stands(Scan(draft, closed=True), opener)))
 
     def stands_unclosed(self, here: int, opener: str) -> Reading[bool]:
