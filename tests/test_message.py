@@ -269,3 +269,32 @@ def test_what_is_no_event_is_named(given: Any, told: str) -> None:
     for read in (Message.from_events, WholeCalls().events, ChunkStream("", "", 0).chunks):
         with pytest.raises(TypeError, match=f"^{re.escape('not an event: ' + told)}$"):
             read(given)
+
+
+def test_what_tells_no_id_holds_none() -> None:
+    messages: list[Any] = [Told, Told(1), {"tool_calls": 3}, {"tool_calls": [{"id": 3}, {"id": ""}]}, 5]
+    assert toolfmt.taken_ids(messages) == []
+
+
+def test_a_call_that_was_never_announced_breaks_no_stream_and_takes_no_index() -> None:
+    nameless = '<tool_call>{"name": "", "arguments": {}}</tool_call>'
+    assert stream(nameless)[-1]["choices"][0]["finish_reason"] == "stop"
+    chunks = stream(nameless + '<tool_call>{"name": "f", "arguments": {}}</tool_call>')
+    assert {call["index"] for delta in deltas(chunks) for call in delta.get("tool_calls", [])} == {0}
+    assert chunks[-1]["choices"][0]["finish_reason"] == "tool_calls"
+
+
+def test_the_stream_of_an_empty_answer_has_a_role() -> None:
+    assert deltas(stream("")) == [{"role": "assistant", "content": ""}, {}]
+
+
+def test_an_argument_that_is_called_id_is_no_id_of_the_call() -> None:
+    tools = [{"name": "f", "parameters": {"type": "object", "properties": {"id": {"type": "string"}}}}]
+    (call,) = toolfmt.parse('<tool_call>{"name": "f", "id": "x"}</tool_call>', "json", tools=tools).tool_calls
+    assert (call.id, call.arguments) == ("call_0", '{"id": "x"}')
+
+
+def test_a_name_with_a_blank_is_called_where_a_tool_has_it() -> None:
+    tools = [{"name": "get time", "parameters": {"type": "object", "properties": {}}}]
+    (call,) = toolfmt.parse('{"name": "get time", "parameters": {}}', "llama3", tools=tools).tool_calls
+    assert call.name == "get time"

@@ -155,3 +155,28 @@ def test_the_warning_comes_once_and_points_at_the_callers_line(use: Any, capfd: 
     ]
     assert {(warning.filename, warning.lineno) for warning in said} == {(__file__, use.__code__.co_firstlineno + 1)}
     assert capfd.readouterr().err == ""  # a process of its own would say it there
+
+
+def test_one_definition_has_one_canonical_form() -> None:
+    function = {"name": "find", "description": None, "parameters": STRING}
+    assert canonical_tools([{"type": "function", **function}]) == canonical_tools([tool()])
+    assert canonical_tools([{"function": {**function, "parameters": None}}]) == [
+        {"type": "function", "function": {"name": "find"}}
+    ]
+
+
+def test_required_parameters_come_first_and_what_is_no_name_is_passed_over() -> None:
+    schema = {"type": "object", "properties": {"a": {}, "c": {}, "b": {}}, "required": [["a"], 1, "c"]}
+    (ordered,) = canonical_tools([tool(parameters=schema)])
+    assert list(ordered["function"]["parameters"]["properties"]) == ["c", "a", "b"]
+    (same,) = canonical_tools([tool(parameters={"$defs": {"b": {}, "a": {}}})])
+    assert list(same["function"]["parameters"]["$defs"]) == ["a", "b"]
+
+
+def test_a_schema_is_sixty_four_deep_at_most() -> None:
+    schema: dict[str, Any] = {}
+    for _ in range(64):
+        schema = {"items": schema}
+    assert canonical_tools([tool(parameters=schema)])[0]["function"]["parameters"] == schema
+    with pytest.raises(BadTools, match="nested more than 64 deep"):
+        canonical_tools([tool(parameters={"items": schema})])

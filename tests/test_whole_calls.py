@@ -61,6 +61,7 @@ def test_a_rejected_call_passes_as_its_rejection_alone_and_keeps_its_index(size:
     kinds = [(type(event), event.index) for event in events if not isinstance(event, (Content, Reasoning))]
     whole = [ToolCallStart, ToolCallArguments, ToolCallEnd]
     assert kinds == [*((kind, 0) for kind in whole), (ToolCallRejected, 1), *((kind, 2) for kind in whole)]
+    assert [event.delta for event in events if isinstance(event, ToolCallArguments)] == ['{"a": "long"}'] * 2
     check_shape(events)
     cut = [event for some in told(TWO[:-20], size) for event in some]
     assert [(type(event), event.reason) for event in cut if isinstance(event, ToolCallRejected)] == [

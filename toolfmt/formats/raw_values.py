@@ -356,7 +356,7 @@ class RawValue(Value):
         """Which open key, counted from the first, a closer belongs to: one written in its way, on lines or not."""
         if not self.keys:
             return 0
-        own_lines = self.closers[0][0] in "\r\n" or len(self.closers) > 1
+        own_lines = self.closers[0][0] in "\r\n"
         places = [at for at, lines in enumerate(self.keys, 1) if not own_lines or lines == on_line]
         return places[-1] if places else 0
 

@@ -1,0 +1,35 @@
+"""Which declared tool is meant by a name that is none: by the rules, and only where no other tool is by the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolfmt.formats.likenesses import Likenesses
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("get-time", "get_time"),
+        ("functions.get_time", "get_time"),
+        ("functions:get_time_12", "get_time"),
+        ("get_time:12", "get_time"),
+        ("get_time.get_time", "get_time"),
+        ("get_time_get_time", "get_time"),
+        ("get_timejson", "get_time"),
+        ("get_time<|channel|>commentary", "get_time"),
+    ],
+)
+def test_a_name_is_repaired_by_rule(written: str, meant: str) -> None:
+    assert Likenesses(["get_time", "get_weather"]).meant(written) == meant
+
+
+@pytest.mark.parametrize("written", ["get_tim", "get_time_12", "gettime", "Get_Time", "json", "functions.", ""])
+def test_how_near_a_name_is_says_nothing(written: str) -> None:
+    assert Likenesses(["get_time", "get_weather"]).meant(written) == written
+
+
+@pytest.mark.parametrize("names", [("a_b", "a-b"), ("a_b", "a.b", "a b")])
+def test_a_name_that_two_tools_may_mean_is_none(names: tuple[str, ...]) -> None:
+    assert Likenesses(names).meant("functions.a_b:1") == "functions.a_b:1"
+    assert Likenesses(names[:1]).meant("functions.a_b:1") == "a_b"
