@@ -60,6 +60,8 @@ class Markers:
     saying_nothing: Stops
     residue: Stops
     """What says nothing right behind a call, with nothing else in its line."""
+    again: frozenset[str]
+    """Of that, closers: they say nothing whatever follows."""
     one_call: Stops
     """What opens one call behind the opener of a frame."""
     of_calls: Stops
@@ -114,6 +116,7 @@ def markers_of(format: ToolCallFormat) -> Markers:
         in_answers=frozenset((*marks, *bare, *format.closers, *inner.openers, *inner.closers, *reasoning, *closers)),
         reasoning_closers=frozenset(closers),
         residue=stops(*format.engine.residue),
+        again=frozenset(format.engine.residue) & {*format.closers, *inner.closers},
         saying_nothing=stops(*silent, *closers),
         one_call=stops(*inner.openers),
         of_calls=stops(*of_calls, *openers, *BLANK_LINES),

@@ -331,10 +331,12 @@ class Parser:
             if not more:
                 break
             found = more
-        if found and (yield from scan.peek()) in ("", "\r", "\n", "<"):
+        here = scan.position
+        if found and (found in self._markers.again or (yield from scan.peek()) in ("", "\r", "\n", "<")):
             return True
-        scan.rewind(begin)
-        return False
+        opens = found and (yield from scan.literal(stops(*self.format.openers)))
+        scan.rewind(here if opens else begin)
+        return bool(opens)
 
     def _content_and_call(self) -> Reading[bool]:
         """As `_content`; behind it stands a call or a marker that says nothing."""

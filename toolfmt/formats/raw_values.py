@@ -275,6 +275,9 @@ class Value:
 class RawValue(Value):
     """A raw value in the tags of a family; of its `closers` the one with the family's newline comes first."""
 
+    own_line = False
+    """Whether the value begins on a line of its own, so that its closer does too."""
+
     def __init__(self, scan: Scan, calls: Calls, tags: Tags, closers: tuple[str, ...], given: Given) -> None:
         wanted, self.ends_of_keys = tags.wanted(closers, calls.parameters)
         super().__init__(scan, calls, wanted)
@@ -337,8 +340,7 @@ class RawValue(Value):
         if pair:
             self.keys = self.keys[: pair - 1]
             return ""
-        own_line = self.closers[0][0] in "\r\n"
-        if (on_line or not own_line) and self.lone is None and self.doubt is None:
+        if (on_line or not self.own_line) and self.lone is None and self.doubt is None:
             token = yield from self._repeated()
             if token:
                 return token
@@ -346,7 +348,7 @@ class RawValue(Value):
         following = yield from scan.peek()
         if following and self.lone is None:
             self.lone = here
-        if on_line or not (own_line or (yield from self._quoted(begin, following))):
+        if on_line or not (self.own_line or (yield from self._quoted(begin, following))):
             self.noted = "text_behind_closer"
         if (yield from self._breaks_off()):
             self._wrong(here)

@@ -383,6 +383,7 @@ class Tagged(Frame):
         if opens_json(types, first):
             return (yield from self._read(scan, calls))
         value = RawValue(scan, calls, self.tags, tuple(dict.fromkeys(closers)), given)
+        value.own_line = bool(line)
         return (yield from value.reading(types, first))
 
     def _marked(self, scan: Scan, calls: Calls, types: Types, opener: str, closer: str) -> Reading[str]:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from toolfmt.formats.channels import Channels
 from toolfmt.formats.format import ToolCallFormat
 
-_BLANKS = (" ", "\u00a0", "\u202f")
+_BLANKS = (" ", "  ", "\u00a0", "\u202f")
 """The model writes one that keeps words together now and then."""
 _ENGINE = Channels(
     header="<|channel|>commentary to=",
@@ -22,7 +22,7 @@ _ENGINE = Channels(
     also=tuple(
         f"<|channel|>{channel}{blank}to=" for channel in ("commentary", "analysis", "final") for blank in _BLANKS
     ),
-    leading=("to=", *(f"{blank}to=" for blank in _BLANKS if blank != " ")),
+    leading=("to=", *(f"{blank}to=" for blank in _BLANKS[2:])),
     also_closers=("<|end|>", "<|return|>"),
     namespace="functions.",
     message="<|message|>",
@@ -58,6 +58,11 @@ FORMAT = ToolCallFormat(
         ),
         "<|start|>assistant<|message|>",
         "<|channel|>commentary?commentary?",  # seen in the place of a header
+        *(
+            f"<|channel|>{channel} to={reader}<|message|>"
+            for channel in ("final", "commentary")
+            for reader in ("user", "all")
+        ),
         "<|channel|>commentary to=assistant",  # gpt-oss puts it before a header of its own now and then
         "<|start|>assistant",
         "<|end|>",
