@@ -62,7 +62,7 @@ class Calls:
         self._begin = 0
         self._open = False
         self._name = ""
-        self._announced = False
+        self._announced = self._telling = False
         self._complete = False
         self._continued = False
         self._reason: RejectionReason | None = None
@@ -110,12 +110,12 @@ class Calls:
         elif self._schemas is not None and name not in self._schemas:
             self.refuse("undeclared_tool")
         elif self._reason is None:
-            self._announced = True
+            self._announced = self._telling = True
             self.events.append(ToolCallStart(self._index, name, id))
 
     def arguments(self, fragment: str) -> None:
         """More of the arguments' JSON text."""
-        if self._announced and self._reason is None:
+        if self._telling:
             self._fragments.append(fragment)
         elif self._reason == "undeclared_tool":
             self._unsaid += len(fragment)
@@ -155,6 +155,7 @@ class Calls:
         if self._reason is None:
             self.flush()
             self._reason = reason
+            self._telling = False
 
     def stream(self, body: Body) -> Reading[None]:
         """Pass a stretch of the arguments on while it arrives."""
@@ -289,7 +290,7 @@ class Calls:
         self._begin, self.was_committed = position, self.committed
         self._unsaid = 0
         self._open = True
-        self._announced = self._complete = False
+        self._announced = self._telling = self._complete = False
         self._reason = None
         self._tolerated = {}
         if self._noted:
@@ -406,7 +407,7 @@ class Calls:
                     return None
                 passed(text[:at])
                 scan.text = text[at:]
-            if not said or not self._announced or self._reason is not None:
+            if not said or not self._telling:
                 return []
             return [ToolCallArguments(self._index, said)]
 

@@ -123,11 +123,8 @@ class Parser:
     def feed(self, text: str) -> list[Event]:
         """More of the answer. Returns the events that are certain by now."""
         scan = self._scan
-        if self._finished:
-            raise RuntimeError(_AFTER_FINISH)
-        if text.__class__ is not str and not isinstance(text, str):
-            raise TypeError(f"feed() takes a str, not {type(text).__name__}")
         if self._stop is not None:
+            self._check(text)
             if scan.closed:
                 return []
             text, ended = self._before_stop(text, self._stop)
@@ -137,20 +134,32 @@ class Parser:
                 scan.closed = True
                 return events + self._go_on()
         take = scan.take
-        if take is not None and text and not scan.closed:
+        if take is not None and text:  # the reading waits in a stretch: the answer has not ended
             held = scan.text
-            if held:
-                scan.text = ""
-                events = take(held + text)
-                if events is None:
-                    scan.text = held
-            else:
-                events = take(text)
-            if events is not None:
-                return events
+            try:
+                if held:
+                    joined = held + text
+                    scan.text = ""
+                    told = take(joined)
+                    if told is None:
+                        scan.text = held
+                else:
+                    told = take(text)
+            except TypeError:
+                self._check(text)
+                raise
+            if told is not None:
+                return told
+        self._check(text)
         scan.settle()
         scan.append(text)
         return self._go_on()
+
+    def _check(self, text: object) -> None:
+        if self._finished:
+            raise RuntimeError(_AFTER_FINISH)
+        if not isinstance(text, str):
+            raise TypeError(f"feed() takes a str, not {type(text).__name__}")
 
     def finish(self, *, cut: bool = False) -> list[Event]:
         """The answer has ended. Returns what was held back; a second call returns nothing.
