@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NoReturn, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 from toolfmt.formats.bodies import Raw, escaped
 from toolfmt.formats.calls import Calls
@@ -59,6 +59,16 @@ def _nothing(value: Any, at: int) -> str:
     return ""
 
 
+class Wanted(NamedTuple):
+    """What is looked for in a value."""
+
+    stops: Stops
+    ends_of_keys: Mapping[str, str]
+    """The keys by what stands at the end of a declared key's tag, which shows a tag whose beginning is damaged."""
+    behind: re.Pattern[str] | None
+    """Those of them that begin like any text: the value is searched for them when it has ended."""
+
+
 @dataclass(frozen=True)
 class Tags:
     """The tags of a family, as far as a raw value has to know them; `alone` are tokens that no value holds."""
@@ -78,7 +88,7 @@ class Tags:
     """Whether the family writes tags on lines of their own."""
     header: Header
     """How a key stands in its tag."""
-    _known: dict[Any, tuple[Stops, Mapping[str, str]]] = field(default_factory=dict, compare=False, repr=False)
+    _known: dict[Any, Wanted] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def following(self) -> tuple[str, ...]:
@@ -125,9 +135,8 @@ class Tags:
         opener = self.key_opener
         return stops(*dict.fromkeys(opener[:at] + opener[at + 1 :] for at in range(len(opener))))
 
-    def wanted(self, closers: tuple[str, ...], declared: tuple[str, ...] | None) -> tuple[Stops, Mapping[str, str]]:
-        """What a value with these closers stops at; and the keys by what stands at the end of a declared key's tag,
-        which shows a tag whose beginning is damaged."""
+    def wanted(self, closers: tuple[str, ...], declared: tuple[str, ...] | None) -> Wanted:
+        """What a value with these closers stops at, and what is looked for in it once it has ended."""
         known = self._known.get((closers, declared))
         if known is None:
             ends: dict[str, str] = {}
@@ -141,7 +150,11 @@ class Tags:
                 ends |= {self.key_opener[-1] + tag: key for tag, key in whole.items()}
                 ends |= {tag: key for key in declared for tag in self._otherwise(key)}
             remains = (self.remains,) if declared is None and not self.value_opener else ()
-            known = stops(*closers, *self.structure, *ends, *remains), ends
+            foreign = [tag for tag in ends if tag[0] == "<"]
+            behind = "|".join(re.escape(tag) for tag in ends if tag[0] != "<")
+            known = Wanted(
+                stops(*closers, *self.structure, *foreign, *remains), ends, re.compile(behind) if behind else None
+            )
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
             self._known[closers, declared] = known
@@ -279,7 +292,7 @@ class RawValue(Value):
     """Whether the value begins on a line of its own, so that its closer does too."""
 
     def __init__(self, scan: Scan, calls: Calls, tags: Tags, closers: tuple[str, ...], given: Given) -> None:
-        wanted, self.ends_of_keys = tags.wanted(closers, calls.parameters)
+        wanted, self.ends_of_keys, self.behind = tags.wanted(closers, calls.parameters)
         super().__init__(scan, calls, wanted)
         self.tags, self.closers, self.given = tags, closers, given
         self.lone: int | None = None
@@ -298,6 +311,25 @@ class RawValue(Value):
         """Whether a closer of a call stands in the value, and no end of a call behind it."""
 
     def _met(self, stop: str) -> Reading[tuple[str, str]]:
+        end = self.scan.position - len(stop)
+        token, text = yield from self._structure(stop)
+        if token and self.behind is not None:
+            self._look_back(self.behind, end)
+        return token, text
+
+    def _look_back(self, behind: re.Pattern[str], end: int) -> None:
+        """The ends of damaged tags in a value that has ended."""
+        value = self.scan.read_between(self.begin, end)
+        sign = self.tags.key_opener[-1]
+        for found in behind.finditer(value):
+            begin, whole = found.start(), found.group()[0] == sign
+            if not value.endswith(self.tags.key_opener, 0, begin + whole) and (
+                whole or value[begin - 1 : begin] not in _APART
+            ):
+                self.given.doubted.add(self.ends_of_keys[found.group()])
+
+    def _structure(self, stop: str) -> Reading[tuple[str, str]]:
+        """As `_met`, for the value's place in the frame."""
         begin = self.scan.position - len(stop)
         mark = stop.lstrip("\r\n")
         tags = self.tags
@@ -555,9 +587,6 @@ class RawValue(Value):
         here = scan.position
         if mark in self.ends_of_keys and mark[0] == "<":
             if self._last(begin, 1) in ("", "\n"):
-                self.given.doubted.add(self.ends_of_keys[mark])
-        elif mark in self.ends_of_keys:
-            if mark[0] == tags.key_opener[-1] or self._last(begin, 1) not in _APART:
                 self.given.doubted.add(self.ends_of_keys[mark])
         elif mark == tags.key_closer:
             if not tags.value_opener or (yield from follows(scan, tags.value_opener)):

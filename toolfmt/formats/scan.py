@@ -244,25 +244,28 @@ class Scan:
 
     def read_between(self, begin: int, end: int) -> str:
         """As `kept_between`; costs as much as the way back is long, where that costs what all that is kept does."""
-        here = self.position
-        self.rewind(begin)
-        read = self.text[self.at : self.at + end - begin]
-        self.rewind(here)
+        first, start = self._piece(begin)
+        read = "".join((*self._kept[first:], self.text[: self.at]))[begin - start : end - start]
+        self.looked += len(read)
         return read
+
+    def _piece(self, position: int) -> tuple[int, int]:
+        """Which of the pieces that are kept holds a place, or begins behind it, and where it begins."""
+        kept, first, start = self._kept, len(self._kept), self.offset
+        while start > position:
+            first -= 1
+            start -= len(kept[first])
+        return first, start
 
     def rewind(self, position: int) -> None:
         """Go back to a place that is still held or kept; costs as much as the way back is long."""
         if position < self.offset:
-            back = [self.text]
-            while position < self.offset:
-                piece = self._kept.pop()
-                cut = max(position - (self.offset - len(piece)), 0)
-                if cut:
-                    self._kept.append(piece[:cut])
-                back.append(piece[cut:])
-                self.offset -= len(piece) - cut
+            first, start = self._piece(position)
+            text = "".join((*self._kept[first:], self.text))
+            cut = position - start
+            self._kept[first:] = [text[:cut]] if cut else []  # in place: the stretch that waits appends to it
             self._settled = len(self._kept)
-            self.text = "".join(reversed(back))
+            self.offset, self.text = position, text[cut:]
             self.looked += len(self.text)
         else:
             self.looked += max(self.offset + self.at - position, 0)
