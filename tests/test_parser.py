@@ -355,6 +355,11 @@ def test_the_answer_ends_at_a_stop_string() -> None:
     assert merge(parser.feed("a<|im_end|>") + parser.feed("b") + parser.finish()) == [Content("a", 0)]
     with pytest.raises(RuntimeError, match="after finish"):
         parser.feed("c")
+    parser = Parser("json", stop=["<|im_end|>"])
+    parser.feed("a<|im_end|>")
+    looked = parser.looked
+    assert [parser.feed("more of it"), parser.feed("<|im_end|>")] == [[], []]
+    assert parser.looked == looked
     with pytest.raises(TypeError, match="not one string"):
         Parser("json", stop="<|im_end|>")
 

@@ -125,8 +125,6 @@ class Parser:
         scan = self._scan
         if self._stop is not None:
             self._check(text)
-            if scan.closed:
-                return []
             text, ended = self._before_stop(text, self._stop)
             if ended:
                 self._stop = None
@@ -151,6 +149,8 @@ class Parser:
             if told is not None:
                 return told
         self._check(text)
+        if scan.closed:  # by a stop string
+            return []
         scan.settle()
         scan.append(text)
         return self._go_on()
