@@ -1,0 +1,117 @@
+"""Conversations as templates are given them: whatever is rewritten, nothing of a request is lost on the way."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import toolfmt
+from toolfmt.adapting import adapt, remedies, writes_calls
+from toolfmt.inspect.report import Report
+from toolfmt.prompt import spoken_format
+from toolfmt.tools import canonical_tools
+
+MODELS = Path(__file__).parents[1] / "corpus" / "models"
+TOOL = canonical_tools([{"name": "find", "parameters": {"properties": {"words": {"type": "string"}}}}])[0]
+WORD = re.compile(r"word[0-9]+")
+
+
+@cache
+def reports() -> dict[str, Report]:
+    """The reports on the model directories whose template is read."""
+    models = {path.parent.name: toolfmt.load(path.parent) for path in sorted(MODELS.glob("*/request.json"))}
+    return {name: model.inspect() for name, model in models.items() if model.broken is None}
+
+
+@st.composite
+def conversations(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Conversations in which every text, argument and result is a word of its own."""
+    count = 0
+
+    def word() -> str:
+        nonlocal count
+        count += 1
+        return f"word{count}"
+
+    messages: list[dict[str, Any]] = [{"role": "system", "content": word()}] if draw(st.booleans()) else []
+    for _ in range(draw(st.integers(1, 3))):
+        messages.append({"role": "user", "content": word()})
+        ids = [f"call{count:03}{at}" for at in range(draw(st.integers(0, 3)))]
+        content = draw(st.sampled_from(("text", "empty", "null")))
+        turn: dict[str, Any] = {"role": "assistant", "content": {"text": word(), "empty": "", "null": None}[content]}
+        if not ids:
+            turn["content"] = word()
+        elif draw(st.booleans()):
+            turn["reasoning_content"] = word()
+        if ids:
+            turn["tool_calls"] = [
+                {"id": id, "type": "function", "function": {"name": "find", "arguments": {"words": word()}}}
+                for id in ids
+            ]
+        messages.append(turn)
+        stranger = draw(st.booleans())
+        answered = list(draw(st.permutations(ids + ["of-no-call"] * (stranger and bool(ids)))))
+        answered = answered[: draw(st.integers(0, len(answered)))]
+        messages.extend({"role": "tool", "tool_call_id": id, "content": word()} for id in answered)
+    messages.append({"role": "user", "content": word()})
+    return messages
+
+
+def words(messages: object) -> set[str]:
+    return set(WORD.findall(json.dumps(messages)))
+
+
+@settings(max_examples=40)
+@given(conversations())
+def test_no_text_call_or_result_is_lost(messages: list[dict[str, Any]]) -> None:
+    for name, report in reports().items():
+        format = None if writes_calls(report) else spoken_format(report)
+        for calls_in, system_text in ((format, ""), (spoken_format(report), "wordless")):
+            for system_lost in (False, True):
+                adapted, done = adapt(
+                    messages, report, calls_in=calls_in, tools=[TOOL], system_text=system_text, system_lost=system_lost
+                )
+                assert words(messages) <= words(adapted), (name, done)
+
+
+@settings(max_examples=60)
+@given(conversations())
+def test_remedies_lose_nothing_and_end_with_all_of_them(messages: list[dict[str, Any]]) -> None:
+    offered = list(remedies(messages))
+    for _, mended in offered:
+        assert words(mended) == words(messages)
+        assert [turn["role"] for turn in mended] == [turn["role"] for turn in messages]
+    results = [turn for turn in messages if turn["role"] == "tool" and turn["tool_call_id"] != "of-no-call"]
+    if results:
+        assert [names for names, _ in offered] == [
+            ["results-named"],
+            ["ids-shortened"],
+            ["results-named", "ids-shortened"],
+        ]
+        both = offered[-1][1]
+        answered = [turn for turn in both if turn.get("name")]
+        assert [turn["content"] for turn in answered] == [turn["content"] for turn in results]
+        assert all(re.fullmatch(r"call\d{5}", turn["tool_call_id"]) for turn in answered)
+
+
+def test_results_of_no_call_stay_where_calls_are_split() -> None:
+    """A template that takes one call a turn: each call with its result, then what answers none of them."""
+    report = next(report for report in reports().values() if report.capabilities["parallel_tool_calls"].answer != "yes")
+    call = {"type": "function", "function": {"name": "find", "arguments": {"words": "word1"}}}
+    messages: list[dict[str, Any]] = [
+        {"role": "user", "content": "word2"},
+        {"role": "assistant", "content": "", "tool_calls": [{**call, "id": "a"}, {**call, "id": "b"}]},
+        {"role": "tool", "tool_call_id": "c", "content": "word3"},
+        {"role": "tool", "tool_call_id": "b", "content": "word4"},
+        {"role": "tool", "tool_call_id": "a", "content": "word5"},
+    ]
+    adapted, done = adapt(messages, report)
+    assert "parallel-calls-split" in done
+    order = WORD.findall(json.dumps([turn.get("content") for turn in adapted]))
+    assert order == ["word2", "word5", "word4", "word3"]
