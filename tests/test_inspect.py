@@ -142,6 +142,8 @@ def test_runtimes_without_a_parser_say_what_to_do() -> None:
                   "{{ raise_exception('no system role') }}{% endif %}")), "system", "error"),
         (changed(("{{ message.content or '' }}", "{{ '' + message.content }}")), "content_null", "error"),
         (changed(("{{ message.content or '' }}", "{{ message.content }}")), "content_null", "no"),
+        (changed(("{{ message.content or '' }}",
+                  "{{ (message.content or '') if loop.last else '' + message.content }}")), "content_null", "error"),
         (changed(("{{ message.content or '' }}", "{{ message.content }}")), "content_empty", "yes"),
         (changed(("message.tool_calls or []", "(message.tool_calls if message.content is none) or []")),
          "content_empty", "no"),
@@ -307,6 +309,17 @@ def test_inference_takes_strings_alone(name: str) -> None:
     given: dict[str, Any] = {name: 3}
     with pytest.raises(TypeError, match=f"^{name} is a string, not of type int$"):
         infer(**given)
+
+
+def test_of_formats_that_read_alike_the_model_type_goes_before_the_signature() -> None:
+    """And before both what the format writes as the template renders it."""
+    typed, signed = formats.get("qwen3_5"), formats.get("xml_function")
+    readings = [
+        deciding.ReadBack(format, Shape(), (), spelling) for format, spelling in ((typed, None), (signed, None))
+    ]
+    ranks = [deciding._rank(reading, (signed,), (typed,)) for reading in readings]
+    assert ranks[0] > ranks[1]
+    assert deciding._rank(replace(readings[1], spelling=""), (), ()) > ranks[0]
 
 
 def test_an_ambiguous_model_type_neither_decides_nor_contradicts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -254,6 +254,12 @@ def test_null_content_stays_where_the_template_takes_it(tmp_path: Path) -> None:
     assert made(tmp_path, template()).render(conversation(call(), content=None), [TOOL]).adaptations == ()
 
 
+def test_a_system_message_whose_blanks_the_template_trims_is_not_lost(tmp_path: Path) -> None:
+    text = template(content="(m.content or '') | trim")
+    prompt = made(tmp_path, text).render([{"role": "system", "content": "Be brief.\n"}, USER], [TOOL])
+    assert prompt.adaptations == ()
+
+
 def test_several_calls_are_split_where_one_turn_takes_one(tmp_path: Path) -> None:
     text = template().replace("m.tool_calls or []", "(m.tool_calls or [])[:1]")
     prompt = made(tmp_path, text).render(
