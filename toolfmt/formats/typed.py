@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn, TypeAlias
 
 from toolfmt.formats.scan import Malformed
+from toolfmt.formats.values import LITERAL, whole_value
 
 Types: TypeAlias = frozenset[str] | None
 """JSON Schema type names; None where nothing is known."""
@@ -182,7 +183,6 @@ def typed(text: str, types: Types, note: Callable[[str], object] = lambda name: 
         return _json_literal(text)
     if types == STRING:
         return None
-    from toolfmt.formats.values import LITERAL, whole_value  # which types what it reads, through `calls`
 
     if "string" in types:
         found = None if _holds_long_integers(text) else whole_value(text, LITERAL)
@@ -198,7 +198,6 @@ def typed(text: str, types: Types, note: Callable[[str], object] = lambda name: 
 
 def _read_as(text: str, types: frozenset[str], note: Callable[[str], object] = lambda name: None) -> str | None:
     """The JSON text that a raw text stands for where no string is wanted."""
-    from toolfmt.formats.values import LITERAL, whole_value
 
     text = text.strip()
     if _holds_long_integers(text):
