@@ -6,7 +6,8 @@
     ```
 
 Gemma 3 has no tool calls of its own: neither its template nor a special token knows of them. One call a line, arguments
-by name; a fence that holds a program instead of calls is content. Results go back in a fence called `tool_output`.
+by name; a fence that holds a program instead of calls is content, and is rejected where it calls a declared tool.
+Results go back in a fence called `tool_output`.
 """
 
 from toolfmt.formats.call_expression import CallExpression, as_python
