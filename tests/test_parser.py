@@ -291,10 +291,10 @@ def test_what_is_no_text_is_refused_and_nothing_is_lost() -> None:
     parser.feed("ab<tool")
     for wrong in (b"_call>", None, 3):
         with pytest.raises(TypeError, match=rf"feed\(\) takes a str, not {type(wrong).__name__}"):
-            parser.feed(wrong)  # type: ignore[arg-type]
+            parser.feed(wrong)  # type: ignore[arg-type]  # what it must refuse
     assert parser.feed("x") == [Content("<toolx", 2)]
     with pytest.raises(TypeError, match="prefix is the prompt's tail as a str, not int"):
-        Parser("json", prefix=3)  # type: ignore[arg-type]
+        Parser("json", prefix=3)  # type: ignore[arg-type]  # what it must refuse
 
 
 def test_stop_strings_come_in_any_collection() -> None:
@@ -304,7 +304,7 @@ def test_stop_strings_come_in_any_collection() -> None:
     assert Parser("json", stop=None).feed("a") == [Content("a", 0)]
     for wrong in (None, 151645):
         with pytest.raises(TypeError, match=f"stop holds strings, not {wrong}"):
-            Parser("json", stop=["a", wrong])  # type: ignore[list-item]
+            Parser("json", stop=["a", wrong])  # type: ignore[list-item]  # what it must refuse
 
 
 @pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
@@ -423,6 +423,39 @@ def test_a_copy_is_where_the_parser_is_though_that_has_not_looked_yet() -> None:
     told = parser.finish()
     assert [type(event) for event in told] == [ToolCallRejected]
     assert twin.finish() == told
+
+
+def test_what_is_read_for_a_copy_is_told_in_its_order() -> None:
+    """The text behind the call may stream by the time, but is not told before the call."""
+    text = "<start_function_call>call:f{a:<escape>x<esape>,b:<escape>y<escape>}<end_function_call>Done"
+    at = text.index("x<esape>")
+    parser = Parser("gemma")
+    parser.feed(text[:at])
+    parser.feed(text[at:])
+    twin = parser.copy()
+    for one in (parser, twin):
+        events = merge(one.feed(" now.") + one.finish())
+        assert [type(event) for event in events] == [ToolCallRejected, Content]
+        assert events[1] == Content("Done now.", len(text) - 4)
+
+
+def test_a_copy_made_before_the_first_piece_tells_what_the_prompt_has_begun() -> None:
+    begun = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Par'
+    parser = Parser("json", tools=TOOLS, prefix=begun)
+    twin = parser.copy()
+    for one in (parser, twin):
+        events = merge(one.feed("is") + one.feed('"}}\n</tool_call>') + one.finish())
+        assert [kind for kind, _ in told(events)] == ["call", "end"]
+        assert [event.delta for event in events if isinstance(event, ToolCallArguments)] == ['{"city": "Paris"}']
+
+
+def test_so_many_calls_of_an_open_block_are_looked_at() -> None:
+    broken, sound = CALL.replace('"Paris"', "1 2"), 0
+    for count in (15, 16):
+        events = read("<think>" + f"{broken}\n" * count + CALL, tools=TOOLS)
+        sound += sum(isinstance(event, ToolCallEnd) for event in events)
+        assert sound == 1  # behind fifteen of them the model's call counts, behind sixteen it is not looked for
+        assert isinstance(events[0], Reasoning)
 
 
 def test_a_copy_of_a_call_is_as_strict_as_the_parser_was_with_it() -> None:

@@ -142,7 +142,7 @@ def test_a_format_is_got_by_its_name_alone(name: Any) -> None:
 def test_what_takes_a_format_or_its_name_refuses_anything_else() -> None:
     for use in (Parser, lambda format: write(format, [], None), lambda format: prose(format, [])):
         with pytest.raises(TypeError, match=r"^a format is given by its name, not as int$"):
-            use(3)  # type: ignore[arg-type]
+            use(3)  # type: ignore[arg-type]  # what it must refuse
 
 
 @EVERY

@@ -115,7 +115,7 @@ class Model:
         tools: object = None,
         prefix: str | None = None,
         strict: bool = False,
-        stop: Iterable[str] = (),
+        stop: Iterable[str] | None = (),
         reasoning: Literal["events", "text"] = "events",
     ) -> Parser:
         """A parser for an answer of this model.

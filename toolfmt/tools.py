@@ -2,10 +2,11 @@
 
 A tool definition is the OpenAI shape `{"type": "function", "function": {"name", "description", "parameters"}}`, or the
 inner object alone, whose schema may also be called `input_schema` (Anthropic's Messages API) or `inputSchema` (the
-Model Context Protocol); each a mapping, or an object that tells itself by `model_dump()` (pydantic), as runtimes hold
-them.
+Model Context Protocol); each a mapping, or an object that tells itself by `model_dump()` (pydantic).
+
 An entry of a list of tools is a function if it has `function`, or a `name` and no `type` but "function" or "custom";
 any other type is a tool that a server runs by itself (`{"type": "web_search_20250305", "name": "web_search"}`).
+
 `canonical_tools` checks definitions and puts their keys into one order, so that the same tools give the same prompt
 however they were written, and refuses what no prompt can hold. `tool_schemas` is the parser's and the writer's door: a
 request that a server has accepted is never refused there for a tool that no model calls or that is there twice.

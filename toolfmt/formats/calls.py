@@ -139,7 +139,7 @@ class Calls:
         scan = self._scan
         if self.cut and scan.closed:
             rest = scan.text[scan.at :].strip()
-            if not rest or any(end.startswith(rest) for end in self._ends):
+            if any(end.startswith(rest) for end in self._ends):
                 self.refuse("incomplete_output")
 
     def before(self, text: str, at: int) -> str:

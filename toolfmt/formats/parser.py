@@ -223,6 +223,7 @@ class Parser:
         twin._calls.adopt(calls)
         twin.continued, twin._fed = list(self.continued), True
         twin._drafts = self._drafts.copy(twin._scan, twin._calls)
+        twin._tell_first()
         return twin
 
     def _catch_up(self) -> None:
@@ -235,8 +236,12 @@ class Parser:
             scan.compact()
             self._calls.flush()
             self._join()
-            if self._events:
-                scan.take = None
+            self._tell_first()
+
+    def _tell_first(self) -> None:
+        """The fast path tells its own piece alone: what is still to be told keeps the next one from it."""
+        if self._events:
+            self._scan.take = None
 
     @property
     def waiting_for(self) -> str:
@@ -696,7 +701,7 @@ class Parser:
         self._scan.append(begun)
         said = self._go_on()
         self._events.extend(self._calls.left_open(said))
-        self._scan.take = None  # so that the first feed tells these events
+        self._tell_first()
         closers = {closer for _, closer in self.format.reasoning}
         self.continued = [
             event
