@@ -34,6 +34,7 @@ _SCHEMA_NAMES = ("parameters", "input_schema", "inputSchema")
 """What the schema of a tool's parameters is called; the first that is there counts and becomes `parameters`."""
 _MAPPINGS = (dict, Mapping)
 """A dictionary is known at once; to ask an abstract class is a good part of what a parser costs to make."""
+_TOLD = (*_MAPPINGS, type)
 
 
 def canonical_tools(tools: object) -> list[dict[str, Any]]:
@@ -112,7 +113,7 @@ def _outside() -> int:
 
 def _mapping(value: Any) -> Any:
     """A definition as a mapping: an object that tells itself (pydantic's) is asked, what it leaves at None left out."""
-    if isinstance(value, (*_MAPPINGS, type)):
+    if isinstance(value, _TOLD):
         return value
     dump = getattr(value, "model_dump", None)
     if not callable(dump):
@@ -137,7 +138,9 @@ def _other_type(tool: object) -> str | None:
 
 
 def _listed(tools: object) -> Iterable[Any]:
-    if isinstance(tools, (str, bytes, Mapping)) or not isinstance(tools, (list, Iterable)):
+    if isinstance(tools, list):
+        return tools
+    if isinstance(tools, (str, bytes, Mapping)) or not isinstance(tools, Iterable):
         raise BadTools(f"tools must be a list of tool definitions, not {kind_of(tools)}")
     return tools
 
@@ -158,11 +161,13 @@ def _function(tool: object, position: int) -> dict[str, Any]:
     if inner.get(called) is None:
         called = next((key for key in _SCHEMA_NAMES if inner.get(key) is not None), called)
     for key, kinds, wanted in (("description", str, "a string"), (called, _MAPPINGS, "a JSON Schema object")):
-        value = inner.get(key)
-        if value is not None and not isinstance(value, kinds):
-            raise BadTools(f'tools[{position}] ({name}): "{key}" must be {wanted}, not {kind_of(value)}')
+        if key not in inner:
+            continue
+        value = inner[key]
         if value is None:
-            inner.pop(key, None)
+            del inner[key]
+        elif not isinstance(value, kinds):
+            raise BadTools(f'tools[{position}] ({name}): "{key}" must be {wanted}, not {kind_of(value)}')
     if called != "parameters":
         inner["parameters"] = inner.pop(called)
     return inner

@@ -28,15 +28,19 @@ class TooFar(Exception):
 
 def _inside(scan: Scan, view: Scan, lies_inside: Take, most: int) -> Take:
     """The fast path while a stretch is waiting: text that plainly lies inside it is passed over, unless it is the last
-    that may be read."""
+    of the `most` characters that may be read."""
     passed = scan.passed()
 
     def take(text: str) -> list[Event] | None:
-        if len(view.text) + len(text) >= most or lies_inside(text) is None:
+        nonlocal most
+        if len(text) >= most:
+            return None
+        held, view.text = view.text, ""
+        if lies_inside(held + text) is None:
+            view.text = held
             return None
         passed(text)
-        view.append(text)
-        view.at = len(view.text)
+        most -= len(text)
         return []
 
     return take
@@ -49,15 +53,17 @@ def ahead(scan: Scan, read: Callable[[Scan], Reading[Answer]], most: int = FAR) 
     answer ends before.
     """
     begin, view = scan.position, Scan(offset=scan.position)
+    view.keep(begin)
     end, step = begin + most, _FIRST
     reading = read(view)
     try:
         while True:
             piece = scan.text[scan.at : scan.at + min(step, end - scan.position)]
             scan.skip(len(piece))
+            view.settle()
             view.append(piece)
             left = scan.at < len(scan.text)
-            view.closed = scan.closed and not left and scan.position < end
+            view.closed, view.cut = scan.closed and not left and scan.position < end, scan.cut
             try:
                 next(reading)
             except StopIteration as done:
@@ -66,9 +72,10 @@ def ahead(scan: Scan, read: Callable[[Scan], Reading[Answer]], most: int = FAR) 
             if scan.position >= end:
                 raise TooFar
             step *= 2
+            view.compact()
             if not left:
-                if view.take is not None and view.at == len(view.text):
-                    scan.take = _inside(scan, view, view.take, most)
+                if view.take is not None:
+                    scan.take = _inside(scan, view, view.take, end - scan.position)
                 yield
                 scan.take = None
     finally:

@@ -48,11 +48,13 @@ def quoted(text: str) -> str:
 class Plain:
     """Text up to the first of some literals, as it is; `stop` tells which literal ended it."""
 
-    __slots__ = ("said", "stop", "stops", "suspect")
+    __slots__ = ("before", "beginning", "said", "sign", "stop", "stops", "suspect")
 
     def __init__(self, stops: Stops) -> None:
         self.stops = stops
+        self.beginning: Callable[[re.Match[str]], int | None] | None = stops.beginning
         self.suspect = stops.suspect
+        self.sign, self.before = stops.sign, stops.before
         self.said: Callable[[str], str] | None = None
         self.stop = ""
 
@@ -133,6 +135,8 @@ class JsonString:
     """The inside of a JSON string after its opening quote, as it is; what JSON forbids is escaped and noted."""
 
     __slots__ = ("_notes", "said", "suspect")
+    sign = before = ""
+    beginning: Callable[[re.Match[str]], int | None] | None = None
 
     def __init__(self, notes: Notes) -> None:
         self._notes = notes
@@ -196,6 +200,8 @@ class CodeString:
     """
 
     __slots__ = ("_notes", "_quote", "_simple", "_unescaped", "said", "suspect")
+    sign = before = ""
+    beginning: Callable[[re.Match[str]], int | None] | None = None
 
     def __init__(self, quote: str, notes: Notes) -> None:
         self._quote = quote

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from toolfmt.formats.ahead import FAR, TooFar, ahead
@@ -49,7 +50,7 @@ class _Frame(NamedTuple):
 
     end: str
     """What closes the calls, where something has opened them."""
-    notes: tuple[str, ...]
+    notes: Sequence[str]
     """What is noted on each of its calls."""
     declared: bool
     """Whether only declared tools are called here."""
@@ -79,6 +80,12 @@ class CallExpression(Frame):
     sorted_keys: Callable[[str], str] | None = None
     """Where the family's templates sort the arguments: by what."""
 
+    @cached_property
+    def _enclosed(self) -> tuple[str, str]:
+        """What stands around the calls of one frame, without blanks."""
+        begin, end = self.enclosing or ("", "")
+        return begin.strip(), end.strip()
+
     # --- writing
 
     def write(self, calls: Sequence[Call], types: TypesOf) -> str:
@@ -96,8 +103,13 @@ class CallExpression(Frame):
 
     def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
         if not opener:
-            if not calls.committed and not (yield from self._stands(scan, calls)):
-                raise Malformed
+            if not calls.committed:
+                read = yield from self._stands(scan, calls)
+                if read is None:
+                    raise Malformed
+                if read:
+                    scan.skip(read)
+                    return
             calls.commit()
         ending = yield from self._frame(scan, calls, opener)
         if not opener:
@@ -129,7 +141,7 @@ class CallExpression(Frame):
     def _frame(self, scan: Scan, calls: Calls, opener: str) -> Reading[_Ending]:
         """The calls of one frame, what encloses them, and its closer. Tells how a frame without its opener ended."""
         yield from scan.skip_spaces()
-        begin, end = (mark.strip() for mark in self.enclosing or ("", ""))
+        begin, end = self._enclosed
         here, fence = scan.position, ""
         if not opener and begin[:1] != "[":
             enclosed = ""  # a fence that is no part of the notation, or lacks its frame, is an example
@@ -145,15 +157,13 @@ class CallExpression(Frame):
         yield from scan.skip_spaces()
         calls.inside()
         objects = bool(opener and self.enclosing) and (yield from scan.need()) == "{"
-        notes = tuple(
-            note
-            for note, noted in (
-                ("missing_opener", not opener and self.opener),
-                ("markdown_fence", fence),
-                ("missing_brackets" if begin[:1] == "[" else "missing_fence", begin and not enclosed),
-            )
-            if noted
-        )
+        notes = []
+        if not opener and self.opener:
+            notes.append("missing_opener")
+        if fence:
+            notes.append("markdown_fence")
+        if begin and not enclosed:
+            notes.append("missing_brackets" if begin[0] == "[" else "missing_fence")
         if objects:
             scan.rewind(here)
             yield from read_calls(scan, calls, Keys(separator=", "))
@@ -171,34 +181,40 @@ class CallExpression(Frame):
             raise Malformed
         return _Ending(bool(closed and closers), bool(enclosed), bool(fence))
 
-    def _stands(self, scan: Scan, calls: Calls) -> Reading[bool]:
-        """Whether calls without a frame stand here, unread: what follows them decides, if it comes soon.
+    def _stands(self, scan: Scan, calls: Calls) -> Reading[int | None]:
+        """Whether calls without a frame stand here, unread: what follows them decides, if it comes soon. None where
+        none do; else how many characters of them have been read ahead, and taken over: all, or nothing.
 
         Code, a link or a sentence may begin like a call. Where the text is long it is one as soon as that is known.
         """
         trials: list[Trial] = []
 
-        def tried(window: Scan) -> Reading[bool]:
+        def tried(window: Scan) -> Reading[int | None]:
             trials.append(Trial(window, calls))
             return self._tried(window, trials[0], calls.framed_until == scan.position)
 
         try:
-            return (yield from ahead(scan, tried))
+            read = yield from ahead(scan, tried)
         except TooFar:
-            return trials[0].attempted
+            return 0 if trials[0].attempted else None
+        if read:
+            calls.take_over(trials[0])
+        return read
 
-    def _tried(self, scan: Scan, trial: Trial, again: bool) -> Reading[bool]:
-        """Whether calls stand here; `again` tells that a frame ended right before, whose text a model may repeat."""
+    def _tried(self, scan: Scan, trial: Trial, again: bool) -> Reading[int | None]:
+        """As `_stands`; `again` tells that a frame ended right before, whose text a model may repeat."""
+        begin = scan.position
         try:
             ending = yield from self._frame(scan, trial, "")
             if ending.closed and again:
-                return False
+                return None
+            read = scan.position - begin
             yield from self._alone(scan, trial, ending)
         except Malformed:
-            return trial.attempted
+            return 0 if trial.attempted else None
         except Incomplete:
-            return trial.attempted or (trial.ended > 0 and trial.known)
-        return True
+            return 0 if trial.attempted or (trial.ended > 0 and trial.known) else None
+        return read
 
     def _alone(self, scan: Scan, calls: Calls, ending: _Ending) -> Reading[None]:
         """Malformed where what follows a frame without its opener shows that it was something else."""
@@ -334,9 +350,10 @@ class CallExpression(Frame):
         if known is not True and (frame.declared or quote or lead != self.lead):
             raise Malformed
         bracket = yield from scan.expect(*_BRACKETS[self.brackets[0]])
-        for note, noted in (("missing_prefix", lead != self.lead), ("quoted_name", quote)):
-            if noted:
-                calls.tolerate(note)
+        if lead != self.lead:
+            calls.tolerate("missing_prefix")
+        if quote:
+            calls.tolerate("quoted_name")
         for note in frame.notes:
             calls.tolerate(note)
         if bracket != self.brackets[0]:
@@ -438,7 +455,7 @@ class CallExpression(Frame):
     def _value(self, scan: Scan, calls: Calls, types: Types) -> Reading[None]:
         yield from scan.skip_spaces()
         first = yield from scan.need()
-        quoted = any(opener.startswith(first) for opener in self.notation.strings)
+        quoted = first in self.notation.openers.first
         if types is None or first in "[(" or (quoted and types & STRING):
             yield from read_value(scan, calls, self.notation)
         elif first == "{":

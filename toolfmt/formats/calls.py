@@ -33,8 +33,24 @@ class Committed(Exception):
 class Calls:
     """The calls of one answer, in the order in which they appear."""
 
+    # What is the same for every answer until a call begins stands here: a short call notices what one costs to make.
     _noted = ""
     """How every call of the frame is read generously."""
+    _frame = 0
+    _inside: int | None = None
+    _opener = ""
+    _head: str | None = None
+    """What opened the frame, up to its first call, once a second call has begun; a copy begins with it."""
+    was_committed = False
+    addressed = ""
+    """Whom the message is for that holds the calls, where the family says so in its header."""
+    framed_until = -1
+    """Where a frame of calls ended behind which the same text may stand again."""
+    _begin = _unsaid = 0
+    _open = _announced = _telling = _complete = _continued = False
+    _name = ""
+    _reason: RejectionReason | None = None
+    _likenesses: Likenesses | None = None
 
     def __init__(
         self,
@@ -45,35 +61,15 @@ class Calls:
     ) -> None:
         self._ends = ends
         """What the end of a cut answer may be the beginning of."""
-        self._frame = 0
-        self._inside: int | None = None
-        self._opener = ""
-        self._head: str | None = None
-        """What opened the frame, up to its first call, once a second call has begun; a copy begins with it."""
         self.events: list[Event] = []
-        self.committed = self.was_committed = False
-        self.cut = False
-        """Whether the runtime stopped the model, so that what lacks its closer at the end is not whole."""
+        self.committed = False
         self._scan = scan
         self._schemas = schemas
         self.strict = strict
         self._index = -1
-        self._unsaid = 0
-        self._begin = 0
-        self._open = False
-        self._name = ""
-        self._announced = self._telling = False
-        self._complete = False
-        self._continued = False
-        self._reason: RejectionReason | None = None
         self._tolerated: dict[str, None] = {}
         self._fragments: list[str] = []
-        self._likenesses: Likenesses | None = None
-        self.addressed = ""
-        """Whom the message is for that holds the calls, where the family says so in its header."""
         self._types: dict[tuple[str, ...], Types] = {}
-        self.framed_until = -1
-        """Where a frame of calls ended behind which the same text may stand again."""
         self._orders: dict[str, list[str]] = {}
 
     # --- for engines
@@ -128,7 +124,7 @@ class Calls:
 
     def tolerate(self, name: str) -> None:
         """Something was read generously; strict reading goes on to the call's end and rejects it."""
-        if self.cut and name.startswith("missing_"):
+        if self._scan.cut and name.startswith("missing_"):
             self.need_end()
         if self.strict:
             self.refuse("malformed_syntax")
@@ -137,7 +133,7 @@ class Calls:
     def need_end(self) -> None:
         """What ends the call does not stand here. Where the runtime stopped the model here, the call is not whole."""
         scan = self._scan
-        if self.cut and scan.closed:
+        if scan.cut and scan.closed:
             rest = scan.text[scan.at :].strip()
             if any(end.startswith(rest) for end in self._ends):
                 self.refuse("incomplete_output")
@@ -273,7 +269,8 @@ class Calls:
 
     def begin_beside(self, position: int) -> None:
         """As `begin_at`, for a call that cannot be read without those before it in its frame, which is kept whole."""
-        self._finish(position)
+        if self._open:
+            self._finish(position)
         self._begin_call(position)
 
     def begin_at(self, position: int) -> None:
@@ -322,10 +319,28 @@ class Calls:
 
     def adopt(self, other: Calls) -> None:
         """Stand where another stands, whose text has been read again."""
-        kept = ("events", "_scan", "_tolerated", "_fragments")
-        self.__dict__.update({name: value for name, value in other.__dict__.items() if name not in kept})
-        self._tolerated = dict(other._tolerated)
+        self._stand_where(other)
         self.events[:] = [replace(event) for event in other.events]
+
+    def _stand_where(self, other: Calls) -> None:
+        """All is as there but what is said, and where it is read."""
+        own = self.events, self._scan, self._fragments
+        self.__dict__.clear()
+        self.__dict__.update(other.__dict__)
+        self.events, self._scan, self._fragments = own
+        self._tolerated = dict(other._tolerated)
+
+    def take_over(self, trial: Trial) -> None:
+        """What has been read ahead is what has been read: it is told."""
+        shift = self._index - trial.from_index  # a copy knows only now which call it is
+        for event in trial.events:
+            event.index += shift  # type: ignore[union-attr]  # of a call, all of them
+        self.events.extend(trial.events)
+        self._stand_where(trial)
+        self._index += shift
+        self._fragments = trial._fragments
+        for name in ("started", "ended", "keyed", "from_index"):
+            del self.__dict__[name]
 
     def forget(self) -> None:
         """What began was no call at all."""
@@ -390,12 +405,20 @@ class Calls:
     def _take(self, body: Body) -> Take:
         """The fast path of a stretch of arguments: this runs once a delta, and is all that runs for most of them."""
         scan, passed, strict = self._scan, self._scan.passed(), self.strict
-        suspect, meant, read = body.suspect, body.said, body.read
+        suspect, meant, read, beginning = body.suspect, body.said, body.read, body.beginning
+        sign, before = body.sign, body.before
 
         def take(text: str) -> list[Event] | None:
-            if suspect(text) is None:
+            found = None if sign and sign not in text and text[-1] not in before else suspect(text)
+            if found is None:
                 passed(text)
                 said = text if meant is None else meant(text)
+            elif beginning is not None and (begins := beginning(found)) is not None:
+                scan.text = text[begins:]
+                said = text[:begins]
+                passed(said)
+                if meant is not None:
+                    said = meant(said)
             elif strict:
                 return None
             else:
@@ -450,26 +473,32 @@ class Rehearsal(Calls):
         return ""
 
 
-class Trial(Rehearsal):
-    """A rehearsal over a part of the text, read ahead, which remembers how far it came."""
+class Trial(Calls):
+    """Calls that are read ahead, in a part of the text, and told to nobody yet: `Calls.take_over` tells them."""
 
     def __init__(self, scan: Scan, calls: Calls) -> None:
-        super().__init__(scan, calls._schemas, calls.strict)
+        self.events, self._scan, self._fragments = [], scan, []
+        self._stand_where(calls)
         self.committed = True
+        self.from_index = calls._index
         self.started = self.ended = 0
         self.keyed = False
         """Whether the last call that has started has had a key."""
 
     def stream(self, body: Body) -> Reading[None]:
-        """As the real one, by the fast path: what plainly lies inside is not looked at."""
+        """As ever; what the fast path says is kept."""
+        suspect, meant, passed, otherwise = body.suspect, body.said, self._scan.passed(), self._take(body)
 
         def take(text: str) -> list[Event] | None:
-            if body.suspect(text) is None:
+            if suspect(text) is None:
+                passed(text)
+                self.arguments(text if meant is None else meant(text))
                 return []
-            if "'" in text or '"' in text:
-                return None  # what may end the stretch is read once
-            _, at, ended = body.read(text, 0, False)
-            return [] if at == len(text) and not ended else None
+            told = otherwise(text)
+            for event in told or ():
+                assert isinstance(event, ToolCallArguments)
+                self._fragments.append(event.delta)
+            return None if told is None else []
 
         if not (yield from self._scan.stream(body, self.arguments, take)):
             raise Incomplete
@@ -480,9 +509,11 @@ class Trial(Rehearsal):
         self.keyed = False
 
     def arguments(self, fragment: str) -> None:
+        super().arguments(fragment)
         self.keyed = self.keyed or fragment != "{"
 
     def end(self) -> None:
+        super().end()
         self.ended += 1
 
     @property

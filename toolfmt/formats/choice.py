@@ -42,16 +42,10 @@ class Choice:
         return self._engines[0].write(calls, types)
 
     def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
-        first = yield from _first(scan)
-        if not opener:
-            opening = yield from self._bare(scan)
-        else:
-            opening = opener
-            if first == opener[0] and len(opener) >= _CONTROL and (yield from follows(scan, opener)):
-                calls.tolerate("repeated_opener")
-                first = yield from _first(scan)
-        json, other = self._begun[opening]
-        engine = json if json is other or (yield from _json_stands(scan, first)) else other
+        if len(opener) >= _CONTROL and (yield from follows(scan, opener)):
+            calls.tolerate("repeated_opener")
+        json, other = self._begun[opener or (yield from self._bare(scan))]
+        engine = json if json is other or (yield from _json_stands(scan)) else other
         yield from engine.read(scan, calls, opener)
 
     @cached_property
@@ -84,23 +78,14 @@ def _reads_json(engine: Engine) -> bool:
     return isinstance(engine.engine if isinstance(engine, Elsewhere) else engine, JsonObject)
 
 
-def _first(scan: Scan) -> Reading[str]:
-    """The next character that is no blank, unread as those are."""
+def _json_stands(scan: Scan) -> Reading[bool]:
+    """Whether a JSON object, a list of objects or a fence stands here behind blanks, unread."""
     here = scan.position
     yield from scan.skip_spaces()
     first = yield from scan.peek()
-    scan.rewind(here)
-    return first
-
-
-def _json_stands(scan: Scan, first: str) -> Reading[bool]:
-    """Whether a JSON object, a list of objects or a fence stands here, unread; its first character is known."""
-    if first != "[":
-        return first in ("{", "`")
-    here = scan.position
-    yield from scan.skip_spaces()
-    scan.skip()
-    yield from scan.skip_spaces()
-    first = yield from scan.peek()
+    if first == "[":
+        scan.skip()
+        yield from scan.skip_spaces()
+        first = yield from scan.peek()
     scan.rewind(here)
     return first in ("{", "`")

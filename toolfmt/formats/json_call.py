@@ -16,7 +16,7 @@ from toolfmt.formats.bodies import LONE_SURROGATE, quoted
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.frames import follows
 from toolfmt.formats.markers import BLANK_LINES
-from toolfmt.formats.scan import LONGEST_WORD, Incomplete, Malformed, NoCall, Reading, Scan, gradual, stops
+from toolfmt.formats.scan import LONGEST_WORD, QUOTED_WORD, Incomplete, Malformed, NoCall, Reading, Scan, gradual, stops
 from toolfmt.formats.values import (
     JSON,
     Brief,
@@ -102,6 +102,9 @@ class _Call:
 
 def read_word(scan: Scan, calls: Calls, notation: Notation, unlike: re.Pattern[str]) -> Reading[str]:
     """A string that is a name or a key: of bounded length; as long as nothing is certain, without these characters."""
+    if notation.quoted_words and (found := (yield from scan.begins(QUOTED_WORD))):
+        scan.skip(found.end() - found.start())
+        return found["word"]
     opener = yield from scan.literal(notation.openers)
     if not opener:
         yield from read_string(scan, calls, notation)  # tells what is wrong from what is cut

@@ -148,10 +148,11 @@ class Parser:
                 raise
             if told is not None:
                 return told
-        self._check(text)
-        if scan.closed:  # by a stop string
-            return []
-        scan.settle()
+        if scan.closed or not isinstance(text, str):
+            self._check(text)
+            return []  # a stop string has ended the answer
+        if take is not None:
+            scan.settle()
         scan.append(text)
         return self._go_on()
 
@@ -174,7 +175,7 @@ class Parser:
             self._scan.append(self._unstopped)
             self._unstopped = ""
         self._finished = self._scan.closed = True
-        self._calls.cut = cut
+        self._scan.cut = cut
         self._scan.settle()
         return self._go_on()
 
@@ -298,6 +299,11 @@ class Parser:
             begin = scan.position
             scan.keep(begin)
             spaces = yield from scan.spaces()
+            if scan.closed and scan.at == len(scan.text):
+                scan.release()
+                if not self._beside_call:
+                    self._say(Content, spaces, begin)
+                return
             here = scan.position
             if self._behind_call:
                 left = scan.text[scan.at : scan.at + 1] in marks.residue.first
@@ -322,10 +328,6 @@ class Parser:
                 self._beside_call = True
             elif opener in marks.wrapping:
                 self._beside_call, self._closing = True, marks.wrapping[opener]
-            elif not opener and scan.closed and not scan.text[scan.at :]:
-                if not self._beside_call:
-                    self._say(Content, spaces, begin)
-                return
             else:
                 self._say(Content, spaces, begin)
                 self._say(Content, opener, here)
@@ -475,7 +477,7 @@ class Parser:
             except Incomplete:
                 scan.at = len(scan.text)
                 reads = calls.committed or (
-                    framed and (calls.cut or scan.kept_between(back, scan.position).strip() != "")
+                    framed and (scan.cut or scan.kept_between(back, scan.position).strip() != "")
                 )
                 again = False
                 if reads:

@@ -65,8 +65,9 @@ class Wanted(NamedTuple):
     stops: Stops
     ends_of_keys: Mapping[str, str]
     """The keys by what stands at the end of a declared key's tag, which shows a tag whose beginning is damaged."""
-    behind: re.Pattern[str] | None
+    behind: tuple[str, ...]
     """Those of them that begin like any text: the value is searched for them when it has ended."""
+    any_behind: re.Pattern[str]
 
 
 @dataclass(frozen=True)
@@ -151,9 +152,12 @@ class Tags:
                 ends |= {tag: key for key in declared for tag in self._otherwise(key)}
             remains = (self.remains,) if declared is None and not self.value_opener else ()
             foreign = [tag for tag in ends if tag[0] == "<"]
-            behind = "|".join(re.escape(tag) for tag in ends if tag[0] != "<")
+            behind = tuple(tag for tag in ends if tag[0] != "<")
             known = Wanted(
-                stops(*closers, *self.structure, *foreign, *remains), ends, re.compile(behind) if behind else None
+                stops(*closers, *self.structure, *foreign, *remains),
+                ends,
+                behind,
+                re.compile("|".join(map(re.escape, behind))),
             )
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
@@ -173,11 +177,12 @@ class Given:
 class Value:
     """A raw value being read: a string leaves as it arrives, what may be anything else is held until it is clear."""
 
+    doubt: int | None = None
+    """Where the value first holds what may be no part of it."""
+
     def __init__(self, scan: Scan, calls: Calls, wanted: Stops) -> None:
         self.scan, self.calls, self.wanted = scan, calls, wanted
         self.begin = scan.position
-        self.doubt: int | None = None
-        """Where the value first holds what may be no part of it."""
 
     def reading(self, types: Types, first: str) -> Reading[str]:
         """The value under these types, by its first character; answers what follows it."""
@@ -290,38 +295,41 @@ class RawValue(Value):
 
     own_line = False
     """Whether the value begins on a line of its own, so that its closer does too."""
+    lone: int | None = None
+    """Where it goes on behind what looks like its closer."""
+    noted = ""
+    """What it holds that strict reading refuses, should it end."""
+    unclear = False
+    """Whether one of the keys that stand open in it may be the next argument's."""
+    frames = 0
+    """The frames that stand open in it."""
+    ended = False
+    """Whether a closer of a call stands in the value, and no end of a call behind it."""
 
     def __init__(self, scan: Scan, calls: Calls, tags: Tags, closers: tuple[str, ...], given: Given) -> None:
-        wanted, self.ends_of_keys, self.behind = tags.wanted(closers, calls.parameters)
-        super().__init__(scan, calls, wanted)
+        wanted = tags.wanted(closers, calls.parameters)
+        super().__init__(scan, calls, wanted.stops)
+        self.ends_of_keys, self.looked_for = wanted.ends_of_keys, wanted
         self.tags, self.closers, self.given = tags, closers, given
-        self.lone: int | None = None
-        """Where it goes on behind what looks like its closer."""
-        self.noted = ""
-        """What it holds that strict reading refuses, should it end."""
         self.keys: list[bool] = []
         """The tags of keys that stand open in the value, and whether a line ends behind each."""
-        self.unclear = False
-        """Whether one of them may be the next argument's."""
         self.quoted: list[bool] = []
         """The calls that stand open in the value, and whether each may be of a declared tool."""
-        self.frames = 0
-        """The frames that stand open in it."""
-        self.ended = False
-        """Whether a closer of a call stands in the value, and no end of a call behind it."""
 
     def _met(self, stop: str) -> Reading[tuple[str, str]]:
         end = self.scan.position - len(stop)
         token, text = yield from self._structure(stop)
-        if token and self.behind is not None:
-            self._look_back(self.behind, end)
+        if token and self.looked_for.behind:
+            self._look_back(end)
         return token, text
 
-    def _look_back(self, behind: re.Pattern[str], end: int) -> None:
+    def _look_back(self, end: int) -> None:
         """The ends of damaged tags in a value that has ended."""
         value = self.scan.read_between(self.begin, end)
+        if not any(tag in value for tag in self.looked_for.behind):
+            return  # known in a fraction of the time that the expression takes
         sign = self.tags.key_opener[-1]
-        for found in behind.finditer(value):
+        for found in self.looked_for.any_behind.finditer(value):
             begin, whole = found.start(), found.group()[0] == sign
             if not value.endswith(self.tags.key_opener, 0, begin + whole) and (
                 whole or value[begin - 1 : begin] not in _APART

@@ -106,13 +106,13 @@ class Drafts:
             yield from scan.skip_spaces()
             if not (yield from scan.literal(self._format.markers.saying_nothing)):
                 break
-        if (yield from scan.peek()) or self._calls.cut:
+        if (yield from scan.peek()) or self._scan.cut:
             return False  # or the runtime stopped the model before its answer began
         return bool((yield from self.stands(Scan(draft, closed=True), opener)))
 
     def stands_unclosed(self, here: int, opener: str) -> Reading[bool]:
         """Whether the call at `here`, in a block that is never closed, is one: the model has answered."""
-        if self._calls.cut or self.looked_at == _MOST_LOOKED_AT:
+        if self._scan.cut or self.looked_at == _MOST_LOOKED_AT:
             return False  # or the runtime stopped it in the midst of its thoughts
         self.looked_at += 1
         self._scan.rewind(here + len(opener))

@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 from toolfmt.events import Event, RejectionReason
 
 Answer = TypeVar("Answer")
-Suspect: TypeAlias = Callable[[str], object]
+Suspect: TypeAlias = Callable[[str], "re.Match[str] | None"]
 Reading: TypeAlias = Generator[None, None, Answer]
 """A reading in progress: yields where it needs more text, returns its answer."""
 
@@ -51,7 +51,7 @@ class Stops:
     "here is one" and "here one may be beginning".
     """
 
-    __slots__ = ("_closed", "_extendable", "_open", "first", "literals", "longest", "suspect")
+    __slots__ = ("_closed", "_extendable", "_open", "before", "first", "literals", "longest", "sign", "suspect")
 
     def __init__(self, literals: tuple[str, ...]) -> None:
         self.literals = frozenset(literals)
@@ -66,29 +66,47 @@ class Stops:
             short: any(long != short and long.startswith(short) for long in self.literals) for short in self.literals
         }
         """Each literal, and whether it may also be the beginning of another."""
+        self.sign, self.before = _sign(self.literals)
+        """A character that every literal begins with, or has behind one of those before it: where a text lacks it and
+        does not end in one of those, `suspect` need not be asked. Empty where there is none."""
 
     def search(self, text: str, at: int, closed: bool) -> tuple[int, str] | None:
         """Where the first literal stands, and which; an empty one where the end of the text may begin one."""
         found = (self._closed if closed else self._open).search(text, at)
-        return None if found is None else (found.start(), self._answer(found, text, closed))
+        if found is None:
+            return None
+        literal = found.group()
+        if not closed and found.end() == len(text) and self._extendable.get(literal, True):
+            literal = ""  # not all of it is there, or it may be the beginning of a longer one
+        return found.start(), literal
+
+    def beginning(self, found: re.Match[str]) -> int | None:
+        """Where what was suspected begins, if it is no more than what may be the beginning of a literal."""
+        whole = found.end() < len(found.string) or found.group() in self.literals
+        return None if whole else found.start()
 
     def match(self, text: str, at: int, closed: bool) -> str | None:
         """The literal that stands at this very place; an empty one where the end of the text may begin one."""
         found = (self._closed if closed else self._open).match(text, at)
-        return None if found is None else self._answer(found, text, closed)
-
-    def _answer(self, found: re.Match[str], text: str, closed: bool) -> str:
-        literal = found.group()
-        extendable = self._extendable.get(literal)
-        if extendable is None or (extendable and not closed and found.end() == len(text)):
+        if found is None:
+            return None
+        if not closed and found.end() == len(text) and self._extendable.get(found.group(), True):
             return ""
-        return literal
+        return found.group()
 
 
 @lru_cache(maxsize=2048)
 def stops(*literals: str) -> Stops:
     """The `Stops` of these literals, compiled once. For literals of formats, not for what a model wrote."""
     return Stops(literals)
+
+
+def _sign(literals: frozenset[str]) -> tuple[str, str]:
+    signs = {sign for literal in literals for sign in literal[:2]}
+    for sign in sorted(signs, key=lambda sign: (-sum(literal[0] == sign for literal in literals), sign)):
+        if all(sign in literal[:2] for literal in literals):
+            return sign, "".join(sorted({literal[0] for literal in literals} - {sign}))
+    return "", ""
 
 
 _DEEPEST = 48
@@ -126,6 +144,10 @@ def gradual(*steps: str) -> re.Pattern[str]:
     return re.compile("".join(rf"{step}(?:\Z|" for step in before) + f"(?P<whole>{last})" + ")" * len(before))
 
 
+QUOTED_WORD = re.compile(r'\Z|"(?:\Z|(?P<word>[\w.:/$@+-]{1,64})(?:\Z|(?P<whole>")))')
+"""A name or a key as they most often stand in JSON, for `Scan.begins`: one look tells."""
+
+
 class Body(Protocol):
     """A stretch of text that is passed on while it arrives: the inside of a string, a raw value, content."""
 
@@ -133,6 +155,13 @@ class Body(Protocol):
     """Whether a text may hold the end of the stretch or a doubtful place; None where it lies plainly inside."""
     said: Callable[[str], str] | None
     """What such a text stands for; None where it stands for itself."""
+    sign: str
+    """A character without which a text lies plainly inside if it does not end in one of `before`; empty where there is
+    none."""
+    before: str
+    beginning: Callable[[re.Match[str]], int | None] | None
+    """Where what a suspicion has found begins, if it may only become the end of the stretch; None where it is more.
+    Nothing stands here where every suspicion has to be read."""
 
     def read(self, text: str, at: int, closed: bool) -> tuple[str, int, bool]:
         """What stands from `at` on, up to where it is certain; where that is; and whether the stretch ended there."""
@@ -145,13 +174,15 @@ Take: TypeAlias = Callable[[str], "list[Event] | None"]
 class Scan:
     """The text fed so far and not yet read, and the verbs that read it."""
 
-    __slots__ = ("_kept", "_mark", "_settled", "at", "closed", "looked", "offset", "take", "text")
+    __slots__ = ("_kept", "_mark", "_settled", "at", "closed", "cut", "looked", "offset", "take", "text")
 
     def __init__(self, text: str = "", offset: int = 0, closed: bool = False) -> None:
         self.text = text
         self.at = 0
         self.offset = offset
         self.closed = closed
+        self.cut = False
+        """Whether the runtime stopped the model there, so that what lacks its closer at the end is not whole."""
         self.take: Take | None = None
         """The fast path of the stretch that is waiting: the events of a text that does not end it, which it passes
         over; else None, and nothing is read."""
@@ -229,7 +260,8 @@ class Scan:
 
     def adopt(self, other: Scan) -> None:
         """Stand where another stands, whose text has been read again."""
-        self.text, self.at, self.offset, self.closed = other.text, other.at, other.offset, other.closed
+        self.text, self.at, self.offset = other.text, other.at, other.offset
+        self.closed, self.cut = other.closed, other.cut
         self._mark, self._settled = other._mark, other._settled
         self._kept[:] = other._kept  # in place: the stretch that is waiting appends to it
 
@@ -244,8 +276,11 @@ class Scan:
 
     def read_between(self, begin: int, end: int) -> str:
         """As `kept_between`; costs as much as the way back is long, where that costs what all that is kept does."""
-        first, start = self._piece(begin)
-        read = "".join((*self._kept[first:], self.text[: self.at]))[begin - start : end - start]
+        if self._mark is not None and begin - self._mark < self.offset - begin:
+            read = self.kept_between(begin, end)  # most of what is kept: its pieces need not be gone through
+        else:
+            first, start = self._piece(begin)
+            read = "".join((*self._kept[first:], self.text[: self.at]))[begin - start : end - start]
         self.looked += len(read)
         return read
 
@@ -260,15 +295,15 @@ class Scan:
     def rewind(self, position: int) -> None:
         """Go back to a place that is still held or kept; costs as much as the way back is long."""
         if position < self.offset:
-            first, start = self._piece(position)
+            first, start = (0, position) if position == self._mark else self._piece(position)
             text = "".join((*self._kept[first:], self.text))
             cut = position - start
             self._kept[first:] = [text[:cut]] if cut else []  # in place: the stretch that waits appends to it
             self._settled = len(self._kept)
             self.offset, self.text = position, text[cut:]
             self.looked += len(self.text)
-        else:
-            self.looked += max(self.offset + self.at - position, 0)
+        elif (back := self.offset + self.at - position) > 0:
+            self.looked += back
         self.at = position - self.offset
 
     # --- the verbs
@@ -324,17 +359,19 @@ class Scan:
         """As `take_while`, for a name or a key: malformed where the run is longer than that."""
         parts: list[str] = []
         while True:
-            found = pattern.match(self.text, self.at, self.at + most + 1)
+            text, at = self.text, self.at
+            found = pattern.match(text, at, at + most + 1)
             assert found is not None
-            if len(found.group()) > most:
-                self.at += most
+            end = found.end()
+            if end - at > most:
+                self.at = at + most
                 raise Malformed
-            if found.end() > self.at:
+            self.at = end
+            if end < len(text) or self.closed:
+                return "".join((*parts, found.group())) if parts else found.group()
+            if end > at:
                 parts.append(found.group())
-                most -= len(found.group())
-                self.at = found.end()
-            if self.at < len(self.text) or self.closed:
-                return "".join(parts)
+                most -= end - at
             yield
 
     def spaces(self) -> Reading[str]:
@@ -346,7 +383,9 @@ class Scan:
     def skip_spaces(self) -> Iterable[None]:
         """As `spaces`, for callers that do not need them: costs next to nothing where none stand."""
         text, at = self.text, self.at
-        if at < len(text) and text[at] not in " \t\r\n":
+        if at == len(text):
+            return self.take_while(SPACE)
+        if text[at] not in " \t\r\n":
             return ()
         end = SPACE.match(text, at).end()  # type: ignore[union-attr]  # it matches anything
         if end == len(text):
@@ -361,6 +400,9 @@ class Scan:
             if at < len(text):
                 if text[at] not in wanted.first:
                     return ""
+                if wanted.longest == 1:
+                    self.at = at + 1
+                    return text[at]
                 literal = wanted.match(text, at, self.closed)
                 if literal is None:
                     return ""

@@ -26,6 +26,8 @@ from toolfmt.formats.values import LITERAL, read_value
 
 _NO_NAME = (" ", "\t", "\r", "<", ">")
 _NO_HEADER = ("<", ">")
+_NEWLINES = ("\n", "\r\n")
+_LINE_ENDS = stops(*_NEWLINES)
 _ATTRIBUTES = re.compile(r"""(?:\s+[\w:.-]+=(?:"[^"]*"|'[^']*'|[^\s"'{}]+))*\s*/?""")
 _ATTRIBUTE = re.compile(r"""\s([\w:.-]+)=("[^"]*"|'[^']*'|[^\s"'{}]+)""")
 _WORD_ALONE = re.compile(r"(?:.*\s)?[\w:.-]+\s*")
@@ -73,13 +75,19 @@ class Attributes:
 
     def read(self, text: str) -> tuple[str, Types]:
         name, _, rest = text.partition(self.quote)
-        found = re.search(rf"""\b{self.kind}=["']?([^\s"'/]*)""", rest) if self.kind else None
+        found = self._told.search(rest) if self.kind else None
         return name, None if found is None else STRING if found[1].lower() == self.string else NOT_STRING
+
+    @cached_property
+    def _told(self) -> re.Pattern[str]:
+        return re.compile(rf"""\b{self.kind}=["']?([^\s"'/]*)""")
 
     def fault(self, text: str) -> str:
         name, quote, rest = text.partition(self.quote)
         if not quote:
             return _DAMAGED
+        if not rest and name[-1:] != "=":
+            return ""
         if rest.count(self.quote) % 2 or name.endswith("=") or _WORD_ALONE.fullmatch(rest):
             raise Malformed
         if not _ATTRIBUTES.fullmatch(rest):
@@ -175,6 +183,12 @@ class Tagged(Frame):
             lines=bool(self.line) or "\n" in self.between,
             header=self.key_header,
         )
+
+    @cached_property
+    def _value_closers(self) -> Mapping[str, tuple[str, ...]]:
+        """What ends a value, by the line end that stood before it."""
+        plain = self.value_closer
+        return {line: (begin + plain, plain) if (begin := line or self.line) else (plain,) for line in ("", *_NEWLINES)}
 
     # --- writing
 
@@ -367,8 +381,7 @@ class Tagged(Frame):
 
     def _value(self, scan: Scan, calls: Calls, types: Types, given: Given) -> Reading[str]:
         """A raw value and its closer; returns the token that follows, read."""
-        line = (yield from scan.literal(stops("\n", "\r\n"))) if self.line else ""
-        closers = (line + self.value_closer, self.value_closer) if line else _with_line(self.line, self.value_closer)
+        line = (yield from scan.literal(_LINE_ENDS)) if self.line else ""
         first = yield from scan.need()
         if self.cdata and (yield from scan.literal(stops(self.cdata[0]))):
             return (yield from self._marked(scan, calls, types or STRING, *self.cdata))
@@ -382,7 +395,7 @@ class Tagged(Frame):
                 scan.rewind(here)
         if opens_json(types, first):
             return (yield from self._read(scan, calls))
-        value = RawValue(scan, calls, self.tags, tuple(dict.fromkeys(closers)), given)
+        value = RawValue(scan, calls, self.tags, self._value_closers[line], given)
         value.own_line = bool(line)
         return (yield from value.reading(types, first))
 
@@ -416,10 +429,6 @@ def _agreed(declared: Types, told: Types) -> Types:
     if declared is None or told is None:
         return told if declared is None else declared
     return declared & told or declared
-
-
-def _with_line(line: str, closer: str) -> tuple[str, ...]:
-    return (line + closer, closer) if line else (closer,)
 
 
 def told_text(value: Any, types: Types) -> str:

@@ -36,6 +36,7 @@ _ALIASES = {
     "dict": "object", "map": "object", "none": "null",
 }  # fmt: skip
 _KNOWN = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})
+_ALONE = {name: frozenset({name}) for name in _KNOWN}
 
 
 def parameter_types(schema: Mapping[str, Any], parameter: str, *path: str) -> Types:
@@ -44,10 +45,14 @@ def parameter_types(schema: Mapping[str, Any], parameter: str, *path: str) -> Ty
     `path` are the keys that lead to the part, an empty one for the items of a list.
     """
     properties = schema.get("properties")
-    if not isinstance(properties, Mapping) or parameter not in properties:
+    if not isinstance(properties, (dict, Mapping)) or parameter not in properties:
         return None
-    reading = _Reading(schema)
     found: Any = properties[parameter]
+    if not path and isinstance(found, dict) and "nullable" not in found and isinstance(found.get("type"), str):
+        plain = _ALONE.get(found["type"])
+        if plain is not None:
+            return plain
+    reading = _Reading(schema)
     for key in path:
         found = reading.member(found, key)
     return reading.types(found)

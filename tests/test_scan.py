@@ -1,0 +1,72 @@
+"""The scanner's sets of literals: what their shortcuts say is what the search says."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolfmt.formats.scan import Scan, stops
+
+SETS = (
+    ("</parameter>", "\n</parameter>", "<parameter=", "\n<function="),
+    ("</arg_value>", "<arg_key>"),
+    ("<|end|>", "<", "\n<|"),
+    ("[/TOOL]", "<tool>"),
+    ("}", "<|call|>"),
+    ("\n", "\r\n"),
+    ("ab", "ba"),
+)
+
+
+def test_the_sign_of_literals_is_what_all_of_them_begin_with() -> None:
+    assert [(stops(*literals).sign, stops(*literals).before) for literals in SETS] == [
+        ("<", "\n"), ("<", ""), ("<", "\n"), ("", ""), ("", ""), ("\n", "\r"), ("a", "b"),
+    ]  # fmt: skip
+
+
+@given(st.sampled_from(SETS), st.text("<>/\n\r[|}abparmetrfunctio=", min_size=1, max_size=12))
+def test_a_text_without_the_sign_is_never_suspect(literals: tuple[str, ...], text: str) -> None:
+    wanted = stops(*literals)
+    if wanted.sign and wanted.sign not in text and text[-1] not in wanted.before:
+        assert wanted.suspect(text) is None
+
+
+@given(st.sampled_from(SETS), st.text("<>/\n\r[|}abparmetrfunctio=", min_size=1, max_size=12))
+def test_what_may_begin_a_literal_is_no_more_than_that(literals: tuple[str, ...], text: str) -> None:
+    """Where the shortcut answers, the search finds the same place, and no literal there."""
+    wanted = stops(*literals)
+    found = wanted.suspect(text)
+    begins = None if found is None else wanted.beginning(found)
+    searched = wanted.search(text, 0, False)
+    assert (found is None) == (searched is None)
+    if begins is not None:
+        assert searched == (begins, "")
+    elif searched is not None:
+        assert searched[1] or text[searched[0] :] in literals
+
+
+def test_a_literal_that_another_begins_with_waits() -> None:
+    wanted = stops("<", "<|end|>")
+    assert wanted.search("a<", 0, False) == (1, "")
+    assert wanted.match("<", 0, False) == ""
+    assert wanted.match("<", 0, True) == "<"
+    assert wanted.match("<b", 0, False) == "<"
+    assert wanted.beginning(found) is None if (found := wanted.suspect("a<")) is not None else False
+
+
+@given(st.lists(st.text("ab", min_size=1, max_size=5), min_size=1, max_size=8), st.data())
+def test_a_stretch_is_read_again_wherever_it_begins(pieces: list[str], data: st.DataObject) -> None:
+    """Near the mark and far from it: what is read back is what stood there, and going back stands there."""
+    scan = Scan()
+    scan.keep(0)
+    for piece in pieces:
+        scan.append(piece)
+        scan.at = len(scan.text)
+        scan.compact()
+    whole = "".join(pieces)
+    begin = data.draw(st.integers(0, len(whole)))
+    end = data.draw(st.integers(begin, len(whole)))
+    assert scan.read_between(begin, end) == whole[begin:end]
+    scan.rewind(begin)
+    assert (scan.position, scan.text[scan.at :]) == (begin, whole[begin:])
+    assert scan.read_between(0, begin) == whole[:begin]
