@@ -23,7 +23,9 @@ from toolfmt.events import (
     merge,
 )
 from toolfmt.formats import FORMATS, Parser, ToolCallFormat, get, write
+from toolfmt.formats.ahead import FAR
 from toolfmt.formats.scan import stops
+from toolfmt.formats.typed import parameter_types
 
 TOOLS: list[Any] = [
     {
@@ -526,3 +528,20 @@ def test_a_long_literal_is_looked_for_like_any_other() -> None:
     assert wanted.search("a" + literal[:61] + "y" * 5000, 0, False) == (1, literal[:61])
     assert wanted.search("a" + literal[:50] + "y" * 5000, 0, False) is None
     assert wanted.search("a" + literal, 0, True) == (1, literal)
+
+
+def test_what_is_read_ahead_is_told_within_its_bound() -> None:
+    """A call without a frame is held until what follows decides, but no longer than may be held."""
+    parser = Parser("pythonic", tools=[{"name": "f", "parameters": {"properties": {"x": {"type": "string"}}}}])
+    fed = len('[f(x="')
+    events = parser.feed('[f(x="')
+    while not events and fed < 3 * FAR:
+        fed += 4
+        events = parser.feed("word")
+    assert isinstance(events[0], ToolCallStart)
+    assert FAR <= fed <= FAR + 8
+
+
+def test_a_plain_type_is_read_like_any_other() -> None:
+    schema = {"properties": {"a": {"type": "string"}, "b": {"type": "string", "nullable": True}, "c": {"type": "int"}}}
+    assert [parameter_types(schema, key) for key in "abcd"] == [{"string"}, {"string", "null"}, {"integer"}, None]
