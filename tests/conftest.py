@@ -1,17 +1,40 @@
-"""Says at the end of a run how much of the material outside the repository took part."""
+"""How deep a run looks (`--exhaustive`), and at its end how much of the material outside the repository took part."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import depth
 from hypothesis import HealthCheck, settings
 
+if TYPE_CHECKING:
+    import pytest
+
 # A run that decides whether a change lands must say the same twice; everywhere else every run looks at new texts.
-settings.register_profile("default", deadline=None, suppress_health_check=list(HealthCheck))
-settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
-settings.load_profile("ci" if os.environ.get("CI") else "default")
+usual = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=depth.EXAMPLES)
+settings.register_profile("usual", usual)
+settings.register_profile("ci", usual, derandomize=True)
+settings.register_profile("exhaustive", usual, max_examples=depth.MANY_EXAMPLES)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    text = "every cut of every case, every template, a thousand fresh examples a law"
+    parser.addoption("--exhaustive", action="store_true", help=text)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What needs the material outside the repository is no part of a run without it."""
+    if not SHARED.is_dir():
+        items[:] = [item for item in items if item.get_closest_marker("outside") is None]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "outside: needs the folder of templates and cases that the founders keep")
+    depth.exhaustive = config.getoption("--exhaustive")
+    settings.load_profile("exhaustive" if depth.exhaustive else "ci" if os.environ.get("CI") else "usual")
+
 
 SHARED = Path(__file__).parents[2] / "shared"
 _OUTSIDE = (
@@ -22,7 +45,6 @@ _OUTSIDE = (
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     if not SHARED.is_dir():
-        terminalreporter.write_line("no folder `shared` beside the checkout: its cases and templates did not run")
         return
     passed = [report.nodeid for report in terminalreporter.stats.get("passed", [])]
     for name in _OUTSIDE:

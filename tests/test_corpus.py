@@ -1,4 +1,4 @@
-"""Every case of the corpus: whole, character by character and at every single cut; as a message; through the writer.
+"""Every case of the corpus: whole, in pieces and cut at its marks; as a message; copied; through the writer.
 
 What was expected and what came are both told in the lines of a case file, so that a failure reads like one.
 """
@@ -9,11 +9,13 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from corpus_cases import CORPUS, TOPICS, BadCase, Case, ExpectedCall, Said, cases, formats, read
+from depth import PIECES, cuts, pieces
 from laws import check_arguments, check_copy, check_shape, check_tiling, cut, events_of, frame
 
 import toolfmt
@@ -23,42 +25,45 @@ from toolfmt.message import Message
 
 CASES = cases()
 FEWEST = 25
-LONGEST_CUT_EVERYWHERE = 2_000
-every_case = pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
 
 
-@every_case
-def test_an_answer_means_what_the_case_says(case: Case) -> None:
-    assert lines_of(case.expected) == lines_of(compared(events(case, [case.text]), case))
-
-
-@every_case
-def test_a_case_keeps_the_laws_of_shape_and_place(case: Case) -> None:
+@pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
+def test_case(case: Case) -> None:
     came = events(case, [case.text])
+    assert lines_of(case.expected) == lines_of(compared(came, case))
+    check_laws(case, came)
+    check_cuts(case, came)
+    check_copies(case)
+    check_message(case, came)
+    if case.clean:
+        check_writer(case)
+
+
+def check_laws(case: Case, came: list[Event]) -> None:
+    """Shape, arguments and place."""
     check_shape(came)
     check_arguments(came)
     if not case.prefix:
         check_tiling(case.text, came, frame(get(case.format)))
 
 
-@every_case
-def test_a_case_means_the_same_however_it_is_cut(case: Case) -> None:
-    whole = events(case, [case.text])
-    assert whole == events(case, case.text)
-    for place in cuts(len(case.text)):
-        assert whole == events(case, cut(case.text, [place])), f"cut at {place}"
+def check_cuts(case: Case, came: list[Event]) -> None:
+    """The answer means the same however it arrives."""
+    for length in PIECES:
+        assert came == events(case, pieces(case.text, length)), f"pieces of {length}"
+    for place in cuts(case.text, marks_of(case.format)):
+        assert came == events(case, cut(case.text, [place])), f"cut at {place}"
 
 
-@every_case
-def test_a_copy_made_within_a_case_reads_on_like_the_original(case: Case) -> None:
+def check_copies(case: Case) -> None:
+    """A copy made within it reads on like the original."""
     options = {"tools": case.tools, "prefix": case.prefix, "strict": case.strict}
     for place in range(1, len(case.text), max(1, len(case.text) // 3)):
         check_copy(case.format, case.text, place, **options)
 
 
-@every_case
-def test_a_case_as_a_message(case: Case) -> None:
-    came = events(case, [case.text])
+def check_message(case: Case, came: list[Event]) -> None:
+    """The same as a message."""
     message = Message.from_events(came, call_id=get(case.format).call_id)
     ended = [call for call in case.calls if call.reason is None]
     assert said(case, "content") == message.content
@@ -72,8 +77,8 @@ def test_a_case_as_a_message(case: Case) -> None:
         assert message == toolfmt.parse(case.text, case.format, tools=case.tools, strict=case.strict)
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.clean], ids=lambda case: case.id)
-def test_a_clean_case_goes_back_through_the_writer(case: Case) -> None:
+def check_writer(case: Case) -> None:
+    """Clean calls go back through the writer."""
     calls = [(call.name or "", json.loads(call.arguments or "")) for call in case.calls]
     text = write(case.format, calls, tools=case.tools)
     message = toolfmt.parse(text, case.format, tools=case.tools, strict=True)
@@ -131,11 +136,11 @@ def events(case: Case, chunks: Iterable[str]) -> list[Event]:
     return events_of(case.format, chunks, tools=case.tools, prefix=case.prefix, strict=case.strict)
 
 
-def cuts(length: int) -> list[int]:
-    """Every place to cut at; in a long answer those near its ends and a few between."""
-    if length <= LONGEST_CUT_EVERYWHERE:
-        return list(range(length + 1))
-    return [*range(100), *range(100, length - 100, length // 7), *range(length - 100, length + 1)]
+@cache
+def marks_of(format: str) -> tuple[str, ...]:
+    """What a format frames answers with, and the openers and closers of its calls."""
+    known = get(format)
+    return (*frame(known), *known.markers.in_answers)
 
 
 def said(case: Case, kind: str) -> str | None:

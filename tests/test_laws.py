@@ -155,9 +155,12 @@ def notes_of(format: str, calls: list[Any], typed: bool) -> set[str]:
 
 @pytest.mark.parametrize("format", NAMES)
 @given(value=VALUES)
+@example(value='<parameter name="n">')
 def test_plain_values_are_never_refused(format: str, value: Any) -> None:
-    """Law 7: a format refuses only what holds a marker of its own, or what is left of one that lost its beginning."""
+    """Law 7: a format refuses only what holds a marker of its own, or what is left of one that is damaged: its end, or
+    the word before the name in it."""
     literals = [literal for literal in markers(get(format)) if len(literal) > 3]
+    literals += re.findall(r"\w+ name=\"", " ".join(literals))
     text = json.dumps(value, ensure_ascii=False).replace('\\"', '"')
     assume(not any(literal[-12:] in text for literal in literals))
     write(format, [("f", {"k": value})])

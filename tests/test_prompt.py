@@ -524,6 +524,7 @@ def test_tools_that_are_none_are_refused(tmp_path: Path) -> None:
 # Real templates
 
 
+@pytest.mark.outside
 def test_a_gemma_template_that_takes_neither_system_nor_tool_messages() -> None:
     model = Model(shared_template("google-gemma-2-2b-it.jinja"))
     prompt = model.render([SYSTEM, *conversation(call(), call(id="b"), content=None)], [TOOL])
@@ -532,12 +533,14 @@ def test_a_gemma_template_that_takes_neither_system_nor_tool_messages() -> None:
     assert prompt.text.startswith("<s><start_of_turn>user\nBe brief.\n\n# Tools")
 
 
+@pytest.mark.outside
 def test_a_qwen3_template_begins_reasoning_only_when_told_not_to_think() -> None:
     model = Model(shared_template("Qwen-Qwen3-0.6B.jinja"))
     assert model.render([USER], [TOOL]).prefill == ""
     assert model.render([USER], [TOOL], enable_thinking=False).prefill == "<think>\n\n</think>\n\n"
 
 
+@pytest.mark.outside
 def test_every_shared_template_renders_or_says_why_not() -> None:
     """A sample of every eighth, with a history, both ways; the whole is a matter of minutes."""
     history = [SYSTEM, *conversation(call(), content=None)]

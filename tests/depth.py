@@ -1,0 +1,43 @@
+"""How deep a run looks: the usual one in two minutes, or all of it (`pytest --exhaustive`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+EXAMPLES, MANY_EXAMPLES = 25, 1000
+"""Random examples of a law."""
+PIECES = (1, 3, 4, 7)
+"""Lengths of the pieces in which a text is fed."""
+exhaustive = False
+"""Whether every cut, every template and many fresh examples are tried; set before any test is collected."""
+
+
+def pieces(text: str, length: int) -> list[str]:
+    return [text[begin : begin + length] for begin in range(0, len(text), length)]
+
+
+def cuts(text: str, marks: Iterable[str]) -> list[int]:
+    """Where a text is cut in two: at the borders of each mark in it and in its midst; or everywhere."""
+    if exhaustive:
+        return everywhere(len(text))
+    places = set()
+    for mark in marks:
+        begin = text.find(mark) if mark else -1
+        while begin >= 0:
+            places |= {begin, begin + (len(mark) + 1) // 2, begin + len(mark)}
+            begin = text.find(mark, begin + 1)
+    return _spread(sorted(places - {0, len(text)}))
+
+
+def everywhere(length: int) -> list[int]:
+    """Every place to cut at; in a long answer those near its ends and a few between."""
+    if length <= 2_000:
+        return list(range(length + 1))
+    return [*range(100), *range(100, length - 100, length // 7), *range(length - 100, length + 1)]
+
+
+def _spread(places: list[int], most: int = 12) -> list[int]:
+    """No more than so many of them, from first to last."""
+    if len(places) <= most:
+        return places
+    return [places[at * (len(places) - 1) // (most - 1)] for at in range(most)]
