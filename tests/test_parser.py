@@ -542,6 +542,14 @@ def test_what_is_read_ahead_is_told_within_its_bound() -> None:
     assert FAR <= fed <= FAR + 8
 
 
+def test_calls_that_reach_over_what_may_be_held_are_calls_wherever_the_bound_falls() -> None:
+    for length in range(FAR - 60, FAR + 20):
+        text = f"[f(x='{'a' * length}'), g(y='{'b' * 40}'), h()]"
+        events = events_of("pythonic", [text, "\nDone."])
+        ended = [event for event in events if isinstance(event, ToolCallEnd)]
+        assert (length, len(ended)) == (length, 3)
+
+
 def test_a_plain_type_is_read_like_any_other() -> None:
     schema = {"properties": {"a": {"type": "string"}, "b": {"type": "string", "nullable": True}, "c": {"type": "int"}}}
     assert [parameter_types(schema, key) for key in "abcd"] == [{"string"}, {"string", "null"}, {"integer"}, None]

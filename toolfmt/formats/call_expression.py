@@ -196,7 +196,7 @@ class CallExpression(Frame):
         try:
             read = yield from ahead(scan, tried)
         except TooFar:
-            return 0 if trials[0].attempted else None
+            return 0 if trials[0].attempted or trials[0].among_calls else None
         if read:
             calls.take_over(trials[0])
         return read

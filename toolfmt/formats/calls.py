@@ -517,6 +517,11 @@ class Trial(Calls):
         self.ended += 1
 
     @property
+    def among_calls(self) -> bool:
+        """Whether calls that may be declared have ended, and more of them, or the end of their list, was to come."""
+        return self.ended > 0 and self.knows(self._name) is not False
+
+    @property
     def attempted(self) -> bool:
         """Whether the text stopped, or went wrong, among the arguments of a call that may be declared."""
         return self.started > self.ended and self.keyed and self.knows(self._name) is not False
