@@ -36,7 +36,7 @@ def everywhere(length: int) -> list[int]:
     return [*range(100), *range(100, length - 100, length // 7), *range(length - 100, length + 1)]
 
 
-def _spread(places: list[int], most: int = 12) -> list[int]:
+def _spread(places: list[int], most: int = 8) -> list[int]:
     """No more than so many of them, from first to last."""
     if len(places) <= most:
         return places
