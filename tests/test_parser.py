@@ -550,6 +550,13 @@ def test_calls_that_reach_over_what_may_be_held_are_calls_wherever_the_bound_fal
         assert (length, len(ended)) == (length, 3)
 
 
+@pytest.mark.parametrize("size", [1, 4, 50, 10_000])
+def test_a_long_call_of_an_undeclared_tool_without_a_frame_is_content(size: int) -> None:
+    text = "[undeclared(x='" + '"' * 500 + "')]"
+    pieces = [text[at : at + size] for at in range(0, len(text), size)]
+    assert events_of("pythonic", pieces, tools=[{"name": "f"}]) == [Content(text, 0)]
+
+
 def test_a_plain_type_is_read_like_any_other() -> None:
     schema = {"properties": {"a": {"type": "string"}, "b": {"type": "string", "nullable": True}, "c": {"type": "int"}}}
     assert [parameter_types(schema, key) for key in "abcd"] == [{"string"}, {"string", "null"}, {"integer"}, None]

@@ -500,7 +500,8 @@ class Trial(Calls):
                 self._fragments.append(event.delta)
             return None if told is None else []
 
-        if not (yield from self._scan.stream(body, self.arguments, take)):
+        counted = self._reason == "undeclared_tool"
+        if not (yield from self._scan.stream(body, self.arguments, None if counted else take)):
             raise Incomplete
 
     def start(self, name: str, id: str | None = None) -> None:
