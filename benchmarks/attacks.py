@@ -16,8 +16,8 @@ import time
 from pathlib import Path
 
 from toolfmt.inspect.inspection import LIMIT_HIT
-from toolfmt.isolated import shared_worker
 from toolfmt.model import Model
+from toolfmt.sandbox.pool import shared_worker
 from toolfmt.templates import ModelFiles, TemplateSource
 
 HONEST = "{% for message in messages %}<|{{ message.role }}|>{{ message.content }}{% endfor %}"

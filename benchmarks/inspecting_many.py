@@ -19,8 +19,8 @@ from queue import SimpleQueue
 from typing import Any
 
 from toolfmt.errors import ToolfmtError
-from toolfmt.isolated import Worker
 from toolfmt.model import Model
+from toolfmt.sandbox.pool import Worker
 from toolfmt.templates import load_files
 
 

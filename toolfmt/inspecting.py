@@ -15,8 +15,8 @@ from typing import Any
 from toolfmt.errors import ToolfmtError
 from toolfmt.inspect.facts import NO_OPTIONS, Options
 from toolfmt.inspect.report import Report
-from toolfmt.isolated import Worker, shared_worker
 from toolfmt.model import Model
+from toolfmt.sandbox.pool import Worker, shared_worker
 from toolfmt.templates import load_files, model_places
 
 _MOST_WORKERS = 8

@@ -18,8 +18,8 @@ from toolfmt.formats import Call, Parser, write
 from toolfmt.inspect.facts import NO_OPTIONS, Options
 from toolfmt.inspect.inspection import LIMIT_HIT, inspect_files, inspect_stopped
 from toolfmt.inspect.report import Report
-from toolfmt.isolated import Worker, shared_worker
 from toolfmt.prompt import Prompt, Wanted, broken, render, spoken_format
+from toolfmt.sandbox.pool import Worker, shared_worker
 from toolfmt.templates import ModelFiles, load_files
 from toolfmt.tools import canonical_tools
 

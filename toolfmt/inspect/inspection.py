@@ -1,8 +1,8 @@
 """Judging a model: the template in force is probed, its format decided, and what will go wrong is told.
 
 `inspect_files` takes what `toolfmt.templates.load_files` read, `inspect_template` a template's text alone; both return
-a `Report` and never raise on what a template is or does. The template's code runs in this process: `toolfmt.isolated`
-has them run in one with limits, and asks `inspect_stopped` for the report where one was hit.
+a `Report` and never raise on what a template is or does. The template's code runs in this process:
+`toolfmt.sandbox.pool` has them run in one with limits, and asks `inspect_stopped` for the report where one was hit.
 """
 
 from __future__ import annotations

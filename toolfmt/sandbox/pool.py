@@ -25,11 +25,11 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, TypeAlias
 
 from toolfmt import errors
-from toolfmt.carried import Unreadable, unpacked
 from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
 from toolfmt.formats import FORMATS
 from toolfmt.inspect.checks import CHECKS, code
 from toolfmt.inspect.report import CAPABILITIES, Report
+from toolfmt.sandbox.typed_json import Unreadable, unpacked
 
 if TYPE_CHECKING:
     from toolfmt.prompt import Prompt
@@ -196,7 +196,7 @@ def _worker_of(process: int) -> Worker:
 
 def _started(limits: Limits) -> subprocess.Popen[bytes]:
     # -P: a directory full of a model's files is no place to import modules from.
-    command = [sys.executable, "-P", "-m", "toolfmt.worker", str(limits.memory), str(limits.processor_seconds)]
+    command = [sys.executable, "-P", "-m", "toolfmt.sandbox.worker", str(limits.memory), str(limits.processor_seconds)]
     here = str(Path(__file__).parent.parent)
     paths = os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
     given = os.environ | {"PYTHONPATH": paths, "TOKENIZERS_PARALLELISM": "false"}

@@ -20,13 +20,13 @@ import pytest
 
 import toolfmt
 from benchmarks.attacks import ATTACKS, HONEST, files
-from toolfmt import isolated
-from toolfmt.carried import packed
 from toolfmt.errors import BadTools, LimitHit, ToolfmtError
 from toolfmt.inspect.facts import NO_OPTIONS
 from toolfmt.inspect.inspection import inspect_files
 from toolfmt.inspect.report import Finding, FormatDecision, Report
-from toolfmt.isolated import Limits, Worker
+from toolfmt.sandbox import pool
+from toolfmt.sandbox.pool import Limits, Worker
+from toolfmt.sandbox.typed_json import packed
 
 SMALL = Limits(wall_seconds=60, processor_seconds=1, memory=300 << 20)
 
@@ -195,7 +195,7 @@ def test_how_a_process_died_is_its_own_status_and_not_that_of_being_ended(ending
 )
 def test_what_is_no_answer_is_a_crash(answer: bytes) -> None:
     with pytest.raises(LimitHit) as hit:
-        isolated._told("inspect", answer)
+        pool._told("inspect", answer)
     assert hit.value.limit == "crash"
 
 
@@ -204,13 +204,13 @@ def test_what_is_no_answer_is_a_crash(answer: bytes) -> None:
 )
 def test_an_error_is_one_of_toolfmt(name: str, error: type[ToolfmtError]) -> None:
     with pytest.raises(ToolfmtError, match="what went wrong") as raised:
-        isolated._told("inspect", isolated.ERROR + packed((name, "what went wrong", None)))
+        pool._told("inspect", pool.ERROR + packed((name, "what went wrong", None)))
     assert type(raised.value) is error
 
 
 def test_a_report_goes_through_unchanged() -> None:
     report = inspect_files(files(HONEST))
-    assert isolated._told("inspect", isolated.DONE + packed(report)) == report
+    assert pool._told("inspect", pool.DONE + packed(report)) == report
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_a_report_goes_through_unchanged() -> None:
 def test_a_report_that_no_inspection_makes_is_a_crash(change: dict[str, Any]) -> None:
     report = replace(inspect_files(files(HONEST)), **change)
     with pytest.raises(LimitHit) as hit:
-        isolated._told("inspect", isolated.DONE + packed(report))
+        pool._told("inspect", pool.DONE + packed(report))
     assert hit.value.limit == "crash"
 
 

@@ -1,8 +1,9 @@
-"""The process that templates run in: `python -m toolfmt.worker MEMORY SECONDS`, started by `toolfmt.isolated`.
+"""The process that templates run in: `python -m toolfmt.sandbox.worker MEMORY SECONDS`, started by
+`toolfmt.sandbox.pool`.
 
 Jobs come in on standard input and answers go out on standard output, one message each. An answer is one byte and then,
-packed (`toolfmt.carried`), the value, `(class, message, line)` of an error, or `(message, limit, line)` of a limit.
-Whatever else happens ends the process.
+packed (`toolfmt.sandbox.typed_json`), the value, `(class, message, line)` of an error, or `(message, limit, line)` of a
+limit. Whatever else happens ends the process.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from toolfmt.carried import packed
 from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
 from toolfmt.inspect.inspection import inspect_files
-from toolfmt.isolated import DONE, ERROR, LIMIT, receive, send
 from toolfmt.model import Model
 from toolfmt.prompt import Prompt
+from toolfmt.sandbox.pool import DONE, ERROR, LIMIT, receive, send
+from toolfmt.sandbox.typed_json import packed
 from toolfmt.templates import ModelFiles
 
 
