@@ -16,8 +16,8 @@ from toolfmt.events import Content, Reasoning, ToolCallEnd
 from toolfmt.formats import FORMATS, prose
 from toolfmt.message import Message
 from toolfmt.model import Model, load
-from toolfmt.never_both import NeverBoth, check_prose, check_template, dropped
-from toolfmt.prompt import Prompt
+from toolfmt.render.delivery import NeverBoth, check_prose, check_template, dropped
+from toolfmt.render.prompt import Prompt
 from toolfmt.templates import ChatTemplate
 
 USER = {"role": "user", "content": "Will it rain?"}
@@ -404,7 +404,7 @@ def test_a_template_is_parsed_once_however_many_prompts_it_makes(
             parsed.append(source)
             super().__init__(source, *given, **more)
 
-    monkeypatch.setattr("toolfmt.prompt.ChatTemplate", Counting)
+    monkeypatch.setattr("toolfmt.render.prompt.ChatTemplate", Counting)
     assert model.render([USER], [TOOL]) == first
     assert not parsed
     (tmp_path / "other").mkdir()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from toolfmt.message import CallIds, ChunkStream, Message, ToolCall, taken_ids
     from toolfmt.model import Model, load
     from toolfmt.parsing import parse, parse_many
-    from toolfmt.prompt import Prompt
+    from toolfmt.render.prompt import Prompt
 
 __version__ = "0.1.0"
 
@@ -48,7 +48,7 @@ _HOMES = {
     "Message": "toolfmt.message",
     "Model": "toolfmt.model",
     "Parser": "toolfmt.formats",
-    "Prompt": "toolfmt.prompt",
+    "Prompt": "toolfmt.render.prompt",
     "RepeatedTool": "toolfmt.errors",
     "ToolCall": "toolfmt.message",
     "ToolCallFormat": "toolfmt.formats",

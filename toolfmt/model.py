@@ -18,7 +18,7 @@ from toolfmt.formats import Call, Parser, write
 from toolfmt.inspect.facts import NO_OPTIONS, Options
 from toolfmt.inspect.inspection import LIMIT_HIT, inspect_files, inspect_stopped
 from toolfmt.inspect.report import Report
-from toolfmt.prompt import Prompt, Wanted, broken, render, spoken_format
+from toolfmt.render.prompt import Prompt, Wanted, broken, render, spoken_format
 from toolfmt.sandbox.pool import Worker, shared_worker
 from toolfmt.templates import ModelFiles, load_files
 from toolfmt.tools import canonical_tools
@@ -75,9 +75,9 @@ class Model:
     ) -> Prompt:
         """The prompt for these messages.
 
-        Takes what `toolfmt.prompt.render` takes, and raises what it raises. A template that asks the clock is shown the
-        present time unless `now` names another; other keywords (`enable_thinking`, …) are variables that the template
-        reads; any other is refused.
+        Takes what `toolfmt.render.prompt.render` takes, and raises what it raises. A template that asks the clock is
+        shown the present time unless `now` names another; other keywords (`enable_thinking`, …) are variables that the
+        template reads; any other is refused.
         """
         self._within_limits()
         return render(

@@ -32,7 +32,7 @@ from toolfmt.inspect.report import CAPABILITIES, Report
 from toolfmt.sandbox.typed_json import Unreadable, unpacked
 
 if TYPE_CHECKING:
-    from toolfmt.prompt import Prompt
+    from toolfmt.render.prompt import Prompt
 
 Job: TypeAlias = Literal["inspect", "render"]
 
@@ -272,7 +272,7 @@ def _report(message: bytes) -> Report:
 
 
 def _prompt(message: bytes) -> Prompt:
-    from toolfmt.prompt import Prompt
+    from toolfmt.render.prompt import Prompt
 
     prompt = unpacked(message, Prompt)
     if not _is_format(prompt.format, ""):

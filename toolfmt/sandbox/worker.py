@@ -19,7 +19,7 @@ from typing import Any
 from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
 from toolfmt.inspect.inspection import inspect_files
 from toolfmt.model import Model
-from toolfmt.prompt import Prompt
+from toolfmt.render.prompt import Prompt
 from toolfmt.sandbox.pool import DONE, ERROR, LIMIT, receive, send
 from toolfmt.sandbox.typed_json import packed
 from toolfmt.templates import ModelFiles

@@ -13,8 +13,6 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
-from toolfmt.adapting import CALLS_AS_CONTENT, adapt, remedies, writes_calls
-from toolfmt.conversation import Message, checked_messages, lists_tools
 from toolfmt.errors import BadModelDirectory, TemplateError, ToolfmtError
 from toolfmt.formats import Parser, ToolCallFormat, default_format, get, prose
 from toolfmt.formats.prefix import answer_begun
@@ -23,7 +21,9 @@ from toolfmt.inspect.conversations import REPLY
 from toolfmt.inspect.differences import common_prefix
 from toolfmt.inspect.inspection import TEMPLATE_BROKEN
 from toolfmt.inspect.report import Report, Strategy, TemplateInfo
-from toolfmt.never_both import check_prose, check_template, dropped
+from toolfmt.render.adaptations import CALLS_AS_CONTENT, adapt, remedies, writes_calls
+from toolfmt.render.delivery import check_prose, check_template, dropped
+from toolfmt.render.messages import Message, checked_messages, lists_tools
 from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource
 from toolfmt.tools import canonical_tools
 
@@ -52,8 +52,8 @@ class Prompt:
 
     `strategy` is how the tools went in, `format` what calls are written and read in (None where no format is known),
     `prefill` what of the answer stands in the prompt already, `stop` the strings that end an answer, `adaptations` the
-    names of what was changed so that the template takes the conversation (`toolfmt.adapting` lists them), `tools` the
-    tools as rendered.
+    names of what was changed so that the template takes the conversation (`toolfmt.render.adaptations` lists them),
+    `tools` the tools as rendered.
     """
 
     text: str

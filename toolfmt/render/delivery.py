@@ -1,6 +1,6 @@
 """The proof on a finished prompt that tools stand in it by one way only: through the template or as prose, never both.
 
-`toolfmt.prompt` calls it with the prompt and with the same prompt rendered without the tools. `NeverBoth` is an
+`toolfmt.render.prompt` calls it with the prompt and with the same prompt rendered without the tools. `NeverBoth` is an
 internal error: it names what is violated, and means that the renderer or the caller's own template variables put tools
 in twice.
 """

@@ -1,7 +1,7 @@
 """The messages of a request: checked, and looked at. Nothing here knows templates or formats.
 
-`toolfmt.prompt` calls it. `checked_messages` raises `BadMessages`, one line that names the position; everything after
-it can rely on the shapes.
+`toolfmt.render.prompt` calls it. `checked_messages` raises `BadMessages`, one line that names the position; everything
+after it can rely on the shapes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A conversation rewritten where the evidence of a report shows that the template needs it, and nowhere else.
 
-`toolfmt.prompt` calls `adapt`; what was done is told in stable names, which the prompt carries:
+`toolfmt.render.prompt` calls `adapt`; what was done is told in stable names, which the prompt carries:
 
     calls-as-content               calls written into the content by the format's own writer
     results-as-user-messages       tool results told in user messages, neighbours joined into one
@@ -31,11 +31,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from toolfmt.conversation import Message, arguments_of, calls_of, flattened, function_of, joined, told_in_words
 from toolfmt.errors import CannotWrite
 from toolfmt.formats import ToolCallFormat, write
 from toolfmt.inspect.conversations import Shape
 from toolfmt.inspect.report import Rendering, Report
+from toolfmt.render.messages import Message, arguments_of, calls_of, flattened, function_of, joined, told_in_words
 
 CALLS_AS_CONTENT = "calls-as-content"
 

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import toolfmt
-from toolfmt.adapting import adapt, remedies, writes_calls
 from toolfmt.inspect.report import Report
-from toolfmt.prompt import spoken_format
+from toolfmt.render.adaptations import adapt, remedies, writes_calls
+from toolfmt.render.prompt import spoken_format
 from toolfmt.tools import canonical_tools
 
 MODELS = Path(__file__).parents[1] / "corpus" / "models"
