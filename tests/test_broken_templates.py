@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from toolfmt.cli import main
+from toolfmt.cli.commands import main
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.report import Finding
 

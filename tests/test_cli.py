@@ -17,9 +17,9 @@ from click.testing import CliRunner, Result
 from model_cases import MODELS, expected, made, request
 
 import toolfmt
-from toolfmt.cli import main
+from toolfmt.cli.commands import main
+from toolfmt.cli.input import pieces
 from toolfmt.formats import FORMATS
-from toolfmt.input import pieces
 from toolfmt.inspect import checks
 
 JSON_FRAMES = str(MODELS / "json-frames")
@@ -61,7 +61,7 @@ def file(directory: Path, value: Any, name: str = "given.json") -> str:
 
 def command(*arguments: str, **options: Any) -> subprocess.Popen[bytes]:
     """The real thing, in a process of its own."""
-    started = [sys.executable, "-c", "from toolfmt.cli import main; main(prog_name='toolfmt')", *arguments]
+    started = [sys.executable, "-c", "from toolfmt.cli.commands import main; main(prog_name='toolfmt')", *arguments]
     pipe = subprocess.PIPE
     home = str(Path(__file__).parent.parent)
     return subprocess.Popen(started, **{"stdin": pipe, "stdout": pipe, "stderr": pipe, "cwd": home, **options})
@@ -557,7 +557,7 @@ def test_a_reader_that_goes_away_ends_the_command_quietly(tmp_path: Path) -> Non
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell closes the files")
 def test_closed_standard_files_give_no_traceback(tmp_path: Path) -> None:
-    code = "from toolfmt.cli import main; main(prog_name='toolfmt')"
+    code = "from toolfmt.cli.commands import main; main(prog_name='toolfmt')"
     answer = file(tmp_path, "Hello.", "answer.txt")
 
     def shell(rest: str) -> tuple[int, str]:

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from model_cases import MODELS, made
 from test_inspect_places import finding, report
 
-from toolfmt.cli import main
+from toolfmt.cli.commands import main
 from toolfmt.comparing import Change, PromptChange, compare
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.prompts import LONGEST

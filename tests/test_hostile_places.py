@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.attacks import HONEST
-from toolfmt.cli import main
+from toolfmt.cli.commands import main
 from toolfmt.errors import BadModelDirectory, LimitHit
 from toolfmt.inspect import inspection
 from toolfmt.inspect.facts import NO_OPTIONS
@@ -120,7 +120,7 @@ def test_a_configuration_nested_by_the_hundreds_ends_in_one_line(model: Path) ->
 @posix
 @pytest.mark.parametrize("option", ["--messages", "--tools"])
 def test_a_file_that_never_ends_is_given_up(option: str, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolfmt.input._LONGEST_JSON", 1_000_000)
+    monkeypatch.setattr("toolfmt.cli.input._LONGEST_JSON", 1_000_000)
     given = {"--messages": "/dev/null", option: "/dev/zero"}
     if option == "--tools":
         messages = model / "messages.json"

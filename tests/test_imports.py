@@ -59,7 +59,7 @@ def test_a_module_imports_only_what_its_room_may(module: Path) -> None:
 
 
 def test_a_library_for_one_thing_is_imported_by_one_module() -> None:
-    homes = {"click": "cli.py", "huggingface_hub": "hub.py", "tokenizers": "tokenizer_file.py"}
+    homes = {"click": "commands.py", "huggingface_hub": "hub.py", "tokenizers": "tokenizer_file.py"}
     homes |= {"minijinja": "portability.py"} | dict.fromkeys(("gguf", "numpy"), "gguf_metadata.py")
     assert {library: [home] for library, home in homes.items()} == {library: users(library) for library in homes}
 
@@ -74,8 +74,14 @@ def users(library: str) -> list[str]:
     return [module.name for module in MODULES if any(is_below(name, {library}) for name in imported(module))]
 
 
-def test_nothing_imports_the_command_line() -> None:
-    assert [module.name for module in MODULES if "toolfmt.cli" in imported(module)] == []
+@pytest.mark.parametrize(("room", "who"), [("cli", {"cli"}), ("printing", {"cli", "printing"})])
+def test_nothing_below_imports_what_is_printed(room: str, who: set[str]) -> None:
+    importing = {
+        module.relative_to(PACKAGE).parts[0]
+        for module in MODULES
+        if any(is_below(name, {f"toolfmt.{room}"}) for name in imported(module))
+    }
+    assert importing <= who
 
 
 def test_no_module_is_named_like_a_standard_one() -> None:
@@ -101,7 +107,7 @@ def run(code: str, directory: Path = PACKAGE.parent) -> str:
         ("toolfmt.formats", ["toolfmt.templates", "jinja2", "tokenizers", "click", "rich", "toolfmt.model"]),
         ("toolfmt.model", ["tokenizers", "transformers", "gguf", "numpy", "huggingface_hub", "click", "rich"]),
         (
-            "toolfmt.cli",
+            "toolfmt.cli.commands",
             ["toolfmt.formats", "toolfmt.model", "jinja2", "tokenizers", "rich", "gguf", "huggingface_hub"],
         ),
     ],

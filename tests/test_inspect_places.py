@@ -15,13 +15,13 @@ import pytest
 from click.testing import CliRunner, Result
 from model_cases import MODELS, made
 
-from toolfmt.cli import main
+from toolfmt.cli.commands import main
+from toolfmt.cli.selection import Selection
 from toolfmt.errors import BadTools, ToolfmtError
 from toolfmt.inspect.checks import CHECKS, UnknownCode, code, codes_of
 from toolfmt.inspect.facts import Options
 from toolfmt.inspect.report import CAPABILITIES, Answer, Finding, FormatDecision, Report, Severity, TemplateInfo
 from toolfmt.inspecting import Inspector, expanded
-from toolfmt.selecting import Selection
 
 CLEAN = "{% for m in messages %}{{ m.role }}: {{ m.content }}{% endfor %}"
 YES = Answer("yes", "seen")
@@ -316,7 +316,7 @@ def test_progress_is_drawn_on_a_terminal_and_leaves_the_output_as_it_is() -> Non
     import pty  # not on Windows
 
     reading, terminal = pty.openpty()
-    started = [sys.executable, "-c", "from toolfmt.cli import main; main(prog_name='toolfmt')"]
+    started = [sys.executable, "-c", "from toolfmt.cli.commands import main; main(prog_name='toolfmt')"]
     home, environment = str(Path(__file__).parent.parent), {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
     places = [str(MODELS / "json-frames"), str(MODELS / "xml-functions")]
     done = subprocess.run(

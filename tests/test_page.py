@@ -19,7 +19,8 @@ import pytest
 from browser import Browser, browser
 from click.testing import CliRunner
 
-from toolfmt.cli import main
+from toolfmt.cli.commands import main
+from toolfmt.cli.output import write_page
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.report import (
     Advice,
@@ -38,7 +39,6 @@ from toolfmt.inspect.report import (
     Turn,
     Variable,
 )
-from toolfmt.output import write_page
 from toolfmt.printing.page import report_page
 from toolfmt.printing.verdict import verdict
 

@@ -31,7 +31,7 @@ def run(command: str) -> str:
     assert program == "toolfmt"
     environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"}
     done = subprocess.run(
-        [sys.executable, "-m", "toolfmt.cli", *arguments],
+        [sys.executable, "-m", "toolfmt.cli.commands", *arguments],
         cwd=ROOT, capture_output=True, encoding="utf-8", env=environment, check=False,
     )  # fmt: skip
     return done.stdout + done.stderr

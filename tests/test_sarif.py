@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from model_cases import MODELS
 from test_inspect_places import finding, report
 
-from toolfmt.cli import main
+from toolfmt.cli.commands import main
 from toolfmt.inspect.checks import CHECKS, code, name, page, severity
 from toolfmt.inspecting import Looked
 from toolfmt.printing.sarif import sarif

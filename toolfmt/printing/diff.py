@@ -1,4 +1,4 @@
-"""A comparison of two models as text. Data in, text out; `toolfmt.cli` calls it."""
+"""A comparison of two models as text. Data in, text out; `toolfmt.cli.commands` calls it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The formats as text: the registry as a list, and one format's page. Data in, text out; `toolfmt.cli` calls it."""
+"""The formats as text: the registry as a list, and one format's page. Data in, text out; `toolfmt.cli.commands` calls
+it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several models as a table, one line each, and how far the looking has come. `toolfmt.cli` calls it."""
+"""Several models as a table, one line each, and how far the looking has come. `toolfmt.cli.commands` calls it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far the reading of a long file has come, on standard error. `toolfmt.cli` calls it."""
+"""How far the reading of a long file has come, on standard error. `toolfmt.cli.commands` calls it."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
+from toolfmt.cli.input import counted, lines, naming, shown
 from toolfmt.errors import ToolfmtError, json_fault
-from toolfmt.input import counted, lines, naming, shown
 from toolfmt.parsing import Asked
 
 _MOST_TOLD = 20

@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from toolfmt import __version__
+from toolfmt.cli.input import counted, naming, pieces, read_json, recut, shown
+from toolfmt.cli.output import EventLines, OneMessage, OpenAIStream, compact, print_json, print_text, write_page
 from toolfmt.errors import ToolfmtError
-from toolfmt.input import counted, naming, pieces, read_json, recut, shown
-from toolfmt.output import EventLines, OneMessage, OpenAIStream, compact, print_json, print_text, write_page
 
 if TYPE_CHECKING:
+    from toolfmt.cli.recorded import Recorded
+    from toolfmt.cli.selection import Selection
     from toolfmt.formats import Parser, ToolCallFormat
     from toolfmt.inspect.facts import Options
     from toolfmt.inspect.report import Report
     from toolfmt.inspecting import Inspector
-    from toolfmt.recorded import Recorded
-    from toolfmt.selecting import Selection
 
 _PIPE_WIDTH = 100
 """Columns of a text report that no terminal shows."""
@@ -161,9 +161,9 @@ def inspect(
     """
     if as_json and output_format not in (None, "json"):
         raise click.UsageError(f"give either --json or --output-format {output_format}")
+    from toolfmt.cli.selection import Selection
     from toolfmt.inspect.facts import Options
     from toolfmt.inspecting import Inspector, Looked, expanded
-    from toolfmt.selecting import Selection
 
     selection = Selection.of(select, ignore, strict=strict)
     options = Options(_tools(tools_file), context)
@@ -369,7 +369,7 @@ def parse(
         with naming(tools_file, BadTools):
             tools = counted(read_json(tools_file), shown(tools_file), _complain)
     if jsonl_file is not None:
-        from toolfmt.recorded import Recorded
+        from toolfmt.cli.recorded import Recorded
 
         recorded = Recorded(jsonl_file, text_key or "text", tools_key, tools, _complain)
         return _parse_recorded(recorded, *_reading(format_name, directory, prefix), strict, processes or 1)
