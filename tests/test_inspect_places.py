@@ -15,13 +15,13 @@ import pytest
 from click.testing import CliRunner, Result
 from model_cases import MODELS, made
 
+from toolfmt.batch import Inspector, expanded
 from toolfmt.cli.commands import main
 from toolfmt.cli.selection import Selection
 from toolfmt.errors import BadTools, ToolfmtError
 from toolfmt.inspect.checks import CHECKS, UnknownCode, code, codes_of
 from toolfmt.inspect.facts import Options
 from toolfmt.inspect.report import CAPABILITIES, Answer, Finding, FormatDecision, Report, Severity, TemplateInfo
-from toolfmt.inspecting import Inspector, expanded
 
 CLEAN = "{% for m in messages %}{{ m.role }}: {{ m.content }}{% endfor %}"
 YES = Answer("yes", "seen")

@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 import pytest
 from test_inspect_places import finding, report
 
+from toolfmt.batch import Looked
 from toolfmt.inspect.details import DETAILS
 from toolfmt.inspect.report import (
     Advice,
@@ -24,7 +25,6 @@ from toolfmt.inspect.report import (
     Turn,
     Variable,
 )
-from toolfmt.inspecting import Looked
 from toolfmt.printing.models import models_text
 from toolfmt.printing.phrases import phrased, phrases
 from toolfmt.printing.report import report_text

@@ -16,9 +16,9 @@ from click.testing import CliRunner
 from model_cases import MODELS
 from test_inspect_places import finding, report
 
+from toolfmt.batch import Looked
 from toolfmt.cli.commands import main
 from toolfmt.inspect.checks import CHECKS, code, name, page, severity
-from toolfmt.inspecting import Looked
 from toolfmt.printing.sarif import sarif
 
 # Of each kind of object: its members with the kinds of object in them ("" for a plain value), the required ones first.

@@ -11,8 +11,8 @@ from functools import cache
 import pytest
 
 from toolfmt.errors import TemplateError
+from toolfmt.inspect.errors_in_words import reason
 from toolfmt.inspect.inspection import inspect_template
-from toolfmt.inspect.reasons import reason
 from toolfmt.inspect.renders import Renders
 from toolfmt.inspect.report import Finding, Report
 from toolfmt.printing.phrases import phrases

@@ -22,12 +22,12 @@ from toolfmt.cli.output import EventLines, OneMessage, OpenAIStream, compact, pr
 from toolfmt.errors import ToolfmtError
 
 if TYPE_CHECKING:
+    from toolfmt.batch import Inspector
     from toolfmt.cli.recorded import Recorded
     from toolfmt.cli.selection import Selection
     from toolfmt.formats import Parser, ToolCallFormat
     from toolfmt.inspect.facts import Options
     from toolfmt.inspect.report import Report
-    from toolfmt.inspecting import Inspector
 
 _PIPE_WIDTH = 100
 """Columns of a text report that no terminal shows."""
@@ -161,9 +161,9 @@ def inspect(
     """
     if as_json and output_format not in (None, "json"):
         raise click.UsageError(f"give either --json or --output-format {output_format}")
+    from toolfmt.batch import Inspector, Looked, expanded
     from toolfmt.cli.selection import Selection
     from toolfmt.inspect.facts import Options
-    from toolfmt.inspecting import Inspector, Looked, expanded
 
     selection = Selection.of(select, ignore, strict=strict)
     options = Options(_tools(tools_file), context)
@@ -259,8 +259,8 @@ def diff(a: str, b: str, as_json: bool, trusted: bool) -> int:
 
     Exit status: 0 no difference, 1 differences, 2 could not look.
     """
-    from toolfmt.comparing import compare
-    from toolfmt.inspecting import Inspector
+    from toolfmt.batch import Inspector
+    from toolfmt.inspect.comparison import compare
 
     inspector = Inspector(trusted=trusted)
     comparison = compare(inspector.report(a), inspector.report(b))
@@ -406,7 +406,7 @@ def formats(name: str | None, as_json: bool) -> None:
 
     chosen = registry.formats() if name is None else (registry.get(name),)
     if as_json:
-        from toolfmt.describing import described
+        from toolfmt.printing.format_record import described
 
         print_json([described(format) for format in chosen] if name is None else described(chosen[0]))
         return

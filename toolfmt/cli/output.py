@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolfmt.errors import ToolfmtError
-from toolfmt.unseen import is_unseen
+from toolfmt.printing.control_characters import is_unseen
 
 if TYPE_CHECKING:
     from toolfmt.events import Event

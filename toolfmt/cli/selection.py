@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from toolfmt.batch import Looked
 from toolfmt.errors import ToolfmtError
 from toolfmt.inspect.checks import CHECKS, code, codes_of
 from toolfmt.inspect.report import Finding, Report
-from toolfmt.inspecting import Looked
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,13 @@ from typing import Any, TypeAlias
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.conversations import Message, user
 from toolfmt.inspect.differences import first_change
+from toolfmt.inspect.errors_in_words import reason
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.listing import listed
 from toolfmt.inspect.probes import excerpt, quote
 from toolfmt.inspect.quoted_text import NON_ASCII, QUOTED, how_quoted
-from toolfmt.inspect.reasons import reason
 from toolfmt.inspect.renders import Renders
 from toolfmt.inspect.report import Answer
+from toolfmt.inspect.wording import listed
 
 PARTS = (
     "name",

@@ -28,13 +28,13 @@ from toolfmt.inspect.conversations import (
 )
 from toolfmt.inspect.deciding import decide
 from toolfmt.inspect.effects import GIVEN, described, of_reasoning
+from toolfmt.inspect.errors_in_words import reason
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.listing import listed
 from toolfmt.inspect.probes import probe, quote
-from toolfmt.inspect.reasons import reason
 from toolfmt.inspect.renders import Renders
 from toolfmt.inspect.report import Variable
 from toolfmt.inspect.tool_places import form_taken, message_places
+from toolfmt.inspect.wording import listed
 from toolfmt.templates.variable_uses import VariableUse
 
 _NUMBERS = (1, 512)

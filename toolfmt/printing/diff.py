@@ -10,8 +10,8 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from toolfmt.comparing import Change, Comparison, PromptChange
-from toolfmt.inspect.reasons import plainly
+from toolfmt.inspect.comparison import Change, Comparison, PromptChange
+from toolfmt.inspect.errors_in_words import plainly
 from toolfmt.inspect.report import Finding
 from toolfmt.printing.layout import grid, printed, shortened, spaced, visible
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from toolfmt.describing import example
 from toolfmt.formats import ToolCallFormat
 from toolfmt.printing.findings import reflowed
+from toolfmt.printing.format_record import example
 from toolfmt.printing.layout import DOT, GLUE, UNWRAPPED, grid, printed, spaced
 
 

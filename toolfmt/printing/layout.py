@@ -13,7 +13,7 @@ from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 
-from toolfmt.unseen import is_unseen
+from toolfmt.printing.control_characters import is_unseen
 
 LONGEST = 10_000
 """Characters of one text that are printed."""

@@ -11,8 +11,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from toolfmt.batch import Looked
 from toolfmt.inspect.report import Finding, Report, Severity
-from toolfmt.inspecting import Looked
 from toolfmt.printing.findings import by_severity
 from toolfmt.printing.layout import ANSWER_STYLES, UNWRAPPED, printed, shortened, visible
 

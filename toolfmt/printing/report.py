@@ -15,7 +15,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from toolfmt.inspect.reasons import plainly
+from toolfmt.inspect.errors_in_words import plainly
 from toolfmt.inspect.report import Finding, Report
 from toolfmt.printing.chapters import chapters, everything, special_markers
 from toolfmt.printing.findings import SEVERITY_STYLES, worst_first

@@ -16,9 +16,9 @@ from typing import Any
 from urllib.parse import quote
 
 from toolfmt import __version__
+from toolfmt.batch import Looked
 from toolfmt.inspect.checks import CHECKS, code, name, page, severity
 from toolfmt.inspect.report import Finding, Report
-from toolfmt.inspecting import Looked
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 

@@ -13,8 +13,8 @@ from importlib import import_module
 from types import ModuleType
 
 from toolfmt.errors import ToolfmtError
+from toolfmt.inspect.errors_in_words import plainly
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.reasons import plainly
 from toolfmt.inspect.report import Finding, Severity
 
 _MODULES = (

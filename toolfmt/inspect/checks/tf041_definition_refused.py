@@ -15,8 +15,8 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.listing import listed
 from toolfmt.inspect.report import Severity
+from toolfmt.inspect.wording import listed
 
 SEVERITY: Severity = "error"
 

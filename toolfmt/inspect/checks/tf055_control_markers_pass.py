@@ -16,10 +16,10 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.listing import listed
 from toolfmt.inspect.probes import quote
 from toolfmt.inspect.report import Severity
 from toolfmt.inspect.safety import PLACES, forges_a_turn
+from toolfmt.inspect.wording import listed
 
 SEVERITY: Severity = "note"
 

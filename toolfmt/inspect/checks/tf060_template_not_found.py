@@ -16,10 +16,10 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.listing import listed
 from toolfmt.inspect.places import LLAMA_CPP
 from toolfmt.inspect.readers import taken_by
 from toolfmt.inspect.report import Severity
+from toolfmt.inspect.wording import listed
 
 SEVERITY: Severity = "warning"
 

@@ -12,7 +12,7 @@ from model_cases import MODELS, made
 from test_inspect_places import finding, report
 
 from toolfmt.cli.commands import main
-from toolfmt.comparing import Change, PromptChange, compare
+from toolfmt.inspect.comparison import Change, PromptChange, compare
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.prompts import LONGEST
 from toolfmt.inspect.report import (
