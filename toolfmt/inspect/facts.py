@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.conversations import TOOLS, USER, Message, Shape, text_part, user
 from toolfmt.inspect.deciding import Decided
-from toolfmt.inspect.probes import Probed
-from toolfmt.inspect.renders import Renders
+from toolfmt.inspect.probe.capabilities import Probed
+from toolfmt.inspect.probe.conversations import TOOLS, USER, Message, Shape, text_part, user
+from toolfmt.inspect.probe.renders import Renders
+from toolfmt.inspect.probe.tokenizer_file import TokenizerFile
 from toolfmt.inspect.report import Answer, Rendering, Sections
-from toolfmt.inspect.tokenizer_file import TokenizerFile
 from toolfmt.templates import ModelFiles, TemplateSource
 
 

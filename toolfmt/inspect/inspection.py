@@ -15,24 +15,24 @@ from toolfmt.errors import LimitHit, TemplateError
 from toolfmt.formats import FORMATS, ToolCallFormat
 from toolfmt.inspect import checks
 from toolfmt.inspect.advice import advice
-from toolfmt.inspect.conversations import SINGLE, STAND_INS, TOOLS, Shape, conversation, reply, user
 from toolfmt.inspect.deciding import Decided, ReadBack, decide, declarations
 from toolfmt.inspect.definitions import definitions
 from toolfmt.inspect.details import details, fitted
 from toolfmt.inspect.facts import NO_OPTIONS, Facts, Options
 from toolfmt.inspect.portability import portability
-from toolfmt.inspect.probes import Probed, probe, quote
+from toolfmt.inspect.probe.capabilities import Probed, probe, quote
+from toolfmt.inspect.probe.conversations import SINGLE, STAND_INS, TOOLS, Shape, conversation, reply, user
+from toolfmt.inspect.probe.renders import Renders
+from toolfmt.inspect.probe.stop_tokens import eos_tokens
+from toolfmt.inspect.probe.tokenizer_file import TokenizerFile, find_tokenizer
+from toolfmt.inspect.probe.turn_markers import prefill, reasoning_markers, stop_strings
 from toolfmt.inspect.prompts import prompts
 from toolfmt.inspect.readers import readers
 from toolfmt.inspect.reading_back import call_sets, read, render_calls, try_calls
-from toolfmt.inspect.renders import Renders
 from toolfmt.inspect.report import CAPABILITIES, Answer, Rendering, Report, Sections, TemplateInfo
 from toolfmt.inspect.safety import safety
 from toolfmt.inspect.sample import sample
 from toolfmt.inspect.stability import stability
-from toolfmt.inspect.stop_tokens import eos_tokens
-from toolfmt.inspect.surroundings import prefill, reasoning_markers, stop_strings
-from toolfmt.inspect.tokenizer_file import TokenizerFile, find_tokenizer
 from toolfmt.inspect.tokens import tokens
 from toolfmt.inspect.variables import variables
 from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource, template_alone

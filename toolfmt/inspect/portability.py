@@ -23,7 +23,9 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from toolfmt.inspect.conversations import (
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probe.capabilities import quote
+from toolfmt.inspect.probe.conversations import (
     ALL_TOOLS,
     EVERY_TYPE,
     PARALLEL,
@@ -37,10 +39,8 @@ from toolfmt.inspect.conversations import (
     reply,
     user,
 )
-from toolfmt.inspect.differences import common_prefix
-from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probes import quote
-from toolfmt.inspect.renders import Renders
+from toolfmt.inspect.probe.differences import common_prefix
+from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report import Difference, Portability
 from toolfmt.templates import FROZEN_NOW, ChatTemplate
 from toolfmt.templates.environment import clock, environment

@@ -12,7 +12,8 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.conversations import (
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probe.conversations import (
     ALL_TOOLS,
     EVERY_TYPE,
     PARALLEL,
@@ -24,7 +25,6 @@ from toolfmt.inspect.conversations import (
     reply,
     user,
 )
-from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import SamplePrompt
 
 # Of 786 real templates the longest prompts have 134,909 characters all together (November 2026).

@@ -15,7 +15,7 @@ from toolfmt.errors import CannotWrite, TemplateError
 from toolfmt.events import Content, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
 from toolfmt.formats import Parser, ToolCallFormat, write
 from toolfmt.formats.prefix import answer_begun
-from toolfmt.inspect.conversations import (
+from toolfmt.inspect.probe.conversations import (
     ALL_TOOLS,
     BARE_TOOL,
     EVERY_TYPE,
@@ -30,7 +30,7 @@ from toolfmt.inspect.conversations import (
     Shape,
     call_id,
 )
-from toolfmt.inspect.renders import Region, Renders
+from toolfmt.inspect.probe.renders import Region, Renders
 
 Kind: TypeAlias = Literal["one string argument", "two calls", "typed values", "null", "no arguments", "nasty strings"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias
 
-from toolfmt.inspect.conversations import Shape
+from toolfmt.inspect.probe.conversations import Shape
 
 SCHEMA = "toolfmt.report/1"
 

@@ -13,7 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.conversations import (
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.instructions import no_instructions
+from toolfmt.inspect.probe.capabilities import excerpt, quote
+from toolfmt.inspect.probe.conversations import (
     DESCRIPTION,
     FURTHER,
     PARAMETER,
@@ -32,13 +35,10 @@ from toolfmt.inspect.conversations import (
     reply,
     user,
 )
-from toolfmt.inspect.differences import common_prefix
-from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.instructions import no_instructions
-from toolfmt.inspect.probes import excerpt, quote
-from toolfmt.inspect.renders import Renders
+from toolfmt.inspect.probe.differences import common_prefix
+from toolfmt.inspect.probe.renders import Renders
+from toolfmt.inspect.probe.turn_markers import LONGEST_PROMPT, MARK, between, known_reasoning
 from toolfmt.inspect.report import Answer
-from toolfmt.inspect.surroundings import LONGEST_PROMPT, MARK, between, known_reasoning
 from toolfmt.templates import ChatTemplate
 from toolfmt.templates.tested_texts import TestedText
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.conversations import (
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probe.conversations import (
     REASONING,
     REPLY,
     RESULT,
@@ -26,10 +27,9 @@ from toolfmt.inspect.conversations import (
     conversation,
     user,
 )
-from toolfmt.inspect.cutting import Stretch, added, occurrences, overlaid, token_begin
-from toolfmt.inspect.differences import common_prefix
-from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.renders import Renders
+from toolfmt.inspect.probe.differences import common_prefix
+from toolfmt.inspect.probe.renders import Renders
+from toolfmt.inspect.probe.segments import Stretch, added, occurrences, overlaid, token_begin
 from toolfmt.inspect.report import Piece, PieceKind
 
 LONGEST = 200_000

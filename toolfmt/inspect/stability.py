@@ -13,8 +13,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.conversations import DESCRIPTION, TOOLS, Message, Shape
-from toolfmt.inspect.differences import common_prefix
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.growing import (
     ANSWERS,
@@ -28,9 +26,11 @@ from toolfmt.inspect.growing import (
     plain_steps,
     tool_steps,
 )
-from toolfmt.inspect.renders import Renders
+from toolfmt.inspect.probe.conversations import DESCRIPTION, TOOLS, Message, Shape
+from toolfmt.inspect.probe.differences import common_prefix
+from toolfmt.inspect.probe.renders import Renders
+from toolfmt.inspect.probe.turn_markers import known_reasoning
 from toolfmt.inspect.report import Cause, Stability, Turn
-from toolfmt.inspect.surroundings import known_reasoning
 
 _LONGEST_STRETCH = 100
 _BEFORE = 40

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from toolfmt.formats import default_format, prose, write
-from toolfmt.inspect.conversations import SINGLE, TOOLS, Message, user
-from toolfmt.inspect.differences import common_ends
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.renders import Renders
+from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, Message, user
+from toolfmt.inspect.probe.differences import common_ends
+from toolfmt.inspect.probe.renders import Renders
+from toolfmt.inspect.probe.tokenizer_file import TokenizerFailure, TokenizerFile
 from toolfmt.inspect.report import MarkerKind, MarkerTokens, Tokens, ToolCost
-from toolfmt.inspect.tokenizer_file import TokenizerFailure, TokenizerFile
 from toolfmt.tools import canonical_tools
 
 SHARE_OF_CONTEXT = 4

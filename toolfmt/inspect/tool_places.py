@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from toolfmt.inspect.conversations import DESCRIPTION, SYSTEM, TOOLS, USER, Message, user
-from toolfmt.inspect.renders import Renders
+from toolfmt.inspect.probe.conversations import DESCRIPTION, SYSTEM, TOOLS, USER, Message, user
+from toolfmt.inspect.probe.renders import Renders
 
 _FUNCTIONS: list[Message] = [tool["function"] for tool in TOOLS]
 FORMS: tuple[tuple[str, Any], ...] = (

@@ -13,7 +13,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.conversations import (
+from toolfmt.inspect.deciding import decide
+from toolfmt.inspect.effects import GIVEN, described, of_reasoning
+from toolfmt.inspect.errors_in_words import reason
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probe.capabilities import probe, quote
+from toolfmt.inspect.probe.conversations import (
     REASONING,
     REPLY,
     SINGLE,
@@ -26,12 +31,7 @@ from toolfmt.inspect.conversations import (
     conversation,
     user,
 )
-from toolfmt.inspect.deciding import decide
-from toolfmt.inspect.effects import GIVEN, described, of_reasoning
-from toolfmt.inspect.errors_in_words import reason
-from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probes import probe, quote
-from toolfmt.inspect.renders import Renders
+from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report import Variable
 from toolfmt.inspect.tool_places import form_taken, message_places
 from toolfmt.inspect.wording import listed

@@ -33,7 +33,7 @@ from typing import Any
 
 from toolfmt.errors import CannotWrite
 from toolfmt.formats import ToolCallFormat, write
-from toolfmt.inspect.conversations import Shape
+from toolfmt.inspect.probe.conversations import Shape
 from toolfmt.inspect.report import Rendering, Report
 from toolfmt.render.messages import Message, arguments_of, calls_of, flattened, function_of, joined, told_in_words
 

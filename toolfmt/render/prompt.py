@@ -17,9 +17,9 @@ from toolfmt.errors import BadModelDirectory, TemplateError, ToolfmtError
 from toolfmt.formats import Parser, ToolCallFormat, default_format, get, prose
 from toolfmt.formats.prefix import answer_begun
 from toolfmt.formats.registry import resolved
-from toolfmt.inspect.conversations import REPLY
-from toolfmt.inspect.differences import common_prefix
 from toolfmt.inspect.inspection import TEMPLATE_BROKEN
+from toolfmt.inspect.probe.conversations import REPLY
+from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.report import Report, Strategy, TemplateInfo
 from toolfmt.render.adaptations import CALLS_AS_CONTENT, adapt, remedies, writes_calls
 from toolfmt.render.delivery import check_prose, check_template, dropped

@@ -16,9 +16,9 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.conversations import STAND_INS, TOOLS, Message, user
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.renders import Renders
+from toolfmt.inspect.probe.conversations import STAND_INS, TOOLS, Message, user
+from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report import Severity
 
 SEVERITY: Severity = "warning"

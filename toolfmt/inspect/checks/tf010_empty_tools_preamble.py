@@ -15,8 +15,8 @@ from collections.abc import Iterator
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.conversations import user
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probe.conversations import user
 from toolfmt.inspect.report import Severity
 
 SEVERITY: Severity = "warning"

@@ -15,10 +15,10 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.checks.instead import describe_tools
-from toolfmt.inspect.conversations import TOOL, TOOLS, user
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probes import takes_questions
-from toolfmt.inspect.renders import Renders
+from toolfmt.inspect.probe.capabilities import takes_questions
+from toolfmt.inspect.probe.conversations import TOOL, TOOLS, user
+from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report import Severity
 from toolfmt.templates import ChatTemplate
 

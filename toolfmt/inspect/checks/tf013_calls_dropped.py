@@ -20,9 +20,9 @@ from dataclasses import replace
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.conversations import REPLY, SINGLE, TOOLS, reply
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probes import written_at
+from toolfmt.inspect.probe.capabilities import written_at
+from toolfmt.inspect.probe.conversations import REPLY, SINGLE, TOOLS, reply
 from toolfmt.inspect.report import Severity
 
 SEVERITY: Severity = "error"

@@ -18,12 +18,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.conversations import SINGLE, TOOLS, conversation
 from toolfmt.inspect.deciding import signatures
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.nearest import nearest
-from toolfmt.inspect.probes import quote
-from toolfmt.inspect.renders import Region
+from toolfmt.inspect.probe.capabilities import quote
+from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, conversation
+from toolfmt.inspect.probe.renders import Region
 from toolfmt.inspect.report import Severity
 
 SEVERITY: Severity = "warning"

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.checks.instead import give_instructions
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probes import takes_questions
+from toolfmt.inspect.probe.capabilities import takes_questions
 from toolfmt.inspect.report import Severity
 
 SEVERITY: Severity = "error"

@@ -16,10 +16,10 @@ import json
 from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.conversations import REPLY, USER, reply, user
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probes import quote, written_at
-from toolfmt.inspect.renders import Renders
+from toolfmt.inspect.probe.capabilities import quote, written_at
+from toolfmt.inspect.probe.conversations import REPLY, USER, reply, user
+from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report import Severity
 
 SEVERITY: Severity = "note"

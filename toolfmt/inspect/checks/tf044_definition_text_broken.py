@@ -18,9 +18,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.conversations import TOOL, TOOLS, user
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probes import around
+from toolfmt.inspect.probe.capabilities import around
+from toolfmt.inspect.probe.conversations import TOOL, TOOLS, user
 from toolfmt.inspect.report import Severity
 
 SEVERITY: Severity = "warning"

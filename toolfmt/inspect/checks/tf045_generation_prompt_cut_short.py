@@ -18,11 +18,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.conversations import REPLY, USER, reply, user
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probes import quote
+from toolfmt.inspect.probe.capabilities import quote
+from toolfmt.inspect.probe.conversations import REPLY, USER, reply, user
+from toolfmt.inspect.probe.turn_markers import known_reasoning
 from toolfmt.inspect.report import Severity
-from toolfmt.inspect.surroundings import known_reasoning
 
 SEVERITY: Severity = "note"
 

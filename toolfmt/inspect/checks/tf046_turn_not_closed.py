@@ -16,7 +16,10 @@ from collections.abc import Iterator
 
 from toolfmt.formats import write
 from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.conversations import (
+from toolfmt.inspect.deciding import ReadBack
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probe.capabilities import quote
+from toolfmt.inspect.probe.conversations import (
     DESCRIPTION,
     REPLY,
     RESULT,
@@ -30,11 +33,8 @@ from toolfmt.inspect.conversations import (
     reply,
     user,
 )
-from toolfmt.inspect.deciding import ReadBack
-from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probes import quote
+from toolfmt.inspect.probe.turn_markers import answer_end, first_marker, known_reasoning
 from toolfmt.inspect.report import Severity
-from toolfmt.inspect.surroundings import answer_end, first_marker, known_reasoning
 
 SEVERITY: Severity = "warning"
 

@@ -16,9 +16,9 @@ import re
 from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.conversations import TOOLS, reply, user
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probes import quote
+from toolfmt.inspect.probe.capabilities import quote
+from toolfmt.inspect.probe.conversations import TOOLS, reply, user
 from toolfmt.inspect.report import Severity
 
 SEVERITY: Severity = "warning"

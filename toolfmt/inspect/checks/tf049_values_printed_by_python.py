@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from toolfmt.errors import CannotWrite
 from toolfmt.formats import ToolCallFormat, write
 from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.conversations import ALL_TOOLS
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probe.conversations import ALL_TOOLS
 from toolfmt.inspect.report import Severity
 from toolfmt.inspect.turns.values import PYTHON, TRIED
 

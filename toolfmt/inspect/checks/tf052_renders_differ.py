@@ -14,10 +14,10 @@ import re
 from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.conversations import SINGLE, TOOLS, Shape, conversation, user
-from toolfmt.inspect.differences import common_prefix
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probes import quote
+from toolfmt.inspect.probe.capabilities import quote
+from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, Shape, conversation, user
+from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.report import Severity
 
 SEVERITY: Severity = "error"

@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.conversations import ALL_TOOLS, TYPED_TOOL, VALUES, conversation, user
-from toolfmt.inspect.differences import common_prefix
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probe.conversations import ALL_TOOLS, TYPED_TOOL, VALUES, conversation, user
+from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.report import Severity
 
 SEVERITY: Severity = "note"

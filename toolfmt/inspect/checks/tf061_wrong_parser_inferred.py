@@ -22,7 +22,7 @@ from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.elsewhere import parser_name
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.places import MLX_LM, MLX_SWIFT_LM
-from toolfmt.inspect.probes import quote
+from toolfmt.inspect.probe.capabilities import quote
 from toolfmt.inspect.readers import declares_parser, misled, misread
 from toolfmt.inspect.report import Reader, Severity
 from toolfmt.inspect.wording import listed

@@ -18,7 +18,7 @@ from toolfmt.inspect.elsewhere import parser_name
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.inferring import MLX_LM_OPENERS, MLX_LM_VERSION
 from toolfmt.inspect.places import MLX_LM
-from toolfmt.inspect.probes import quote
+from toolfmt.inspect.probe.capabilities import quote
 from toolfmt.inspect.readers import DECLARING_KEY
 from toolfmt.inspect.report import Severity
 

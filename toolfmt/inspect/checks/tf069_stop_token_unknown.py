@@ -14,8 +14,8 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probe.stop_tokens import eos_place, eos_texts
 from toolfmt.inspect.report import Severity
-from toolfmt.inspect.stop_tokens import eos_place, eos_texts
 
 SEVERITY: Severity = "warning"
 

@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.conversations import REPLY, TOOLS, Shape, reply
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probe.conversations import REPLY, TOOLS, Shape, reply
+from toolfmt.inspect.probe.stop_tokens import eos_place, eos_texts, token_of
+from toolfmt.inspect.probe.turn_markers import answer_end
 from toolfmt.inspect.report import Severity
-from toolfmt.inspect.stop_tokens import eos_place, eos_texts, token_of
-from toolfmt.inspect.surroundings import answer_end
 from toolfmt.inspect.wording import listed
 
 SEVERITY: Severity = "warning"

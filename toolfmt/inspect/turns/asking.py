@@ -12,9 +12,19 @@ from functools import cached_property
 from typing import Any, Literal
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.conversations import PARALLEL, RESULT, SINGLE, TOOLS, Message, Shape, conversation, text_part, user
-from toolfmt.inspect.probes import RESULTS_AT, quote, result_shape, written_at
-from toolfmt.inspect.renders import Renders
+from toolfmt.inspect.probe.capabilities import RESULTS_AT, quote, result_shape, written_at
+from toolfmt.inspect.probe.conversations import (
+    PARALLEL,
+    RESULT,
+    SINGLE,
+    TOOLS,
+    Message,
+    Shape,
+    conversation,
+    text_part,
+    user,
+)
+from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report import Answer, Outcome
 
 SECOND_RESULT = "Xr6second"

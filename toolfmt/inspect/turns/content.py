@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.conversations import REPLY, SINGLE, SYSTEM, USER, VALUES, Message, conversation, reply, text_part
-from toolfmt.inspect.probes import CALLS_AT, around, content_beside_call, excerpt, threw
+from toolfmt.inspect.probe.capabilities import CALLS_AT, around, content_beside_call, excerpt, threw
+from toolfmt.inspect.probe.conversations import (
+    REPLY,
+    SINGLE,
+    SYSTEM,
+    USER,
+    VALUES,
+    Message,
+    conversation,
+    reply,
+    text_part,
+)
 from toolfmt.inspect.report import Answer
 from toolfmt.inspect.turns.asking import BESIDE, SECOND_USER, Asking, no, printed_as
 

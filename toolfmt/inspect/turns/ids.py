@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.conversations import ID, RESULT, SINGLE, TOOL, VALUES, Message, conversation, reply
-from toolfmt.inspect.probes import CALLS_AT, around, quote, threw
+from toolfmt.inspect.probe.capabilities import CALLS_AT, around, quote, threw
+from toolfmt.inspect.probe.conversations import ID, RESULT, SINGLE, TOOL, VALUES, Message, conversation, reply
 from toolfmt.inspect.report import Answer
 from toolfmt.inspect.turns.asking import Asking, no
 

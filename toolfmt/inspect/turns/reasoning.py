@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.conversations import REASONING, REPLY, Message, user
-from toolfmt.inspect.probes import around, threw
+from toolfmt.inspect.probe.capabilities import around, threw
+from toolfmt.inspect.probe.conversations import REASONING, REPLY, Message, user
 from toolfmt.inspect.report import Answer
 from toolfmt.inspect.turns.asking import SECOND_USER, Asking, no
 

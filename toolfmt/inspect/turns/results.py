@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.conversations import (
+from toolfmt.inspect.probe.capabilities import around, threw
+from toolfmt.inspect.probe.conversations import (
     BARE_TOOL,
     PARAMETER,
     RESULT,
@@ -14,9 +15,8 @@ from toolfmt.inspect.conversations import (
     reply,
     text_part,
 )
-from toolfmt.inspect.probes import around, threw
+from toolfmt.inspect.probe.turn_markers import first_marker
 from toolfmt.inspect.report import Answer
-from toolfmt.inspect.surroundings import first_marker
 from toolfmt.inspect.turns.asking import (
     SECOND_RESULT,
     Asking,

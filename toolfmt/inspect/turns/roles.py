@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.conversations import (
+from toolfmt.inspect.probe.capabilities import CALLS_AT, around, threw
+from toolfmt.inspect.probe.conversations import (
     REPLY,
     RESULT,
     SINGLE,
@@ -17,7 +18,6 @@ from toolfmt.inspect.conversations import (
     reply,
     user,
 )
-from toolfmt.inspect.probes import CALLS_AT, around, threw
 from toolfmt.inspect.report import Answer
 from toolfmt.inspect.turns.asking import SECOND_REPLY, SECOND_USER, Asking, no, standing
 

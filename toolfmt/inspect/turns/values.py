@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.conversations import ALL_TOOLS, SINGLE, TYPED, TYPED_TOOL, conversation
-from toolfmt.inspect.probes import excerpt, threw
+from toolfmt.inspect.probe.capabilities import excerpt, threw
+from toolfmt.inspect.probe.conversations import ALL_TOOLS, SINGLE, TYPED, TYPED_TOOL, conversation
 from toolfmt.inspect.report import Answer
 from toolfmt.inspect.turns.asking import Asking, no
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 
 from toolfmt.formats import FORMATS
 from toolfmt.formats.prefix import answer_begun
-from toolfmt.inspect.conversations import REASONING, REPLY, STAND_INS, TOOLS, USER, Shape, reply, user
-from toolfmt.inspect.renders import Renders
+from toolfmt.inspect.probe.conversations import REASONING, REPLY, STAND_INS, TOOLS, USER, Shape, reply, user
+from toolfmt.inspect.probe.renders import Renders
 
 _MARKER = r"(?:<[^<>\s]{1,60}>|\[/?[A-Za-z_]{1,40}\])"
 _FIRST_MARKER = re.compile(rf"\s*({_MARKER})")

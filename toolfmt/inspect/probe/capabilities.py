@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.conversations import (
+from toolfmt.inspect.probe.conversations import (
     DESCRIPTION,
     PARALLEL,
     PARAMETER,
@@ -34,7 +34,7 @@ from toolfmt.inspect.conversations import (
     shapes,
     user,
 )
-from toolfmt.inspect.renders import Region, Renders
+from toolfmt.inspect.probe.renders import Region, Renders
 from toolfmt.inspect.report import Answer
 
 # Where a template handles something, as a pattern of its source; the first that matches gives the line.

@@ -15,8 +15,8 @@ from datetime import datetime
 from typing import Any
 
 from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
-from toolfmt.inspect.conversations import REPLY, Call, Message, Shape, conversation, reply, user
-from toolfmt.inspect.differences import common_prefix
+from toolfmt.inspect.probe.conversations import REPLY, Call, Message, Shape, conversation, reply, user
+from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.templates import ChatTemplate
 
 # Bounded as a token is, and looked for only that near: a prompt of one word of megabytes is not searched through.

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from toolfmt.inspect.differences import common_ends
+from toolfmt.inspect.probe.differences import common_ends
 from toolfmt.inspect.report import PieceKind
 
 _FURTHEST = 2_000

@@ -6,7 +6,7 @@ that one does not: transformers makes the generation settings from it then.
 
 from __future__ import annotations
 
-from toolfmt.inspect.tokenizer_file import TokenizerFailure, TokenizerFile
+from toolfmt.inspect.probe.tokenizer_file import TokenizerFailure, TokenizerFile
 from toolfmt.templates import ModelFiles
 from toolfmt.templates.reading import LONGEST_TOKEN
 

@@ -1,0 +1,1 @@
+"""Asking a template: conversations, what it renders for them, and what the differences show."""
