@@ -25,11 +25,8 @@ from benchmarks import mlx_lm_reading
 from toolfmt.errors import TemplateError
 from toolfmt.events import Event, merge
 from toolfmt.formats import Parser, ToolCallFormat
-from toolfmt.inspect.deciding import Decided, decide
-from toolfmt.inspect.probe.capabilities import Probed, probe, quote
-from toolfmt.inspect.probe.conversations import PARAMETER, STAND_INS, TOOL, Call, Message, Shape, user
-from toolfmt.inspect.probe.renders import Region, Renders
-from toolfmt.inspect.reading_back import (
+from toolfmt.inspect.inference.decision import Decided, decide
+from toolfmt.inspect.inference.read_back import (
     NASTY,
     NASTY_STRINGS,
     call_sets,
@@ -39,6 +36,9 @@ from toolfmt.inspect.reading_back import (
     render_calls,
     try_calls,
 )
+from toolfmt.inspect.probe.capabilities import Probed, probe, quote
+from toolfmt.inspect.probe.conversations import PARAMETER, STAND_INS, TOOL, Call, Message, Shape, user
+from toolfmt.inspect.probe.renders import Region, Renders
 from toolfmt.templates import ChatTemplate
 
 TWO = "two calls"

@@ -13,11 +13,11 @@ import pytest
 from toolfmt import formats
 from toolfmt.formats import default_format
 from toolfmt.inspect import checks, deciding
-from toolfmt.inspect.deciding import declarations, infer
+from toolfmt.inspect.inference.decision import declarations, infer
+from toolfmt.inspect.inference.read_back import NASTY_STRINGS, own_markers
 from toolfmt.inspect.inspection import NO_PARSER, inspect_files, inspect_template
 from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, Shape, conversation, shapes
 from toolfmt.inspect.probe.renders import Region, Renders
-from toolfmt.inspect.reading_back import NASTY_STRINGS, own_markers
 from toolfmt.inspect.report import CAPABILITIES, Report
 from toolfmt.templates import ChatTemplate, load_files
 

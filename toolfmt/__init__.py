@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         merge,
     )
     from toolfmt.formats import Parser, ToolCallFormat, WholeCalls, get, write
-    from toolfmt.inspect.deciding import infer
+    from toolfmt.inspect.inference.decision import infer
     from toolfmt.message import CallIds, ChunkStream, Message, ToolCall, taken_ids
     from toolfmt.model import Model, load
     from toolfmt.parsing import parse, parse_many
@@ -55,7 +55,7 @@ _HOMES = {
     "ToolfmtError": "toolfmt.errors",
     "WholeCalls": "toolfmt.formats",
     "get": "toolfmt.formats",
-    "infer": "toolfmt.inspect.deciding",
+    "infer": "toolfmt.inspect.inference.decision",
     "load": "toolfmt.model",
     "parse": "toolfmt.parsing",
     "parse_many": "toolfmt.parsing",

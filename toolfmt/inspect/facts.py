@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.deciding import Decided
+from toolfmt.inspect.inference.decision import Decided
 from toolfmt.inspect.probe.capabilities import Probed
 from toolfmt.inspect.probe.conversations import TOOLS, USER, Message, Shape, text_part, user
 from toolfmt.inspect.probe.renders import Renders

@@ -15,10 +15,11 @@ from toolfmt.errors import LimitHit, TemplateError
 from toolfmt.formats import FORMATS, ToolCallFormat
 from toolfmt.inspect import checks
 from toolfmt.inspect.advice import advice
-from toolfmt.inspect.deciding import Decided, ReadBack, decide, declarations
 from toolfmt.inspect.definitions import definitions
 from toolfmt.inspect.details import details, fitted
 from toolfmt.inspect.facts import NO_OPTIONS, Facts, Options
+from toolfmt.inspect.inference.decision import Decided, ReadBack, decide, declarations
+from toolfmt.inspect.inference.read_back import call_sets, read, render_calls, try_calls
 from toolfmt.inspect.portability import portability
 from toolfmt.inspect.probe.capabilities import Probed, probe, quote
 from toolfmt.inspect.probe.conversations import SINGLE, STAND_INS, TOOLS, Shape, conversation, reply, user
@@ -28,7 +29,6 @@ from toolfmt.inspect.probe.tokenizer_file import TokenizerFile, find_tokenizer
 from toolfmt.inspect.probe.turn_markers import prefill, reasoning_markers, stop_strings
 from toolfmt.inspect.prompts import prompts
 from toolfmt.inspect.readers import readers
-from toolfmt.inspect.reading_back import call_sets, read, render_calls, try_calls
 from toolfmt.inspect.report import CAPABILITIES, Answer, Rendering, Report, Sections, TemplateInfo
 from toolfmt.inspect.safety import safety
 from toolfmt.inspect.sample import sample

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.deciding import decide
 from toolfmt.inspect.effects import GIVEN, described, of_reasoning
 from toolfmt.inspect.errors_in_words import reason
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.inference.decision import decide
 from toolfmt.inspect.probe.capabilities import probe, quote
 from toolfmt.inspect.probe.conversations import (
     REASONING,

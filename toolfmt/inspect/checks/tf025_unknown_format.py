@@ -18,9 +18,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.deciding import signatures
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.nearest import nearest
+from toolfmt.inspect.inference.decision import signatures
+from toolfmt.inspect.inference.near_miss import nearest
 from toolfmt.inspect.probe.capabilities import quote
 from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, conversation
 from toolfmt.inspect.probe.renders import Region

@@ -17,12 +17,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.deciding import ReadBack
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.nearest import difference
+from toolfmt.inspect.inference.decision import ReadBack
+from toolfmt.inspect.inference.near_miss import difference
+from toolfmt.inspect.inference.read_back import SINGLE_CALL, render_calls
 from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, conversation
 from toolfmt.inspect.probe.renders import Region
-from toolfmt.inspect.reading_back import SINGLE_CALL, render_calls
 from toolfmt.inspect.report import Severity
 
 SEVERITY: Severity = "warning"

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 
 from toolfmt.formats import write
 from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.deciding import ReadBack
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.inference.decision import ReadBack
 from toolfmt.inspect.probe.capabilities import quote
 from toolfmt.inspect.probe.conversations import (
     DESCRIPTION,

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from toolfmt.formats import FORMATS, ToolCallFormat, default_format, write
+from toolfmt.inspect.inference.read_back import read
 from toolfmt.inspect.probe.conversations import ALL_TOOLS, SINGLE, TOOL, Shape, call_id
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import Region
-from toolfmt.inspect.reading_back import read
 
 # A call with one misspelt marker, a missing brace or blanks around its parts is as near as this; another format is not.
 _NEAR = 0.8
