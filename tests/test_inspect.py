@@ -12,7 +12,8 @@ import pytest
 
 from toolfmt import formats
 from toolfmt.formats import default_format
-from toolfmt.inspect import checks, deciding
+from toolfmt.inspect import checks
+from toolfmt.inspect.inference import decision
 from toolfmt.inspect.inference.decision import declarations, infer
 from toolfmt.inspect.inference.read_back import NASTY_STRINGS, own_markers
 from toolfmt.inspect.inspection import NO_PARSER, inspect_files, inspect_template
@@ -315,11 +316,11 @@ def test_of_formats_that_read_alike_the_model_type_goes_before_the_signature() -
     """And before both what the format writes as the template renders it."""
     typed, signed = formats.get("qwen3_5"), formats.get("xml_function")
     readings = [
-        deciding.ReadBack(format, Shape(), (), spelling) for format, spelling in ((typed, None), (signed, None))
+        decision.ReadBack(format, Shape(), (), spelling) for format, spelling in ((typed, None), (signed, None))
     ]
-    ranks = [deciding._rank(reading, (signed,), (typed,)) for reading in readings]
+    ranks = [decision._rank(reading, (signed,), (typed,)) for reading in readings]
     assert ranks[0] > ranks[1]
-    assert deciding._rank(replace(readings[1], spelling=""), (), ()) > ranks[0]
+    assert decision._rank(replace(readings[1], spelling=""), (), ()) > ranks[0]
 
 
 def test_an_ambiguous_model_type_neither_decides_nor_contradicts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -327,7 +328,7 @@ def test_an_ambiguous_model_type_neither_decides_nor_contradicts(monkeypatch: py
         replace(format, model_types=("shared",)) if format.name in ("glm4", "gemma") else format
         for format in formats.FORMATS
     )
-    monkeypatch.setattr(deciding, "FORMATS", both)
+    monkeypatch.setattr(decision, "FORMATS", both)
     assert inspect_template(PLAIN, model_type="shared").format.confidence == "default"
     assert codes(inspect_template(TEMPLATE, model_type="shared")) == []
 
@@ -557,10 +558,10 @@ def test_the_same_template_gives_the_same_report() -> None:
 
 
 def test_no_module_of_the_room_names_a_format() -> None:
-    room = Path(deciding.__file__).parent
+    room = Path(decision.__file__).parent.parent
     assert not (room / "__init__.py").exists()
     # What other runtimes call their parsers, which is data about them: some of the names are spelt like formats.
-    others = room / "inferring.py"
+    others = room / "support" / "parser_inference.py"
     for path in sorted({*room.rglob("*.py")} - {others}):
         nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         constants = {node.value for node in nodes if isinstance(node, ast.Constant)}

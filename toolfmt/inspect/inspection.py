@@ -14,7 +14,6 @@ from pathlib import Path
 from toolfmt.errors import LimitHit, TemplateError
 from toolfmt.formats import FORMATS, ToolCallFormat
 from toolfmt.inspect import checks
-from toolfmt.inspect.advice import advice
 from toolfmt.inspect.definitions import definitions
 from toolfmt.inspect.details import details, fitted
 from toolfmt.inspect.facts import NO_OPTIONS, Facts, Options
@@ -28,11 +27,12 @@ from toolfmt.inspect.probe.stop_tokens import eos_tokens
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFile, find_tokenizer
 from toolfmt.inspect.probe.turn_markers import prefill, reasoning_markers, stop_strings
 from toolfmt.inspect.prompts import prompts
-from toolfmt.inspect.readers import readers
 from toolfmt.inspect.report import CAPABILITIES, Answer, Rendering, Report, Sections, TemplateInfo
 from toolfmt.inspect.safety import safety
 from toolfmt.inspect.sample import sample
 from toolfmt.inspect.stability import stability
+from toolfmt.inspect.support.advice import advice
+from toolfmt.inspect.support.support import readers
 from toolfmt.inspect.tokens import tokens
 from toolfmt.inspect.variables import variables
 from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource, template_alone

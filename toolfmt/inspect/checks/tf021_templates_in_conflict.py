@@ -18,11 +18,11 @@ from collections.abc import Iterator
 from toolfmt.errors import LimitHit, TemplateError
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.places import LLAMA_CPP, same_text
 from toolfmt.inspect.probe.conversations import STAND_INS, TOOL, TOOLS, user
 from toolfmt.inspect.probe.renders import Renders
-from toolfmt.inspect.readers import taken_by
 from toolfmt.inspect.report import Severity
+from toolfmt.inspect.support.support import taken_by
+from toolfmt.inspect.support.template_choice import LLAMA_CPP, same_text
 from toolfmt.inspect.wording import listed
 from toolfmt.templates import ChatTemplate, TemplateSource
 

@@ -15,11 +15,11 @@ from collections.abc import Iterator
 
 from toolfmt.formats import ToolCallFormat
 from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.elsewhere import parser_name
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.places import MLX_LM
 from toolfmt.inspect.probe.capabilities import quote
 from toolfmt.inspect.report import Severity
+from toolfmt.inspect.support.parser_names import parser_name
+from toolfmt.inspect.support.template_choice import MLX_LM
 
 SEVERITY: Severity = "error"
 

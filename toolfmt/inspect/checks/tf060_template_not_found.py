@@ -16,9 +16,9 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.places import LLAMA_CPP
-from toolfmt.inspect.readers import taken_by
 from toolfmt.inspect.report import Severity
+from toolfmt.inspect.support.support import taken_by
+from toolfmt.inspect.support.template_choice import LLAMA_CPP
 from toolfmt.inspect.wording import listed
 
 SEVERITY: Severity = "warning"

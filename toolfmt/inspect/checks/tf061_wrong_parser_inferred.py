@@ -17,14 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.advice import our_parser, setting
 from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.elsewhere import parser_name
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.places import MLX_LM, MLX_SWIFT_LM
 from toolfmt.inspect.probe.capabilities import quote
-from toolfmt.inspect.readers import declares_parser, misled, misread
 from toolfmt.inspect.report import Reader, Severity
+from toolfmt.inspect.support.advice import our_parser, setting
+from toolfmt.inspect.support.parser_names import parser_name
+from toolfmt.inspect.support.support import declares_parser, misled, misread
+from toolfmt.inspect.support.template_choice import MLX_LM, MLX_SWIFT_LM
 from toolfmt.inspect.wording import listed
 
 SEVERITY: Severity = "error"

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.advice import setting
 from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.elsewhere import parser_name
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.places import MLX_LM
-from toolfmt.inspect.readers import declares_parser, misread
 from toolfmt.inspect.report import Severity
+from toolfmt.inspect.support.advice import setting
+from toolfmt.inspect.support.parser_names import parser_name
+from toolfmt.inspect.support.support import declares_parser, misread
+from toolfmt.inspect.support.template_choice import MLX_LM
 
 SEVERITY: Severity = "note"
 

@@ -12,15 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.advice import setting
 from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.elsewhere import parser_name
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.inferring import MLX_LM_OPENERS, MLX_LM_VERSION
-from toolfmt.inspect.places import MLX_LM
 from toolfmt.inspect.probe.capabilities import quote
-from toolfmt.inspect.readers import DECLARING_KEY
 from toolfmt.inspect.report import Severity
+from toolfmt.inspect.support.advice import setting
+from toolfmt.inspect.support.parser_inference import MLX_LM_OPENERS, MLX_LM_VERSION
+from toolfmt.inspect.support.parser_names import parser_name
+from toolfmt.inspect.support.support import DECLARING_KEY
+from toolfmt.inspect.support.template_choice import MLX_LM
 
 SEVERITY: Severity = "error"
 

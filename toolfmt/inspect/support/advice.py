@@ -11,11 +11,20 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from toolfmt.formats import ToolCallFormat
-from toolfmt.inspect.elsewhere import DERIVED, caution, parser_name, parser_names, remark
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.places import LLAMA_CPP, MLX_LM, MLX_SWIFT_LM, SGLANG, TRANSFORMERS, VLLM, Taken, same_text
-from toolfmt.inspect.readers import DECLARING_KEY, misread, readers, taken_by
 from toolfmt.inspect.report import Advice, Reader
+from toolfmt.inspect.support.parser_names import DERIVED, caution, parser_name, parser_names, remark
+from toolfmt.inspect.support.support import DECLARING_KEY, misread, readers, taken_by
+from toolfmt.inspect.support.template_choice import (
+    LLAMA_CPP,
+    MLX_LM,
+    MLX_SWIFT_LM,
+    SGLANG,
+    TRANSFORMERS,
+    VLLM,
+    Taken,
+    same_text,
+)
 
 _Adviser: TypeAlias = Callable[[Facts, ToolCallFormat, Reader, Taken], Advice]
 
