@@ -12,9 +12,9 @@ from model_cases import MODELS, made
 from test_inspect_places import finding, report
 
 from toolfmt.cli.commands import main
+from toolfmt.inspect.chapters.sample_prompts import LONGEST
 from toolfmt.inspect.comparison import Change, PromptChange, compare
 from toolfmt.inspect.inspection import inspect_template
-from toolfmt.inspect.prompts import LONGEST
 from toolfmt.inspect.report import (
     Answer,
     Rendering,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from toolfmt.inspect.definitions import PARTS
+from toolfmt.inspect.chapters.definitions import PARTS
+from toolfmt.inspect.chapters.escaping import QUOTED, how_quoted
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.probe.differences import Change, change, first_change
-from toolfmt.inspect.quoted_text import QUOTED, how_quoted
 from toolfmt.inspect.report import Report
 
 PLAIN = "{% for message in messages %}<|{{ message.role }}|>{{ message.content }}{% endfor %}"

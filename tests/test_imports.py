@@ -22,7 +22,7 @@ ALLOWED = {
     "toolfmt/templates": {"jinja2", *_EXTRAS, "toolfmt.errors", "toolfmt.tools", "toolfmt.templates"},
     "toolfmt/inspect": {"jinja2", *_EVENTS_AND_TOOLS, "toolfmt.formats", "toolfmt.templates", "toolfmt.inspect"},
     # Libraries of one chapter each, imported inside the functions that use them.
-    "toolfmt/inspect/portability.py": {"minijinja", "toolfmt.templates", "toolfmt.inspect"},
+    "toolfmt/inspect/chapters/portability.py": {"minijinja", "toolfmt.templates", "toolfmt.inspect"},
     "toolfmt/inspect/probe/tokenizer_file.py": {"tokenizers", "toolfmt.errors"},
     "toolfmt/errors.py": set[str](),
     "toolfmt/events.py": set[str](),

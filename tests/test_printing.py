@@ -8,7 +8,7 @@ import pytest
 from test_inspect_places import finding, report
 
 from toolfmt.batch import Looked
-from toolfmt.inspect.details import DETAILS
+from toolfmt.inspect.chapters.turns import DETAILS
 from toolfmt.inspect.report import (
     Advice,
     Answer,

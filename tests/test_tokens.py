@@ -13,12 +13,12 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, 
 
 from toolfmt.errors import BadTools, ToolfmtError
 from toolfmt.formats import FORMATS, ToolCallFormat, prose, write
+from toolfmt.inspect.chapters.tokens import EXAMPLES, difference
 from toolfmt.inspect.facts import NO_OPTIONS, Options
 from toolfmt.inspect.inspection import inspect_files, inspect_template
 from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, user
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFile
 from toolfmt.inspect.report import Finding, Report, Tokens, ToolCost
-from toolfmt.inspect.tokens import EXAMPLES, difference
 from toolfmt.printing.chapters import leaving_out
 from toolfmt.templates import ChatTemplate, load_files
 from toolfmt.tools import canonical_tools

@@ -14,27 +14,27 @@ from pathlib import Path
 from toolfmt.errors import LimitHit, TemplateError
 from toolfmt.formats import FORMATS, ToolCallFormat
 from toolfmt.inspect import checks
-from toolfmt.inspect.definitions import definitions
-from toolfmt.inspect.details import details, fitted
+from toolfmt.inspect.chapters.definitions import definitions
+from toolfmt.inspect.chapters.portability import portability
+from toolfmt.inspect.chapters.safety import safety
+from toolfmt.inspect.chapters.sample import sample
+from toolfmt.inspect.chapters.sample_prompts import prompts
+from toolfmt.inspect.chapters.stability import stability
+from toolfmt.inspect.chapters.tokens import tokens
+from toolfmt.inspect.chapters.turns import details, fitted
+from toolfmt.inspect.chapters.variables import variables
 from toolfmt.inspect.facts import NO_OPTIONS, Facts, Options
 from toolfmt.inspect.inference.decision import Decided, ReadBack, decide, declarations
 from toolfmt.inspect.inference.read_back import call_sets, read, render_calls, try_calls
-from toolfmt.inspect.portability import portability
 from toolfmt.inspect.probe.capabilities import Probed, probe, quote
 from toolfmt.inspect.probe.conversations import SINGLE, STAND_INS, TOOLS, Shape, conversation, reply, user
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.stop_tokens import eos_tokens
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFile, find_tokenizer
 from toolfmt.inspect.probe.turn_markers import prefill, reasoning_markers, stop_strings
-from toolfmt.inspect.prompts import prompts
 from toolfmt.inspect.report import CAPABILITIES, Answer, Rendering, Report, Sections, TemplateInfo
-from toolfmt.inspect.safety import safety
-from toolfmt.inspect.sample import sample
-from toolfmt.inspect.stability import stability
 from toolfmt.inspect.support.advice import advice
 from toolfmt.inspect.support.support import readers
-from toolfmt.inspect.tokens import tokens
-from toolfmt.inspect.variables import variables
 from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource, template_alone
 
 NO_PARSER = "no parser: import toolfmt's"

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from toolfmt.inspect.chapters.turns import needed_ids
 from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.details import needed_ids
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Severity
 

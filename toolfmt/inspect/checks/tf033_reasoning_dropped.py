@@ -15,8 +15,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from toolfmt.inspect.chapters.variable_effects import KEEPS_REASONING
 from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.effects import KEEPS_REASONING
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Severity
 

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from toolfmt.inspect.chapters.safety import PLACES, forges_a_turn
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.capabilities import quote
 from toolfmt.inspect.report import Severity
-from toolfmt.inspect.safety import PLACES, forges_a_turn
 from toolfmt.inspect.wording import listed
 
 SEVERITY: Severity = "note"

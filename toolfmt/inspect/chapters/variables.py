@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.effects import GIVEN, described, of_reasoning
+from toolfmt.inspect.chapters.tool_variables import form_taken, message_places
+from toolfmt.inspect.chapters.variable_effects import GIVEN, described, of_reasoning
 from toolfmt.inspect.errors_in_words import reason
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.inference.decision import decide
@@ -33,7 +34,6 @@ from toolfmt.inspect.probe.conversations import (
 )
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report import Variable
-from toolfmt.inspect.tool_places import form_taken, message_places
 from toolfmt.inspect.wording import listed
 from toolfmt.templates.variable_uses import VariableUse
 

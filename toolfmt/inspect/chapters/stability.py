@@ -13,8 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.growing import (
+from toolfmt.inspect.chapters.stability_script import (
     ANSWERS,
     PLACES,
     QUESTIONS,
@@ -26,6 +25,7 @@ from toolfmt.inspect.growing import (
     plain_steps,
     tool_steps,
 )
+from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import DESCRIPTION, TOOLS, Message, Shape
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import Renders

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from toolfmt.errors import TemplateError
+from toolfmt.inspect.chapters.instructions import no_instructions
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.instructions import no_instructions
 from toolfmt.inspect.probe.capabilities import excerpt, quote
 from toolfmt.inspect.probe.conversations import (
     DESCRIPTION,

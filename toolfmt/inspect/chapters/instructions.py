@@ -1,6 +1,6 @@
 """What the template says to the model that nobody asked for: sentences of its own in a prompt of a plain question.
 
-An answer of `toolfmt.inspect.safety`. What a system message takes the place of is told apart from what stays.
+An answer of `toolfmt.inspect.chapters.safety`. What a system message takes the place of is told apart from what stays.
 """
 
 from __future__ import annotations

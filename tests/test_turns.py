@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from model_cases import SHARED
 
-from toolfmt.inspect.details import DETAILS
+from toolfmt.inspect.chapters.turns import DETAILS
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.report import Report
 
