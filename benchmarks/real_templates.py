@@ -36,9 +36,10 @@ from toolfmt.inspect.inference.read_back import (
     render_calls,
     try_calls,
 )
-from toolfmt.inspect.probe.capabilities import Probed, probe, quote
+from toolfmt.inspect.probe.capabilities import Probed, probe
 from toolfmt.inspect.probe.conversations import PARAMETER, STAND_INS, TOOL, Call, Message, Shape, user
 from toolfmt.inspect.probe.renders import Region, Renders
+from toolfmt.inspect.wording import quote
 from toolfmt.templates import ChatTemplate
 
 TWO = "two calls"

@@ -69,6 +69,57 @@ def test_only_the_printers_import_rich() -> None:
     assert {module.parent.name for module in importing} == {"printing"}
 
 
+# Rooms within the inspection that a room does not know.
+WALLS = {
+    "probe": {"inference", "support", "chapters", "turns", "checks"},
+    "support": {"probe", "inference", "chapters", "turns", "checks"},
+    "inference": {"chapters", "turns", "checks"},
+    "turns": {"inference", "support", "chapters", "checks"},
+    "chapters": {"support", "checks"},
+}
+# A chapter that was cut in two: who reads whom.
+CHAPTERS_IN_TWO = {
+    ("stability", "stability_script"),
+    ("variables", "tool_variables"),
+    ("variables", "variable_effects"),
+    ("definitions", "escaping"),
+    ("safety", "instructions"),
+}
+
+
+@pytest.mark.parametrize("room", WALLS)
+def test_a_room_of_the_inspection_does_not_know_the_others(room: str) -> None:
+    modules = [module for module in MODULES if module.parent == PACKAGE / "inspect" / room]
+    assert len(modules) > 2
+    forbidden = {f"toolfmt.inspect.{other}" for other in WALLS[room]}
+    known = {(module.stem, name) for module in modules for name in imported(module) if is_below(name, forbidden)}
+    assert known == set()
+
+
+def test_chapters_do_not_know_each_other() -> None:
+    above = "toolfmt.inspect.chapters."
+    known = {
+        (module.stem, name.removeprefix(above))
+        for module in MODULES
+        if module.parent.name == "chapters"
+        for name in imported(module)
+        if name.startswith(above)
+    }
+    assert known == CHAPTERS_IN_TWO
+
+
+def test_what_renders_knows_no_chapter_and_nothing_printed() -> None:
+    rooms = {f"toolfmt.inspect.{room}" for room in ("chapters", "checks", "support", "turns", "inference")}
+    modules = [module for module in MODULES if module.parent.name == "render"]
+    known = {
+        (module.stem, name)
+        for module in modules
+        for name in imported(module)
+        if is_below(name, {*rooms, "toolfmt.printing", "toolfmt.cli", "toolfmt.sandbox"})
+    }
+    assert (len(modules), known) == (5, set())
+
+
 def users(library: str) -> list[str]:
     """The modules that import a library."""
     return [module.name for module in MODULES if any(is_below(name, {library}) for name in imported(module))]

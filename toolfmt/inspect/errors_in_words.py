@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.probe.capabilities import quote
+from toolfmt.inspect.wording import quote
 
 _MISSING_KEY = re.compile(r"has no attribute '([^']{1,80})'")
 _UNKNOWN = re.compile(r"No ((?:filter|test) named '[^']{1,80}') found")

@@ -26,7 +26,7 @@ from toolfmt.inspect.chapters.variables import variables
 from toolfmt.inspect.facts import NO_OPTIONS, Facts, Options
 from toolfmt.inspect.inference.decision import Decided, ReadBack, decide, declarations
 from toolfmt.inspect.inference.read_back import call_sets, read, render_calls, try_calls
-from toolfmt.inspect.probe.capabilities import Probed, probe, quote
+from toolfmt.inspect.probe.capabilities import Probed, probe
 from toolfmt.inspect.probe.conversations import SINGLE, STAND_INS, TOOLS, Shape, conversation, reply, user
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.stop_tokens import eos_tokens
@@ -35,6 +35,7 @@ from toolfmt.inspect.probe.turn_markers import prefill, reasoning_markers, stop_
 from toolfmt.inspect.report import CAPABILITIES, Answer, Rendering, Report, Sections, TemplateInfo
 from toolfmt.inspect.support.advice import advice
 from toolfmt.inspect.support.support import readers
+from toolfmt.inspect.wording import quote
 from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource, template_alone
 
 NO_PARSER = "no parser: import toolfmt's"

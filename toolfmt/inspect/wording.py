@@ -1,4 +1,4 @@
-"""Names in a sentence, as a person lists them."""
+"""What is quoted and listed in a sentence, as a person reads it."""
 
 from __future__ import annotations
 
@@ -9,3 +9,26 @@ def listed(names: Iterable[str], last: str = "and") -> str:
     """`a, b and c`; `last` is the word before the last of them. Empty for no names."""
     *most, final = list(names) or [""]
     return f"{', '.join(most)} {last} {final}" if most else final
+
+
+def shortened(text: str, longest: int) -> str:
+    """The beginning of a text that is longer than so many characters."""
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def quote(text: str, longest: int = 160) -> str:
+    """A stretch of a prompt for a person: on one line, cut in the middle where it is long."""
+    text = text.strip().replace("\n", "\\n")
+    return text if len(text) <= longest else f"{text[: longest // 2]} … {text[-longest // 2 :]}"
+
+
+def excerpt(prompt: str, begin: int, end: int, longest: int = 160) -> str:
+    """A part of a prompt for a person, with … at a side where the prompt goes on."""
+    begin, end = max(0, begin), min(end, len(prompt))
+    return f"{'…' if begin else ''}{quote(prompt[begin:end], longest)}{'…' if end < len(prompt) else ''}"
+
+
+def around(prompt: str, sentinel: str, width: int = 30) -> str:
+    """The stretch of a prompt around the first place of a sentinel, for a person."""
+    begin = prompt.find(sentinel)
+    return excerpt(prompt, begin - width, begin + len(sentinel) + width)

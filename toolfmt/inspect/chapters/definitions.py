@@ -18,12 +18,11 @@ from toolfmt.errors import TemplateError
 from toolfmt.inspect.chapters.escaping import NON_ASCII, QUOTED, how_quoted
 from toolfmt.inspect.errors_in_words import reason
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probe.capabilities import excerpt, quote
 from toolfmt.inspect.probe.conversations import Message, user
 from toolfmt.inspect.probe.differences import first_change
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report import Answer
-from toolfmt.inspect.wording import listed
+from toolfmt.inspect.wording import excerpt, listed, quote
 
 PARTS = (
     "name",

@@ -11,7 +11,7 @@ import json
 import re
 from dataclasses import dataclass
 
-from toolfmt.inspect.probe.capabilities import excerpt
+from toolfmt.inspect.wording import excerpt
 
 _BEGIN, _END = "Qz1says", "Qz2done"
 QUOTED = f"{_BEGIN} \"one\" or 'two' \\ three\n{_END}"

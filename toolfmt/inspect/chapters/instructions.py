@@ -6,12 +6,12 @@ An answer of `toolfmt.inspect.chapters.safety`. What a system message takes the 
 from __future__ import annotations
 
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probe.capabilities import quote
 from toolfmt.inspect.probe.conversations import FURTHER, REPLY, SYSTEM, TOOL, TOOLS, USER, reply, user
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.turn_markers import LONGEST_PROMPT, MARK, PROSE, between
 from toolfmt.inspect.report import Answer, Outcome
+from toolfmt.inspect.wording import quote
 
 _BESIDE_SYSTEM = "even beside a system message"
 

@@ -24,7 +24,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probe.capabilities import quote
 from toolfmt.inspect.probe.conversations import (
     ALL_TOOLS,
     EVERY_TYPE,
@@ -42,6 +41,7 @@ from toolfmt.inspect.probe.conversations import (
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report import Difference, Portability
+from toolfmt.inspect.wording import quote
 from toolfmt.templates import FROZEN_NOW, ChatTemplate
 from toolfmt.templates.environment import clock, environment
 

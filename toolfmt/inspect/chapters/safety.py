@@ -15,7 +15,6 @@ from typing import Any
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.chapters.instructions import no_instructions
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probe.capabilities import excerpt, quote
 from toolfmt.inspect.probe.conversations import (
     DESCRIPTION,
     FURTHER,
@@ -39,6 +38,7 @@ from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.turn_markers import LONGEST_PROMPT, MARK, between, known_reasoning
 from toolfmt.inspect.report import Answer
+from toolfmt.inspect.wording import excerpt, quote
 from toolfmt.templates import ChatTemplate
 from toolfmt.templates.tested_texts import TestedText
 

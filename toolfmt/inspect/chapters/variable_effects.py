@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 
-from toolfmt.inspect.probe.capabilities import excerpt, quote
 from toolfmt.inspect.probe.conversations import DESCRIPTION, REASONING, TOOL, VALUES
 from toolfmt.inspect.probe.differences import Change, change, first_change
 from toolfmt.inspect.probe.segments import added
 from toolfmt.inspect.probe.turn_markers import known_reasoning
+from toolfmt.inspect.wording import excerpt, quote
 
 GIVEN = "Vq9given"
 """The text that is given where any text will do."""

@@ -18,7 +18,7 @@ from toolfmt.inspect.chapters.variable_effects import GIVEN, described, of_reaso
 from toolfmt.inspect.errors_in_words import reason
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.inference.decision import decide
-from toolfmt.inspect.probe.capabilities import probe, quote
+from toolfmt.inspect.probe.capabilities import probe
 from toolfmt.inspect.probe.conversations import (
     REASONING,
     REPLY,
@@ -34,7 +34,7 @@ from toolfmt.inspect.probe.conversations import (
 )
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report import Variable
-from toolfmt.inspect.wording import listed
+from toolfmt.inspect.wording import listed, quote
 from toolfmt.templates.variable_uses import VariableUse
 
 _NUMBERS = (1, 512)

@@ -19,9 +19,9 @@ from collections.abc import Iterator
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probe.capabilities import quote
 from toolfmt.inspect.probe.conversations import TOOLS, USER, text_part, user
 from toolfmt.inspect.report import Severity
+from toolfmt.inspect.wording import quote
 
 SEVERITY: Severity = "error"
 

@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from toolfmt.formats import ToolCallFormat
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probe.capabilities import quote
 from toolfmt.inspect.report import Severity
 from toolfmt.inspect.support.parser_names import parser_name
 from toolfmt.inspect.support.template_choice import MLX_LM
+from toolfmt.inspect.wording import quote
 
 SEVERITY: Severity = "error"
 

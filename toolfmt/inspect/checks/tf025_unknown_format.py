@@ -21,10 +21,10 @@ from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.inference.decision import signatures
 from toolfmt.inspect.inference.near_miss import nearest
-from toolfmt.inspect.probe.capabilities import quote
 from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, conversation
 from toolfmt.inspect.probe.renders import Region
 from toolfmt.inspect.report import Severity
+from toolfmt.inspect.wording import quote
 
 SEVERITY: Severity = "warning"
 

@@ -17,10 +17,11 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probe.capabilities import quote, written_at
+from toolfmt.inspect.probe.capabilities import written_at
 from toolfmt.inspect.probe.conversations import REPLY, USER, reply, user
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report import Severity
+from toolfmt.inspect.wording import quote
 
 SEVERITY: Severity = "note"
 

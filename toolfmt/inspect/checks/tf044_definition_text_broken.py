@@ -19,9 +19,9 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probe.capabilities import around
 from toolfmt.inspect.probe.conversations import TOOL, TOOLS, user
 from toolfmt.inspect.report import Severity
+from toolfmt.inspect.wording import around
 
 SEVERITY: Severity = "warning"
 

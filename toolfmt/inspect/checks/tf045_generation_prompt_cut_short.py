@@ -19,10 +19,10 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probe.capabilities import quote
 from toolfmt.inspect.probe.conversations import REPLY, USER, reply, user
 from toolfmt.inspect.probe.turn_markers import known_reasoning
 from toolfmt.inspect.report import Severity
+from toolfmt.inspect.wording import quote
 
 SEVERITY: Severity = "note"
 

@@ -18,7 +18,6 @@ from toolfmt.formats import write
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.inference.decision import ReadBack
-from toolfmt.inspect.probe.capabilities import quote
 from toolfmt.inspect.probe.conversations import (
     DESCRIPTION,
     REPLY,
@@ -35,6 +34,7 @@ from toolfmt.inspect.probe.conversations import (
 )
 from toolfmt.inspect.probe.turn_markers import answer_end, first_marker, known_reasoning
 from toolfmt.inspect.report import Severity
+from toolfmt.inspect.wording import quote
 
 SEVERITY: Severity = "warning"
 

@@ -17,9 +17,9 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probe.capabilities import quote
 from toolfmt.inspect.probe.conversations import TOOLS, reply, user
 from toolfmt.inspect.report import Severity
+from toolfmt.inspect.wording import quote
 
 SEVERITY: Severity = "warning"
 

@@ -15,10 +15,10 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probe.capabilities import quote
 from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, Shape, conversation, user
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.report import Severity
+from toolfmt.inspect.wording import quote
 
 SEVERITY: Severity = "error"
 

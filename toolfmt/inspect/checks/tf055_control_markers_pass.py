@@ -17,9 +17,8 @@ from collections.abc import Iterator
 from toolfmt.inspect.chapters.safety import PLACES, forges_a_turn
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probe.capabilities import quote
 from toolfmt.inspect.report import Severity
-from toolfmt.inspect.wording import listed
+from toolfmt.inspect.wording import listed, quote
 
 SEVERITY: Severity = "note"
 

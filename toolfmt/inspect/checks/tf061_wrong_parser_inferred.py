@@ -19,13 +19,12 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probe.capabilities import quote
 from toolfmt.inspect.report import Reader, Severity
 from toolfmt.inspect.support.advice import our_parser, setting
 from toolfmt.inspect.support.parser_names import parser_name
 from toolfmt.inspect.support.support import declares_parser, misled, misread
 from toolfmt.inspect.support.template_choice import MLX_LM, MLX_SWIFT_LM
-from toolfmt.inspect.wording import listed
+from toolfmt.inspect.wording import listed, quote
 
 SEVERITY: Severity = "error"
 

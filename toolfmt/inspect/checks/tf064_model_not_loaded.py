@@ -14,13 +14,13 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probe.capabilities import quote
 from toolfmt.inspect.report import Severity
 from toolfmt.inspect.support.advice import setting
 from toolfmt.inspect.support.parser_inference import MLX_LM_OPENERS, MLX_LM_VERSION
 from toolfmt.inspect.support.parser_names import parser_name
 from toolfmt.inspect.support.support import DECLARING_KEY
 from toolfmt.inspect.support.template_choice import MLX_LM
+from toolfmt.inspect.wording import quote
 
 SEVERITY: Severity = "error"
 

@@ -16,11 +16,12 @@ from typing import Any, Literal
 from toolfmt.errors import TemplateError, UnknownFormat
 from toolfmt.formats import FORMATS, ToolCallFormat, default_format, get
 from toolfmt.inspect.inference.read_back import NASTY, SINGLE_CALL, TYPED_CALL, Trial, spelling, trials, try_calls
-from toolfmt.inspect.probe.capabilities import Probed, probe, quote
+from toolfmt.inspect.probe.capabilities import Probed, probe
 from toolfmt.inspect.probe.conversations import SINGLE, STAND_INS, TOOLS, Shape, user
 from toolfmt.inspect.probe.renders import Region, Renders
 from toolfmt.inspect.report import Confidence, Evidence, FormatDecision
 from toolfmt.inspect.support.parser_names import parser_names
+from toolfmt.inspect.wording import quote
 from toolfmt.templates import ChatTemplate
 from toolfmt.templates.reading import LONGEST_NAME, LONGEST_TOKEN
 

@@ -17,6 +17,7 @@ from toolfmt.inspect.inference.read_back import read
 from toolfmt.inspect.probe.conversations import ALL_TOOLS, SINGLE, TOOL, Shape, call_id
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import Region
+from toolfmt.inspect.wording import shortened
 
 # A call with one misspelt marker, a missing brace or blanks around its parts is as near as this; another format is not.
 _NEAR = 0.8
@@ -119,5 +120,4 @@ def _first_difference(own: str, rendered: str) -> tuple[str, int]:
 
 def _quote(text: str) -> str:
     """The text between quotes, with what does not show as JSON writes it."""
-    cut = text if len(text) <= _LONGEST_QUOTE else text[: _LONGEST_QUOTE - 1] + "…"
-    return "'" + cut.replace("\n", "\\n") + "'"
+    return "'" + shortened(text, _LONGEST_QUOTE).replace("\n", "\\n") + "'"

@@ -31,6 +31,7 @@ from toolfmt.inspect.probe.conversations import (
     call_id,
 )
 from toolfmt.inspect.probe.renders import Region, Renders
+from toolfmt.inspect.wording import shortened
 
 Kind: TypeAlias = Literal["one string argument", "two calls", "typed values", "null", "no arguments", "nasty strings"]
 
@@ -256,5 +257,4 @@ def _exact(value: Any) -> str:
 
 
 def _quote(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _LONGEST_QUOTE else text[: _LONGEST_QUOTE - 1] + "…"
+    return shortened(json.dumps(value, ensure_ascii=False), _LONGEST_QUOTE)

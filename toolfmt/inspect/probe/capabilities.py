@@ -36,6 +36,7 @@ from toolfmt.inspect.probe.conversations import (
 )
 from toolfmt.inspect.probe.renders import Region, Renders
 from toolfmt.inspect.report import Answer
+from toolfmt.inspect.wording import around, quote
 
 # Where a template handles something, as a pattern of its source; the first that matches gives the line.
 _STATEMENT = r"\{%[^%]{0,200}"
@@ -354,24 +355,6 @@ def _none_at(region: Region) -> int:
     """The place of the first word None in the calls of a prompt."""
     found = re.search(r"\bNone\b", region.text)
     return len(region.before) + (found.start() if found else 0)
-
-
-def quote(text: str, longest: int = 160) -> str:
-    """A stretch of a prompt for a person: on one line, cut in the middle where it is long."""
-    text = text.strip().replace("\n", "\\n")
-    return text if len(text) <= longest else f"{text[: longest // 2]} … {text[-longest // 2 :]}"
-
-
-def excerpt(prompt: str, begin: int, end: int, longest: int = 160) -> str:
-    """A part of a prompt for a person, with … at a side where the prompt goes on."""
-    begin, end = max(0, begin), min(end, len(prompt))
-    return f"{'…' if begin else ''}{quote(prompt[begin:end], longest)}{'…' if end < len(prompt) else ''}"
-
-
-def around(prompt: str, sentinel: str, width: int = 30) -> str:
-    """The stretch of a prompt around the first place of a sentinel, for a person."""
-    begin = prompt.find(sentinel)
-    return excerpt(prompt, begin - width, begin + len(sentinel) + width)
 
 
 def _words(text: str) -> list[str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
-from toolfmt.inspect.probe.capabilities import quote
+from toolfmt.inspect.wording import quote
 
 MLX_LM_VERSION = "0.32.2"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from toolfmt.inspect.probe.capabilities import quote
+from toolfmt.inspect.wording import quote
 from toolfmt.templates import ModelFiles, TemplateSource
 
 TRANSFORMERS, VLLM, SGLANG = "transformers", "vLLM", "SGLang"

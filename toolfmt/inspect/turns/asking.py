@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.probe.capabilities import RESULTS_AT, quote, result_shape, written_at
+from toolfmt.inspect.probe.capabilities import RESULTS_AT, result_shape, written_at
 from toolfmt.inspect.probe.conversations import (
     PARALLEL,
     RESULT,
@@ -26,6 +26,7 @@ from toolfmt.inspect.probe.conversations import (
 )
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report import Answer, Outcome
+from toolfmt.inspect.wording import quote
 
 SECOND_RESULT = "Xr6second"
 SECOND_USER = "Yu7again"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.probe.capabilities import CALLS_AT, around, content_beside_call, excerpt, threw
+from toolfmt.inspect.probe.capabilities import CALLS_AT, content_beside_call, threw
 from toolfmt.inspect.probe.conversations import (
     REPLY,
     SINGLE,
@@ -17,6 +17,7 @@ from toolfmt.inspect.probe.conversations import (
 )
 from toolfmt.inspect.report import Answer
 from toolfmt.inspect.turns.asking import BESIDE, SECOND_USER, Asking, no, printed_as
+from toolfmt.inspect.wording import around, excerpt
 
 
 def text_beside_call(asking: Asking) -> Answer:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from toolfmt.errors import TemplateError
 from toolfmt.formats.prefix import answer_begun
-from toolfmt.inspect.probe.capabilities import quote, threw
+from toolfmt.inspect.probe.capabilities import threw
 from toolfmt.inspect.probe.conversations import REPLY, USER, reply, user
 from toolfmt.inspect.report import Answer, Rendering
 from toolfmt.inspect.turns.asking import Asking, no
+from toolfmt.inspect.wording import quote
 
 
 def generation_prompt(asking: Asking) -> Answer:

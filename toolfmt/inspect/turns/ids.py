@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.probe.capabilities import CALLS_AT, around, quote, threw
+from toolfmt.inspect.probe.capabilities import CALLS_AT, threw
 from toolfmt.inspect.probe.conversations import ID, RESULT, SINGLE, TOOL, VALUES, Message, conversation, reply
 from toolfmt.inspect.report import Answer
 from toolfmt.inspect.turns.asking import Asking, no
+from toolfmt.inspect.wording import around, quote
 
 Form: TypeAlias = Callable[[str, int], str | None]
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.probe.capabilities import around, threw
+from toolfmt.inspect.probe.capabilities import threw
 from toolfmt.inspect.probe.conversations import REASONING, REPLY, Message, user
 from toolfmt.inspect.report import Answer
 from toolfmt.inspect.turns.asking import SECOND_USER, Asking, no
+from toolfmt.inspect.wording import around
 
 FIELDS = ("reasoning_content", "reasoning", "thinking", "thinking_blocks", "thought", "tool_plan")
 """The names that templates read a turn's reasoning from; transformers gives each what was given under the others."""

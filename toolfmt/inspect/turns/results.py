@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.probe.capabilities import around, threw
+from toolfmt.inspect.probe.capabilities import threw
 from toolfmt.inspect.probe.conversations import (
     BARE_TOOL,
     PARAMETER,
@@ -25,6 +25,7 @@ from toolfmt.inspect.turns.asking import (
     printed_as,
     standing,
 )
+from toolfmt.inspect.wording import around
 
 
 def results_several(asking: Asking) -> Answer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.probe.capabilities import CALLS_AT, around, threw
+from toolfmt.inspect.probe.capabilities import CALLS_AT, threw
 from toolfmt.inspect.probe.conversations import (
     REPLY,
     RESULT,
@@ -20,6 +20,7 @@ from toolfmt.inspect.probe.conversations import (
 )
 from toolfmt.inspect.report import Answer
 from toolfmt.inspect.turns.asking import SECOND_REPLY, SECOND_USER, Asking, no, standing
+from toolfmt.inspect.wording import around
 
 _AGAIN: Message = {"role": "user", "content": SECOND_USER}
 _LATER = "Vs3later"

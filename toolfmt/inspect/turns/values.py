@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.probe.capabilities import excerpt, threw
+from toolfmt.inspect.probe.capabilities import threw
 from toolfmt.inspect.probe.conversations import ALL_TOOLS, SINGLE, TYPED, TYPED_TOOL, conversation
 from toolfmt.inspect.report import Answer
 from toolfmt.inspect.turns.asking import Asking, no
+from toolfmt.inspect.wording import excerpt
 
 PYTHON = re.compile(r"\b(?:True|False|None)\b|\{'[a-z]+': ")
 """What only Python writes of the values that are tried."""
