@@ -560,3 +560,39 @@ def test_a_long_call_of_an_undeclared_tool_without_a_frame_is_content(size: int)
 def test_a_plain_type_is_read_like_any_other() -> None:
     schema = {"properties": {"a": {"type": "string"}, "b": {"type": "string", "nullable": True}, "c": {"type": "int"}}}
     assert [parameter_types(schema, key) for key in "abcd"] == [{"string"}, {"string", "null"}, {"integer"}, None]
+
+
+@pytest.mark.parametrize("format", ["json", "pythonic", "xml_function"])
+def test_values_are_nested_as_deeply_as_is_said_and_no_deeper(format: str) -> None:
+    """The arguments' own object is the first level."""
+
+    def nested(levels: int) -> object:
+        value: object = 1
+        for _ in range(levels):
+            value = [value]
+        return value
+
+    tools = [{"name": "f", "parameters": {"properties": {"x": {"type": "array"}}}}]
+    inside = 1 if format == "json" else 0
+    for levels, ends in ((256 - inside, True), (257 - inside, False)):
+        text = get(format).writer.write([("f", {"x": nested(levels)})], lambda name, *path: frozenset({"array"}))
+        last = [event for event in events_of(format, [text], tools=tools) if not isinstance(event, Content)][-1]
+        assert isinstance(last, ToolCallEnd if ends else ToolCallRejected), (format, levels)
+
+
+def test_a_quote_that_was_not_escaped_is_looked_behind_no_further_than_is_said() -> None:
+    """Behind it a string ends only where the next argument or the end of the calls follows, soon."""
+    parser = Parser("lfm2", tools=[{"name": "f", "parameters": {"properties": {"x": {"type": "string"}}}}])
+    parser.feed("<|tool_call_start|>[f(x='he said 'no' and ")
+    told = parser.feed("went") + parser.feed("'" + "." * 100)
+    assert "." not in "".join(event.delta for event in told if isinstance(event, ToolCallArguments))
+    told = parser.feed("." * 40)
+    assert "." * 140 in "".join(event.delta for event in told if isinstance(event, ToolCallArguments))
+
+
+@pytest.mark.parametrize(("length", "is_the_values"), [(1_900, True), (2_100, False)])
+def test_a_closer_in_a_drafts_value_is_the_values_where_the_call_ends_soon(length: int, is_the_values: bool) -> None:
+    draft = '<tool_call>{"name": "f", "arguments": {"s": "</think>' + "x" * length + '"}}</tool_call>'
+    events = events_of("json", [f"<think>{draft} No.</think>Answer"])
+    content = "".join(event.text for event in events if isinstance(event, Content))
+    assert (content == "Answer", content.startswith("xxx")) == (is_the_values, not is_the_values)

@@ -70,3 +70,19 @@ def test_a_stretch_is_read_again_wherever_it_begins(pieces: list[str], data: st.
     scan.rewind(begin)
     assert (scan.position, scan.text[scan.at :]) == (begin, whole[begin:])
     assert scan.read_between(0, begin) == whole[:begin]
+
+
+def test_what_is_no_longer_needed_is_forgotten() -> None:
+    scan = Scan()
+    scan.keep(0)
+    for piece in ("ab", "cd", "ef"):
+        scan.append(piece)
+        scan.at = len(scan.text)
+        scan.compact()
+    scan.forget_before(5)
+    assert scan.mark == 4
+    assert scan.kept_between(4, 6) == "ef"
+    scan.forget_before(1)
+    assert scan.mark == 4
+    scan.forget_before(6)
+    assert scan.mark == 6
