@@ -239,7 +239,7 @@ def test_cost_is_linear(format: str) -> None:
             for at in range(0, len(text), size):
                 parser.feed(text[at : at + size])
             parser.finish()
-            assert parser.looked <= most * len(text), (text[:60], size)
+            assert parser.scanned_characters <= most * len(text), (text[:60], size)
 
 
 @pytest.mark.parametrize("format", NAMES)

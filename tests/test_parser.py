@@ -359,9 +359,9 @@ def test_the_answer_ends_at_a_stop_string() -> None:
         parser.feed("c")
     parser = Parser("json", stop=["<|im_end|>"])
     parser.feed("a<|im_end|>")
-    looked = parser.looked
+    looked = parser.scanned_characters
     assert [parser.feed("more of it"), parser.feed("<|im_end|>")] == [[], []]
-    assert parser.looked == looked
+    assert parser.scanned_characters == looked
     with pytest.raises(TypeError, match="not one string"):
         Parser("json", stop="<|im_end|>")
 
@@ -372,7 +372,7 @@ def test_stop_strings_cost_nothing_where_none_may_begin() -> None:
     for piece in ["And so ", "it goes on. "] * 20:
         plain.feed(piece)
         stopping.feed(piece)
-    assert stopping.looked == plain.looked
+    assert stopping.scanned_characters == plain.scanned_characters
 
 
 # --- copies and what a parser waits for
@@ -410,7 +410,7 @@ def test_a_copy_costs_what_the_open_call_is_long() -> None:
     for before in ("[TOOL_CALLS][", "Now. " * 1000 + "[TOOL_CALLS][" + (call + '"}}, ') * 100):
         parser = Parser("mistral_list", tools=TOOLS)
         parser.feed(before + call)
-        costs.append(parser.copy().looked - len(before + call))
+        costs.append(parser.copy().scanned_characters - len(before + call))
     assert costs[1] <= costs[0] + 50
 
 
@@ -493,7 +493,7 @@ def test_repeated_openers_of_a_call_cost_what_their_characters_do() -> None:
         parser = Parser("kimi_k2", tools=TOOLS)
         parser.feed("<|tool_call_begin|>" * count)
         parser.finish()
-        looked.append(parser.looked / count)
+        looked.append(parser.scanned_characters / count)
     assert looked[1] <= 1.2 * looked[0]
 
 
@@ -514,7 +514,7 @@ def test_one_large_piece_costs_what_its_characters_do(text: str) -> None:
         parser = Parser("json", tools=TOOLS)
         parser.feed(text * count)
         parser.finish()
-        looked.append(parser.looked / count)
+        looked.append(parser.scanned_characters / count)
     assert looked[1] <= 1.2 * looked[0]
 
 

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 import pytest
 from test_inspect_places import finding, report
 
-from toolfmt.batch import Looked
+from toolfmt.batch import InspectionOutcome
 from toolfmt.inspect.chapters.turns import DETAILS
 from toolfmt.inspect.report import (
     Advice,
@@ -194,9 +194,11 @@ def test_text_fits_its_width_is_plain_and_the_same_every_time(width: int) -> Non
 @pytest.mark.parametrize("width", [60, 80, 140])
 def test_a_table_fits_its_width_and_keeps_one_line_a_model(width: int) -> None:
     looked = [
-        Looked("a/" + "long-" * 20 + "7B", FULL),
-        Looked("b", replace(FULL, model_type="m" * 90, findings=tuple(finding(f"TF0{n}") for n in range(10, 30)))),
-        Looked("c", None, "c: no such directory; " + "word " * 30),
+        InspectionOutcome("a/" + "long-" * 20 + "7B", FULL),
+        InspectionOutcome(
+            "b", replace(FULL, model_type="m" * 90, findings=tuple(finding(f"TF0{n}") for n in range(10, 30)))
+        ),
+        InspectionOutcome("c", None, "c: no such directory; " + "word " * 30),
     ]
     lines = models_text(looked, width, False).splitlines()
     assert max(map(len, lines)) <= width
@@ -236,7 +238,8 @@ def test_text_of_a_model_cannot_move_the_cursor_or_be_read_as_markup() -> None:
     )
     texts = [report_text(made, 80, False, full=full) for full in (False, True)]
     texts += [
-        models_text([Looked(hostile, made), Looked(hostile, None, hostile)], width, False) for width in (80, None)
+        models_text([InspectionOutcome(hostile, made), InspectionOutcome(hostile, None, hostile)], width, False)
+        for width in (80, None)
     ]
     for text in texts:
         assert {char for char in text if not char.isprintable()} <= {"\n"}

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from model_cases import MODELS
 from test_inspect_places import finding, report
 
-from toolfmt.batch import Looked
+from toolfmt.batch import InspectionOutcome
 from toolfmt.cli.commands import main
 from toolfmt.inspect.checks import CHECKS, code, name, page, severity
 from toolfmt.printing.sarif import sarif
@@ -73,7 +73,7 @@ def check(kind: str, value: Any) -> None:
         assert isinstance(value, (str, int, bool))
 
 
-def results(*looked: Looked) -> list[dict[str, Any]]:
+def results(*looked: InspectionOutcome) -> list[dict[str, Any]]:
     log = sarif(looked)
     check("log", log)
     made: list[dict[str, Any]] = log["runs"][0]["results"]
@@ -98,7 +98,9 @@ def test_findings_and_notes_are_results_with_their_level_rule_and_place(tmp_path
     place = tmp_path / "a model: 1"
     place.mkdir()
     made = results(
-        Looked(str(place), report("x", finding("TF012", "error", 7), finding("TF004"), finding("TF028", "note")))
+        InspectionOutcome(
+            str(place), report("x", finding("TF012", "error", 7), finding("TF004"), finding("TF028", "note"))
+        )
     )
     assert [(one["ruleId"], one["level"], one["message"]["text"]) for one in made] == [
         ("TF012", "error", "What TF012 says. Do this."),
@@ -119,22 +121,27 @@ def test_paths_are_told_as_seen_from_the_working_directory(tmp_path: Path, monke
         (str(tmp_path / "models" / "one"), "models/one/chat_template.jinja"),
         ("models/../models/one/", "models/one/chat_template.jinja"),
     ):
-        assert physical(results(Looked(place, found))[0]) == (uri, 7)
+        assert physical(results(InspectionOutcome(place, found))[0]) == (uri, 7)
     monkeypatch.chdir(tmp_path / "models" / "one")
-    assert physical(results(Looked(".", found))[0]) == ("chat_template.jinja", 7)
+    assert physical(results(InspectionOutcome(".", found))[0]) == ("chat_template.jinja", 7)
     monkeypatch.chdir("/")
-    assert str(tmp_path.parent.name) in physical(results(Looked(str(tmp_path / "models" / "one"), found))[0])[0]
+    assert (
+        str(tmp_path.parent.name) in physical(results(InspectionOutcome(str(tmp_path / "models" / "one"), found))[0])[0]
+    )
 
 
 def test_a_template_inside_another_file_has_no_region_but_its_line_in_words(tmp_path: Path) -> None:
     found = report("x", finding("TF012", "error", 7))
     assert found.template is not None
     inside = replace(found, template=replace(found.template, origin="tokenizer_config.json"))
-    one = results(Looked(str(tmp_path), inside))[0]
+    one = results(InspectionOutcome(str(tmp_path), inside))[0]
     assert physical(one) == (f"{tmp_path.name}/tokenizer_config.json", None)
     assert one["message"]["text"] == "What TF012 says. (line 7 of the template) Do this."
     # GitHub: "locationFromSarifResult: expected at least one location" (github/codeql-action, issue 2459).
-    assert physical(results(Looked(str(tmp_path), replace(found, template=None)))[0]) == (tmp_path.name, None)
+    assert physical(results(InspectionOutcome(str(tmp_path), replace(found, template=None)))[0]) == (
+        tmp_path.name,
+        None,
+    )
 
 
 def test_a_template_file_alone_is_its_own_artefact(tmp_path: Path) -> None:
@@ -143,11 +150,11 @@ def test_a_template_file_alone_is_its_own_artefact(tmp_path: Path) -> None:
     found = report("x", finding("TF012", "error", 7))
     assert found.template is not None
     alone = replace(found, template=replace(found.template, origin="one.jinja"))
-    assert physical(results(Looked(str(path), alone))[0]) == ("one.jinja", 7)
+    assert physical(results(InspectionOutcome(str(path), alone))[0]) == ("one.jinja", 7)
 
 
 def test_a_place_that_cannot_be_read_is_a_notification() -> None:
-    log = sarif([Looked("gone", None, "gone: no such directory")])
+    log = sarif([InspectionOutcome("gone", None, "gone: no such directory")])
     check("log", log)
     assert log["runs"][0]["invocations"][0]["executionSuccessful"] is False
     notification = log["runs"][0]["invocations"][0]["toolExecutionNotifications"][0]

@@ -23,7 +23,7 @@ _MOST_WORKERS = 8
 
 
 @dataclass(frozen=True)
-class Looked:
+class InspectionOutcome:
     """What became of one place: its report, or in one line why it could not be looked at."""
 
     place: str
@@ -49,7 +49,7 @@ class Inspector:
             shared_worker().start()  # it gets ready while the files are read
         return self._report(place, None)
 
-    def looked_at(self, places: Sequence[str]) -> Iterator[Looked]:
+    def looked_at(self, places: Sequence[str]) -> Iterator[InspectionOutcome]:
         """What becomes of each place, in their order; several are inspected side by side."""
         workers: SimpleQueue[Worker] = SimpleQueue()
         number = max(1, min(len(places), os.cpu_count() or 1, _MOST_WORKERS))
@@ -57,12 +57,12 @@ class Inspector:
         for worker in made:
             workers.put(worker)
 
-        def look(place: str) -> Looked:
+        def look(place: str) -> InspectionOutcome:
             worker = workers.get()
             try:
-                return Looked(place, self._report(place, worker))
+                return InspectionOutcome(place, self._report(place, worker))
             except ToolfmtError as error:
-                return Looked(place, None, " ".join(str(error).split()))
+                return InspectionOutcome(place, None, " ".join(str(error).split()))
             finally:
                 workers.put(worker)
 

@@ -161,7 +161,7 @@ def inspect(
     """
     if as_json and output_format not in (None, "json"):
         raise click.UsageError(f"give either --json or --output-format {output_format}")
-    from toolfmt.batch import Inspector, Looked, expanded
+    from toolfmt.batch import InspectionOutcome, Inspector, expanded
     from toolfmt.cli.selection import Selection
     from toolfmt.inspect.facts import Options
 
@@ -188,7 +188,7 @@ def inspect(
     elif form == "sarif":
         from toolfmt.printing.sarif import sarif
 
-        print_json(sarif([Looked(places[0], report)]))
+        print_json(sarif([InspectionOutcome(places[0], report)]))
     else:
         from toolfmt.printing.report import report_text
 

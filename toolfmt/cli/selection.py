@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from toolfmt.batch import Looked
+from toolfmt.batch import InspectionOutcome
 from toolfmt.errors import ToolfmtError
 from toolfmt.inspect.checks import CHECKS, code, codes_of
 from toolfmt.inspect.report import Finding, Report
@@ -43,7 +43,7 @@ class Selection:
             findings, notes = tuple(sorted((*findings, *notes), key=lambda finding: finding.code)), ()
         return replace(report, findings=findings, notes=notes, left_out=left_out)
 
-    def applied(self, looked: Looked) -> Looked:
+    def applied(self, looked: InspectionOutcome) -> InspectionOutcome:
         """What became of a place, with the findings that are left."""
         return looked if looked.report is None else replace(looked, report=self.apply(looked.report))
 

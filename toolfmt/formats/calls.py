@@ -27,7 +27,7 @@ class Undeclared(Exception):
 
 
 class Committed(Exception):
-    """A glimpse has seen enough: what stands here is a call."""
+    """A probe has seen enough: what stands here is a call."""
 
 
 class Calls:
@@ -205,12 +205,12 @@ class Calls:
         """The names of declared tools that have a blank in them."""
         return tuple(name for name in self._schemas or () if " " in name)
 
-    def rehearsal(self, scan: Scan) -> Rehearsal:
+    def dry_run(self, scan: Scan) -> DryRun:
         """The same reading of another text, which says nothing."""
-        return Rehearsal(scan, self._schemas, self.strict)
+        return DryRun(scan, self._schemas, self.strict)
 
     def naming(self, scan: Scan) -> Naming:
-        """As `rehearsal`, up to the name of the first call."""
+        """As `dry_run`, up to the name of the first call."""
         return Naming(scan, self._schemas, self.strict)
 
     def note_each(self, name: str) -> None:
@@ -219,9 +219,9 @@ class Calls:
         if name:
             self.tolerate(name)
 
-    def glimpse(self, scan: Scan) -> Glimpse:
-        """As `rehearsal`, up to where a call would commit."""
-        return Glimpse(scan, self._schemas, self.strict)
+    def call_probe(self, scan: Scan) -> CallProbe:
+        """As `dry_run`, up to where a call would commit."""
+        return CallProbe(scan, self._schemas, self.strict)
 
     @property
     def parameters(self) -> tuple[str, ...] | None:
@@ -437,7 +437,7 @@ class Calls:
         return take
 
 
-class Rehearsal(Calls):
+class DryRun(Calls):
     """A reading that says nothing: it only asks whether calls stand here."""
 
     first: str | None = None
@@ -528,8 +528,8 @@ class Trial(Calls):
         return self.started > self.ended and self.keyed and self.knows(self._name) is not False
 
 
-class Glimpse(Rehearsal):
-    """A rehearsal that stops where a call would commit."""
+class CallProbe(DryRun):
+    """A dry run that stops where a call would commit."""
 
     def commit(self) -> None:
         raise Committed
@@ -538,8 +538,8 @@ class Glimpse(Rehearsal):
         raise Committed
 
 
-class Naming(Rehearsal):
-    """A rehearsal that stops where the first call is named."""
+class Naming(DryRun):
+    """A dry run that stops where the first call is named."""
 
     def start(self, name: str, id: str | None = None) -> None:
         self.first = name

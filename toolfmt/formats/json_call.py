@@ -366,9 +366,9 @@ def _call_stands(scan: Scan, calls: Calls, name: str) -> Reading[_Inner]:
 
 def _is_call(view: Scan, calls: Calls, name: str) -> Reading[_Inner]:
     yield from view.expect("{")
-    key = yield from next_key(view, calls.rehearsal(view), True, JSON)
+    key = yield from next_key(view, calls.dry_run(view), True, JSON)
     inner = yield from Brief(view).word(JSON, (yield from view.expect('"')))
-    other = yield from next_key(view, calls.rehearsal(view), False, JSON)
+    other = yield from next_key(view, calls.dry_run(view), False, JSON)
     if key is None or other not in (*_ARGUMENTS, *_OTHER_ARGUMENTS) or (yield from view.need()) not in '{"':
         return ""
     if not calls.knows(name):
@@ -424,7 +424,7 @@ def _read_string_of_arguments(scan: Scan, calls: Calls) -> Reading[str]:
     scan.rewind(begin)
     if not holds:
         try:
-            yield from ahead(scan, lambda view: read_string(view, Gathered(view, calls.rehearsal(view)), JSON))
+            yield from ahead(scan, lambda view: read_string(view, Gathered(view, calls.dry_run(view)), JSON))
         except TooFar:
             raise Malformed("invalid_arguments") from None  # prose, whose end may be the end of the answer
         except (Malformed, Incomplete):

@@ -145,11 +145,11 @@ class JsonObject(Frame):
 
         It is read through before anything is told; one that is longer than may be held back is told as it comes.
         """
-        trial = calls.rehearsal(scan)
+        trial = calls.dry_run(scan)
 
         def through(view: Scan) -> Reading[bool]:
             nonlocal trial
-            trial = calls.rehearsal(view)
+            trial = calls.dry_run(view)
             fenced = (yield from view.peek()) == "`"
             yield from self._unframed(view, trial, keys)
             if fenced:
@@ -283,7 +283,7 @@ def _stands(scan: Scan, calls: Calls, keys: Keys) -> Reading[bool]:
 
     def begins(view: Scan) -> Reading[None]:
         yield from view.expect("{")
-        yield from read_members(view, calls.glimpse(view), keys, framed=False)
+        yield from read_members(view, calls.call_probe(view), keys, framed=False)
 
     try:
         yield from ahead(scan, begins)

@@ -271,10 +271,10 @@ class Parser:
         )
 
     @property
-    def looked(self) -> int:
+    def scanned_characters(self) -> int:
         """Characters looked at so far, each counted as often as it was: a small multiple of what was fed."""
         self._scan.settle()
-        return self._scan.looked + self._scan.position
+        return self._scan.scanned + self._scan.position
 
     def _without_closer(self, begun: str) -> str:
         """What a prompt has begun of the answer, behind a reasoning block that it has only closed."""

@@ -17,7 +17,7 @@ from toolfmt.formats.scan import Incomplete, Malformed, Reading, Scan, stops
 _MOST_LOOKED_AT = 16
 """Calls in a block that is never closed, or that its closer cuts, are looked at so often; each costs as much as the
 answer is long."""
-_FAR = 2000
+_MAX_DRAFT_TAIL = 2000
 """A closer of a block inside a draft's value is taken for the value's if the draft ends within so many characters; the
 answer waits for that."""
 _THINKS = re.compile(r"[\w\n]")
@@ -30,22 +30,26 @@ class Drafts:
         self._format, self._scan, self._calls = format, scan, calls
         self.looked_at = 0
         """So many calls of the open block were read through, which nothing closes."""
-        self._in_vain = 0
+        self._failed_lookaheads = 0
         """So many calls that a block's closer cuts were read on behind it, and did not end there."""
-        self._never_closed = sys.maxsize
+        self._unclosed_from = sys.maxsize
         """From here on no block is closed, as the end of the answer has shown."""
 
     def copy(self, scan: Scan, calls: Calls) -> Drafts:
         """The same, over another scanner."""
         twin = Drafts(self._format, scan, calls)
-        twin.looked_at, twin._in_vain, twin._never_closed = self.looked_at, self._in_vain, self._never_closed
+        twin.looked_at, twin._failed_lookaheads, twin._unclosed_from = (
+            self.looked_at,
+            self._failed_lookaheads,
+            self._unclosed_from,
+        )
         return twin
 
     def begins(self, opener: str) -> Reading[bool]:
         """Whether a call stands here, read no further than to know it."""
         begin = self._scan.position
         try:
-            yield from self._format.engine.read(self._scan, self._calls.glimpse(self._scan), opener)
+            yield from self._format.engine.read(self._scan, self._calls.call_probe(self._scan), opener)
         except Committed:
             return True
         except Incomplete:
@@ -57,7 +61,7 @@ class Drafts:
     def stands(self, scan: Scan, opener: str) -> Reading[bool | None]:
         """Whether a whole frame of calls stands in a text, read to its end; None where the text ends within it."""
         try:
-            yield from self._format.engine.read(scan, self._calls.rehearsal(scan), opener)
+            yield from self._format.engine.read(scan, self._calls.dry_run(scan), opener)
         except Incomplete:
             return None
         except Malformed:
@@ -77,7 +81,7 @@ class Drafts:
             begins = bool(_THINKS.match((yield from scan.peek())))
         else:
             try:
-                yield from self._format.engine.read(scan, self._calls.glimpse(scan), opener)
+                yield from self._format.engine.read(scan, self._calls.call_probe(scan), opener)
             except (Malformed, Incomplete):
                 begins = False
             except Committed:
@@ -92,12 +96,12 @@ class Drafts:
             return False
         scan = self._scan
         scan.rewind(here + len(opener))
-        stands = yield from self._not_far(self.stands(scan, opener), here + _FAR)
+        stands = yield from self._not_far(self.stands(scan, opener), here + _MAX_DRAFT_TAIL)
         if stands:
             yield from scan.skip_spaces()
             if not (yield from scan.literal(stops(*closers))):
                 return (yield from scan.peek()) in ("", "<")
-        return stands is None and scan.position <= here + _FAR
+        return stands is None and scan.position <= here + _MAX_DRAFT_TAIL
 
     def is_the_answer(self, draft: str, opener: str) -> Reading[bool]:
         """Whether the drafts of a block, which has just been closed, are the answer: calls, and nothing behind them."""
@@ -126,26 +130,26 @@ class Drafts:
         scan = self._scan
         scan.rewind(here + len(opener))
         begin = scan.position
-        while not (scan.closed and begin >= self._never_closed):
+        while not (scan.closed and begin >= self._unclosed_from):
             _, found = yield from scan.until(stops(*closers))
             if not found:
-                self._never_closed = min(self._never_closed, here)
+                self._unclosed_from = min(self._unclosed_from, here)
                 break
             after = scan.position
             before = scan.kept_between(begin, after - len(found))
             if (
                 begin == here + len(opener)
-                and self._in_vain < _MOST_LOOKED_AT
+                and self._failed_lookaheads < _MOST_LOOKED_AT
                 and (yield from self.stands(Scan(before, closed=True), opener)) is None
             ):
                 scan.rewind(begin)
-                stands = yield from self._not_far(self.stands(scan, opener), after + _FAR)
-                if stands and after < scan.position <= after + _FAR:
+                stands = yield from self._not_far(self.stands(scan, opener), after + _MAX_DRAFT_TAIL)
+                if stands and after < scan.position <= after + _MAX_DRAFT_TAIL:
                     rest = scan.kept_between(after, scan.position)
                     if not any(other in rest for other in self._format.openers):
                         begin = scan.position
                         continue
-                self._in_vain += 1
+                self._failed_lookaheads += 1
                 scan.rewind(after)
             return scan.kept_between(here, after - len(found)), found
         return opener, ""

@@ -174,7 +174,7 @@ Take: TypeAlias = Callable[[str], "list[Event] | None"]
 class Scan:
     """The text fed so far and not yet read, and the verbs that read it."""
 
-    __slots__ = ("_kept", "_mark", "_settled", "at", "closed", "cut", "looked", "offset", "take", "text")
+    __slots__ = ("_kept", "_mark", "_settled", "at", "closed", "cut", "offset", "scanned", "take", "text")
 
     def __init__(self, text: str = "", offset: int = 0, closed: bool = False) -> None:
         self.text = text
@@ -186,7 +186,7 @@ class Scan:
         self.take: Take | None = None
         """The fast path of the stretch that is waiting: the events of a text that does not end it, which it passes
         over; else None, and nothing is read."""
-        self.looked = 0
+        self.scanned = 0
         """Characters handed to the verbs so far, counted anew for each piece: a test holds it to a multiple of what
         was fed."""
         self._kept: list[str] = []
@@ -197,7 +197,7 @@ class Scan:
 
     def append(self, chunk: str) -> None:
         self.text += chunk
-        self.looked += len(self.text)
+        self.scanned += len(self.text)
 
     def settle(self) -> None:
         """Count what the fast path of a call has passed over since it was last counted."""
@@ -281,7 +281,7 @@ class Scan:
         else:
             first, start = self._piece(begin)
             read = "".join((*self._kept[first:], self.text[: self.at]))[begin - start : end - start]
-        self.looked += len(read)
+        self.scanned += len(read)
         return read
 
     def _piece(self, position: int) -> tuple[int, int]:
@@ -301,9 +301,9 @@ class Scan:
             self._kept[first:] = [text[:cut]] if cut else []  # in place: the stretch that waits appends to it
             self._settled = len(self._kept)
             self.offset, self.text = position, text[cut:]
-            self.looked += len(self.text)
+            self.scanned += len(self.text)
         elif (back := self.offset + self.at - position) > 0:
-            self.looked += back
+            self.scanned += back
         self.at = position - self.offset
 
     # --- the verbs

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from toolfmt.batch import Looked
+from toolfmt.batch import InspectionOutcome
 from toolfmt.inspect.report import Finding, Report, Severity
 from toolfmt.printing.findings import by_severity
 from toolfmt.printing.layout import ANSWER_STYLES, UNWRAPPED, printed, shortened, visible
@@ -27,7 +27,7 @@ _LEGEND = "E/W/N: errors, warnings, notes."
 _NARROW_LEGEND = f"T/C/R: tools, calls, results (y, n, e: yes, no, error). {_LEGEND}"
 
 
-def models_text(looked: Sequence[Looked], width: int | None, colour: bool) -> str:
+def models_text(looked: Sequence[InspectionOutcome], width: int | None, colour: bool) -> str:
     """One line a model and a summary.
 
     Without a `width` no line is cut, however long. Where a table with everything in it is wider than that, answers are
@@ -71,7 +71,7 @@ def _cut(name: str, longest: int) -> str:
     return name if len(name) <= longest else f"{name[:begin]}…{name[len(name) - (longest - begin - 1) :]}"
 
 
-def tracked(looked: Iterable[Looked], total: int, shown: bool) -> Iterator[Looked]:
+def tracked(looked: Iterable[InspectionOutcome], total: int, shown: bool) -> Iterator[InspectionOutcome]:
     """What became of the places one by one; where `shown`, how far it has come is drawn on standard error, and wiped at
     the end."""
     if not shown:
@@ -103,7 +103,7 @@ def _names(places: Sequence[str]) -> list[str]:
     ]
 
 
-def _row(name: str, report: Report | None, one: Looked) -> list[Text]:
+def _row(name: str, report: Report | None, one: InspectionOutcome) -> list[Text]:
     if report is None:
         return [Text(name, "bold"), *(Text("-") for _ in _HEADINGS[1:-1]), _reason(one)]
     return [
@@ -117,7 +117,7 @@ def _row(name: str, report: Report | None, one: Looked) -> list[Text]:
     ]
 
 
-def _narrow_row(name: str, one: Looked, width: int) -> list[Text]:
+def _narrow_row(name: str, one: InspectionOutcome, width: int) -> list[Text]:
     report = one.report
     if report is None:
         return [Text(name, "bold"), *(Text("-") for _ in _NARROW_HEADINGS[1:-1]), _reason(one)]
@@ -126,7 +126,7 @@ def _narrow_row(name: str, one: Looked, width: int) -> list[Text]:
     return [Text(name, "bold"), Text(format), Text(letters), Text(_counts(report)), Text(_codes(report))]
 
 
-def _reason(one: Looked) -> Text:
+def _reason(one: InspectionOutcome) -> Text:
     """Why the place could not be inspected; the row begins with the place already."""
     return Text(visible(one.reason.removeprefix(one.place).lstrip("/:\\, ")), "red")
 

@@ -16,14 +16,14 @@ from typing import Any
 from urllib.parse import quote
 
 from toolfmt import __version__
-from toolfmt.batch import Looked
+from toolfmt.batch import InspectionOutcome
 from toolfmt.inspect.checks import CHECKS, code, name, page, severity
 from toolfmt.inspect.report import Finding, Report
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 
-def sarif(looked: Sequence[Looked]) -> dict[str, Any]:
+def sarif(looked: Sequence[InspectionOutcome]) -> dict[str, Any]:
     """The log: every check as a rule, every finding and note as a result, every unreadable place as a notification."""
     run: dict[str, Any] = {
         "tool": {"driver": {"name": "toolfmt", "version": __version__, "rules": [_rule(check) for check in CHECKS]}},
@@ -48,7 +48,7 @@ def _rule(check: ModuleType) -> dict[str, Any]:
     }
 
 
-def _invocation(looked: Sequence[Looked]) -> dict[str, Any]:
+def _invocation(looked: Sequence[InspectionOutcome]) -> dict[str, Any]:
     unread = [
         {"level": "error", "message": {"text": one.reason}, "locations": [_location(_relative(one.place), None)]}
         for one in looked
@@ -57,7 +57,7 @@ def _invocation(looked: Sequence[Looked]) -> dict[str, Any]:
     return {"executionSuccessful": not unread} | ({"toolExecutionNotifications": unread} if unread else {})
 
 
-def _results(one: Looked) -> Iterator[dict[str, Any]]:
+def _results(one: InspectionOutcome) -> Iterator[dict[str, Any]]:
     report = one.report
     if report is None:
         return
