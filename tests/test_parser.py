@@ -24,7 +24,7 @@ from toolfmt.events import (
 )
 from toolfmt.formats import FORMATS, Parser, ToolCallFormat, get, write
 from toolfmt.formats.ahead import FAR
-from toolfmt.formats.scan import stops
+from toolfmt.formats.scan import literals
 from toolfmt.formats.typed import parameter_types
 
 TOOLS: list[Any] = [
@@ -521,7 +521,7 @@ def test_one_large_piece_costs_what_its_characters_do(text: str) -> None:
 def test_a_long_literal_is_looked_for_like_any_other() -> None:
     """Longer than the groups of an expression can be nested."""
     literal = "<" + "x" * 5000 + ">"
-    wanted = stops(literal, "<" + "x" * 60)
+    wanted = literals(literal, "<" + "x" * 60)
     assert wanted.search("a" + literal, 0, False) == (1, literal)
     assert wanted.search("a" + literal[:-1], 0, False) == (1, "")
     assert wanted.search("a" + literal[:50], 0, False) == (1, "")

@@ -1,11 +1,11 @@
-"""The scanner's sets of literals: what their shortcuts say is what the search says."""
+"""The scanner's sets of given: what their shortcuts say is what the search says."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolfmt.formats.scan import Scan, stops
+from toolfmt.formats.scan import Scan, literals
 
 SETS = (
     ("</parameter>", "\n</parameter>", "<parameter=", "\n<function="),
@@ -19,39 +19,39 @@ SETS = (
 
 
 def test_the_sign_of_literals_is_what_all_of_them_begin_with() -> None:
-    assert [(stops(*literals).sign, stops(*literals).before) for literals in SETS] == [
+    assert [(literals(*given).sign, literals(*given).before) for given in SETS] == [
         ("<", "\n"), ("<", ""), ("<", "\n"), ("", ""), ("", ""), ("\n", "\r"), ("a", "b"),
     ]  # fmt: skip
 
 
 @given(st.sampled_from(SETS), st.text("<>/\n\r[|}abparmetrfunctio=", min_size=1, max_size=12))
-def test_a_text_without_the_sign_is_never_suspect(literals: tuple[str, ...], text: str) -> None:
-    wanted = stops(*literals)
+def test_a_text_without_the_sign_is_never_suspect(given: tuple[str, ...], text: str) -> None:
+    wanted = literals(*given)
     if wanted.sign and wanted.sign not in text and text[-1] not in wanted.before:
-        assert wanted.suspect(text) is None
+        assert wanted.may_end(text) is None
 
 
 @given(st.sampled_from(SETS), st.text("<>/\n\r[|}abparmetrfunctio=", min_size=1, max_size=12))
-def test_what_may_begin_a_literal_is_no_more_than_that(literals: tuple[str, ...], text: str) -> None:
+def test_what_may_begin_a_literal_is_no_more_than_that(given: tuple[str, ...], text: str) -> None:
     """Where the shortcut answers, the search finds the same place, and no literal there."""
-    wanted = stops(*literals)
-    found = wanted.suspect(text)
+    wanted = literals(*given)
+    found = wanted.may_end(text)
     begins = None if found is None else wanted.beginning(found)
     searched = wanted.search(text, 0, False)
     assert (found is None) == (searched is None)
     if begins is not None:
         assert searched == (begins, "")
     elif searched is not None:
-        assert searched[1] or text[searched[0] :] in literals
+        assert searched[1] or text[searched[0] :] in given
 
 
 def test_a_literal_that_another_begins_with_waits() -> None:
-    wanted = stops("<", "<|end|>")
+    wanted = literals("<", "<|end|>")
     assert wanted.search("a<", 0, False) == (1, "")
     assert wanted.match("<", 0, False) == ""
     assert wanted.match("<", 0, True) == "<"
     assert wanted.match("<b", 0, False) == "<"
-    assert wanted.beginning(found) is None if (found := wanted.suspect("a<")) is not None else False
+    assert wanted.beginning(found) is None if (found := wanted.may_end("a<")) is not None else False
 
 
 @given(st.lists(st.text("ab", min_size=1, max_size=5), min_size=1, max_size=8), st.data())

@@ -1,6 +1,6 @@
 """The stretches of text that stream: content, raw values, and the inside of strings in each notation.
 
-Each is a `Body` of the scanner: `suspect` is the fast path, it clears a chunk that lies plainly inside; `read` goes on
+Each is a `Body` of the scanner: `may_end` is the fast path, it clears a chunk that lies plainly inside; `read` goes on
 to the end or to where it cannot be sure yet. The bodies of arguments answer in JSON: what they return is the inside of
 a JSON string.
 """
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Protocol
 
-from toolfmt.formats.scan import Malformed, Stops, Suspect, stops
+from toolfmt.formats.scan import Literals, Malformed, MayEnd, literals
 
 
 class Notes(Protocol):
@@ -46,24 +46,24 @@ def quoted(text: str) -> str:
 
 
 class Plain:
-    """Text up to the first of some literals, as it is; `stop` tells which literal ended it."""
+    """Text up to the first of some literals, as it is; `found` tells which literal ended it."""
 
-    __slots__ = ("before", "beginning", "said", "sign", "stop", "stops", "suspect")
+    __slots__ = ("before", "beginning", "encode", "found", "literals", "may_end", "sign")
 
-    def __init__(self, stops: Stops) -> None:
-        self.stops = stops
-        self.beginning: Callable[[re.Match[str]], int | None] | None = stops.beginning
-        self.suspect = stops.suspect
-        self.sign, self.before = stops.sign, stops.before
-        self.said: Callable[[str], str] | None = None
-        self.stop = ""
+    def __init__(self, literals: Literals) -> None:
+        self.literals = literals
+        self.beginning: Callable[[re.Match[str]], int | None] | None = literals.beginning
+        self.may_end = literals.may_end
+        self.sign, self.before = literals.sign, literals.before
+        self.encode: Callable[[str], str] | None = None
+        self.found = ""
 
     def read(self, text: str, at: int, closed: bool) -> tuple[str, int, bool]:
-        found = self.stops.search(text, at, closed)
+        found = self.literals.search(text, at, closed)
         if found is None:
             return text[at:], len(text), False
-        end, self.stop = found
-        return text[at:end], end + len(self.stop), bool(self.stop)
+        end, self.found = found
+        return text[at:end], end + len(self.found), bool(self.found)
 
 
 class Raw(Plain):
@@ -71,9 +71,9 @@ class Raw(Plain):
 
     __slots__ = ()
 
-    def __init__(self, stops: Stops) -> None:
-        super().__init__(stops)
-        self.said = escaped
+    def __init__(self, literals: Literals) -> None:
+        super().__init__(literals)
+        self.encode = escaped
 
     def read(self, text: str, at: int, closed: bool) -> tuple[str, int, bool]:
         said, at, ended = super().read(text, at, closed)
@@ -103,15 +103,15 @@ class Marked(Raw):
     __slots__ = ("_closing", "_mark", "_notes")
 
     def __init__(self, mark: str, closing: tuple[str, ...], control: tuple[str, ...], notes: Notes) -> None:
-        super().__init__(stops(mark, *closing, *control))
+        super().__init__(literals(mark, *closing, *control))
         self._mark, self._closing, self._notes = mark, closing, notes
 
     def read(self, text: str, at: int, closed: bool) -> tuple[str, int, bool]:
         said, end, ended = super().read(text, at, closed)
         if not ended:
             return said, end, False
-        begin = end - len(self.stop)
-        if self.stop == self._mark:
+        begin = end - len(self.found)
+        if self.found == self._mark:
             may_end = _may_end(text, end, closed)
             if may_end is None:
                 return said, begin, False
@@ -120,7 +120,7 @@ class Marked(Raw):
         if said:
             return said, begin, False  # what was right is said before what is not
         tail = self._notes.before(text, begin).rpartition(self._mark)[2][-len(self._mark) :]
-        if self.stop not in self._closing or any(sign in tail for sign in self._mark if not sign.isalnum()):
+        if self.found not in self._closing or any(sign in tail for sign in self._mark if not sign.isalnum()):
             raise Malformed  # or what is left of a mark stands there: it is not clear what was meant
         self._notes.tolerate(MISSING_CLOSER)
         return "", begin, True
@@ -134,14 +134,14 @@ _JSON_PARTIAL = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 class JsonString:
     """The inside of a JSON string after its opening quote, as it is; what JSON forbids is escaped and noted."""
 
-    __slots__ = ("_notes", "said", "suspect")
+    __slots__ = ("_notes", "encode", "may_end")
     sign = before = ""
     beginning: Callable[[re.Match[str]], int | None] | None = None
 
     def __init__(self, notes: Notes) -> None:
         self._notes = notes
-        self.suspect: Suspect = _JSON_SPECIAL.search
-        self.said: Callable[[str], str] | None = None
+        self.may_end: MayEnd = _JSON_SPECIAL.search
+        self.encode: Callable[[str], str] | None = None
 
     def read(self, text: str, at: int, closed: bool) -> tuple[str, int, bool]:
         said = ""
@@ -199,7 +199,7 @@ class CodeString:
     where another string begins shows that this one has lost its closing quote: where it ended nobody knows.
     """
 
-    __slots__ = ("_notes", "_quote", "_simple", "_unescaped", "said", "suspect")
+    __slots__ = ("_notes", "_quote", "_simple", "_unescaped", "encode", "may_end")
     sign = before = ""
     beginning: Callable[[re.Match[str]], int | None] | None = None
 
@@ -208,8 +208,8 @@ class CodeString:
         self._simple = _CODE_SIMPLE[quote[0]]
         self._notes = notes
         self._unescaped = False
-        self.suspect: Suspect = _CODE_SPECIAL[quote[0]].search
-        self.said: Callable[[str], str] | None = None if quote[0] == '"' else _double_quotes_escaped
+        self.may_end: MayEnd = _CODE_SPECIAL[quote[0]].search
+        self.encode: Callable[[str], str] | None = None if quote[0] == '"' else _double_quotes_escaped
 
     def read(self, text: str, at: int, closed: bool) -> tuple[str, int, bool]:
         said, unescaped = "", self._unescaped
@@ -217,7 +217,7 @@ class CodeString:
             found = self._simple.match(text, at)
             assert found is not None
             plain = found.group()
-            said += plain if self.said is None and "\\'" not in plain else _rewritten(plain)
+            said += plain if self.encode is None and "\\'" not in plain else _rewritten(plain)
             at = found.end()
             if at == len(text) or (text[at] == "\\" and not closed and _CODE_PARTIAL.match(text, at)):
                 break

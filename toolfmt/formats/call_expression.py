@@ -20,14 +20,14 @@ from toolfmt.formats.format import Call, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows, read_name
 from toolfmt.formats.json_call import Keys
 from toolfmt.formats.json_object import read_calls
-from toolfmt.formats.scan import Incomplete, Malformed, Reading, Scan, Stops, stops
+from toolfmt.formats.scan import Incomplete, Literals, Malformed, Reading, Scan, literals
 from toolfmt.formats.typed import STRING, Types, typed
 from toolfmt.formats.values import JSON, Gathered, Notation, marked_string, read_string, read_value
 
 _FENCE = "```"
 _LANGUAGE = re.compile(r"[a-z_]*")
 _BLANKS = re.compile(r"[ \t]*")
-_QUOTES = stops("'", '"')
+_QUOTES = literals("'", '"')
 _BRACKETS = {"(": ("(",), "{": ("{", "(")}
 _CLOSING = {"(": ")", "{": "}"}
 _ASSIGNED = {"=": ("=",), ":": (":", "=")}
@@ -146,14 +146,14 @@ class CallExpression(Frame):
         if not opener and begin[:1] != "[":
             enclosed = ""  # a fence that is no part of the notation, or lacks its frame, is an example
         elif begin.startswith(_FENCE):
-            enclosed = yield from scan.literal(stops(begin, _FENCE))
+            enclosed = yield from scan.literal(literals(begin, _FENCE))
         else:
-            fence = "" if opener.startswith(_FENCE) else (yield from scan.literal(stops(_FENCE)))
+            fence = "" if opener.startswith(_FENCE) else (yield from scan.literal(literals(_FENCE)))
             if fence:
                 yield from scan.word(_LANGUAGE)
                 yield from scan.skip_spaces()
             here = scan.position
-            enclosed = (yield from scan.literal(stops(begin))) if begin else ""
+            enclosed = (yield from scan.literal(literals(begin))) if begin else ""
         yield from scan.skip_spaces()
         calls.inside()
         objects = bool(opener and self.enclosing) and (yield from scan.need()) == "{"
@@ -226,7 +226,7 @@ class CallExpression(Frame):
             yield from scan.spaces()
             if ending.fenced and (yield from scan.peek()) not in ("", _FENCE[0]):
                 raise Malformed  # an example, and its explanation
-            if not ending.fenced and not ending.enclosed and (yield from scan.literal(stops(_FENCE))):
+            if not ending.fenced and not ending.enclosed and (yield from scan.literal(literals(_FENCE))):
                 yield from scan.word(_BLANKS)
                 if (yield from scan.peek()) in ("", "\r", "\n"):
                     raise Malformed  # a line of a program, and its end
@@ -302,7 +302,7 @@ class CallExpression(Frame):
     def _leads(self, scan: Scan) -> Reading[bool]:
         """Whether another call stands right here, unread: its lead tells."""
         here = scan.position
-        found = yield from scan.literal(stops(self.lead))
+        found = yield from scan.literal(literals(self.lead))
         scan.rewind(here)
         return bool(found)
 
@@ -320,7 +320,7 @@ class CallExpression(Frame):
         here = scan.position
         quote = yield from scan.literal(_QUOTES)
         name = yield from read_name(scan)
-        begins = bool(name) and (not quote or bool((yield from scan.literal(stops(quote)))))
+        begins = bool(name) and (not quote or bool((yield from scan.literal(literals(quote)))))
         if begins and frame.declared:
             begins = calls.knows(name) is True and (yield from scan.peek()) == self.brackets[0]
         scan.rewind(here)
@@ -338,7 +338,7 @@ class CallExpression(Frame):
         return found
 
     def _read_call(self, scan: Scan, calls: Calls, frame: _Frame) -> Reading[None]:
-        lead = (yield from scan.literal(stops(self.lead, self.lead[-1]))) if self.lead else ""
+        lead = (yield from scan.literal(literals(self.lead, self.lead[-1]))) if self.lead else ""
         quote = (yield from scan.literal(_QUOTES)) if not self.lead else ""
         name = yield from read_name(scan)
         if not name:
@@ -369,7 +369,7 @@ class CallExpression(Frame):
         self, scan: Scan, calls: Calls, bracket: str, name: str = "", frame: _Frame | None = None
     ) -> Reading[None]:
         """The arguments behind their bracket. With a name the call starts only where they are seen to be some."""
-        closing = stops(_CLOSING[bracket])
+        closing = literals(_CLOSING[bracket])
         if not name:
             calls.arguments("{")
         position, keys = 0, set[str]()
@@ -415,7 +415,7 @@ class CallExpression(Frame):
             word = yield from scan.word(self.notation.key)
             key = word.strip() or (yield from read_string(scan, Gathered(scan, calls), self.notation))
             yield from scan.skip_spaces()
-            assigned = yield from scan.literal(stops(*_ASSIGNED[self.assign]))
+            assigned = yield from scan.literal(literals(*_ASSIGNED[self.assign]))
             if assigned:
                 if assigned != self.assign:
                     calls.tolerate("other_notation")
@@ -428,7 +428,7 @@ class CallExpression(Frame):
         scan.rewind(here)
         return None
 
-    def _object(self, scan: Scan, calls: Calls, closing: Stops) -> Reading[bool]:
+    def _object(self, scan: Scan, calls: Calls, closing: Literals) -> Reading[bool]:
         """A single object in place of the arguments, read if its keys are parameters of the tool; else nothing is."""
         if (yield from scan.need()) != "{":
             return False

@@ -405,20 +405,20 @@ class Calls:
     def _take(self, body: Body) -> Take:
         """The fast path of a stretch of arguments: this runs once a delta, and is all that runs for most of them."""
         scan, passed, strict = self._scan, self._scan.passed(), self.strict
-        suspect, meant, read, beginning = body.suspect, body.said, body.read, body.beginning
+        may_end, encode, read, beginning = body.may_end, body.encode, body.read, body.beginning
         sign, before = body.sign, body.before
 
         def take(text: str) -> list[Event] | None:
-            found = None if sign and sign not in text and text[-1] not in before else suspect(text)
+            found = None if sign and sign not in text and text[-1] not in before else may_end(text)
             if found is None:
                 passed(text)
-                said = text if meant is None else meant(text)
+                said = text if encode is None else encode(text)
             elif beginning is not None and (begins := beginning(found)) is not None:
                 scan.text = text[begins:]
                 said = text[:begins]
                 passed(said)
-                if meant is not None:
-                    said = meant(said)
+                if encode is not None:
+                    said = encode(said)
             elif strict:
                 return None
             else:
@@ -487,12 +487,12 @@ class Trial(Calls):
 
     def stream(self, body: Body) -> Reading[None]:
         """As ever; what the fast path says is kept."""
-        suspect, meant, passed, otherwise = body.suspect, body.said, self._scan.passed(), self._take(body)
+        may_end, encode, passed, otherwise = body.may_end, body.encode, self._scan.passed(), self._take(body)
 
         def take(text: str) -> list[Event] | None:
-            if suspect(text) is None:
+            if may_end(text) is None:
                 passed(text)
-                self.arguments(text if meant is None else meant(text))
+                self.arguments(text if encode is None else encode(text))
                 return []
             told = otherwise(text)
             for event in told or ():

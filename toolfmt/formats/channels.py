@@ -19,7 +19,7 @@ from toolfmt.formats.frames import Frame, follows, read_name
 from toolfmt.formats.json_call import read_announced, read_arguments, read_behind
 from toolfmt.formats.json_object import read_fence
 from toolfmt.formats.markers import BLANK_LINES
-from toolfmt.formats.scan import Malformed, Reading, Scan, stops
+from toolfmt.formats.scan import Malformed, Reading, Scan, literals
 from toolfmt.formats.values import TooLong
 
 _WORD = re.compile(r"[a-z_]*")
@@ -70,7 +70,7 @@ class Channels(Frame):
         name = (yield from self._header(scan, calls)) if opener or self.named_first == "usual" else ""
         if self.body is not None:
             yield from scan.skip_spaces()
-            begun = yield from scan.literal(stops(*self.body.openers))
+            begun = yield from scan.literal(literals(*self.body.openers))
             if not begun:
                 yield from scan.need()
                 raise Malformed
@@ -91,7 +91,7 @@ class Channels(Frame):
             behind = yield from scan.peek()
             scan.rewind(here)
             calls.need_end()
-            if behind and behind not in stops(*self.openers, *self.closers).first:
+            if behind and behind not in literals(*self.openers, *self.closers).first:
                 calls.tolerate("missing_closer")  # neither does another message begin here
 
     def _header(self, scan: Scan, calls: Calls) -> Reading[str]:
@@ -104,7 +104,7 @@ class Channels(Frame):
         ends = self._ends
         while True:
             yield from _skip_blanks(scan, calls)
-            mark = yield from scan.literal(stops(*ends, *self.marks))
+            mark = yield from scan.literal(literals(*ends, *self.marks))
             if mark in ends:
                 scan.rewind(scan.position - (0 if self.message else len(mark)))
                 break
@@ -120,8 +120,8 @@ class Channels(Frame):
         if calls.spaced_names:
             here = scan.position
             if self.namespace:
-                yield from scan.literal(stops(self.namespace))
-            name = yield from scan.literal(stops(*calls.spaced_names))
+                yield from scan.literal(literals(self.namespace))
+            name = yield from scan.literal(literals(*calls.spaced_names))
             if name:
                 return name
             scan.rewind(here)
@@ -132,7 +132,7 @@ class Channels(Frame):
         if (yield from read_fence(scan)):
             calls.tolerate("markdown_fence")
         here = scan.position
-        if (yield from scan.literal(stops(*self.closers))):
+        if (yield from scan.literal(literals(*self.closers))):
             scan.rewind(here)
             calls.tolerate("missing_arguments")
             calls.start(name)
@@ -157,7 +157,7 @@ class Channels(Frame):
     def _closes(self, scan: Scan) -> Reading[bool]:
         """Whether the message is closed soon behind what is wrong here, unread."""
         here = scan.position
-        found = yield from scan.near(stops(*self.closers, *BLANK_LINES), FAR)
+        found = yield from scan.near(literals(*self.closers, *BLANK_LINES), FAR)
         scan.rewind(here)
         return found in self.closers
 

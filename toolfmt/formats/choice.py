@@ -14,7 +14,7 @@ from toolfmt.formats.elsewhere import Elsewhere
 from toolfmt.formats.format import Call, Engine, Inner, NamedFirst, TypesOf
 from toolfmt.formats.frames import follows
 from toolfmt.formats.json_object import JsonObject
-from toolfmt.formats.scan import Reading, Scan, stops
+from toolfmt.formats.scan import Reading, Scan, literals
 
 _CONTROL = 4
 """An opener at least so long is a control token."""
@@ -69,7 +69,7 @@ class Choice:
     def _bare(self, scan: Scan) -> Reading[str]:
         """What a call without its frame begins with, unread."""
         here = scan.position
-        begins = yield from scan.literal(stops(*self.bare))
+        begins = yield from scan.literal(literals(*self.bare))
         scan.rewind(here)
         return begins
 

@@ -18,7 +18,7 @@ from toolfmt.formats.calls import Calls
 from toolfmt.formats.format import Call, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows
 from toolfmt.formats.json_object import JsonObject
-from toolfmt.formats.scan import LONGEST_WORD, Malformed, Reading, Scan, stops
+from toolfmt.formats.scan import LONGEST_WORD, Malformed, Reading, Scan, literals
 from toolfmt.formats.values import JSON, read_value
 
 _FLAG = re.compile(r"[\w.-]*")
@@ -63,7 +63,7 @@ class Flags(Frame):
             return
         yield from self._member(scan, self.name_key)
         yield from scan.expect('"')
-        name, _ = yield from scan.within(stops('"'))
+        name, _ = yield from scan.within(literals('"'))
         yield from follows(scan, ",")
         yield from self._member(scan, self.arguments_key)
         yield from self._arguments(scan, calls, name)
@@ -91,7 +91,7 @@ class Flags(Frame):
             return
         calls.arguments("{")
         keys = set[str]()
-        while not (yield from scan.literal(stops("}"))):
+        while not (yield from scan.literal(literals("}"))):
             key = yield from self._flag(scan)
             if key in keys:
                 calls.tolerate("duplicate_key")
@@ -109,6 +109,6 @@ class Flags(Frame):
         if not key:
             yield from scan.need()
             raise Malformed
-        yield from scan.literal(stops(":", "="))
+        yield from scan.literal(literals(":", "="))
         yield from scan.skip_spaces()
         return key

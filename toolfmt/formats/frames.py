@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.format import Inner, NamedFirst
-from toolfmt.formats.scan import Reading, Scan, stops
+from toolfmt.formats.scan import Reading, Scan, literals
 
 _NAME_BEGINS = re.compile(r"[\w$@]")
 _NAME = re.compile(r"[\w.:/$@+-]*")
@@ -71,7 +71,7 @@ def close_frame(scan: Scan, calls: Calls, opener: str, *closers: str) -> Reading
         return True
     here = scan.position
     yield from scan.skip_spaces()
-    if (yield from scan.literal(stops(*closers))):
+    if (yield from scan.literal(literals(*closers))):
         return True
     scan.rewind(here)
     if opener:
@@ -83,7 +83,7 @@ def follows(scan: Scan, *wanted: str) -> Reading[str]:
     """The literal that stands after blanks, read with them; or an empty string, and nothing is read."""
     here = scan.position
     yield from scan.skip_spaces()
-    found = yield from scan.literal(stops(*wanted))
+    found = yield from scan.literal(literals(*wanted))
     if not found:
         scan.rewind(here)
     return found

@@ -16,7 +16,17 @@ from toolfmt.formats.bodies import LONE_SURROGATE, quoted
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.frames import follows
 from toolfmt.formats.markers import BLANK_LINES
-from toolfmt.formats.scan import LONGEST_WORD, QUOTED_WORD, Incomplete, Malformed, NoCall, Reading, Scan, gradual, stops
+from toolfmt.formats.scan import (
+    LONGEST_WORD,
+    QUOTED_WORD,
+    Incomplete,
+    Malformed,
+    NoCall,
+    Reading,
+    Scan,
+    gradual,
+    literals,
+)
 from toolfmt.formats.values import (
     JSON,
     Brief,
@@ -189,7 +199,7 @@ def _closes(scan: Scan, closers: tuple[str, ...]) -> Reading[bool]:
     if not closers or (yield from scan.peek()) in _ELLIPSIS:
         return False
     here = scan.position
-    found = yield from scan.near(stops(*closers, *BLANK_LINES), _MARKED)
+    found = yield from scan.near(literals(*closers, *BLANK_LINES), _MARKED)
     scan.rewind(here)
     return found in closers
 

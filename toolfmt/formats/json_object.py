@@ -28,7 +28,7 @@ from toolfmt.formats.json_call import (
     read_behind,
     read_members,
 )
-from toolfmt.formats.scan import Incomplete, Malformed, NoCall, Reading, Scan, gradual, stops
+from toolfmt.formats.scan import Incomplete, Malformed, NoCall, Reading, Scan, gradual, literals
 from toolfmt.formats.values import JSON, Notation
 
 Written: TypeAlias = Callable[[str, Mapping[str, Any], int], str]
@@ -44,7 +44,7 @@ _GOES_ON = (",", ";", "{", "}")
 """With what a call's object, or what belongs to it, may be followed by more."""
 PROSE = gradual(r"[ \t]{0,8}", r"(?<=[ \t])[^\W\d_]")
 """A word behind a call, in its line."""
-_FENCES = stops("```json", "```")
+_FENCES = literals("```json", "```")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,11 +249,11 @@ def read_fence(scan: Scan) -> Reading[str]:
 def _known_key(scan: Scan) -> Reading[None]:
     """An opener that is a fence may hold any JSON: a call is what begins with a key that calls have, here unread."""
     begin = scan.position
-    if (yield from scan.literal(stops("["))):
+    if (yield from scan.literal(literals("["))):
         yield from scan.skip_spaces()
     yield from scan.expect("{")
     yield from scan.skip_spaces()
-    yield from scan.literal(stops('"', "'"))
+    yield from scan.literal(literals('"', "'"))
     key = yield from scan.take_while(_LETTERS)
     yield from scan.need()
     if key not in KNOWN:
@@ -264,13 +264,13 @@ def _known_key(scan: Scan) -> Reading[None]:
 def _line_ends(scan: Scan) -> Reading[bool]:
     """Whether nothing stands behind a call in its line but a sign, a bracket too many or a marker."""
     yield from scan.take_while(_IN_LINE)
-    if (yield from scan.literal(stops(";", ","))):
+    if (yield from scan.literal(literals(";", ","))):
         yield from scan.take_while(_IN_LINE)
         return (yield from scan.peek()) in ("", "\r", "\n")
     behind = yield from scan.peek()
     if behind in ("\r", "\n"):
         yield from scan.skip_spaces()
-        if (yield from scan.literal(stops("```"))):
+        if (yield from scan.literal(literals("```"))):
             yield from scan.take_while(_IN_LINE)
             if (yield from scan.peek()) == "\n":  # it closes the fence that the call stands in
                 scan.skip()
@@ -313,7 +313,7 @@ def read_calls(
     if wrapped is not None:
         scan.skip(wrapped.end() - wrapped.start())
         keys = replace(keys, known_only=True)
-    listed = "[" if wrapped else (yield from scan.literal(stops("[")))
+    listed = "[" if wrapped else (yield from scan.literal(literals("[")))
     yield from scan.skip_spaces()
     calls.inside()
     while True:
@@ -347,7 +347,7 @@ def read_calls(
     if listed:
         if comma:
             calls.tolerate("trailing_comma")
-        if not (yield from scan.literal(stops("]"))):
+        if not (yield from scan.literal(literals("]"))):
             scan.rewind(here)
             calls.tolerate("missing_closer")
         elif wrapped is not None and not (yield from follows(scan, "}")):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from toolfmt.formats.scan import Stops, stops
+from toolfmt.formats.scan import Literals, literals
 
 if TYPE_CHECKING:
     from toolfmt.formats.format import Inner, ToolCallFormat
@@ -43,13 +43,13 @@ class Markers:
     ends: tuple[str, ...]
     """What a call may be cut in: the markers of calls, and a fence."""
     inner: Inner
-    at_start: Stops
+    at_start: Literals
     """What is looked for where the answer begins, or goes on behind a call or a block."""
     between: frozenset[str]
     """Openers of reasoning and of messages that may stand behind content."""
     messages: tuple[str, ...]
     """What another message begins with in reasoning that was not closed."""
-    in_content: Stops
+    in_content: Literals
     begun: Mapping[str, str]
     """Of what is looked for in content that which holds more than an opener: the opener."""
     brackets: frozenset[str]
@@ -57,16 +57,16 @@ class Markers:
     in_answers: frozenset[str]
     """All literals of the format that stand in answers."""
     reasoning_closers: frozenset[str]
-    saying_nothing: Stops
-    residue: Stops
+    saying_nothing: Literals
+    residue: Literals
     """What says nothing right behind a call, with nothing else in its line."""
     again: frozenset[str]
     """Of that, closers: they say nothing whatever follows."""
-    one_call: Stops
+    one_call: Literals
     """What opens one call behind the opener of a frame."""
-    of_calls: Stops
+    of_calls: Literals
     """What only calls hold, behind the opener of their frame; or what ends the look for it."""
-    resuming: Stops
+    resuming: Literals
     """Where reading may go on after a call that went wrong."""
     of_answers: frozenset[str]
     """What belongs to the answer if the prompt ends with it, not to the header before it."""
@@ -107,20 +107,20 @@ def markers_of(format: ToolCallFormat) -> Markers:
         frame_closers=frozenset(frame_closers),
         ends=(*format.closers, *inner.closers, *inner.openers, *openers, CODE),
         inner=inner,
-        at_start=stops(*marks, *leading, *bare, *reasoning, *silent_first, *wrapping),
+        at_start=literals(*marks, *leading, *bare, *reasoning, *silent_first, *wrapping),
         between=frozenset(format.between),
         messages=tuple(" " + mark for mark in leading if mark not in openers),
-        in_content=stops(*marks, *begun, *format.between),
+        in_content=literals(*marks, *begun, *format.between),
         begun=begun,
         brackets=frozenset("\n" + mark for mark in bare if "<" not in mark and mark != CODE),
         in_answers=frozenset((*marks, *bare, *format.closers, *inner.openers, *inner.closers, *reasoning, *closers)),
         reasoning_closers=frozenset(closers),
-        residue=stops(*format.engine.residue),
+        residue=literals(*format.engine.residue),
         again=frozenset(format.engine.residue) & {*format.closers, *inner.closers},
-        saying_nothing=stops(*silent, *closers),
-        one_call=stops(*inner.openers),
-        of_calls=stops(*of_calls, *openers, *BLANK_LINES),
-        resuming=stops(*frame_closers, *openers, *inner.openers, *inner.closers, *(messages or BLANK_LINES)),
+        saying_nothing=literals(*silent, *closers),
+        one_call=literals(*inner.openers),
+        of_calls=literals(*of_calls, *openers, *BLANK_LINES),
+        resuming=literals(*frame_closers, *openers, *inner.openers, *inner.closers, *(messages or BLANK_LINES)),
         of_answers=frozenset(mark.strip() for mark in (*marks, *reasoning)),
     )
 
@@ -135,11 +135,11 @@ class Sought:
 
     fences: bool
     """Whether calls may look like lines of a program, so that it counts what stands in a fence."""
-    at_start: Stops
-    in_content: Stops
-    at_fence: Stops
+    at_start: Literals
+    in_content: Literals
+    at_fence: Literals
     """As `in_content`, in the line that opens a fence: a call without a frame may stand right behind it."""
-    in_program: Stops
+    in_program: Literals
     """As `in_content`, inside a fence."""
     calls: frozenset[str]
     begun: Mapping[str, str]
@@ -158,10 +158,10 @@ def sought(marks: Markers, names: tuple[str, ...]) -> Sought:
     plain = content.literals - marks.brackets
     return Sought(
         fences=True,
-        at_start=stops(*marks.at_start.literals, *names, *(FENCES if CODE in calls else ())),
-        in_content=stops(*content.literals, *lines, *fences, *openers),
-        at_fence=stops(*(plain if CODE in calls else content.literals), *fences, *openers, "\n"),
-        in_program=stops(*plain, *fences, *openers),
+        at_start=literals(*marks.at_start.literals, *names, *(FENCES if CODE in calls else ())),
+        in_content=literals(*content.literals, *lines, *fences, *openers),
+        at_fence=literals(*(plain if CODE in calls else content.literals), *fences, *openers, "\n"),
+        in_program=literals(*plain, *fences, *openers),
         calls=calls,
         begun={**marks.begun, **lines, **fences},
     )

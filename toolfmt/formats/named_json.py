@@ -19,7 +19,7 @@ from toolfmt.formats.format import Call, Inner, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows, read_name
 from toolfmt.formats.json_call import read_arguments, read_behind
 from toolfmt.formats.json_object import PROSE, read_fence
-from toolfmt.formats.scan import Malformed, Reading, Scan, stops
+from toolfmt.formats.scan import Malformed, Reading, Scan, literals
 
 _LETTERS = re.compile(r"[a-z]*")
 _KEY = re.compile(r"[\w.-]*")
@@ -146,7 +146,7 @@ class NamedJson(Frame):
         while True:
             if not opened:
                 yield from scan.skip_spaces()
-                if not (yield from scan.literal(stops(self.call_opener))):
+                if not (yield from scan.literal(literals(self.call_opener))):
                     calls.tolerate("missing_opener")
             yield from self._read_call(scan, calls, opener)
             here = scan.position
@@ -203,7 +203,7 @@ class NamedJson(Frame):
         if len(closer) < _CONTROL:
             return False
         scan.rewind(begin)
-        found = (yield from scan.peek()) == "{" and (yield from scan.near(stops(closer, "\n\n"), FAR)) == closer
+        found = (yield from scan.peek()) == "{" and (yield from scan.near(literals(closer, "\n\n"), FAR)) == closer
         scan.rewind(wrong)
         return found
 
@@ -216,7 +216,7 @@ class NamedJson(Frame):
         signs = [separator for separator in separators if separator.strip()]
         spaces = yield from scan.spaces()
         if signs:
-            sign = yield from scan.literal(stops(*signs))
+            sign = yield from scan.literal(literals(*signs))
             if sign:
                 if opener and self.leading and (yield from scan.peek()) != "{":
                     calls.commit()
@@ -239,7 +239,7 @@ class NamedJson(Frame):
         leads = [lead.strip() for lead in (self.lead, self.also_lead) if lead]
         if leads:
             here = scan.position
-            led = yield from scan.literal(stops(*leads))
+            led = yield from scan.literal(literals(*leads))
             yield from scan.skip_spaces()
             if led and not (yield from self._word_follows(scan)):
                 scan.rewind(here)  # a tool that is called like the lead

@@ -16,7 +16,7 @@ from toolfmt.formats.calls import Calls
 from toolfmt.formats.format import Call, Inner, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows
 from toolfmt.formats.raw_values import Value
-from toolfmt.formats.scan import Incomplete, Malformed, Reading, Scan, stops
+from toolfmt.formats.scan import Incomplete, Malformed, Reading, Scan, literals
 from toolfmt.formats.tagged import opens_json, raw_text
 from toolfmt.formats.typed import STRING, Types, type_of
 from toolfmt.formats.values import DEEPEST, LITERAL, read_value
@@ -54,21 +54,21 @@ class _Leaf(Value):
         beside: Callable[[str], bool],
         string: bool,
     ) -> None:
-        super().__init__(scan, calls, stops(tags.sign))
+        super().__init__(scan, calls, literals(tags.sign))
         self.tags, self.tag, self.parent, self.beside, self.string = tags, tag, parent, beside, string
         self.quoted: list[str] = []
         """The tags that stand open in the text."""
 
     def _met(self, stop: str) -> Reading[tuple[str, str]]:
         scan, begin, here = self.scan, self.scan.position - len(stop), self.scan.position
-        opening = yield from scan.literal(stops("</", "<"))
+        opening = yield from scan.literal(literals("</", "<"))
         if not opening:
             before = self._last(begin, 1)
             if not before or before not in "\"'`" or (yield from scan.peek()) != before:
                 self._wrong(begin)  # only between quotes the sign alone is text
             return "", stop
         try:
-            tag, _ = yield from scan.within(stops(">"))
+            tag, _ = yield from scan.within(literals(">"))
         except (Malformed, Incomplete):
             tag = "<"
         if opening == "</" and tag == self.tag and tag not in self.quoted:
@@ -103,7 +103,7 @@ class _Leaf(Value):
             return True
         if tag == _CALL or f"{self.tags.sign}</{tag}>" in self.tags.closers:
             yield from self.scan.skip_spaces()
-            behind = stops(*self.tags.inner.openers, *self.tags.openers, *self.tags.closers)
+            behind = literals(*self.tags.inner.openers, *self.tags.openers, *self.tags.closers)
             if (yield from self.scan.literal(behind)) or not (yield from self.scan.peek()):
                 return True
         self._doubt(begin - len(self.tags.sign))
@@ -164,7 +164,7 @@ class NestedTags(Frame):
         yield from scan.skip_spaces()
         yield from scan.expect(self._call_opener)
         while True:
-            name, closed = yield from scan.within(stops('"', "<", ">"))
+            name, closed = yield from scan.within(literals('"', "<", ">"))
             if closed != '"':
                 raise Malformed
             yield from scan.expect(">")
@@ -193,7 +193,7 @@ class NestedTags(Frame):
         while stack:
             top = stack[-1]
             yield from scan.skip_spaces()
-            end = yield from scan.literal(stops(self._call_opener, *(self.closers if len(stack) == 1 else ())))
+            end = yield from scan.literal(literals(self._call_opener, *(self.closers if len(stack) == 1 else ())))
             if end and len(stack) > 1:
                 scan.rewind(scan.position - len(end))
                 raise Malformed
@@ -201,7 +201,7 @@ class NestedTags(Frame):
                 calls.arguments("}")
                 return end
             token = yield from scan.expect(begins, ends)
-            tag, _ = yield from scan.within(stops(">"))
+            tag, _ = yield from scan.within(literals(">"))
             if not _TAG.fullmatch(tag):
                 raise Malformed
             if token == ends and tag == closed != top.tag:
@@ -242,7 +242,7 @@ class NestedTags(Frame):
             return ""
         here = scan.position
         yield from scan.skip_spaces()
-        if (yield from scan.literal(stops(self.sign + "<", self.sign + "</"))) != self.sign + "<":
+        if (yield from scan.literal(literals(self.sign + "<", self.sign + "</"))) != self.sign + "<":
             scan.rewind(here)
             return ""
         tag = yield from scan.take_while(_TAG)
@@ -253,7 +253,7 @@ class NestedTags(Frame):
     def _closes(self, scan: Scan, tag: str) -> Reading[bool]:
         """Whether the closing tag stands here, read. Nothing is compiled for a tag, of which there may be thousands."""
         here = scan.position
-        if (yield from scan.literal(stops(self.sign + "</"))):
+        if (yield from scan.literal(literals(self.sign + "</"))):
             found = yield from scan.take_while(_TAG, len(tag) + 1)
             if found == tag and (yield from scan.peek()) == ">":
                 scan.skip()
@@ -280,7 +280,7 @@ class NestedTags(Frame):
                 yield from read_value(scan, calls, LITERAL)
                 yield from scan.skip_spaces()
                 yield from scan.expect(self.sign + "</")
-                if (yield from scan.within(stops(">")))[0] != tag:
+                if (yield from scan.within(literals(">")))[0] != tag:
                     raise Malformed
             except Malformed:
                 raise Malformed("invalid_arguments") from None

@@ -21,7 +21,7 @@ from toolfmt.formats.markers import BLANK_LINES, FENCES, sought
 from toolfmt.formats.prefix import answer_begun
 from toolfmt.formats.reasoning_drafts import Drafts
 from toolfmt.formats.registry import resolved
-from toolfmt.formats.scan import Incomplete, Malformed, NoCall, Reading, Scan, Stops, stops
+from toolfmt.formats.scan import Incomplete, Literals, Malformed, NoCall, Reading, Scan, literals
 from toolfmt.tools import tool_schemas
 
 _MOST_REJECTED = 400
@@ -29,16 +29,16 @@ _MOST_REJECTED = 400
 else to where it went wrong, and what follows is the answer's text."""
 _MOST_ATTEMPTED = 200
 """What stands behind an opener shows within so many characters that a call was meant; else the opener is text."""
-_QUOTATION_ENDS = stops("`", *BLANK_LINES)
+_QUOTATION_ENDS = literals("`", *BLANK_LINES)
 _IN_LINE = re.compile(r"[ \t]*")
-_LINE_END = stops("\n")
+_LINE_END = literals("\n")
 _BEGINS_CALL = re.compile(r"[\w{\[\"'<]")
 _TAG_ENDS = re.compile(r"[\"'>\]]*")
 _NAMES = re.compile(r"[\w$@][\w.:/$@+-]*")
 _AFTER_FINISH = "feed() after finish(): a parser reads one answer; make a new one for the next"
 
 
-def _stop_strings(given: Iterable[str]) -> Stops | None:
+def _stop_strings(given: Iterable[str]) -> Literals | None:
     """What an answer ends at; an empty string ends none."""
     if isinstance(given, str):
         raise TypeError("stop is a collection of strings, not one string")
@@ -46,7 +46,7 @@ def _stop_strings(given: Iterable[str]) -> Stops | None:
     for one in strings:
         if not isinstance(one, str):
             raise TypeError(f"stop holds strings, not {one!r}")
-    return stops(*filter(None, strings)) if any(strings) else None
+    return literals(*filter(None, strings)) if any(strings) else None
 
 
 class Parser:
@@ -179,12 +179,12 @@ class Parser:
         self._scan.settle()
         return self._go_on()
 
-    def _before_stop(self, text: str, stop: Stops) -> tuple[str, bool]:
+    def _before_stop(self, text: str, stop: Literals) -> tuple[str, bool]:
         """What may be read of an answer that ends at a stop string, and whether it ends there.
 
         A stop string that is a marker of the format (a call's closer) is read as that.
         """
-        if not self._unstopped and stop.suspect(text) is None:
+        if not self._unstopped and stop.may_end(text) is None:
             return text, False
         text = self._unstopped + text
         begin, literal = stop.search(text, 0, False) or (len(text), "")
@@ -350,7 +350,7 @@ class Parser:
         here = scan.position
         if found and (found in self._markers.again or (yield from scan.peek()) in ("", "\r", "\n", "<")):
             return True
-        opens = found and (yield from scan.literal(stops(*self.format.openers)))
+        opens = found and (yield from scan.literal(literals(*self.format.openers)))
         scan.rewind(here if opens else begin)
         return bool(opens)
 
@@ -379,7 +379,7 @@ class Parser:
             wanted = look.in_content
             if self._fence:
                 wanted = look.at_fence if self._fence_line else look.in_program
-            wanted = stops(*wanted.literals, self._closing) if self._closing else wanted
+            wanted = literals(*wanted.literals, self._closing) if self._closing else wanted
             found = yield from self._run(Content, Plain(wanted))
             if not found:
                 return False
@@ -553,7 +553,7 @@ class Parser:
             scan.at = len(scan.text)  # the message ends with the answer
             return False
         if found in inner.closers:
-            behind = stops(*self._markers.frame_closers, *inner.openers, *inner.skipped)
+            behind = literals(*self._markers.frame_closers, *inner.openers, *inner.skipped)
             while True:
                 here = scan.position
                 yield from scan.skip_spaces()
@@ -584,7 +584,7 @@ class Parser:
     def _reason(self, closers: tuple[str, ...]) -> Reading[None]:
         """A reasoning block up to its closer; or, if it is never closed, up to the call that ended it."""
         scan, drafts = self._scan, self._drafts
-        wanted = stops(*closers, *self.format.openers, *self._markers.messages)
+        wanted = literals(*closers, *self.format.openers, *self._markers.messages)
         while True:
             found = yield from self._run(Reasoning, Plain(wanted))
             if not found or found in closers:
@@ -613,7 +613,7 @@ class Parser:
     def _opened_again(self) -> Reading[None]:
         """A block's opener that the model repeats, though the prompt or it itself has just written it, says nothing."""
         scan = self._scan
-        openers = stops(*self._markers.reasoning)
+        openers = literals(*self._markers.reasoning)
         while True:
             begin = scan.position
             scan.keep(begin)
@@ -631,12 +631,12 @@ class Parser:
     def _run(self, kind: type[Content] | type[Reasoning], body: Plain) -> Reading[str]:
         """Text passed on while it arrives, up to a marker, which is returned; empty at the end of the answer."""
         scan = self._scan
-        suspect = body.suspect
+        may_end = body.may_end
         if self._verbatim:
             kind = Content
 
         def take(text: str) -> list[Event] | None:
-            if suspect(text) is not None:
+            if may_end(text) is not None:
                 return None
             start = scan.offset
             scan.offset = start + len(text)
@@ -647,7 +647,7 @@ class Parser:
             said, scan.at, ended = body.read(scan.text, scan.at, scan.closed)
             self._say(kind, said, start)
             if ended or scan.closed:
-                return body.stop if ended else ""
+                return body.found if ended else ""
             if scan.position >= 0:  # what a prefix held back is not the model's, and told apart by `_say`
                 scan.take = take
             yield

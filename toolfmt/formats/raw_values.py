@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, NoReturn, Protocol
 from toolfmt.formats.bodies import Raw, escaped
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.frames import follows
-from toolfmt.formats.scan import Incomplete, Malformed, Reading, Scan, Stops, stops
+from toolfmt.formats.scan import Incomplete, Literals, Malformed, Reading, Scan, literals
 from toolfmt.formats.typed import STRING, Types, may_be_literal, typed
 
 _LITERAL_WORD = re.compile(r"[\w.+-]*")
@@ -62,7 +62,7 @@ def _nothing(value: Any, at: int) -> str:
 class Wanted(NamedTuple):
     """What is looked for in a value."""
 
-    stops: Stops
+    literals: Literals
     ends_of_keys: Mapping[str, str]
     """The keys by what stands at the end of a declared key's tag, which shows a tag whose beginning is damaged."""
     behind: tuple[str, ...]
@@ -131,10 +131,10 @@ class Tags:
         return (f"{opener[: -len(_NAMED)]}={key}>",) if opener.endswith(_NAMED) else ()
 
     @cached_property
-    def broken_key(self) -> Stops:
+    def broken_key(self) -> Literals:
         """The opener of a key with one character lost."""
         opener = self.key_opener
-        return stops(*dict.fromkeys(opener[:at] + opener[at + 1 :] for at in range(len(opener))))
+        return literals(*dict.fromkeys(opener[:at] + opener[at + 1 :] for at in range(len(opener))))
 
     def wanted(self, closers: tuple[str, ...], declared: tuple[str, ...] | None) -> Wanted:
         """What a value with these closers stops at, and what is looked for in it once it has ended."""
@@ -154,7 +154,7 @@ class Tags:
             foreign = [tag for tag in ends if tag[0] == "<"]
             behind = tuple(tag for tag in ends if tag[0] != "<")
             known = Wanted(
-                stops(*closers, *self.structure, *foreign, *remains),
+                literals(*closers, *self.structure, *foreign, *remains),
                 ends,
                 behind,
                 re.compile("|".join(map(re.escape, behind))),
@@ -180,7 +180,7 @@ class Value:
     doubt: int | None = None
     """Where the value first holds what may be no part of it."""
 
-    def __init__(self, scan: Scan, calls: Calls, wanted: Stops) -> None:
+    def __init__(self, scan: Scan, calls: Calls, wanted: Literals) -> None:
         self.scan, self.calls, self.wanted = scan, calls, wanted
         self.begin = scan.position
 
@@ -202,7 +202,7 @@ class Value:
                 yield from self.calls.stream(body)
             except Incomplete:
                 self._never_ended()
-            token, text = yield from self._met(body.stop)
+            token, text = yield from self._met(body.found)
             if token:
                 self.calls.arguments('"')
                 return token
@@ -308,7 +308,7 @@ class RawValue(Value):
 
     def __init__(self, scan: Scan, calls: Calls, tags: Tags, closers: tuple[str, ...], given: Given) -> None:
         wanted = tags.wanted(closers, calls.parameters)
-        super().__init__(scan, calls, wanted.stops)
+        super().__init__(scan, calls, wanted.literals)
         self.ends_of_keys, self.looked_for = wanted.ends_of_keys, wanted
         self.tags, self.closers, self.given = tags, closers, given
         self.keys: list[bool] = []
@@ -417,7 +417,7 @@ class RawValue(Value):
         if following in ("'", '"', "`") and self._last(begin, 1) == following:
             return True
         here = self.scan.position
-        another = yield from self.scan.literal(stops(self.tags.value_closer))
+        another = yield from self.scan.literal(literals(self.tags.value_closer))
         self.scan.rewind(here)
         return bool(another)
 
@@ -467,7 +467,7 @@ class RawValue(Value):
         if self.ended:
             self._wrong(begin)
         try:
-            name, closer = yield from scan.within(stops(tags.name_closer))
+            name, closer = yield from scan.within(literals(tags.name_closer))
         except (Malformed, Incomplete):
             scan.rewind(here)
             return ""
@@ -485,7 +485,7 @@ class RawValue(Value):
         here = scan.position
         if tags.name_opener:
             yield from self._skip()
-            if (yield from scan.literal(stops(tags.name_opener))):
+            if (yield from scan.literal(literals(tags.name_opener))):
                 self.frames += 1
                 if self.calls.knows("") is None:
                     self._doubt(begin)
@@ -500,14 +500,14 @@ class RawValue(Value):
         scan, tags = self.scan, self.tags
         here = scan.position
         try:
-            name, _ = yield from scan.within(stops(tags.key_opener, "\n", *tags.ends))
+            name, _ = yield from scan.within(literals(tags.key_opener, "\n", *tags.ends))
         except (Malformed, Incomplete):
             name = ""
         scan.rewind(here)
         if not _NAME.fullmatch(name):
             return
         yield from scan.take_while(_NAME_AND_BLANKS)
-        if (yield from scan.literal(stops(tags.key_opener, *tags.ends))):
+        if (yield from scan.literal(literals(tags.key_opener, *tags.ends))):
             if self.ended:
                 self._wrong(begin)
             self._quote(name.strip(), begin)
@@ -533,7 +533,7 @@ class RawValue(Value):
         """Whether behind the closer of a call the frame goes on or ends, and then perhaps blanks follow."""
         scan, tags = self.scan, self.tags
         yield from self._skip()
-        found = yield from scan.literal(stops(*filter(None, (*tags.closers, *tags.openers, tags.name_opener))))
+        found = yield from scan.literal(literals(*filter(None, (*tags.closers, *tags.openers, tags.name_opener))))
         if found and found not in tags.closers:
             return True
         return (yield from self._frame_ends(blanks if found else ""))
@@ -567,7 +567,7 @@ class RawValue(Value):
     def _skip(self) -> Reading[None]:
         """What may stand around a call and says nothing."""
         yield from self.scan.skip_spaces()
-        while self.tags.skipped and (yield from self.scan.literal(stops(*self.tags.skipped))):
+        while self.tags.skipped and (yield from self.scan.literal(literals(*self.tags.skipped))):
             yield from self.scan.skip_spaces()
 
     def _frame_ends(self, blanks: str) -> Reading[bool]:
@@ -576,7 +576,7 @@ class RawValue(Value):
         if not following or following in blanks:
             return True
         behind = (*self.tags.openers, *self.tags.alone)
-        return bool(behind and (yield from self.scan.literal(stops(*behind))))
+        return bool(behind and (yield from self.scan.literal(literals(*behind))))
 
     def _ends_here(self, mark: str, begin: int, here: int, ends: bool) -> str:
         """The closer that has been read, if it ends the value; reading goes on behind it."""
@@ -601,7 +601,7 @@ class RawValue(Value):
                 self._wrong(begin)
         else:
             try:
-                header, _ = yield from scan.within(stops(tags.key_closer))
+                header, _ = yield from scan.within(literals(tags.key_closer))
             except (Malformed, Incomplete):
                 header = ""
             key = tags.header.read(header.strip())[0]
@@ -636,14 +636,14 @@ class MarkedValue(Value):
     shows that the mark at its end is missing."""
 
     def __init__(self, scan: Scan, calls: Calls, tags: Tags, closers: tuple[str, ...], mark: str) -> None:
-        super().__init__(scan, calls, stops(*closers, tags.key_opener))
+        super().__init__(scan, calls, literals(*closers, tags.key_opener))
         self.tags, self.closers, self.mark = tags, closers, mark
 
     def _met(self, stop: str) -> Reading[tuple[str, str]]:
         if stop in self.closers:
             return (yield from follows(self.scan, *self.tags.following)), stop
         begin, here = self.scan.position - len(stop), self.scan.position
-        if (yield from _key_tag(self.scan, self.tags)) and (yield from self.scan.literal(stops(self.mark))):
+        if (yield from _key_tag(self.scan, self.tags)) and (yield from self.scan.literal(literals(self.mark))):
             self._wrong(begin)
         self.scan.rewind(here)
         return "", stop
@@ -652,7 +652,7 @@ class MarkedValue(Value):
 def _key_tag(scan: Scan, tags: Tags) -> Reading[tuple[str, str] | None]:
     """The key and the text behind its opener, up to where its value would begin; None where it is no key."""
     try:
-        header, closer = yield from scan.within(stops(tags.key_closer))
+        header, closer = yield from scan.within(literals(tags.key_closer))
     except (Malformed, Incomplete):
         return None
     text = header + closer
@@ -661,7 +661,7 @@ def _key_tag(scan: Scan, tags: Tags) -> Reading[tuple[str, str] | None]:
         return None
     if tags.value_opener:
         spaces = yield from scan.spaces()
-        if not (yield from scan.literal(stops(tags.value_opener))):
+        if not (yield from scan.literal(literals(tags.value_opener))):
             return None
         text += spaces + tags.value_opener
     return key, text

@@ -12,7 +12,7 @@ import sys
 
 from toolfmt.formats.calls import Calls, Committed
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.scan import Incomplete, Malformed, Reading, Scan, stops
+from toolfmt.formats.scan import Incomplete, Malformed, Reading, Scan, literals
 
 _MOST_LOOKED_AT = 16
 """Calls in a block that is never closed, or that its closer cuts, are looked at so often; each costs as much as the
@@ -99,7 +99,7 @@ class Drafts:
         stands = yield from self._not_far(self.stands(scan, opener), here + _MAX_DRAFT_TAIL)
         if stands:
             yield from scan.skip_spaces()
-            if not (yield from scan.literal(stops(*closers))):
+            if not (yield from scan.literal(literals(*closers))):
                 return (yield from scan.peek()) in ("", "<")
         return stands is None and scan.position <= here + _MAX_DRAFT_TAIL
 
@@ -131,7 +131,7 @@ class Drafts:
         scan.rewind(here + len(opener))
         begin = scan.position
         while not (scan.closed and begin >= self._unclosed_from):
-            _, found = yield from scan.until(stops(*closers))
+            _, found = yield from scan.until(literals(*closers))
             if not found:
                 self._unclosed_from = min(self._unclosed_from, here)
                 break

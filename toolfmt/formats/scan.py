@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 from toolfmt.events import Event, RejectionReason
 
 Answer = TypeVar("Answer")
-Suspect: TypeAlias = Callable[[str], "re.Match[str] | None"]
+MayEnd: TypeAlias = Callable[[str], "re.Match[str] | None"]
 Reading: TypeAlias = Generator[None, None, Answer]
 """A reading in progress: yields where it needs more text, returns its answer."""
 
@@ -44,14 +44,14 @@ class Incomplete(Exception):
     """The answer ended where a call needed more."""
 
 
-class Stops:
+class Literals:
     """A set of literal strings to look for, with an eye on one that begins at the end of the text.
 
     The open pattern is a trie in which every node also matches at the end of the text, so one search answers both
     "here is one" and "here one may be beginning".
     """
 
-    __slots__ = ("_closed", "_extendable", "_open", "before", "first", "literals", "longest", "sign", "suspect")
+    __slots__ = ("_closed", "_extendable", "_open", "before", "first", "literals", "longest", "may_end", "sign")
 
     def __init__(self, literals: tuple[str, ...]) -> None:
         self.literals = frozenset(literals)
@@ -60,7 +60,7 @@ class Stops:
         longest_first = sorted(self.literals, key=lambda literal: (-len(literal), literal))
         self._closed = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
         self._open = re.compile(_trie(self.literals))
-        self.suspect: Suspect = self._open.search
+        self.may_end: MayEnd = self._open.search
         """Whether one of the literals stands in a text, or may be beginning at its end."""
         self._extendable = {
             short: any(long != short and long.startswith(short) for long in self.literals) for short in self.literals
@@ -68,7 +68,7 @@ class Stops:
         """Each literal, and whether it may also be the beginning of another."""
         self.sign, self.before = _sign(self.literals)
         """A character that every literal begins with, or has behind one of those before it: where a text lacks it and
-        does not end in one of those, `suspect` need not be asked. Empty where there is none."""
+        does not end in one of those, `may_end` need not be asked. Empty where there is none."""
 
     def search(self, text: str, at: int, closed: bool) -> tuple[int, str] | None:
         """Where the first literal stands, and which; an empty one where the end of the text may begin one."""
@@ -96,9 +96,9 @@ class Stops:
 
 
 @lru_cache(maxsize=2048)
-def stops(*literals: str) -> Stops:
-    """The `Stops` of these literals, compiled once. For literals of formats, not for what a model wrote."""
-    return Stops(literals)
+def literals(*literals: str) -> Literals:
+    """The `Literals` of these literals, compiled once. For literals of formats, not for what a model wrote."""
+    return Literals(literals)
 
 
 def _sign(literals: frozenset[str]) -> tuple[str, str]:
@@ -151,9 +151,9 @@ QUOTED_WORD = re.compile(r'\Z|"(?:\Z|(?P<word>[\w.:/$@+-]{1,64})(?:\Z|(?P<whole>
 class Body(Protocol):
     """A stretch of text that is passed on while it arrives: the inside of a string, a raw value, content."""
 
-    suspect: Suspect
+    may_end: MayEnd
     """Whether a text may hold the end of the stretch or a doubtful place; None where it lies plainly inside."""
-    said: Callable[[str], str] | None
+    encode: Callable[[str], str] | None
     """What such a text stands for; None where it stands for itself."""
     sign: str
     """A character without which a text lies plainly inside if it does not end in one of `before`; empty where there is
@@ -393,7 +393,7 @@ class Scan:
         self.at = end
         return ()
 
-    def literal(self, wanted: Stops) -> Reading[str]:
+    def literal(self, wanted: Literals) -> Reading[str]:
         """The literal that stands here, read; or an empty string, and nothing is read."""
         while True:
             text, at = self.text, self.at
@@ -415,14 +415,14 @@ class Scan:
 
     def expect(self, *wanted: str) -> Reading[str]:
         """One of the literals, read; anything else is malformed."""
-        found = yield from self.literal(stops(*wanted))
+        found = yield from self.literal(literals(*wanted))
         if not found:
             if self.closed and any(literal.startswith(self.text[self.at :]) for literal in wanted):
                 raise Incomplete
             raise Malformed
         return found
 
-    def until(self, wanted: Stops) -> Reading[tuple[str, str]]:
+    def until(self, wanted: Literals) -> Reading[tuple[str, str]]:
         """The text before the first of the literals, and that literal, both read; no literal at the answer's end."""
         parts: list[str] = []
         while True:
@@ -437,7 +437,7 @@ class Scan:
                 return "".join(parts), ""
             yield
 
-    def near(self, wanted: Stops, most: int) -> Reading[str]:
+    def near(self, wanted: Literals, most: int) -> Reading[str]:
         """The first of the literals that begins within so many characters, read with what stands before it; or an empty
         string, and nothing is read. What is read must be kept."""
         begin = self.position
@@ -458,7 +458,7 @@ class Scan:
             self.at = end
             yield
 
-    def within(self, wanted: Stops, most: int = LONGEST_WORD) -> Reading[tuple[str, str]]:
+    def within(self, wanted: Literals, most: int = LONGEST_WORD) -> Reading[tuple[str, str]]:
         """As `until`, for a name, a key or a tag: malformed as soon as the text before the literal is longer than that,
         or goes over a line's end; incomplete where the answer ends before it."""
         while True:

@@ -20,14 +20,14 @@ from toolfmt.formats.format import Call, Inner, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows, read_name
 from toolfmt.formats.json_call import read_announced
 from toolfmt.formats.raw_values import Given, Header, MarkedValue, RawValue, Tags
-from toolfmt.formats.scan import Malformed, Reading, Scan, stops
+from toolfmt.formats.scan import Malformed, Reading, Scan, literals
 from toolfmt.formats.typed import STRING, Types, typed
 from toolfmt.formats.values import LITERAL, read_value
 
 _NO_NAME = (" ", "\t", "\r", "<", ">")
 _NO_HEADER = ("<", ">")
 _NEWLINES = ("\n", "\r\n")
-_LINE_ENDS = stops(*_NEWLINES)
+_LINE_ENDS = literals(*_NEWLINES)
 _ATTRIBUTES = re.compile(r"""(?:\s+[\w:.-]+=(?:"[^"]*"|'[^']*'|[^\s"'{}]+))*\s*/?""")
 _ATTRIBUTE = re.compile(r"""\s([\w:.-]+)=("[^"]*"|'[^']*'|[^\s"'{}]+)""")
 _WORD_ALONE = re.compile(r"(?:.*\s)?[\w:.-]+\s*")
@@ -239,7 +239,7 @@ class Tagged(Frame):
                 return
             here = scan.position
             last = yield from self._skip(scan)
-            if not self.opener or not self.name_opener or not (yield from scan.literal(stops(self.name_opener))):
+            if not self.opener or not self.name_opener or not (yield from scan.literal(literals(self.name_opener))):
                 scan.rewind(last)
                 break
             calls.begin_at(here)
@@ -250,7 +250,7 @@ class Tagged(Frame):
         """Reads what may stand around a call and says nothing, and blanks; returns where those last blanks begin."""
         last = scan.position
         yield from scan.skip_spaces()
-        while self.skipped and (yield from scan.literal(stops(*self.skipped))):
+        while self.skipped and (yield from scan.literal(literals(*self.skipped))):
             last = scan.position
             yield from scan.skip_spaces()
         return last
@@ -290,7 +290,7 @@ class Tagged(Frame):
             if not key or (fault == _DAMAGED and calls.declares(key, name) is not True):
                 raise Malformed
             repeated = self.value_opener or (self.key_closer if len(self.key_closer) > 1 else "")
-            doubled = bool(repeated) and bool((yield from scan.literal(stops(repeated))))
+            doubled = bool(repeated) and bool((yield from scan.literal(literals(repeated))))
             if not separator and not known:
                 if known is False:
                     yield from self._closed_soon(scan)
@@ -321,7 +321,7 @@ class Tagged(Frame):
         yield from scan.skip_spaces()
         if (yield from scan.need()) != "}":
             yield from scan.expect('"')
-            key, _ = yield from scan.within(stops('"'))
+            key, _ = yield from scan.within(literals('"'))
             if calls.declares(key, name) is False:
                 raise Malformed
         scan.rewind(here)
@@ -338,10 +338,10 @@ class Tagged(Frame):
             return (yield from read_name(scan))
         quote = self.name_header.quote
         end = quote or self.name_closer
-        name, closed = yield from scan.within(stops(end, *_NO_NAME))
+        name, closed = yield from scan.within(literals(end, *_NO_NAME))
         header = name + closed.strip(self.name_closer)
         if closed == quote:
-            rest, closed = yield from scan.within(stops(self.name_closer, *_NO_HEADER))
+            rest, closed = yield from scan.within(literals(self.name_closer, *_NO_HEADER))
             header += rest
         if closed != self.name_closer:
             raise Malformed
@@ -356,7 +356,7 @@ class Tagged(Frame):
     def _closed_soon(self, scan: Scan) -> Reading[None]:
         """The closer of a value stands near enough, unread; else what looked like a call is prose about calls."""
         here = scan.position
-        if not (yield from scan.near(stops(self.value_closer), _MOST_UNDECLARED)):
+        if not (yield from scan.near(literals(self.value_closer), _MOST_UNDECLARED)):
             raise Malformed
         scan.rewind(here)
 
@@ -366,13 +366,13 @@ class Tagged(Frame):
         A plain key of a tool that nobody declared holds no blank (`none`): that is prose.
         """
         none = "" if self.key_header.quote else none
-        header, closed = yield from scan.within(stops(*filter(None, (self.key_closer, *self.tags.ends, none))))
+        header, closed = yield from scan.within(literals(*filter(None, (self.key_closer, *self.tags.ends, none))))
         if closed != self.key_closer or "<" in header:
             scan.rewind(scan.position - len(closed))
             raise Malformed
         key, told = self.key_header.read(header.strip())
         if self.kind and (yield from follows(scan, self.kind[0])):
-            kind, _ = yield from scan.within(stops(self.kind[1]))
+            kind, _ = yield from scan.within(literals(self.kind[1]))
             told = {"string": STRING, "any": None}.get(kind.strip(), NOT_STRING)
         if self.value_opener:
             yield from scan.skip_spaces()
@@ -383,7 +383,7 @@ class Tagged(Frame):
         """A raw value and its closer; returns the token that follows, read."""
         line = (yield from scan.literal(_LINE_ENDS)) if self.line else ""
         first = yield from scan.need()
-        if self.cdata and (yield from scan.literal(stops(self.cdata[0]))):
+        if self.cdata and (yield from scan.literal(literals(self.cdata[0]))):
             return (yield from self._marked(scan, calls, types or STRING, *self.cdata))
         if types is not None and first.isspace() and not types & STRING:
             here = scan.position
@@ -411,7 +411,7 @@ class Tagged(Frame):
             yield from read_value(scan, calls, LITERAL)
             yield from scan.skip_spaces()
             if self.cdata:
-                yield from scan.literal(stops(self.cdata[1]))
+                yield from scan.literal(literals(self.cdata[1]))
             yield from scan.expect(self.value_closer)
         except Malformed:
             raise Malformed("invalid_arguments") from None

@@ -17,7 +17,7 @@ from typing import Protocol, TypeAlias
 from toolfmt.events import Event
 from toolfmt.formats.ahead import FAR
 from toolfmt.formats.bodies import ArgumentString, CodeString, JsonString, Marked, Notes, escaped, quoted
-from toolfmt.formats.scan import QUOTED_WORD, Body, Incomplete, Malformed, Reading, Scan, Stops, stops
+from toolfmt.formats.scan import QUOTED_WORD, Body, Incomplete, Literals, Malformed, Reading, Scan, literals
 
 DEEPEST = 256
 """Values nested deeper than this are refused: Python's own JSON reader gives up at about a thousand."""
@@ -73,10 +73,10 @@ class Gathered:
         passed = self._scan.passed()
 
         def take(text: str) -> list[Event] | None:
-            if body.suspect(text) is not None:
+            if body.may_end(text) is not None:
                 return None
             passed(text)
-            self.fragments.append(text if body.said is None else body.said(text))
+            self.fragments.append(text if body.encode is None else body.encode(text))
             return []
 
         if not (yield from self._scan.stream(body, self.fragments.append, take)):
@@ -161,8 +161,8 @@ class Notation:
         return word in self.words or bool(_NUMBER.fullmatch(word) or _CODE_NUMBER.fullmatch(word))
 
     @cached_property
-    def openers(self) -> Stops:
-        return stops(*self.strings)
+    def openers(self) -> Literals:
+        return literals(*self.strings)
 
     @cached_property
     def quoted_words(self) -> bool:
