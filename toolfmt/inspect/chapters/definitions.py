@@ -18,7 +18,7 @@ from toolfmt.errors import TemplateError
 from toolfmt.inspect.chapters.escaping import NON_ASCII, QUOTED, how_quoted
 from toolfmt.inspect.errors_in_words import reason
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probe.conversations import Message, user
+from toolfmt.inspect.probe.conversations import Message, tool_definition, user
 from toolfmt.inspect.probe.differences import first_change
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report import Answer
@@ -116,8 +116,7 @@ def _tool(
     more: Mapping[str, Any] = _NOTHING,
 ) -> Message:
     """A tool; `more` goes into the schema of its parameters."""
-    parameters = {"type": "object", "properties": properties, "required": list(required), **more}
-    return {"type": "function", "function": {"name": name, "description": about, "parameters": parameters}}
+    return tool_definition(name, about, properties, required, more)
 
 
 def _nested(inner: str = "object", deep: str = "string") -> dict[str, Any]:

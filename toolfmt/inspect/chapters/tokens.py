@@ -9,11 +9,11 @@ what is left has to hold the conversation, the results of the calls and the answ
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from toolfmt.formats import default_format, prose, write
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, Message, user
+from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, Message, tool_definition, user
 from toolfmt.inspect.probe.differences import common_ends
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFailure, TokenizerFile
@@ -30,13 +30,8 @@ _Shown: TypeAlias = Callable[[Sequence[Message]], str | None]
 """The text with these tools in it; None where the template refuses them."""
 
 
-def _example(name: str, description: str, properties: dict[str, Any], required: list[str]) -> Message:
-    parameters = {"type": "object", "properties": properties, "required": required}
-    return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
-
-
 EXAMPLES: tuple[Message, ...] = (
-    _example(
+    tool_definition(
         "get_weather",
         "Get the current weather at a place.",
         {
@@ -45,7 +40,7 @@ EXAMPLES: tuple[Message, ...] = (
         },
         ["city"],
     ),
-    _example(
+    tool_definition(
         "search_web",
         "Search the web and return the titles and addresses of the best pages.",
         {
@@ -54,7 +49,7 @@ EXAMPLES: tuple[Message, ...] = (
         },
         ["query"],
     ),
-    _example(
+    tool_definition(
         "send_mail",
         "Send a mail to one or several people.",
         {

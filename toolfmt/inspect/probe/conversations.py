@@ -35,13 +35,25 @@ BARE_TOOL = "tell_qtime"
 PARAMETER = "place"
 
 
-def _tool(name: str, description: str, properties: dict[str, Any], required: list[str]) -> Message:
-    parameters = {"type": "object", "properties": properties, "required": required}
+_NOTHING: Mapping[str, Any] = {}
+
+
+def tool_definition(
+    name: str,
+    description: str,
+    properties: Mapping[str, Any],
+    required: Sequence[str],
+    more: Mapping[str, Any] = _NOTHING,
+) -> Message:
+    """A tool in the OpenAI shape; `more` goes into the schema of its parameters."""
+    parameters = {"type": "object", "properties": dict(properties), "required": list(required), **more}
     return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
 
 
 TOOLS: list[Message] = [
-    _tool(TOOL, DESCRIPTION, {PARAMETER: {"type": "string", "description": PARAMETER_DESCRIPTION}}, [PARAMETER])
+    tool_definition(
+        TOOL, DESCRIPTION, {PARAMETER: {"type": "string", "description": PARAMETER_DESCRIPTION}}, [PARAMETER]
+    )
 ]
 """One tool with one string parameter: what every template that takes tools can take."""
 
@@ -57,7 +69,7 @@ TYPED: dict[str, Any] = {
 
 ALL_TOOLS: list[Message] = [
     *TOOLS,
-    _tool(
+    tool_definition(
         TYPED_TOOL,
         "Sets values.",
         {
@@ -71,7 +83,7 @@ ALL_TOOLS: list[Message] = [
         },
         ["text"],
     ),
-    _tool(BARE_TOOL, "Tells the time.", {}, []),
+    tool_definition(BARE_TOOL, "Tells the time.", {}, []),
 ]
 """The tools of the calls that are read back."""
 
