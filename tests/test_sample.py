@@ -181,10 +181,15 @@ def test_a_text_that_is_printed_often_is_found_in_time_linear_in_the_prompt() ->
 
 # --- real templates
 
-# Templates that render calls only with a result behind them, so that a result's frame cannot be told from the calls.
+# Templates of which not every name is told, and why.
+WITH_RESULT = "renders calls only with a result behind them, so that a result's frame cannot be told from the calls"
 UNTOLD = {
-    "nvidia-NVIDIA-Nemotron-Nano-12B-v2",
-    "nvidia-NVIDIA-Nemotron-Nano-9B-v2-Japanese",
+    "nvidia-NVIDIA-Nemotron-Nano-12B-v2": WITH_RESULT,
+    "nvidia-NVIDIA-Nemotron-Nano-9B-v2-Japanese": WITH_RESULT,
+    "nvidia-Llama-3.1-Nemotron-Nano-8B-v1": "takes two calls in a turn, but one result behind it: the sample makes one",
+    # Faults of the sample, which compares texts: what wrote a stretch is not asked.
+    "CohereForAI-c4ai-command-r7b-12-2024-tool_use": "calls and results are one list: the calls are told as frame",
+    "Motif-Technologies-Motif-3-Beta": "the tools' text shows calls of the tools: frame is told as calls",
 }
 
 
