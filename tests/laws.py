@@ -35,7 +35,7 @@ def check_copy(format: str, text: str, at: int, **options: Any) -> None:
     """
     parser = Parser(format, **options)
     before, behind = (at // 2, at + (len(text) - at) // 2) if at % 2 else (0, at)
-    for piece in (text[:before], text[before:at]):
+    for piece in filter(None, (text[:before], text[before:at])):
         parser.feed(piece)
     copies = [parser.copy(), parser.copy()]
     copies[0].feed("<tool_call>[{x")

@@ -596,3 +596,35 @@ def test_a_closer_in_a_drafts_value_is_the_values_where_the_call_ends_soon(lengt
     events = events_of("json", [f"<think>{draft} No.</think>Answer"])
     content = "".join(event.text for event in events if isinstance(event, Content))
     assert (content == "Answer", content.startswith("xxx")) == (is_the_values, not is_the_values)
+
+
+@pytest.mark.parametrize("format", [format.name for format in FORMATS])
+def test_a_copy_of_a_parser_that_was_fed_nothing_reads_like_it(format: str) -> None:
+    for text in ("\n{n", ">>>", " [f()]", write(format, [("f", {"x": "y"})])):
+        check_copy(format, text, 0)
+
+
+@pytest.mark.parametrize(
+    ("format", "stop", "text", "span"),
+    [
+        ("minicpm5", ["</", "x"], 'Ok\n<function name="get_weather"><param name="k_1">Paris</', (3, 55)),
+        ("olmo3", ["</", "x"], '<function_calls>now(w=-3)\nf(zz="ab</', (26, 34)),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 7, 100])
+def test_a_stop_string_behind_a_value_cuts_nothing_off_it(
+    format: str, stop: list[str], text: str, span: tuple[int, int], size: int
+) -> None:
+    pieces = [text[at : at + size] for at in range(0, len(text), size)]
+    last = events_of(format, pieces, stop=stop)[-1]
+    assert isinstance(last, ToolCallRejected)
+    assert (last.span, last.raw) == (span, text[span[0] : span[1]])
+
+
+def test_a_copy_counts_the_arguments_of_an_undeclared_call() -> None:
+    text = (
+        "<|tool_call_begin|>f<|tool_call_argument_begin|>{}<|tool_call_end|>"
+        '<|tool_call_begin|>g:2<|tool_call_argument_begin|>{"o": "' + "z" * 450
+    )
+    for place in (130, 140, 200, 300):
+        check_copy("kimi_k2", text, place, tools=[{"name": "f"}], strict=True)

@@ -409,6 +409,8 @@ class Calls:
         sign, before = body.sign, body.before
 
         def take(text: str) -> list[Event] | None:
+            if not self._telling and self._reason == "undeclared_tool":
+                return None  # it is counted; in a copy that is known only now
             found = None if sign and sign not in text and text[-1] not in before else may_end(text)
             if found is None:
                 passed(text)

@@ -129,6 +129,7 @@ class Parser:
             if ended:
                 self._stop = None
                 events = self.feed(text)
+                scan.settle()
                 scan.closed = True
                 return events + self._go_on()
         take = scan.take
@@ -231,6 +232,9 @@ class Parser:
         """Read what the fast path has left for the next piece; what that says is told with it."""
         scan = self._scan
         scan.settle()
+        if scan.mark is None and self._state == "answer" and not scan.closed:
+            for _ in self._reading:  # nothing was fed: the reading has not begun
+                break
         if scan.take is not None and scan.text:
             for _ in self._reading:
                 break
