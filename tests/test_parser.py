@@ -628,3 +628,12 @@ def test_a_copy_counts_the_arguments_of_an_undeclared_call() -> None:
     )
     for place in (130, 140, 200, 300):
         check_copy("kimi_k2", text, place, tools=[{"name": "f"}], strict=True)
+
+
+@pytest.mark.parametrize("format", ["json", "lfm2", "seed_oss", "gpt_oss"])
+def test_a_copy_made_behind_a_stop_string_reads_nothing_more(format: str) -> None:
+    for text in ("Prose, and more STOP", write(format, [("f", {"x": "y" * 40})])[:-20] + "STOP"):
+        parser = Parser(format, stop=["STOP"])
+        parser.feed(text)
+        twin = parser.copy()
+        assert (twin.feed("behind it"), twin.finish()) == ([], [])

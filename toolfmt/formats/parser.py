@@ -226,6 +226,8 @@ class Parser:
         twin.continued, twin._fed = list(self.continued), True
         twin._drafts = self._drafts.copy(twin._scan, twin._calls)
         twin._tell_first()
+        if scan.closed:  # by a stop string: nothing is read any more
+            twin._scan.take = None
         return twin
 
     def _catch_up(self) -> None:
