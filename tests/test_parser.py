@@ -637,3 +637,11 @@ def test_a_copy_made_behind_a_stop_string_reads_nothing_more(format: str) -> Non
         parser.feed(text)
         twin = parser.copy()
         assert (twin.feed("behind it"), twin.finish()) == ([], [])
+
+
+def test_a_copy_within_a_row_of_calls_without_a_frame_goes_on_in_the_row() -> None:
+    sign = "]<]minimax[>["
+    call = f'{sign}<invoke name="g">{sign}<key>%s{sign}</key>{sign}</invoke>\n'
+    text = "Well.\n" + call % "now" + call % ("z" * 450) + call.replace('"g"', '"f"') % "now"
+    for place in range(80, len(text), 60):
+        check_copy("minimax_m3", text, place, tools=[{"name": "f"}], strict=True)

@@ -67,8 +67,8 @@ class Parser:
     _beside_call = False
     _behind_call = False
     """Whether a call has ended here."""
-    _within = 0
-    """In a copy made within a frame behind its first call: how long the opening of that frame is."""
+    _within: int | None = None
+    """In a copy made within a frame behind its first call: how long the opening of that frame is, which may be empty."""
     _closing = ""
     """What closes the part for the user that is open."""
     _fence = ""
@@ -218,7 +218,7 @@ class Parser:
         next(twin._reading)
         if not self._finished or not scan.closed:
             twin._calls.committed = in_call and calls.was_committed
-            twin._within = len(head or "")
+            twin._within = None if head is None else len(head)
             twin._scan.append((head or "") + text)
             twin._go_on()
         twin._scan.adopt(scan)
@@ -461,14 +461,14 @@ class Parser:
         calls.begin_frame(begin, opener if framed else "")
         if not framed:
             scan.rewind(begin)
-        within, self._within = self._within, 0
-        reads, again, back = True, False, begin + (within or len(opener))
+        within, self._within = self._within, None
+        reads, again, back = True, False, begin + (len(opener) if within is None else within)
         while True:
             try:
                 yield from self.format.engine.read(scan, calls, opener if framed else "")
                 calls.close()
             except Malformed as wrong:
-                first = framed and not within and back == begin + len(opener) and not isinstance(wrong, NoCall)
+                first = framed and within is None and back == begin + len(opener) and not isinstance(wrong, NoCall)
                 attempted = not calls.committed and first and (yield from self._attempted(back))
                 reads, again = calls.committed or attempted, False
                 if reads:
@@ -499,7 +499,7 @@ class Parser:
             scan.rewind(back)
         scan.release()
         self._state = outside
-        return reads or within > 0 or back > begin + len(opener)
+        return reads or within is not None or back > begin + len(opener)
 
     def _attempted(self, begin: int) -> Reading[bool]:
         """Whether what stands from here on, behind an opener, was meant as a call, though it is none.
