@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import depth
 import pytest
 from corpus_cases import CORPUS, TOPICS, BadCase, Case, ExpectedCall, Said, cases, formats, read
 from depth import PIECES, cuts, pieces
@@ -98,6 +99,14 @@ def test_every_format_has_cases_on_every_topic(format: str) -> None:
 
 def test_every_folder_of_cases_belongs_to_a_format() -> None:
     assert sorted(format.name for format in FORMATS) == formats()
+
+
+def test_a_case_is_cut_at_the_borders_and_in_the_midst_of_its_marks() -> None:
+    assert depth.everywhere(5) == [0, 1, 2, 3, 4, 5]
+    if not depth.exhaustive:
+        assert cuts("ab<call>c<call>", ["<call>", ""]) == [2, 5, 8, 9, 12]
+        assert len(cuts("<call>" * 50, ["<call>"])) == 8
+    assert pieces("abcdefgh", 3) == ["abc", "def", "gh"]
 
 
 def test_titles_name_one_case() -> None:

@@ -155,8 +155,7 @@ class Calls:
 
     def stream(self, body: Body) -> Reading[None]:
         """Pass a stretch of the arguments on while it arrives."""
-        take = None if self._reason == "undeclared_tool" else self._take(body)
-        if not (yield from self._scan.stream(body, self.arguments, take)):
+        if not (yield from self._scan.stream(body, self.arguments, self._take(body))):
             raise Incomplete
 
     def types(self, *path: str) -> Types:
@@ -410,7 +409,7 @@ class Calls:
 
         def take(text: str) -> list[Event] | None:
             if not self._telling and self._reason == "undeclared_tool":
-                return None  # it is counted; in a copy that is known only now
+                return None  # it is counted, which may end it
             found = None if sign and sign not in text and text[-1] not in before else may_end(text)
             if found is None:
                 passed(text)

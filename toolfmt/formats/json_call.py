@@ -18,7 +18,6 @@ from toolfmt.formats.frames import follows
 from toolfmt.formats.markers import BLANK_LINES
 from toolfmt.formats.scan import (
     LONGEST_WORD,
-    QUOTED_WORD,
     Incomplete,
     Malformed,
     NoCall,
@@ -112,9 +111,8 @@ class _Call:
 
 def read_word(scan: Scan, calls: Calls, notation: Notation, unlike: re.Pattern[str]) -> Reading[str]:
     """A string that is a name or a key: of bounded length; as long as nothing is certain, without these characters."""
-    if notation.quoted_words and (found := (yield from scan.begins(QUOTED_WORD))):
-        scan.skip(found.end() - found.start())
-        return found["word"]
+    if notation.quoted_words and (word := (yield from scan.quoted_word())):
+        return word
     opener = yield from scan.literal(notation.openers)
     if not opener:
         yield from read_string(scan, calls, notation)  # tells what is wrong from what is cut

@@ -68,7 +68,7 @@ class Parser:
     _behind_call = False
     """Whether a call has ended here."""
     _within: int | None = None
-    """In a copy made within a frame behind its first call: how long the opening of that frame is, which may be empty."""
+    """In a copy made within a frame behind its first call: how long the opening of that frame is; it may be empty."""
     _closing = ""
     """What closes the part for the user that is open."""
     _fence = ""

@@ -144,8 +144,7 @@ def gradual(*steps: str) -> re.Pattern[str]:
     return re.compile("".join(rf"{step}(?:\Z|" for step in before) + f"(?P<whole>{last})" + ")" * len(before))
 
 
-QUOTED_WORD = re.compile(r'\Z|"(?:\Z|(?P<word>[\w.:/$@+-]{1,64})(?:\Z|(?P<whole>")))')
-"""A name or a key as they most often stand in JSON, for `Scan.begins`: one look tells."""
+_QUOTED_WORD = re.compile(r'\Z|"(?:\Z|([\w.:/$@+-]{1,64})(?:\Z|(")))')
 
 
 class Body(Protocol):
@@ -333,6 +332,20 @@ class Scan:
                 return found
             if self.closed or again:
                 return None
+            yield
+
+    def quoted_word(self) -> Reading[str]:
+        """A name or a key as they most often stand in JSON, read with its quotes: one look tells. Else an empty string,
+        and nothing is read."""
+        while True:
+            found = _QUOTED_WORD.match(self.text, self.at)
+            if found is None:
+                return ""
+            if found[2] is not None:
+                self.at = found.end()
+                return found[1]
+            if self.closed:
+                return ""
             yield
 
     def skip(self, count: int = 1) -> None:

@@ -17,7 +17,7 @@ from typing import Protocol, TypeAlias
 from toolfmt.events import Event
 from toolfmt.formats.ahead import FAR
 from toolfmt.formats.bodies import ArgumentString, CodeString, JsonString, Marked, Notes, escaped, quoted
-from toolfmt.formats.scan import QUOTED_WORD, Body, Incomplete, Literals, Malformed, Reading, Scan, literals
+from toolfmt.formats.scan import Body, Incomplete, Literals, Malformed, Reading, Scan, literals
 
 DEEPEST = 256
 """Values nested deeper than this are refused: Python's own JSON reader gives up at about a thousand."""
@@ -265,9 +265,8 @@ def _key(scan: Scan, sink: Sink, notation: Notation, closer: str, keys: set[str]
 
 def read_key(scan: Scan, sink: Sink, notation: Notation) -> Reading[str]:
     """A key, its separator still unread."""
-    if notation.quoted_words and (found := (yield from scan.begins(QUOTED_WORD))):
-        scan.skip(found.end() - found.start())
-        return found["word"]
+    if notation.quoted_words and (word := (yield from scan.quoted_word())):
+        return word
     opener = yield from scan.literal(notation.openers)
     if opener:
         return (yield from _string(scan, sink, notation, opener, Brief(scan, sink, LONGEST_KEY)))

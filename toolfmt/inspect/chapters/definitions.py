@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from toolfmt.errors import TemplateError
@@ -65,7 +64,6 @@ _ITEM, _REFERRED, _INSIDE = "zqitem", "Rz9thing", "zqinside"
 _LEAST, _MOST = 40423, 40427
 _NO_TEXT = "no description is in the prompt, so none can break it"
 _NULL = re.compile("null|none|optional", re.IGNORECASE)
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
 _THREE = ("ask_zqone", "ask_zqtwo", "ask_zqthree")
 
 Shown: TypeAlias = str | TemplateError
@@ -113,7 +111,7 @@ def _tool(
     *,
     name: str = _NAME,
     about: str = _ABOUT,
-    more: Mapping[str, Any] = _NOTHING,
+    more: Mapping[str, Any] | None = None,
 ) -> Message:
     """A tool; `more` goes into the schema of its parameters."""
     return tool_definition(name, about, properties, required, more)

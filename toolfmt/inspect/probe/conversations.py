@@ -35,18 +35,15 @@ BARE_TOOL = "tell_qtime"
 PARAMETER = "place"
 
 
-_NOTHING: Mapping[str, Any] = {}
-
-
 def tool_definition(
     name: str,
     description: str,
     properties: Mapping[str, Any],
     required: Sequence[str],
-    more: Mapping[str, Any] = _NOTHING,
+    more: Mapping[str, Any] | None = None,
 ) -> Message:
     """A tool in the OpenAI shape; `more` goes into the schema of its parameters."""
-    parameters = {"type": "object", "properties": dict(properties), "required": list(required), **more}
+    parameters = {"type": "object", "properties": dict(properties), "required": list(required), **(more or {})}
     return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
 
 
