@@ -15,7 +15,6 @@ import threading
 import time
 from pathlib import Path
 
-from toolfmt.inspect.inspection import LIMIT_HIT
 from toolfmt.model import Model
 from toolfmt.sandbox.pool import shared_worker
 from toolfmt.templates import ModelFiles, TemplateSource
@@ -102,7 +101,7 @@ def main() -> None:
         peak = _Peak()
         report = Model(files(ATTACKS[name])).inspect()
         seconds = time.perf_counter() - begin
-        found = [finding for finding in report.findings if finding.code == LIMIT_HIT]
+        found = [finding for finding in report.findings if finding.code == "TF007"]
         told = found[0].message if found else f"no limit hit: {[finding.code for finding in report.findings]}"
         print(f"{seconds:7.2f} {peak.stop() >> 20:8} MB     {name}: {told}", flush=True)
         after = Model(files(HONEST)).inspect()

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import toolfmt
-from toolfmt.inspect.report import Report
+from toolfmt.inspect.template_profile import TemplateProfile
 from toolfmt.render.adaptations import adapt, remedies, writes_calls
 from toolfmt.render.prompt import spoken_format
 from toolfmt.tools import canonical_tools
@@ -23,10 +23,10 @@ WORD = re.compile(r"word[0-9]+")
 
 
 @cache
-def reports() -> dict[str, Report]:
+def profiles() -> dict[str, TemplateProfile]:
     """The reports on the model directories whose template is read."""
     models = {path.parent.name: toolfmt.load(path.parent) for path in sorted(MODELS.glob("*/request.json"))}
-    return {name: model.inspect() for name, model in models.items() if model.broken is None}
+    return {name: model.profile for name, model in models.items() if model.broken is None}
 
 
 @st.composite
@@ -70,12 +70,12 @@ def words(messages: object) -> set[str]:
 @settings(max_examples=40)
 @given(conversations())
 def test_no_text_call_or_result_is_lost(messages: list[dict[str, Any]]) -> None:
-    for name, report in reports().items():
-        format = None if writes_calls(report) else spoken_format(report)
-        for calls_in, system_text in ((format, ""), (spoken_format(report), "wordless")):
+    for name, profile in profiles().items():
+        format = None if writes_calls(profile) else spoken_format(profile)
+        for calls_in, system_text in ((format, ""), (spoken_format(profile), "wordless")):
             for system_lost in (False, True):
                 adapted, done = adapt(
-                    messages, report, calls_in=calls_in, tools=[TOOL], system_text=system_text, system_lost=system_lost
+                    messages, profile, calls_in=calls_in, tools=[TOOL], system_text=system_text, system_lost=system_lost
                 )
                 assert words(messages) <= words(adapted), (name, done)
 
@@ -102,7 +102,7 @@ def test_remedies_lose_nothing_and_end_with_all_of_them(messages: list[dict[str,
 
 def test_results_of_no_call_stay_where_calls_are_split() -> None:
     """A template that takes one call a turn: each call with its result, then what answers none of them."""
-    report = next(report for report in reports().values() if report.capabilities["parallel_tool_calls"].answer != "yes")
+    profile = next(profile for profile in profiles().values() if not profile.takes_parallel_calls)
     call = {"type": "function", "function": {"name": "find", "arguments": {"words": "word1"}}}
     messages: list[dict[str, Any]] = [
         {"role": "user", "content": "word2"},
@@ -111,7 +111,7 @@ def test_results_of_no_call_stay_where_calls_are_split() -> None:
         {"role": "tool", "tool_call_id": "b", "content": "word4"},
         {"role": "tool", "tool_call_id": "a", "content": "word5"},
     ]
-    adapted, done = adapt(messages, report)
+    adapted, done = adapt(messages, profile)
     assert "parallel-calls-split" in done
     order = WORD.findall(json.dumps([turn.get("content") for turn in adapted]))
     assert order == ["word2", "word5", "word4", "word3"]

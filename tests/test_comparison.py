@@ -17,7 +17,6 @@ from toolfmt.inspect.comparison import Change, PromptChange, compare
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.report import (
     Answer,
-    Rendering,
     SamplePrompt,
     Sections,
     Stability,
@@ -25,6 +24,7 @@ from toolfmt.inspect.report import (
     ToolCost,
     Variable,
 )
+from toolfmt.inspect.template_profile import TemplateProfile
 from toolfmt.printing.diff import comparison_text
 
 TEMPLATE = """\
@@ -149,7 +149,7 @@ def test_answers_of_every_chapter_are_compared_by_what_they_say() -> None:
 
 def test_what_an_answer_needs_is_compared() -> None:
     a = report("a")
-    b = replace(a, strategy="prose", rendering=Rendering(stop=("<end>",), prefill="<think>"))
+    b = replace(a, strategy="prose", profile=TemplateProfile(stop=("<end>",), prefill="<think>"))
     assert compare(a, b).changes == (
         Change("strategy", "template", "prose"),
         Change("stop", [], ["<end>"]),
@@ -217,7 +217,7 @@ def test_a_comparison_fits_its_width_and_moves_no_cursor(columns: int) -> None:
         report(hostile, replace(finding("TF012"), message=hostile)),
         prompts={"a question": SamplePrompt(hostile), "two": SamplePrompt(hostile, threw=True)},
         sections=Sections(details={hostile: Answer("no", hostile)}),
-        rendering=Rendering(stop=(hostile,)),
+        profile=TemplateProfile(stop=(hostile,)),
     )
     text = comparison_text(compare(a, b), columns, False)
     assert text == comparison_text(compare(a, b), columns, False)

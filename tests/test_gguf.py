@@ -110,7 +110,7 @@ def test_a_model_is_loaded_rendered_and_inspected_from_the_file_alone(tmp_path: 
         "tokenizer.chat_template",
         "tokenizer.chat_template holds the only chat template",
     )
-    assert {"<|end|>", "<|call|>"} <= set(report.rendering.stop)
+    assert {"<|end|>", "<|call|>"} <= set(report.profile.stop)
     assert [finding.code for finding in report.findings if finding.code in ("TF001", "TF005", "TF006")] == []
 
 

@@ -108,8 +108,9 @@ def test_chapters_do_not_know_each_other() -> None:
     assert known == CHAPTERS_IN_TWO
 
 
-def test_what_renders_knows_no_chapter_and_nothing_printed() -> None:
-    rooms = {f"toolfmt.inspect.{room}" for room in ("chapters", "checks", "support", "turns", "inference")}
+def test_what_renders_knows_the_profile_but_no_report_and_nothing_printed() -> None:
+    inside = ("chapters", "checks", "support", "turns", "inference", "inspection", "profiling", "report", "facts")
+    rooms = {f"toolfmt.inspect.{room}" for room in inside}
     modules = [module for module in MODULES if module.parent.name == "render"]
     known = {
         (module.stem, name)

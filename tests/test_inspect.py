@@ -86,10 +86,10 @@ def test_a_good_template_has_no_findings_and_every_capability_but_ids() -> None:
 
 
 def test_the_report_holds_what_the_renderer_needs() -> None:
-    rendering = inspect_template(TEMPLATE).rendering
-    assert (rendering.arguments_form, rendering.shape, rendering.parallel) == ("object", Shape(), True)
-    assert rendering.reasoning == ("<think>", "</think>")
-    assert (rendering.stop, rendering.prefill) == (("<|end|>",), "<think>\n")
+    profile = inspect_template(TEMPLATE).profile
+    assert (profile.arguments_form, profile.shape, profile.takes_parallel_calls) == ("object", Shape(), True)
+    assert profile.reasoning == ("<think>", "</think>")
+    assert (profile.stop, profile.prefill) == (("<|end|>",), "<think>\n")
 
 
 def test_the_dictionary_has_the_keys_of_the_contract_and_is_json(tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_a_call_is_found_in_whatever_shape_shows_it() -> None:
         (EITHER_FORM, "{% set arguments = '' + call.function.arguments %}"),
     )
     report = inspect_template(picky)
-    assert report.rendering.shape == Shape(content="null", arguments="string")
+    assert report.profile.shape == Shape(content="null", arguments="string")
     assert (report.format.name, report.format.confidence) == ("json", "verified")
     assert report.capabilities["tool_calls"].evidence.startswith("a call is rendered with content null, arguments as")
 

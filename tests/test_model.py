@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
-from model_cases import MODELS, made
+from model_cases import MODELS, directories, made
 
 import toolfmt
 from toolfmt.errors import BadModelDirectory, TemplateError, ToolfmtError
 from toolfmt.events import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallStart, merge
-from toolfmt.inspect import inspection
+from toolfmt.inspect import inspection, profiling
 from toolfmt.inspect.facts import Options
 from toolfmt.inspect.report import Report
+from toolfmt.inspect.template_profile import TemplateProfile
 from toolfmt.templates import ModelFiles
 
 MESSAGES = [{"role": "user", "content": "Will it rain in Oslo?"}]
@@ -62,6 +64,59 @@ def test_a_report_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     model.render(MESSAGES, TOOLS)
     model.parser()
     assert len(made_reports) == 1
+
+
+def test_a_prompt_and_a_parser_are_made_from_the_profile_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    probed: list[ModelFiles] = []
+
+    def profile_files(files: ModelFiles) -> TemplateProfile:
+        probed.append(files)
+        return profiling.profile_files(files)
+
+    monkeypatch.setattr("toolfmt.model.inspect_files", None)
+    monkeypatch.setattr("toolfmt.model.profile_files", profile_files)
+    model = toolfmt.load(MODELS / "json-frames", trusted=True)
+    assert probed == []
+    assert model.render(MESSAGES, TOOLS).strategy == "template"
+    assert model.parser().format.name == "json"
+    assert model.write([("get_weather", {"place": "Oslo"})]).startswith("<tool_call>")
+    assert probed == [model.files]
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_a_profile_is_that_of_the_report(trusted: bool) -> None:
+    for directory in directories():
+        probed, inspected = (toolfmt.load(directory, trusted=trusted) for _ in range(2))
+        assert probed.profile == inspected.inspect().profile
+        assert inspected.profile is inspected.inspect().profile
+
+
+def test_the_profile_holds_that_of_the_template_for_requests_without_tools() -> None:
+    model = toolfmt.load(MODELS / "named-templates", trusted=True)
+    with_tools, without = model.files.template(True), model.files.template(False)
+    assert with_tools is not None
+    assert without is not None
+    profile, other = model.profile, model.profile.without_tools
+    assert other is not None
+    assert (profile.sha256, profile.takes_tools) == (with_tools.sha256, True)
+    assert (other.sha256, other.takes_tools) == (without.sha256, False)
+    assert other.without_tools is None
+    assert toolfmt.load(MODELS / "json-frames", trusted=True).profile.without_tools is None
+
+
+def test_a_template_that_takes_too_much_does_not_stop_the_other_one(tmp_path: Path) -> None:
+    """Where no tools are given another template is in force: only what would be rendered by it is refused."""
+    sound = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}"
+    endless = "{{ '" + "x" * 1_100_000 + "' }}"
+    config = {"chat_template": [{"name": "default", "template": endless}, {"name": "tool_use", "template": sound}]}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config), "utf-8")
+    model = toolfmt.load(tmp_path, trusted=True)
+    assert model.profile.failure is None
+    assert model.profile.without_tools is not None
+    assert model.profile.without_tools.failure is not None
+    assert model.profile.without_tools.failure.limit == "source size"
+    with pytest.raises(TemplateError, match=r"Limit hit: source size.*it is not rendered"):
+        model.render(MESSAGES)
 
 
 def test_a_parser_of_a_model_begins_where_its_prompts_end() -> None:

@@ -82,7 +82,7 @@ def filled(report: Report) -> Report:
         sections=sections,
         findings=(Finding("TF014", "a-warning", BAD, None, BAD), error),
         notes=(Finding("TF004", "clock-used", BAD, 7, BAD, "note"),),
-        rendering=replace(report.rendering, stop=(BAD, "<|end|>"), prefill=BAD),
+        profile=replace(report.profile, stop=(BAD, "<|end|>"), prefill=BAD),
     )
 
 
@@ -152,7 +152,7 @@ def test_chapters_stand_in_order_and_empty_ones_are_left_out() -> None:
         "The template",
     ]
     empty = replace(GOOD, sections=replace(GOOD.sections, sample=()), findings=(), runtimes={}, template=None)
-    bare = replace(empty, rendering=replace(empty.rendering, stop=()))
+    bare = replace(empty, profile=replace(empty.profile, stop=()))
     page = report_page(replace(bare, sections=type(bare.sections)(), notes=()))
     assert [text for tag, text in Page(page).headings if tag == "h2"] == ["What it can do", "Format of the calls"]
 

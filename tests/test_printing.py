@@ -16,7 +16,6 @@ from toolfmt.inspect.report import (
     MarkerTokens,
     Portability,
     Reader,
-    Rendering,
     Report,
     Sections,
     Stability,
@@ -25,6 +24,7 @@ from toolfmt.inspect.report import (
     Turn,
     Variable,
 )
+from toolfmt.inspect.template_profile import TemplateProfile
 from toolfmt.printing.models import models_text
 from toolfmt.printing.phrases import phrased, phrases
 from toolfmt.printing.report import report_text
@@ -56,7 +56,7 @@ FULL: Report = replace(
         finding("TF028", "note"),
     ),
     sections=SECTIONS,
-    rendering=Rendering(stop=("<end>", "</s>"), prefill="<think>\n"),
+    profile=TemplateProfile(stop=("<end>", "</s>"), prefill="<think>\n"),
 )
 
 
@@ -233,7 +233,7 @@ def test_text_of_a_model_cannot_move_the_cursor_or_be_read_as_markup() -> None:
         template=replace(FULL.template, origin=hostile, name=hostile),
         capabilities=dict.fromkeys(FULL.capabilities, bad),
         sections=sections,
-        rendering=Rendering(stop=(hostile,), prefill=hostile, reasoning=(hostile, hostile)),
+        profile=TemplateProfile(stop=(hostile,), prefill=hostile, reasoning=(hostile, hostile)),
         findings=(replace(finding("TF012"), message=hostile, fix=hostile),),
     )
     texts = [report_text(made, 80, False, full=full) for full in (False, True)]

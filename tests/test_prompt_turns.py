@@ -213,5 +213,5 @@ def test_command_a_reasoning_gets_its_calls_and_results() -> None:
 )
 def test_what_a_real_template_has_begun(name: str, expected: str) -> None:
     model = Model(shared_template(name))
-    assert model.inspect().rendering.prefill == expected
+    assert model.inspect().profile.prefill == expected
     assert model.render([USER]).prefill == expected

@@ -215,5 +215,5 @@ def test_pieces_of_real_templates_join_to_the_prompt_and_name_tools_and_calls(mo
 def expected(report: Report) -> set[tuple[str, str]]:
     """The names that have to be told: of the tools where they are shown, of the calls where they are rendered."""
     names = {("tools", tool["function"]["name"]) for tool in SAMPLE_TOOLS if report.strategy == "template"}
-    calls = 0 if report.rendering.shape is None else 2 if report.rendering.parallel else 1
+    calls = 0 if report.profile.shape is None else 2 if report.profile.takes_parallel_calls else 1
     return names | {("call", tool["function"]["name"]) for tool in SAMPLE_TOOLS[:calls]}

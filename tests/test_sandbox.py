@@ -113,7 +113,8 @@ def test_a_limit_is_not_called_a_template_that_does_not_compile(model: Any) -> N
     report = model("{{ 'a' * 10 ** 10 }}").inspect()
     assert [finding.code for finding in report.findings if finding.code in ("TF002", "TF007")] == ["TF007"]
     assert report.capabilities["tools"].answer == "error"
-    assert report.broken == ""
+    assert report.profile.failure is not None
+    assert report.profile.failure.limit == "memory"
 
 
 def test_what_hit_a_limit_is_not_rendered(model: Any) -> None:

@@ -524,7 +524,7 @@ def test_whether_the_parser_reads_the_calls_is_what_the_real_one_shows(name: str
     template = templates()[name]
     reader = told(inspect_template(template))["mlx-lm"]
     module = importlib.import_module(f"mlx_lm.tool_parsers.{utils._infer_tool_parser(Tokenizer(template))}")
-    shape = inspect_template(template).rendering.shape
+    shape = inspect_template(template).profile.shape
     assert shape is not None
     region = Renders(ChatTemplate(template), {"bos_token": "<s>", "eos_token": "</s>"}).calls(shape, SINGLE, TOOLS)
     assert isinstance(region, Region)

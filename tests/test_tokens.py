@@ -355,7 +355,7 @@ def test_ids_that_end_answers_are_looked_up_in_the_tokenizer(file: str, tmp_path
     number = trained(added).token_to_id("<|call|>")
     named: dict[str, Any] = {file: {"eos_token_id": [number]}}
     report = inspected(tmp_path, added, **named)
-    assert report.rendering.stop == ("<|end|>", "<|call|>")
+    assert report.profile.stop == ("<|end|>", "<|call|>")
     assert found(report, "TF069") == []
 
 
@@ -370,7 +370,7 @@ def test_an_id_that_no_file_knows_is_a_finding(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ids", [None, "7", True, {}, [None, "x", [3]]])
 def test_ids_of_other_types_are_none(ids: Any, tmp_path: Path) -> None:
     report = inspected(tmp_path, special(*FRAMES), generation_config={"eos_token_id": ids})
-    assert (report.rendering.stop, found(report, "TF069")) == (("<|end|>",), [])
+    assert (report.profile.stop, found(report, "TF069")) == (("<|end|>",), [])
 
 
 def test_without_a_tokenizer_an_unknown_id_cannot_be_told(tmp_path: Path) -> None:

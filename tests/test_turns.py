@@ -293,7 +293,7 @@ def test_without_a_template_that_compiles_nothing_is_asked() -> None:
 )
 def test_the_prefill_is_what_stands_behind_the_header(generation: str, expected: str) -> None:
     template = changed(GENERATION, "{{ '" + generation.replace("\n", "\\n") + "' if add_generation_prompt }}")
-    assert expected == report(template).rendering.prefill
+    assert expected == report(template).profile.prefill
 
 
 # --- what the renderer is told
@@ -314,8 +314,8 @@ def test_the_prefill_is_what_stands_behind_the_header(generation: str, expected:
     ],
 )  # fmt: skip
 def test_the_renderer_is_told_what_the_details_show(template: str, told: dict[str, Any]) -> None:
-    rendering = report(template).rendering
-    assert told == {name: getattr(rendering, name) for name in told}
+    profile = report(template).profile
+    assert told == {name: getattr(profile, name) for name in told}
 
 
 # --- real templates: the lists of QUIRKS.md beside them

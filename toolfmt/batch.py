@@ -16,6 +16,7 @@ from toolfmt.errors import ToolfmtError
 from toolfmt.inspect.facts import NO_OPTIONS, Options
 from toolfmt.inspect.report import Report
 from toolfmt.model import Model
+from toolfmt.render.prompt import broken
 from toolfmt.sandbox.pool import Worker, shared_worker
 from toolfmt.templates import load_files, model_places
 
@@ -76,9 +77,11 @@ class Inspector:
 
     def _report(self, place: str, worker: Worker | None) -> Report:
         model = Model(load_files(place), trusted=self.trusted, worker=worker)
-        if model.broken is not None:
-            raise model.broken
-        return model.inspect(tools=self.options.tools, context=self.options.context)
+        report = model.inspect(tools=self.options.tools, context=self.options.context)
+        unusable = broken(model.files, report.profile)
+        if unusable is not None:
+            raise unusable
+        return report
 
 
 def expanded(given: Iterable[str]) -> list[str] | None:

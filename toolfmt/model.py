@@ -7,7 +7,6 @@ out changes afterwards. Everything raised for bad input is a `ToolfmtError` of o
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -16,8 +15,10 @@ from typing import Any, Literal
 from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
 from toolfmt.formats import Call, Parser, write
 from toolfmt.inspect.facts import NO_OPTIONS, Options
-from toolfmt.inspect.inspection import LIMIT_HIT, inspect_files, inspect_stopped
+from toolfmt.inspect.inspection import inspect_files, inspect_stopped
+from toolfmt.inspect.profiling import profile_files, profile_stopped
 from toolfmt.inspect.report import Report
+from toolfmt.inspect.template_profile import TemplateProfile
 from toolfmt.render.prompt import Prompt, Wanted, broken, render, spoken_format
 from toolfmt.sandbox.pool import Worker, shared_worker
 from toolfmt.templates import ModelFiles, load_files
@@ -37,15 +38,16 @@ def load(path: str | Path, *, trusted: bool = False) -> Model:
 
 class Model:
     """A model. `files` is what was read of it, `files.directory` the path it was loaded by; `trusted` models are
-    inspected in this process, others in `worker` (the one that this process shares, unless another is given).
+    probed in this process, others in `worker` (the one that this process shares, unless another is given).
 
-    A template is rendered in this process, once its inspection has stayed within the limits.
+    A template is rendered in this process, once probing it has stayed within the limits.
     """
 
     def __init__(self, files: ModelFiles, *, trusted: bool = False, worker: Worker | None = None) -> None:
         self.files = files
         self._trusted = trusted
         self._worker = worker
+        self._inspected: Report | None = None
 
     def inspect(self, *, tools: object = None, context: int | None = None) -> Report:
         """The report: capabilities, format, strategy, findings, each with its evidence.
@@ -54,14 +56,16 @@ class Model:
         the number of tokens that they have to fit into. Raises `BadTools`, and `ToolfmtError` where no process can be
         started for a template that is not trusted; nothing that a template is or does raises.
         """
-        if tools is None and context is None:
-            return self._report
-        return self._inspected(self.files, Options(None if tools is None else canonical_tools(tools), context))
+        if tools is not None or context is not None:
+            return self._inspect(Options(None if tools is None else canonical_tools(tools), context))
+        if self._inspected is None:
+            self._inspected = self._inspect(NO_OPTIONS)
+        return self._inspected
 
     @property
     def broken(self) -> TemplateError | None:
         """Why the template in force does not compile; None where it does, or where there is none."""
-        return broken(self.files, self._report)
+        return broken(self.files, self.profile)
 
     def render(
         self,
@@ -79,14 +83,12 @@ class Model:
         shown the present time unless `now` names another; other keywords (`enable_thinking`, …) are variables that the
         template reads; any other is refused.
         """
-        self._within_limits()
         return render(
             self.files,
-            self._report,
+            self.profile,
             messages,
             tools,
             strategy,
-            report_without_tools=self._report_without_tools,
             now=now or datetime.now(),
             add_generation_prompt=add_generation_prompt,
             **variables,
@@ -97,7 +99,7 @@ class Model:
 
         Raises what `render` raises, and `LimitHit` where the template took more than it may.
         """
-        prompt: Prompt = (self._worker or shared_worker()).run("render", self.files, messages, tools, strategy)
+        prompt: Prompt = self._asked.run("render", self.files, messages, tools, strategy)
         return prompt
 
     def write(self, calls: Sequence[Call], tools: object = None) -> str:
@@ -107,7 +109,7 @@ class Model:
         the model's format is not known.
         """
         self._known()
-        return write(spoken_format(self._report), calls, tools)
+        return write(spoken_format(self.profile), calls, tools)
 
     def parser(
         self,
@@ -124,45 +126,40 @@ class Model:
         is given. Raises `ToolfmtError` where the model's format is not known. A parser for one prompt in particular is
         `Prompt.parser()`.
         """
-        begun = self._report.rendering.prefill if prefix is None else prefix
+        begun = self.profile.prefill if prefix is None else prefix
         return Parser(self._known(), tools=tools, prefix=begun, strict=strict, stop=stop, reasoning=reasoning)
 
     def _known(self) -> str:
         """The name of the model's format; raises where it is not known."""
-        decision = self._report.format
-        if decision.name is None:
-            why = next((evidence.detail for evidence in decision.evidence), "nothing tells it")
+        if self.profile.format is None:
             raise ToolfmtError(
-                f"{self.files.directory}: the tool-call format of this model is not known ({why}); "
-                "name one of `toolfmt formats` instead"
+                f"{self.files.directory}: the tool-call format of this model is not known "
+                f"({self.profile.why_no_format}); name one of `toolfmt formats` instead"
             )
-        return decision.name
+        return self.profile.format
 
-    def _within_limits(self) -> None:
-        for finding in self._report.findings:
-            if finding.code == LIMIT_HIT:
-                raise TemplateError(
-                    f"{self.files.directory}: {finding.message.rstrip('.')}; it is not rendered "
-                    "(trusted=True, or --trusted, renders it without limits)"
-                )
-
-    def _inspected(self, files: ModelFiles, options: Options = NO_OPTIONS) -> Report:
+    @cached_property
+    def profile(self) -> TemplateProfile:
+        """What rendering needs to know of the model's templates: probed once, and no more than that is."""
+        if self._inspected is not None:
+            return self._inspected.profile
         if self._trusted:
-            return inspect_files(files, options)
+            return profile_files(self.files)
         try:
-            report: Report = (self._worker or shared_worker()).run("inspect", files, options)
+            profile: TemplateProfile = self._asked.run("profile", self.files)
         except LimitHit as hit:
-            report = inspect_stopped(files, options, hit)
+            profile = profile_stopped(self.files, hit)
+        return profile
+
+    @property
+    def _asked(self) -> Worker:
+        return self._worker or shared_worker()
+
+    def _inspect(self, options: Options) -> Report:
+        if self._trusted:
+            return inspect_files(self.files, options)
+        try:
+            report: Report = self._asked.run("inspect", self.files, options)
+        except LimitHit as hit:
+            report = inspect_stopped(self.files, options, hit)
         return report
-
-    @cached_property
-    def _report(self) -> Report:
-        return self._inspected(self.files)
-
-    @cached_property
-    def _report_without_tools(self) -> Report:
-        """The report on the template in force where no tools are given."""
-        source = self.files.template(False)
-        if source is None or source == self.files.template(True):
-            return self._report
-        return self._inspected(replace(self.files, templates=(replace(source, name="default"),)))

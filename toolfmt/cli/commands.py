@@ -451,7 +451,7 @@ def _reading(format_name: str | None, directory: str | None, prefix: str | None)
     from toolfmt.model import load
 
     model = load(directory)
-    return model.parser().format, model.inspect().rendering.prefill if prefix is None else prefix
+    return model.parser().format, model.profile.prefill if prefix is None else prefix
 
 
 def _parser(format_name: str | None, directory: str | None, tools: Any, prefix: str | None, strict: bool) -> Parser:

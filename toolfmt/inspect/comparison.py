@@ -152,8 +152,8 @@ def _told(report: Report) -> dict[str, Any]:
     told: dict[str, Any] = {"template": report.template is not None}
     told |= {"format": report.format.name, "format.confidence": report.format.confidence}
     told["format.variant"] = report.format.variant or None
-    told |= {"strategy": report.strategy, "stop": list(report.rendering.stop), "prefill": report.rendering.prefill}
-    told["reasoning"] = None if report.rendering.reasoning is None else list(report.rendering.reasoning)
+    told |= {"strategy": report.strategy, "stop": list(report.profile.stop), "prefill": report.profile.prefill}
+    told["reasoning"] = None if report.profile.reasoning is None else list(report.profile.reasoning)
     told["variables"] = [] if report.template is None else list(report.template.variables)
     told |= {
         f"variables.{variable.name}": {"default": variable.default, "effect": _without_lines(variable.effect)}

@@ -12,7 +12,9 @@ from toolfmt.inspect.probe.capabilities import Probed
 from toolfmt.inspect.probe.conversations import TOOLS, USER, Message, Shape, text_part, user
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFile
-from toolfmt.inspect.report import Answer, Rendering, Sections
+from toolfmt.inspect.report import Answer, Sections
+from toolfmt.inspect.template_profile import TemplateProfile
+from toolfmt.inspect.turns.asking import Asking
 from toolfmt.templates import ModelFiles, TemplateSource
 
 
@@ -48,8 +50,10 @@ class Facts:
     tokenizer: TokenizerFile | None = None
     """The model's tokenizer.json; None where there is none."""
     options: Options = field(default_factory=Options)
-    rendering: Rendering = field(default_factory=Rendering)
-    """What the renderer is told, as far as it is known without the chapters."""
+    answers: dict[str, Answer] = field(default_factory=dict)
+    """The answers to questions about turns that the profile rests on, by name."""
+    profile: TemplateProfile = field(default_factory=TemplateProfile)
+    """What the renderer is told."""
     sections: Sections = field(default_factory=Sections)
     """The chapters of the report; empty while they are being made."""
 
@@ -69,7 +73,14 @@ class Facts:
         return self.yes("tools")
 
     @property
-    def hears(self) -> Literal["text", "parts", "nothing"]:
+    def asking(self) -> Asking | None:
+        """What questions about turns are asked of; None without a template that renders."""
+        if self.renders is None or self.probed is None:
+            return None
+        return Asking(self.renders, self.shape, parallel=self.probed.parallel, reasoning=self.yes("reasoning"))
+
+    @property
+    def question_form(self) -> Literal["text", "parts", "nothing"]:
         """In which form the text of a question reaches the prompt; text where the template refuses to be asked."""
         renders = self.renders
         if renders is None:

@@ -1,7 +1,7 @@
 """What an inspection says: data only, made by `toolfmt.inspect.inspection`, read by printers and by the renderer.
 
-`Report.to_dict()` is the JSON of the command line, exactly; what only the renderer needs (`rendering`) is not part of
-it. Nothing in here decides anything.
+`Report.to_dict()` is the JSON of the command line, exactly; what only the renderer needs (`profile`) is not part of it.
+Nothing in here decides anything.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias
 
-from toolfmt.inspect.probe.conversations import Shape
+from toolfmt.inspect.template_profile import Strategy, TemplateProfile
 
 SCHEMA = "toolfmt.report/1"
 
@@ -35,7 +35,6 @@ Outcome: TypeAlias = Literal[
 ]
 Source: TypeAlias = Literal["declared", "verified", "signature", "model-type", "default"]
 Confidence: TypeAlias = Literal["declared", "verified", "signature", "model-type", "default", "none"]
-Strategy: TypeAlias = Literal["template", "prose"]
 Severity: TypeAlias = Literal["error", "warning", "note"]
 """`error`: something the caller gave is lost or refused; `warning`: so in some requests or forms, or it costs; `note`:
 worth knowing. Notes do not count as findings of the command line unless `--strict` asks for them."""
@@ -139,42 +138,6 @@ class TemplateInfo:
 
     def to_dict(self) -> dict[str, Any]:
         return {"origin": self.origin, "name": self.name, "sha256": self.sha256, "variables": list(self.variables)}
-
-
-@dataclass(frozen=True)
-class Rendering:
-    """What the renderer needs to know of the template, as the probes found it.
-
-    `arguments_form` is the form of a call's arguments that comes out right, `shape` the whole shape of the turn that
-    does (None where no call is rendered); `parallel` whether one turn may hold several calls. `reasoning` is what
-    stands around a turn's reasoning, `stop` what stands behind a finished answer, `prefill` what of the answer the
-    generation prompt already holds.
-    """
-
-    arguments_form: Literal["object", "string"] = "object"
-    shape: Shape | None = None
-    parallel: bool = False
-    reasoning: tuple[str, str] | None = None
-    stop: tuple[str, ...] = ()
-    prefill: str = ""
-    ids: Literal["", "nine", "function"] = ""
-    """The form that ids of calls have to be written in; empty where ids as clients send them come out right."""
-    results: Literal["string", "parts"] = "string"
-    """The form of a result's content that comes out whole."""
-    results_in_order: bool = False
-    """Whether a result belongs to its call by its place alone, so that results have to stand in the order of calls."""
-    results_named: bool = False
-    """Whether a result needs the tool's name beside the id of its call."""
-    parts: bool = True
-    """Whether content given as a list of parts comes out as its text."""
-    result_parts: bool = True
-    """The same of a result's content."""
-    result_documents: bool = True
-    """Whether documents in a result's content come out."""
-    empty_calls: bool = True
-    """Whether an answer with null or an empty list as `tool_calls` comes out as one without."""
-    text_beside_call: bool = True
-    """Whether text beside a call comes out, where the call does with any text beside it."""
 
 
 @dataclass(frozen=True)
@@ -415,16 +378,11 @@ class Report:
     findings: tuple[Finding, ...]
     notes: tuple[Finding, ...] = ()
     sections: Sections = field(default_factory=Sections)
-    broken: str = ""
-    """Why the template does not compile, and its line; empty where it does."""
-    rendering: Rendering = field(default_factory=Rendering)
+    profile: TemplateProfile = field(default_factory=TemplateProfile)
+    """What rendering needs; no part of the JSON but for what ends an answer and what the prompt has begun of it."""
     prompts: dict[str, SamplePrompt] = field(default_factory=dict)
     left_out: int = 0
     """How many findings and notes a caller did not want to be told; no part of the JSON."""
-
-    @property
-    def arguments_form(self) -> Literal["object", "string"]:
-        return self.rendering.arguments_form
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -437,7 +395,7 @@ class Report:
             "runtimes": dict(self.runtimes),
             "findings": [finding.to_dict() for finding in self.findings],
             "notes": [note.to_dict() for note in self.notes],
-            "stop": list(self.rendering.stop),
-            "prefill": self.rendering.prefill,
+            "stop": list(self.profile.stop),
+            "prefill": self.profile.prefill,
             **self.sections.to_dict(),
         }

@@ -86,7 +86,7 @@ def _chapters(report: Report) -> dict[str, str]:
     """The headings by id, of the chapters that have something to say."""
     sections = report.sections
     works = not is_broken(report)
-    runs = sections.advice or report.rendering.stop or report.rendering.prefill
+    runs = sections.advice or report.profile.stop or report.profile.prefill
     tokens = sections.tokens
     there: Iterable[tuple[str, str, object]] = (
         ("findings", "Findings", report.findings),
@@ -126,8 +126,8 @@ def _drawn(report: Report) -> list[dict[str, object]]:
     """The pieces of the sample with what is in them made visible."""
     tokens = report.sections.tokens
     known = {
-        *report.rendering.stop,
-        *(report.rendering.reasoning or ()),
+        *report.profile.stop,
+        *(report.profile.reasoning or ()),
         *(marker.marker for marker in (tokens.markers if tokens else ())),
     }
     longest_first = sorted((mark for mark in known if mark.strip()), key=lambda mark: (-len(mark), mark))

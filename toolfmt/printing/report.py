@@ -133,7 +133,7 @@ def _results(report: Report) -> str:
 
 
 def _reasoning(report: Report) -> str:
-    markers = report.rendering.reasoning
+    markers = report.profile.reasoning
     return (
         f"between {markers[0]} and {markers[1]}"
         if markers
@@ -227,10 +227,10 @@ def _serving(report: Report) -> list[tuple[str, str]]:
 def _decoding(report: Report) -> list[tuple[str, str]]:
     """What to know where answers are read: where they stop, how they begin, which markers a detokenizer would drop."""
     lines = []
-    if report.rendering.stop:
-        lines.append(("stop at", " or ".join(map(visible, report.rendering.stop))))
-    if report.rendering.prefill:
-        lines.append(("answers", f"begin with {visible(report.rendering.prefill)}, which the prompt has written"))
+    if report.profile.stop:
+        lines.append(("stop at", " or ".join(map(visible, report.profile.stop))))
+    if report.profile.prefill:
+        lines.append(("answers", f"begin with {visible(report.profile.prefill)}, which the prompt has written"))
     special = special_markers(report)
     if special:
         verb = "is a special token" if len(special) == 1 else "are special tokens"

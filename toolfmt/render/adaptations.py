@@ -1,4 +1,4 @@
-"""A conversation rewritten where the evidence of a report shows that the template needs it, and nowhere else.
+"""A conversation rewritten where the profile of the template shows that it is needed, and nowhere else.
 
 `toolfmt.render.prompt` calls `adapt`; what was done is told in stable names, which the prompt carries:
 
@@ -34,7 +34,7 @@ from typing import Any
 from toolfmt.errors import CannotWrite
 from toolfmt.formats import ToolCallFormat, write
 from toolfmt.inspect.probe.conversations import Shape
-from toolfmt.inspect.report import Rendering, Report
+from toolfmt.inspect.template_profile import TemplateProfile
 from toolfmt.render.messages import Message, arguments_of, calls_of, flattened, function_of, joined, told_in_words
 
 CALLS_AS_CONTENT = "calls-as-content"
@@ -42,7 +42,7 @@ CALLS_AS_CONTENT = "calls-as-content"
 
 def adapt(
     messages: Sequence[Message],
-    report: Report,
+    profile: TemplateProfile,
     *,
     system_text: str = "",
     calls_in: ToolCallFormat | None = None,
@@ -51,7 +51,7 @@ def adapt(
 ) -> tuple[list[Message], list[str]]:
     """The messages as the template is to be given them, and the names of what was done.
 
-    Takes checked messages, the report on the template that renders them, a text to add to the system message, and the
+    Takes checked messages, the profile of the template that renders them, a text to add to the system message, and the
     format to write calls in where the template is to see none (with the tools, whose schemas type the values);
     `system_lost` says that the template has been seen to lose the system message of this conversation. Raises
     `BadMessages` for arguments that are no JSON object and `CannotWrite` for a call that the format cannot carry.
@@ -59,32 +59,32 @@ def adapt(
     done: dict[str, None] = {}
     adapted = list(messages)
     called = {str(call.get("id")): function_of(call)["name"] for turn in messages for call in calls_of(turn)}
-    if not report.rendering.empty_calls:
+    if not profile.empty_calls:
         adapted = [_without_empty_calls(message, done) for message in adapted]
-    if calls_in is not None or report.rendering.results_in_order:
+    if calls_in is not None or profile.results_in_order:
         adapted = _results_in_order(adapted, done)
     if calls_in is not None:
         adapted = _results_as_user(_calls_as_content(adapted, calls_in, tools, done), called, done)
     else:
-        adapted = [_fitted(message, report, f"messages[{at}]", done) for at, message in enumerate(adapted)]
-        if report.capabilities["parallel_tool_calls"].answer != "yes":
+        adapted = [_fitted(message, profile, f"messages[{at}]", done) for at, message in enumerate(adapted)]
+        if not profile.takes_parallel_calls:
             adapted = list(_split(adapted, done))
-        if report.capabilities["tool_results"].answer == "yes" or report.rendering.results == "parts":
-            adapted = _numbered(_results_fitted(adapted, report.rendering, done), report.rendering, done)
+        if profile.takes_results or profile.results == "parts":
+            adapted = _numbered(_results_fitted(adapted, profile, done), profile, done)
         else:
             adapted = _results_as_user(adapted, called, done)
     adapted = _with_system_text(adapted, system_text)
-    if system_lost or report.capabilities["system"].answer != "yes":
+    if system_lost or not profile.takes_system:
         adapted = _system_in_user(adapted, done)
-    if not report.rendering.parts:
+    if not profile.parts:
         adapted = [message if message["role"] == "tool" else _parts_joined(message, done) for message in adapted]
     return adapted, list(done)
 
 
-def writes_calls(report: Report) -> bool:
+def writes_calls(profile: TemplateProfile) -> bool:
     """Whether the template renders calls in some form that a turn can be brought into."""
-    shape = report.rendering.shape
-    return shape is not None and (shape.content not in ("text", "parts") or not report.rendering.text_beside_call)
+    shape = profile.shape
+    return shape is not None and (shape.content not in ("text", "parts") or not profile.text_beside_call)
 
 
 def remedies(messages: Sequence[Message]) -> Iterator[tuple[list[str], list[Message]]]:
@@ -189,24 +189,24 @@ def _results_in_order(messages: list[Message], done: dict[str, None]) -> list[Me
     return ordered
 
 
-def _results_fitted(messages: list[Message], rendering: Rendering, done: dict[str, None]) -> list[Message]:
+def _results_fitted(messages: list[Message], profile: TemplateProfile, done: dict[str, None]) -> list[Message]:
     """Results with the tool's name and in the form of content that comes out, where the template needs that."""
-    if rendering.results_named:
+    if profile.results_named:
         named = _results_named(messages)
         if named != messages:
             done["results-named"] = None
         messages = named
-    return [_result_fitted(message, rendering, done) if message["role"] == "tool" else message for message in messages]
+    return [_result_fitted(message, profile, done) if message["role"] == "tool" else message for message in messages]
 
 
-def _result_fitted(message: Message, rendering: Rendering, done: dict[str, None]) -> Message:
+def _result_fitted(message: Message, profile: TemplateProfile, done: dict[str, None]) -> Message:
     content = message.get("content")
-    if rendering.results == "parts" and isinstance(content, str):
+    if profile.results == "parts" and isinstance(content, str):
         done["results-as-parts"] = None
         return {**message, "content": [{"type": "text", "text": content}]}
-    if rendering.results == "string" and not rendering.result_parts:
+    if profile.results == "string" and not profile.result_parts:
         message = _parts_joined(message, done)
-    elif isinstance(content, list) and not rendering.result_documents:
+    elif isinstance(content, list) and not profile.result_documents:
         parts = told_in_words(content)
         if parts != content:
             done["documents-as-text"] = None
@@ -227,17 +227,17 @@ def _parts_joined(message: Message, done: dict[str, None]) -> Message:
 _NINE = re.compile(r"[A-Za-z0-9]{9}")
 
 
-def _numbered(messages: list[Message], rendering: Rendering, done: dict[str, None]) -> list[Message]:
+def _numbered(messages: list[Message], profile: TemplateProfile, done: dict[str, None]) -> list[Message]:
     """The messages with ids in the form that the template needs, where any is not in it."""
     calls = [call for turn in messages for call in calls_of(turn)]
     given = [str(call.get("id")) for call in calls]
-    if rendering.ids == "function":
+    if profile.ids == "function":
         wanted = [f"functions.{function_of(call)['name']}:{number}" for number, call in enumerate(calls)]
         if given == wanted:
             return messages
         done["ids-as-functions"] = None
         return _counted(messages, wanted)
-    if rendering.ids == "nine" and not all(_NINE.fullmatch(id) for id in given):
+    if profile.ids == "nine" and not all(_NINE.fullmatch(id) for id in given):
         done["ids-shortened"] = None
         return _counted(messages, [f"call{number:05}" for number in range(len(calls))])
     return messages
@@ -308,29 +308,29 @@ def _bare_turn(message: Message, call: Message) -> Message:
     return {"role": message["role"], **content, "tool_calls": [call]}
 
 
-def _fitted(message: Message, report: Report, where: str, done: dict[str, None]) -> Message:
+def _fitted(message: Message, profile: TemplateProfile, where: str, done: dict[str, None]) -> Message:
     calls = calls_of(message)
-    shape = report.rendering.shape
+    shape = profile.shape
     if not calls or shape is None:
         return message
     fitted = {
         **message,
         "tool_calls": [
-            _fitted_call(call, report, shape, f"{where}.tool_calls[{at}]", done) for at, call in enumerate(calls)
+            _fitted_call(call, profile, shape, f"{where}.tool_calls[{at}]", done) for at, call in enumerate(calls)
         ],
     }
-    _fit_content(fitted, report, shape, done)
+    _fit_content(fitted, profile, shape, done)
     return fitted
 
 
-def _fitted_call(call: Message, report: Report, shape: Shape, where: str, done: dict[str, None]) -> Message:
+def _fitted_call(call: Message, profile: TemplateProfile, shape: Shape, where: str, done: dict[str, None]) -> Message:
     function = dict(function_of(call))
     given = function.get("arguments")
     form = "object" if isinstance(given, Mapping) else "string"
     if given is None:
         done["arguments-added"] = None
-        function["arguments"] = {} if report.arguments_form == "object" else "{}"
-    elif report.capabilities[f"arguments_{form}"].answer != "yes" and form != report.arguments_form:
+        function["arguments"] = {} if profile.arguments_form == "object" else "{}"
+    elif form != profile.arguments_form and not _takes(profile, form):
         if form == "string":
             done["arguments-parsed"] = None
             function["arguments"] = arguments_of(call, where)
@@ -345,28 +345,32 @@ def _fitted_call(call: Message, report: Report, shape: Shape, where: str, done: 
     return function
 
 
+def _takes(profile: TemplateProfile, arguments_form: str) -> bool:
+    return profile.takes_arguments_object if arguments_form == "object" else profile.takes_arguments_string
+
+
 def _wrapped(function: dict[str, Any]) -> Message:
     outer: Message = {key: function.pop(key) for key in ("id", "type") if key in function}
     return {**outer, "type": "function", "function": function}
 
 
-def _fit_content(turn: Message, report: Report, shape: Shape, done: dict[str, None]) -> None:
+def _fit_content(turn: Message, profile: TemplateProfile, shape: Shape, done: dict[str, None]) -> None:
     content = turn.get("content")
     if not content and shape.content in ("text", "parts"):
-        if not report.rendering.text_beside_call:
+        if not profile.text_beside_call:
             done["content-filled"] = None
             turn["content"] = "."
         return
-    if content is None and report.capabilities["content_null"].answer != "yes":
-        if shape.content != "absent" and report.capabilities["content_empty"].answer == "yes":
+    if content is None and not profile.takes_content_null:
+        if shape.content != "absent" and profile.takes_content_empty:
             done["content-null-to-empty"] = None
             turn["content"] = ""
         elif shape.content == "absent":
             if "content" in turn:
                 done["content-null-dropped"] = None
                 del turn["content"]
-    elif content == "" and report.capabilities["content_empty"].answer != "yes":
-        if report.capabilities["content_null"].answer == "yes":
+    elif content == "" and not profile.takes_content_empty:
+        if profile.takes_content_null:
             done["content-empty-to-null"] = None
             turn["content"] = None
 

@@ -1,6 +1,6 @@
 """A request rendered: through the model's own template or with the tools in prose, never both.
 
-`Model.render` calls `render`. What decides is evidence: the report's probes choose the strategy and every adaptation,
+`Model.render` calls `render`. What decides is evidence: the profile chooses the strategy and every adaptation,
 and a check on the finished prompt proves that the tools stand in it by one way. The same request gives the same bytes.
 Bad input raises a `ToolfmtError` of one line; no file is read and no clock is asked here.
 """
@@ -17,10 +17,9 @@ from toolfmt.errors import BadModelDirectory, TemplateError, ToolfmtError
 from toolfmt.formats import Parser, ToolCallFormat, default_format, get, prose
 from toolfmt.formats.prefix import answer_begun
 from toolfmt.formats.registry import resolved
-from toolfmt.inspect.inspection import TEMPLATE_BROKEN
 from toolfmt.inspect.probe.conversations import REPLY
 from toolfmt.inspect.probe.differences import common_prefix
-from toolfmt.inspect.report import Report, Strategy, TemplateInfo
+from toolfmt.inspect.template_profile import Strategy, TemplateProfile
 from toolfmt.render.adaptations import CALLS_AS_CONTENT, adapt, remedies, writes_calls
 from toolfmt.render.delivery import check_prose, check_template, dropped
 from toolfmt.render.messages import Message, checked_messages, lists_tools
@@ -97,38 +96,35 @@ class Prompt:
 
 def render(
     files: ModelFiles,
-    report: Report,
+    profile: TemplateProfile,
     messages: object,
     tools: object = None,
     strategy: Wanted = "auto",
     *,
-    report_without_tools: Report | None = None,
     now: datetime | None = None,
     add_generation_prompt: bool = True,
     **variables: Any,
 ) -> Prompt:
     """The prompt for these messages.
 
-    Takes the model's files and the report on them; `report_without_tools` is the report on the template in force where
-    no tools are given, where that is another one. `tools` are definitions in either shape, `now` the time that the
-    template's clock shows, other keywords variables that the template reads. An empty list of tools is rendered like
-    none. Raises `BadMessages`, `BadTools`, `BadModelDirectory` without a template, `TemplateError` where the template
-    refuses or fails, and `ToolfmtError` for a variable that the template does not read, and where the strategy
-    `template` is forced on a template that drops the tools.
+    Takes the model's files and the profile of their templates. `tools` are definitions in either shape, `now` the time
+    that the template's clock shows, other keywords variables that the template reads. An empty list of tools is
+    rendered like none. Raises `BadMessages`, `BadTools`, `BadModelDirectory` without a template, `TemplateError` where
+    the template refuses or fails, and `ToolfmtError` for a variable that the template does not read, and where the
+    strategy `template` is forced on a template that drops the tools.
     """
     if strategy not in get_args(Wanted):
         raise ToolfmtError(f"no strategy is called {strategy!r}; strategies: {', '.join(get_args(Wanted))}")
     given = None if tools is None else canonical_tools(tools)
-    _check_variables(variables, [report.template, (report_without_tools or report).template])
+    _check_variables(variables, [profile, profile.without_tools or profile])
     request = _Request(
         files=files,
-        report=report,
-        report_without_tools=report_without_tools or report,
+        profile=profile,
         messages=checked_messages(messages),
         tools=given or [],
         variables={"add_generation_prompt": add_generation_prompt, "now": now, **variables},
     )
-    way: Strategy = report.strategy if strategy == "auto" else strategy
+    way: Strategy = profile.strategy if strategy == "auto" else strategy
     made = request.through_template() if way == "template" else request.as_prose()
     if made.dropped:
         if strategy == "template":
@@ -138,24 +134,24 @@ def render(
             )
         way, made = "prose", request.as_prose(TEMPLATE_DROPPED_TOOLS)
     written = CALLS_AS_CONTENT in made.adaptations or (way == "prose" and bool(request.tools))
-    guessed = [DEFAULT_FORMAT] if written and report.format.confidence in ("default", "none") else []
+    guessed = [DEFAULT_FORMAT] if written and not profile.format_shown else []
     listed = [CALLER_LISTS_TOOLS] if lists_tools(request.messages, request.tools) else []
     return Prompt(
         text=made.text,
         strategy=way,
-        format=spoken_format(report).name if written or way == "prose" else report.format.name,
+        format=spoken_format(profile).name if written or way == "prose" else profile.format,
         prefill=request.prefill(made),
-        stop=made.report.rendering.stop,
+        stop=made.profile.stop,
         adaptations=(*made.adaptations, *guessed, *listed),
         tools=given,
     )
 
 
-def _check_variables(given: Mapping[str, Any], templates: Sequence[TemplateInfo | None]) -> None:
+def _check_variables(given: Mapping[str, Any], profiles: Sequence[TemplateProfile]) -> None:
     """A variable that nothing reads is a mistake of the caller's: the prompt is the same without it."""
-    read = {name for template in templates if template is not None for name in template.variables}
+    read = {name for profile in profiles for name in profile.variables}
     unread = [name for name in given if name not in read]
-    if unread and any(templates):
+    if unread and any(profile.sha256 for profile in profiles):
         own = sorted(read - {"messages", "tools", "add_generation_prompt"})
         raise ToolfmtError(
             f"the template reads no variable {unread[0]!r}; leave it out"
@@ -169,7 +165,7 @@ class _Made:
 
     text: str
     template: ChatTemplate
-    report: Report
+    profile: TemplateProfile
     messages: list[Message]
     tools: list[Message] | None
     adaptations: tuple[str, ...]
@@ -182,41 +178,40 @@ class _Request:
     """What is to be rendered; checked and canonical."""
 
     files: ModelFiles
-    report: Report
-    report_without_tools: Report
+    profile: TemplateProfile
     messages: list[Message]
     tools: list[Message]
     variables: Mapping[str, Any]
 
     def through_template(self) -> _Made:
         """The template is given the tools; no prose is added."""
-        template, report, named = self._template(with_tools=bool(self.tools))
+        template, profile, named = self._template(with_tools=bool(self.tools))
         tools = self.tools or None
-        calls_in = None if writes_calls(report) else spoken_format(self.report)
-        messages, done = adapt(self.messages, report, calls_in=calls_in, tools=tools)
+        calls_in = None if writes_calls(profile) else spoken_format(self.profile)
+        messages, done = adapt(self.messages, profile, calls_in=calls_in, tools=tools)
         messages, done, text = self._accepted(template, messages, done, tools)
         if _system_lost(messages, text):
-            kept, moved = adapt(self.messages, report, calls_in=calls_in, tools=tools, system_lost=True)
+            kept, moved = adapt(self.messages, profile, calls_in=calls_in, tools=tools, system_lost=True)
             kept_text = self._render(template, kept, tools)
             if not _system_lost(messages, kept_text):
                 messages, done, text = kept, moved, kept_text
         missing: Sequence[str] = ()
         if tools:
             without = self._without_tools(template, messages)
-            check_template(text, without, spoken_format(self.report).instructions)
+            check_template(text, without, spoken_format(self.profile).instructions)
             missing = dropped(text, without, tools)
-        return _Made(text, template, report, messages, tools, (*named, *done), missing)
+        return _Made(text, template, profile, messages, tools, (*named, *done), missing)
 
     def as_prose(self, *why: str) -> _Made:
         """The tools stand in the system message, in words; the template is given none."""
-        template, report, named = self._template(with_tools=False)
-        format = spoken_format(self.report)
+        template, profile, named = self._template(with_tools=False)
+        format = spoken_format(self.profile)
         told = prose(format, self.tools)
         tools = self.tools or None
-        messages, done = adapt(self.messages, report, system_text=told, calls_in=format, tools=tools)
+        messages, done = adapt(self.messages, profile, system_text=told, calls_in=format, tools=tools)
         text = self._render(template, messages)
         if told:
-            untold, _ = adapt(self.messages, report, system_text=_PLACEHOLDER, calls_in=format, tools=tools)
+            untold, _ = adapt(self.messages, profile, system_text=_PLACEHOLDER, calls_in=format, tools=tools)
             without = self._without_tools(template, untold)
             if told not in text:
                 raise TemplateError(
@@ -224,14 +219,14 @@ class _Request:
                     "model cannot be told of them; use a template for chat"
                 )
             check_prose(text, without, told, without.count(_PLACEHOLDER), self.tools)
-        return _Made(text, template, report, messages, None, (*why, *named, *done))
+        return _Made(text, template, profile, messages, None, (*why, *named, *done))
 
     def prefill(self, made: _Made) -> str:
         """What of the answer the generation prompt has begun already: mostly nothing, or an opened reasoning block."""
         closed = self._attempt(made, made.messages)
         if closed == made.text and self.variables["add_generation_prompt"]:
             # A template that always begins the answer: then what it begins is what the probes saw.
-            always = made.report.rendering.prefill
+            always = made.profile.prefill
             return always if made.text.endswith(always) else ""
         if not closed or not made.text.startswith(closed):
             return ""
@@ -241,7 +236,7 @@ class _Request:
         before = answered.partition(REPLY)[0]
         shown = before[len(closed) :] if before.startswith(closed) else ""
         seen = common_prefix(generation, shown)
-        format = spoken_format(self.report)
+        format = spoken_format(self.profile)
         begun = answer_begun(generation, headers=format.headers)
         if not begun.strip(": \n"):
             return ""
@@ -250,12 +245,12 @@ class _Request:
         header = len(generation) - len(begun) or seen or len(generation)
         openers = {opener for opener, _ in format.reasoning}
         openers |= {closer for opener, closer in format.reasoning if closer == f"</{opener[1:]}"}
-        openers |= {made.report.rendering.reasoning[0]} if made.report.rendering.reasoning else set()
+        openers |= {made.profile.reasoning[0]} if made.profile.reasoning else set()
         # A template may put an empty reasoning block before every answer: that is no header.
         return generation[min([header, *(at for opener in openers if (at := generation.find(opener)) >= 0)]) :]
 
-    def _template(self, *, with_tools: bool) -> tuple[ChatTemplate, Report, Sequence[str]]:
-        """The template in force, the report on it, and the adaptation's name where only the one for tools is there."""
+    def _template(self, *, with_tools: bool) -> tuple[ChatTemplate, TemplateProfile, Sequence[str]]:
+        """The template in force, its profile, and the adaptation's name where only the one for tools is there."""
         for_tools = self.files.template(True)
         source = self.files.template(with_tools) or for_tools
         if source is None:
@@ -264,7 +259,9 @@ class _Request:
                 f"{self.files.way_out}"
             )
         named = [] if self.files.template(with_tools) else [TOOL_USE_TEMPLATE]
-        return compiled(self.files, source), self.report if source == for_tools else self.report_without_tools, named
+        profile = self.profile if source == for_tools else self.profile.without_tools or self.profile
+        _check_limit(self.files, profile)
+        return compiled(self.files, source), profile, named
 
     def _render(
         self, template: ChatTemplate, messages: list[Message], tools: list[Message] | None = None, **changed: Any
@@ -319,13 +316,22 @@ def _compiled(text: str, special_tokens: tuple[tuple[str, str], ...], origin: st
         raise TemplateError(_with_way_out(str(error)), error.line) from None
 
 
-def broken(files: ModelFiles, report: Report) -> TemplateError | None:
-    """The error that rendering the template in force ends with, where the report says that it does not compile."""
-    source = files.template(True) or files.template(False)
-    if source is None or not report.broken:
+def _check_limit(files: ModelFiles, profile: TemplateProfile) -> None:
+    """Raises where the template took more than it is given when it was probed."""
+    failure = profile.failure
+    if failure is not None and failure.limit:
+        raise TemplateError(
+            f"{files.directory}: {failure.message}; it is not rendered "
+            "(trusted=True, or --trusted, renders it without limits)"
+        )
+
+
+def broken(files: ModelFiles, profile: TemplateProfile) -> TemplateError | None:
+    """The error that rendering the template in force ends with, where the profile says that it does not compile."""
+    source, failure = files.template(True) or files.template(False), profile.failure
+    if source is None or failure is None or failure.limit:
         return None
-    line = next((finding.line for finding in report.findings if finding.code == TEMPLATE_BROKEN), None)
-    return TemplateError(_with_way_out(files.where(source) + report.broken.removeprefix(source.origin)), line)
+    return TemplateError(_with_way_out(files.where(source) + failure.message.removeprefix(source.origin)), failure.line)
 
 
 def _with_way_out(error: str) -> str:
@@ -333,8 +339,7 @@ def _with_way_out(error: str) -> str:
     return f"{error.rstrip('.')}; mend the template or copy it again from the repository of the original model"
 
 
-def spoken_format(report: Report) -> ToolCallFormat:
+def spoken_format(profile: TemplateProfile) -> ToolCallFormat:
     """The format that calls are taught and written in: the model's as its template spells it, or the most widely
     spoken one."""
-    name, variant = report.format.name, report.format.variant
-    return get(name).spelt(variant) if name else default_format()
+    return get(profile.format).spelt(profile.variant) if profile.format else default_format()

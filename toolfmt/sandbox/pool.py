@@ -29,12 +29,13 @@ from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
 from toolfmt.formats import FORMATS
 from toolfmt.inspect.checks import CHECKS, code
 from toolfmt.inspect.report import CAPABILITIES, Report
+from toolfmt.inspect.template_profile import TemplateProfile
 from toolfmt.sandbox.typed_json import Unreadable, unpacked
 
 if TYPE_CHECKING:
     from toolfmt.render.prompt import Prompt
 
-Job: TypeAlias = Literal["inspect", "render"]
+Job: TypeAlias = Literal["inspect", "profile", "render"]
 
 _LENGTH = struct.Struct("!Q")
 _FOR_THE_END = 1.0
@@ -252,7 +253,7 @@ def _told(job: Job, answer: bytes) -> Any:
     kind, message = answer[:1], answer[1:]
     try:
         if kind == DONE:
-            return _prompt(message) if job == "render" else _report(message)
+            return {"inspect": _report, "profile": _profile, "render": _prompt}[job](message)
         if kind == LIMIT:
             raise LimitHit(*unpacked(message, tuple[str, str, int | None]))
         if kind == ERROR:
@@ -269,6 +270,13 @@ def _report(message: bytes) -> Report:
     if not (named and known and _is_format(report.format.name, report.format.variant)):
         raise Unreadable("a report of something that is not there")
     return report
+
+
+def _profile(message: bytes) -> TemplateProfile:
+    profile = unpacked(message, TemplateProfile)
+    if not _is_format(profile.format, profile.variant):
+        raise Unreadable("a profile with a format that is not there")
+    return profile
 
 
 def _prompt(message: bytes) -> Prompt:

@@ -113,8 +113,16 @@ def _in_places(items: list[_Reader], make: Callable[[list[Any]], Any]) -> _Reade
 
 
 def _of_fields(kind: Any) -> _Reader:
-    hints = get_type_hints(kind)
-    return _in_places([_reader(hints[field.name]) for field in fields(kind)], lambda values: kind(*values))
+    # Its fields are looked at when the first one is read: a class may hold another of its own.
+    read: list[_Reader] = []
+
+    def read_fields(value: Any) -> Any:
+        if not read:
+            hints = get_type_hints(kind)
+            read.append(_in_places([_reader(hints[name]) for name in _names(kind)], lambda values: kind(*values)))
+        return read[0](value)
+
+    return read_fields
 
 
 def _repeated(item: _Reader, make: Callable[[list[Any]], Any]) -> _Reader:

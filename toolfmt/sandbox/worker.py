@@ -18,6 +18,7 @@ from typing import Any
 
 from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
 from toolfmt.inspect.inspection import inspect_files
+from toolfmt.inspect.profiling import profile_files
 from toolfmt.model import Model
 from toolfmt.render.prompt import Prompt
 from toolfmt.sandbox.pool import DONE, ERROR, LIMIT, receive, send
@@ -29,7 +30,7 @@ def _render(files: ModelFiles, messages: Any, tools: Any, strategy: Any) -> Prom
     return Model(files, trusted=True).render(messages, tools, strategy)
 
 
-_JOBS: dict[str, Callable[..., Any]] = {"inspect": inspect_files, "render": _render}
+_JOBS: dict[str, Callable[..., Any]] = {"inspect": inspect_files, "profile": profile_files, "render": _render}
 
 
 def main() -> None:

@@ -89,7 +89,7 @@ def _conversation(facts: Facts, renders: Renders) -> _Conversation | None:
         whole = [conversation for conversation in same if _taken(renders, conversation, conversation.steps)]
         if whole:
             # Where the generation prompt has closed the reasoning, models do not reason; that one comes last.
-            usual = whole[-1 if _closed(facts.rendering.prefill) else 0]
+            usual = whole[-1 if _closed(facts.profile.prefill) else 0]
             return next((conversation for conversation in whole if _continues(renders, conversation)), usual)
     every = itertools.chain.from_iterable(alike)
     return next((conversation for conversation in every if _taken(renders, conversation, conversation.steps[:1])), None)

@@ -102,7 +102,7 @@ def _markers(facts: Facts, tokenizer: TokenizerFile) -> Iterator[MarkerTokens]:
 
 
 def _by_kind(facts: Facts, tokenizer: TokenizerFile) -> Iterator[tuple[MarkerKind, str]]:
-    format, rendering = facts.decided.format, facts.rendering
+    format, profile = facts.decided.format, facts.profile
     call, markers = facts.decided.rendered, list[str]()
     if format is not None:
         call = call or write(format, SINGLE, TOOLS)
@@ -113,11 +113,11 @@ def _by_kind(facts: Facts, tokenizer: TokenizerFile) -> Iterator[tuple[MarkerKin
     # Whatever else of a call is a special token, such as Gemma's quotation mark.
     others = [token for token in tokenizer.special(call) if not any(token in marker for marker in markers)]
     yield from (("call", marker) for marker in (*markers, *others))
-    pairs = [] if rendering.reasoning is None else [rendering.reasoning]
+    pairs = [] if profile.reasoning is None else [profile.reasoning]
     if format is not None:
-        pairs += [pair for pair in format.reasoning if pair[0] in rendering.prefill]
+        pairs += [pair for pair in format.reasoning if pair[0] in profile.prefill]
     yield from (("reasoning", marker.strip()) for pair in pairs for marker in pair)
-    yield from (("stop", marker) for marker in rendering.stop)
+    yield from (("stop", marker) for marker in profile.stop)
 
 
 # --- costs

@@ -9,9 +9,9 @@ _DOES_IT = "toolfmt's render does it for you"
 
 def describe_tools(facts: Facts) -> str:
     """Where to describe tools that the template does not show."""
-    if facts.hears == "nothing":
+    if facts.question_form == "nothing":
         return "Use another template for chat: what is described in words does not reach the prompt either."
-    if facts.hears == "parts":
+    if facts.question_form == "parts":
         return "Describe the tools in a message whose content is a list of parts."
     place = "in a system message" if facts.yes("system") else "at the beginning of the first user message"
     return f"Describe the tools {place}; {_DOES_IT}."
@@ -19,8 +19,8 @@ def describe_tools(facts: Facts) -> str:
 
 def give_instructions(facts: Facts) -> str:
     """Where to give the instructions that stand in a message of a role that the template does not take."""
-    if facts.hears == "nothing":
+    if facts.question_form == "nothing":
         return "Use another template for chat: the text of other messages does not reach the prompt either."
-    if facts.hears == "parts":
+    if facts.question_form == "parts":
         return "Give content as a list of parts; put what is still lost at the beginning of the first user message."
     return f"Put the instructions at the beginning of the first user message; {_DOES_IT}."

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.errors import LimitHit
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Severity
@@ -22,11 +21,12 @@ SEVERITY: Severity = "error"
 
 
 def check(facts: Facts) -> Iterator[Found]:
-    if facts.broken is not None and not isinstance(facts.broken, LimitHit):
+    failure = facts.profile.failure
+    if failure is not None and not failure.limit:
         yield Found(
-            f"The template does not compile: {facts.broken}.",
+            f"The template does not compile: {failure.message}.",
             "Mend the template or copy it again from the repository of the original model.",
-            facts.broken.line,
+            failure.line,
         )
     for name, line in facts.renders.template.unknown_filters.items() if facts.renders is not None else ():
         yield Found(

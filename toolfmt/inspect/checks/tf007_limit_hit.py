@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.errors import LimitHit
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Severity
@@ -23,10 +22,10 @@ SEVERITY: Severity = "error"
 
 
 def check(facts: Facts) -> Iterator[Found]:
-    hit = facts.broken
-    if isinstance(hit, LimitHit) and hit.limit == "crash":
+    failure = facts.profile.failure
+    if failure is None or not failure.limit:
+        return
+    fix = "Do not serve this template: it takes more than any honest one."
+    if failure.limit == "crash":
         fix = "Do not serve this template before you know why; --trusted runs it without limits and shows the error."
-        yield Found(f"Nothing came back: {hit}.", fix, hit.line)
-    elif isinstance(hit, LimitHit):
-        fix = "Do not serve this template: it takes more than any honest one."
-        yield Found(f"Limit hit: {hit.limit}: {hit}.", fix, hit.line)
+    yield Found(f"{failure.message}.", fix, failure.line)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.chapters.turns import needed_ids
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Severity
@@ -29,7 +28,7 @@ def check(facts: Facts) -> Iterator[Found]:
     answer = facts.detail("ids_ordinary")
     if answer.how not in ("threw", "name-lost"):
         return
-    needed = needed_ids(facts.sections.details)
+    needed = facts.profile.ids
     what = "are refused" if answer.how == "threw" else "cost the tool's name"
     yield Found(
         f"Ids of calls as OpenAI's clients write them (call_…) {what}: {answer.evidence}.",

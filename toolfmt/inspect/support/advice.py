@@ -29,7 +29,7 @@ from toolfmt.inspect.support.template_choice import (
 _Adviser: TypeAlias = Callable[[Facts, ToolCallFormat, Reader, Taken], Advice]
 
 EVERY_RUNTIME = "any runtime"
-_DEAF = {
+_NO_QUESTION = {
     "nothing": "the template shows neither tools nor what a user says: this model cannot be told of tools through it",
     "parts": "the template shows no tools, and text only in lists of parts: describe the tools in one",
 }
@@ -50,8 +50,8 @@ def advice(facts: Facts) -> tuple[Advice, ...]:
     if facts.template is None or facts.broken is not None:
         what = "there is no chat template" if facts.broken is None else "the chat template does not compile"
         return (Advice(EVERY_RUNTIME, f"{what}: take the one of the original model first", False),)
-    if not facts.shows_tools and facts.hears != "text":
-        return (Advice(EVERY_RUNTIME, _DEAF[facts.hears], False),)
+    if not facts.shows_tools and facts.question_form != "text":
+        return (Advice(EVERY_RUNTIME, _NO_QUESTION[facts.question_form], False),)
     if format is None:
         unknown = Advice(EVERY_RUNTIME, "no known format: set the parser that the model card names", False)
         return (unknown,) if facts.shows_tools else (_in_words(None, guessed=False), unknown)

@@ -6,7 +6,8 @@ from toolfmt.errors import TemplateError
 from toolfmt.formats.prefix import answer_begun
 from toolfmt.inspect.probe.capabilities import threw
 from toolfmt.inspect.probe.conversations import REPLY, USER, reply, user
-from toolfmt.inspect.report import Answer, Rendering
+from toolfmt.inspect.report import Answer
+from toolfmt.inspect.template_profile import TemplateProfile
 from toolfmt.inspect.turns.asking import Asking, no
 from toolfmt.inspect.wording import quote
 
@@ -37,22 +38,22 @@ def generation_prompt(asking: Asking) -> Answer:
     return no(f"{same}: nothing is added behind {quote(tail, 80) or 'the text'}", "", line)
 
 
-def generation_open(rendering: Rendering) -> Answer:
+def generation_open(profile: TemplateProfile) -> Answer:
     """What of the answer the generation prompt has begun."""
-    if not rendering.prefill:
+    if not profile.prefill:
         return no("the answer begins with its first word")
-    closes = rendering.reasoning is not None and rendering.reasoning[1] in rendering.prefill
+    closes = profile.reasoning is not None and profile.reasoning[1] in profile.prefill
     how = "has begun the answer with" if closes else "has opened"
-    return Answer("yes", f"the prompt {how} {quote(rendering.prefill, 80)}")
+    return Answer("yes", f"the prompt {how} {quote(profile.prefill, 80)}")
 
 
-def stop(rendering: Rendering, *, eos_token: str | None, behind: str) -> Answer:
+def stop(profile: TemplateProfile, *, eos_token: str | None, behind: str) -> Answer:
     """What ends an answer; whether the end-of-sequence token is among it. `behind` is what the template writes behind
     an answer.
     """
     named = f"the eos_token is {eos_token}" if eos_token else "no eos_token is named"
-    if not rendering.stop:
+    if not profile.stop:
         return no("unknown: no eos_token is named, and the template writes no other mark behind an answer")
-    if eos_token and rendering.stop == (eos_token,) and eos_token not in behind:
+    if eos_token and profile.stop == (eos_token,) and eos_token not in behind:
         return no(f"the template writes no mark behind an answer; the eos_token, {eos_token}, is all that ends one")
-    return Answer("yes", f"an answer ends with {' or '.join(rendering.stop)}; {named}")
+    return Answer("yes", f"an answer ends with {' or '.join(profile.stop)}; {named}")

@@ -1,0 +1,297 @@
+"""A model's template probed: what is known of it before anything is told, and the profile that rendering needs.
+
+`facts_of` asks the template everything that decides how it is rendered; an inspection makes its chapters and findings
+from these facts, `profile_files` takes their profile alone. Nothing here raises on what a template is or does, but for
+`LimitHit` in `facts_of`. The template's code runs in this process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Literal
+
+from toolfmt.errors import LimitHit, TemplateError
+from toolfmt.inspect.facts import NO_OPTIONS, Facts, Options
+from toolfmt.inspect.inference.decision import Decided, ReadBack, decide, declarations
+from toolfmt.inspect.inference.read_back import call_sets, read, render_calls, try_calls
+from toolfmt.inspect.probe.capabilities import Probed, probe
+from toolfmt.inspect.probe.conversations import SINGLE, STAND_INS, TOOLS, Shape, conversation, reply, user
+from toolfmt.inspect.probe.renders import Renders
+from toolfmt.inspect.probe.stop_tokens import eos_tokens
+from toolfmt.inspect.probe.tokenizer_file import TokenizerFile, find_tokenizer
+from toolfmt.inspect.probe.turn_markers import prefill, reasoning_markers, stop_strings
+from toolfmt.inspect.report import CAPABILITIES, Answer, FormatDecision
+from toolfmt.inspect.template_profile import Failure, TemplateProfile
+from toolfmt.inspect.turns import content, ids, results
+from toolfmt.inspect.turns.asking import Asking
+from toolfmt.inspect.wording import quote
+from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource
+
+# What decides how a conversation is written for the template; a report asks more.
+_QUESTIONS: tuple[Callable[[Asking], Answer], ...] = (
+    results.results_reordered,
+    results.results_unnamed,
+    results.results_as_parts,
+    results.results_as_documents,
+    ids.ids_ordinary,
+    ids.ids_nine,
+    ids.ids_function,
+    content.text_beside_call,
+    content.calls_empty,
+    content.content_parts,
+)
+
+
+def profile_files(files: ModelFiles) -> TemplateProfile:
+    """The profile of the template in force where tools are given, with that of the one where none are."""
+    tokenizer = find_tokenizer(files.home)
+    try:
+        facts = facts_of(files, tokenizer)
+    except LimitHit as hit:
+        facts = facts_of(files, tokenizer, hit)
+    return with_other_template(files, facts.profile)
+
+
+def profile_stopped(files: ModelFiles, hit: LimitHit) -> TemplateProfile:
+    """The profile of a model whose template hit this limit when it was probed."""
+    return facts_of(files, None, hit).profile
+
+
+def with_other_template(files: ModelFiles, profile: TemplateProfile) -> TemplateProfile:
+    """The profile, with that of the template in force where no tools are given, where that is another one."""
+    source = files.template(False)
+    if source is None or source == files.template(True):
+        return profile
+    return replace(profile, without_tools=profile_files(replace(files, templates=(replace(source, name="default"),))))
+
+
+def facts_of(
+    files: ModelFiles, tokenizer: TokenizerFile | None, hit: LimitHit | None = None, options: Options = NO_OPTIONS
+) -> Facts:
+    """What is known of the model before its chapters; after a limit was `hit` the template is not run again."""
+    template = files.template(True) or files.template(False)
+    renders, broken, missing = (None, hit, ()) if hit else _renders(template, files.special_tokens)
+    probed = None if renders is None else probe(renders)
+    decided = decide(
+        None if template is None else template.text,
+        renders,
+        probed,
+        files.model_types,
+        declarations(files.tokenizer_config, files.config),
+    )
+    facts = Facts(
+        files=files,
+        template=template,
+        broken=broken,
+        renders=renders,
+        probed=probed,
+        capabilities=_capabilities(template, broken, renders, probed, decided),
+        decided=decided,
+        missing_tokens=missing if files.special_tokens_known else (),
+        tokenizer=tokenizer,
+        options=options,
+    )
+    facts = replace(facts, answers=_answers(facts))
+    return replace(facts, profile=_profile(facts))
+
+
+def _renders(
+    template: TemplateSource | None, special_tokens: Mapping[str, str]
+) -> tuple[Renders | None, TemplateError | None, tuple[str, ...]]:
+    """The template made ready, or why it cannot be; and the special tokens it needs that are not there."""
+    if template is None:
+        return None, None, ()
+    try:
+        chat_template = ChatTemplate(template.text, special_tokens, origin=template.origin)
+        renders = Renders(chat_template)
+        renders.render(user())  # compiles, which parsing alone does not
+    except LimitHit:
+        raise
+    except TemplateError as error:
+        return None, error, ()
+    read = [name for name in STAND_INS if name in chat_template.variables and name not in special_tokens]
+    helped = Renders(chat_template, {name: STAND_INS[name] for name in read})
+    return (helped, None, tuple(name for name in read if _fails_without(name, helped, chat_template)))
+
+
+def _fails_without(token: str, helped: Renders, template: ChatTemplate) -> bool:
+    """Whether the template throws for want of this special token."""
+    others = {name: text for name, text in STAND_INS.items() if name != token and name not in template.special_tokens}
+    without = Renders(template, others)
+    talks = [(user(), None), (user(system=True), TOOLS), (reply(), None), (conversation(Shape(), SINGLE), TOOLS)]
+    return any(
+        isinstance(helped.render(messages, tools), str) and isinstance(without.render(messages, tools), TemplateError)
+        for messages, tools in talks
+    )
+
+
+def _capabilities(
+    template: TemplateSource | None,
+    broken: TemplateError | None,
+    renders: Renders | None,
+    probed: Probed | None,
+    decided: Decided,
+) -> dict[str, Answer]:
+    if probed is None or renders is None:
+        none = Answer("no", "there is no template") if broken is None else Answer("error", str(broken), broken.line)
+        return dict.fromkeys(CAPABILITIES, none)
+    return probed.capabilities | _confirmed(renders, probed, decided)
+
+
+def _confirmed(renders: Renders, probed: Probed, decided: Decided) -> dict[str, Answer]:
+    """The forms of arguments whose value appears, but in calls that do not read back as those given."""
+    best = decided.read_back
+    if best is None:
+        return _compared(renders, probed)
+    corrected = {}
+    for name, shape in (
+        ("arguments_object", replace(best.shape, arguments="object")),
+        ("arguments_string", replace(best.shape, arguments="string")),
+    ):
+        answer = probed.capabilities[name]
+        wrong = None if answer.answer != "yes" or shape == best.shape else _first_wrong(renders, best, shape)
+        if wrong is not None:
+            corrected[name] = Answer("no", wrong, answer.line, "not-read-back")
+    return corrected
+
+
+def _compared(renders: Renders, probed: Probed) -> dict[str, Answer]:
+    """Where no format reads the calls: whether arguments given as a string come out as they do given as an object."""
+    answer, shape = probed.capabilities["arguments_string"], probed.shape
+    if answer.answer != "yes" or shape is None or shape.arguments != "object":
+        return {}
+    regions = [renders.calls(replace(shape, arguments=form), SINGLE, TOOLS) for form in ("object", "string")]
+    texts = [region.text for region in regions if not isinstance(region, TemplateError)]
+    if len(texts) < 2 or "".join(texts[0].split()) == "".join(texts[1].split()):
+        return {}
+    wrong = f"a string comes out otherwise than the same arguments as an object: {quote(texts[1])}"
+    return {"arguments_string": Answer("no", wrong, answer.line, "not-read-back")}
+
+
+def _first_wrong(renders: Renders, best: ReadBack, shape: Shape) -> str | None:
+    """What is wrong with the first call that reads back in the best shape and not in this one; None if none is."""
+    exact = {trial.kind: set(trial.tolerated) for trial in best.trials if trial.exact}
+    for kind, calls in call_sets(parallel=False):
+        trial = try_calls(renders, best.format, shape, kind, calls, signed=True)
+        if kind in exact and not (trial.exact and set(trial.tolerated) <= exact[kind]):
+            region, _ = render_calls(renders, shape, calls)
+            text = str(region) if isinstance(region, TemplateError) else quote(region.text)
+            # What is only read generously is not what the model was trained to write.
+            how = "is not written as the format has it" if trial.exact else "does not read back as the one given"
+            return f"a call with {kind} {how}: {text}"
+    return None
+
+
+def _answers(facts: Facts) -> dict[str, Answer]:
+    """The answers on turns that the profile rests on, by name; empty where nothing can be asked."""
+    asking = facts.asking
+    return {} if asking is None else {question.__name__: question(asking) for question in _QUESTIONS}
+
+
+def _profile(facts: Facts) -> TemplateProfile:
+    decision, template = facts.decided.decision, facts.template
+    profile = TemplateProfile(
+        sha256="" if template is None else template.sha256,
+        variables=() if facts.renders is None else facts.renders.template.variables,
+        failure=_failure(facts.broken),
+        format=decision.name,
+        variant=decision.variant,
+        format_shown=decision.confidence not in ("default", "none"),
+        why_no_format=_why_unknown(decision),
+        takes_tools=facts.yes("tools"),
+        takes_system=facts.yes("system"),
+        takes_results=facts.yes("tool_results"),
+        takes_parallel_calls=facts.yes("parallel_tool_calls"),
+        takes_content_null=facts.yes("content_null"),
+        takes_content_empty=facts.yes("content_empty"),
+        takes_arguments_object=facts.yes("arguments_object"),
+        takes_arguments_string=facts.yes("arguments_string"),
+        stop=_stop(facts),
+    )
+    if facts.renders is None or facts.probed is None:
+        return profile
+    profile = replace(
+        profile,
+        arguments_form=facts.shape.arguments if facts.shape else "object",
+        shape=facts.shape,
+        reasoning=reasoning_markers(facts.probed.reasoning_turn),
+        prefill=prefill(facts.renders, tools=facts.shows_tools, headers=_headers(facts)),
+    )
+    return _with_turns(profile, facts.capabilities, facts.answers)
+
+
+def _with_turns(
+    profile: TemplateProfile, capabilities: Mapping[str, Answer], answers: Mapping[str, Answer]
+) -> TemplateProfile:
+    """The profile with the forms of ids, results and contents that the answers show to be needed."""
+    spelled = capabilities["tool_results"].how == "spelled" and answers["results_as_parts"].answer == "yes"
+    return replace(
+        profile,
+        ids=_needed_ids(answers),
+        results="parts" if spelled else "string",
+        results_in_order=answers["results_reordered"].how == "by-order",
+        results_named=answers["results_unnamed"].how in ("threw", "dropped", "name-lost"),
+        parts=not answers["content_parts"].how,
+        result_parts=not answers["results_as_parts"].how,
+        result_documents=not answers["results_as_documents"].how,
+        empty_calls=not answers["calls_empty"].how,
+        text_beside_call=answers["text_beside_call"].how != "dropped",
+    )
+
+
+def _needed_ids(answers: Mapping[str, Answer]) -> Literal["", "nine", "function"]:
+    """The form of ids that a template needs; empty where ordinary ones do, or where no form does."""
+    if answers["ids_ordinary"].answer == "yes":
+        return ""
+    forms: tuple[Literal["function", "nine"], ...] = ("function", "nine")
+    return next((form for form in forms if answers[f"ids_{form}"].answer == "yes"), "")
+
+
+def _failure(broken: TemplateError | None) -> Failure | None:
+    if broken is None:
+        return None
+    if not isinstance(broken, LimitHit):
+        return Failure(str(broken), broken.line)
+    what = "Nothing came back" if broken.limit == "crash" else f"Limit hit: {broken.limit}"
+    return Failure(f"{what}: {broken}", broken.line, broken.limit)
+
+
+def _why_unknown(decision: FormatDecision) -> str:
+    if decision.name is not None:
+        return ""
+    return next((evidence.detail for evidence in decision.evidence), "nothing tells it")
+
+
+def _stop(facts: Facts) -> tuple[str, ...]:
+    """What ends an answer, as the template's renders and the model's files tell."""
+    special_tokens, ends = facts.files.special_tokens, eos_tokens(facts.files, facts.tokenizer)
+    if facts.renders is None:
+        found = (special_tokens.get("eos_token", ""), *ends)
+    else:
+        behind = stop_strings(facts.renders, facts.shape, _after_calls(facts, facts.shape), special_tokens)
+        found = (*behind, *_ending_calls(facts, facts.shape), *ends)
+    return tuple(dict.fromkeys(filter(None, found)))
+
+
+def _headers(facts: Facts) -> tuple[str, ...]:
+    return facts.decided.format.headers if facts.decided.format is not None else ()
+
+
+def _ending_calls(facts: Facts, shape: Shape | None) -> tuple[str, ...]:
+    """The control token at the end of a rendered call that the format reads over: models stop there."""
+    best = facts.decided.read_back
+    if best is None or shape is None or facts.renders is None:
+        return ()
+    region = facts.renders.calls(shape, SINGLE, TOOLS)
+    text = "" if isinstance(region, TemplateError) else region.text.rstrip()
+    return tuple(mark for mark in best.format.silent if mark.strip() and text.endswith(mark))
+
+
+def _after_calls(facts: Facts, shape: Shape | None) -> str:
+    """What the template writes behind the calls of a turn."""
+    best = facts.decided.read_back
+    if best is None or shape is None or facts.renders is None:
+        return ""
+    region = facts.renders.calls(shape, SINGLE, TOOLS)
+    return "" if isinstance(region, TemplateError) else read(best.format, region, TOOLS).trailing + region.after

@@ -1,0 +1,87 @@
+"""What rendering needs to know about a template, as probing it has shown: data, made by `toolfmt.inspect.profiling`.
+
+A profile is finished before any chapter of a report is made; the report holds it, and the renderer takes nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from toolfmt.inspect.probe.conversations import Shape
+
+Strategy: TypeAlias = Literal["template", "prose"]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a template is not rendered: it does not compile (the message begins with its origin), or it took more than it
+    is given of `limit`. `line` is the line of the template.
+    """
+
+    message: str
+    line: int | None = None
+    limit: str = ""
+
+
+@dataclass(frozen=True)
+class TemplateProfile:
+    """The template in force where tools are given.
+
+    `arguments_form` is the form of a call's arguments that comes out right, `shape` the whole shape of the turn that
+    does (None where no call is rendered). `reasoning` is what stands around a turn's reasoning, `stop` what stands
+    behind a finished answer, `prefill` what of the answer the generation prompt already holds.
+    """
+
+    sha256: str = ""
+    """That of the template's text; empty where there is no template."""
+    variables: tuple[str, ...] = ()
+    """What the template reads from its caller."""
+    failure: Failure | None = None
+    format: str | None = None
+    """The tool-call format; None where it is not known."""
+    variant: str = ""
+    """The spelling of the format that the template renders calls in; empty for the format's own."""
+    format_shown: bool = False
+    """Whether anything about this model tells its format; False where it is the one that most models speak, or none."""
+    why_no_format: str = ""
+    """What speaks about the format where it is not known, in a few words."""
+    takes_tools: bool = False
+    takes_system: bool = False
+    takes_results: bool = False
+    takes_parallel_calls: bool = False
+    takes_content_null: bool = False
+    """Whether a call's turn with `content: null` comes out."""
+    takes_content_empty: bool = False
+    takes_arguments_object: bool = False
+    takes_arguments_string: bool = False
+    arguments_form: Literal["object", "string"] = "object"
+    shape: Shape | None = None
+    reasoning: tuple[str, str] | None = None
+    stop: tuple[str, ...] = ()
+    prefill: str = ""
+    ids: Literal["", "nine", "function"] = ""
+    """The form that ids of calls have to be written in; empty where ids as clients send them come out right."""
+    results: Literal["string", "parts"] = "string"
+    """The form of a result's content that comes out whole."""
+    results_in_order: bool = False
+    """Whether a result belongs to its call by its place alone, so that results have to stand in the order of calls."""
+    results_named: bool = False
+    """Whether a result needs the tool's name beside the id of its call."""
+    parts: bool = True
+    """Whether content given as a list of parts comes out as its text."""
+    result_parts: bool = True
+    """The same of a result's content."""
+    result_documents: bool = True
+    """Whether documents in a result's content come out."""
+    empty_calls: bool = True
+    """Whether an answer with null or an empty list as `tool_calls` comes out as one without."""
+    text_beside_call: bool = True
+    """Whether text beside a call comes out, where the call does with any text beside it."""
+    without_tools: TemplateProfile | None = None
+    """The profile of the template in force where no tools are given; None where that is the same one."""
+
+    @property
+    def strategy(self) -> Strategy:
+        """How tools go into a prompt: through the template where that puts them there."""
+        return "template" if self.takes_tools else "prose"
