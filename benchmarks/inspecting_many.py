@@ -19,6 +19,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from toolfmt.errors import ToolfmtError
+from toolfmt.jobs import new_worker
 from toolfmt.model import Model
 from toolfmt.sandbox.pool import Worker
 from toolfmt.templates import load_files
@@ -60,7 +61,7 @@ def inspected(folders: Sequence[Path], workers: int, *, trusted: bool = False) -
         folders = [package / "templates"]
     paths = sorted({path for folder in folders for path in folder.rglob("*.jinja")})
     idle: SimpleQueue[Worker | None] = SimpleQueue()
-    pool = [None] if trusted else [Worker() for _ in range(max(1, workers))]
+    pool = [None] if trusted else [new_worker() for _ in range(max(1, workers))]
     clock = time.thread_time if trusted else time.perf_counter
     for worker in pool:
         idle.put(worker)

@@ -24,6 +24,8 @@ ALLOWED = {
     # Libraries of one chapter each, imported inside the functions that use them.
     "toolfmt/inspect/chapters/portability.py": {"minijinja", "toolfmt.templates", "toolfmt.inspect"},
     "toolfmt/inspect/probe/tokenizer_file.py": {"tokenizers", "toolfmt.errors"},
+    # What runs within limits is handed to it.
+    "toolfmt/sandbox": {"toolfmt.errors", "toolfmt.sandbox"},
     "toolfmt/errors.py": set[str](),
     "toolfmt/events.py": set[str](),
     "toolfmt/tools.py": {"toolfmt.errors"},

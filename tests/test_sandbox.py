@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,10 +25,12 @@ from toolfmt.errors import BadTools, LimitHit, ToolfmtError
 from toolfmt.inspect.facts import NO_OPTIONS
 from toolfmt.inspect.inspection import inspect_files
 from toolfmt.inspect.report import Finding, FormatDecision, Report
+from toolfmt.jobs import INSPECT, new_worker
 from toolfmt.sandbox import pool
 from toolfmt.sandbox.pool import Limits, Worker
 from toolfmt.sandbox.typed_json import packed
 
+PACKAGE = Path(toolfmt.__file__).parent
 SMALL = Limits(wall_seconds=60, processor_seconds=1, memory=300 << 20)
 
 # What costs little, or what jinja2 itself does not let happen: it computes no constant of an operator that the sandbox
@@ -71,7 +74,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="the limits on memory
 
 @pytest.fixture(scope="module")
 def small() -> Iterator[Worker]:
-    worker = Worker(SMALL)
+    worker = new_worker(SMALL)
     yield worker
     worker.close()
 
@@ -143,17 +146,17 @@ def test_a_prompt_of_the_worker_is_the_prompt_and_its_errors_are_the_errors(mode
 
 
 def test_the_wall_time_ends_what_takes_no_processor_time() -> None:
-    worker = Worker(replace(SMALL, wall_seconds=0.5, processor_seconds=60))
+    worker = new_worker(replace(SMALL, wall_seconds=0.5, processor_seconds=60))
     with pytest.raises(LimitHit) as hit:
-        worker.run("inspect", files(ATTACKS["nested ranges"]), NO_OPTIONS)
+        worker.run(INSPECT, files(ATTACKS["nested ranges"]), NO_OPTIONS)
     assert hit.value.limit == "wall time"
     worker.close()
 
 
 def test_an_answer_longer_than_it_may_be_is_not_read() -> None:
-    worker = Worker(replace(SMALL, answer=100))
+    worker = new_worker(replace(SMALL, answer=100))
     with pytest.raises(LimitHit) as hit:
-        worker.run("inspect", files(HONEST), NO_OPTIONS)
+        worker.run(INSPECT, files(HONEST), NO_OPTIONS)
     assert hit.value.limit == "output"
     worker.close()
 
@@ -163,7 +166,7 @@ def test_a_worker_that_died_is_replaced(small: Worker) -> None:
     assert small._process is not None
     os.kill(small._process.pid, signal.SIGKILL)
     small._process.wait()
-    assert small.run("inspect", files(HONEST), NO_OPTIONS) == inspect_files(files(HONEST))
+    assert small.run(INSPECT, files(HONEST), NO_OPTIONS) == inspect_files(files(HONEST))
 
 
 @linux
@@ -174,7 +177,7 @@ def test_how_a_process_died_is_its_own_status_and_not_that_of_being_ended(ending
     with subprocess.Popen([sys.executable, "-c", late], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.read() == b""
-        assert told in str(Worker(SMALL)._death(process))
+        assert told in str(new_worker(SMALL)._death(process))
 
 
 @pytest.mark.parametrize(
@@ -196,7 +199,7 @@ def test_how_a_process_died_is_its_own_status_and_not_that_of_being_ended(ending
 )
 def test_what_is_no_answer_is_a_crash(answer: bytes) -> None:
     with pytest.raises(LimitHit) as hit:
-        pool._told("inspect", answer)
+        pool._told(INSPECT, answer)
     assert hit.value.limit == "crash"
 
 
@@ -205,13 +208,13 @@ def test_what_is_no_answer_is_a_crash(answer: bytes) -> None:
 )
 def test_an_error_is_one_of_toolfmt(name: str, error: type[ToolfmtError]) -> None:
     with pytest.raises(ToolfmtError, match="what went wrong") as raised:
-        pool._told("inspect", pool.ERROR + packed((name, "what went wrong", None)))
+        pool._told(INSPECT, pool.ERROR + packed((name, "what went wrong", None)))
     assert type(raised.value) is error
 
 
 def test_a_report_goes_through_unchanged() -> None:
     report = inspect_files(files(HONEST))
-    assert pool._told("inspect", pool.DONE + packed(report)) == report
+    assert pool._told(INSPECT, pool.DONE + packed(report)) == report
 
 
 @pytest.mark.parametrize(
@@ -229,13 +232,13 @@ def test_a_report_goes_through_unchanged() -> None:
 def test_a_report_that_no_inspection_makes_is_a_crash(change: dict[str, Any]) -> None:
     report = replace(inspect_files(files(HONEST)), **change)
     with pytest.raises(LimitHit) as hit:
-        pool._told("inspect", pool.DONE + packed(report))
+        pool._told(INSPECT, pool.DONE + packed(report))
     assert hit.value.limit == "crash"
 
 
 @linux
 def test_a_process_that_keeps_the_pipe_open_is_not_waited_for() -> None:
-    worker = Worker(replace(SMALL, wall_seconds=0.5))
+    worker = new_worker(replace(SMALL, wall_seconds=0.5))
     worker.start()
     first = worker._process
     assert first is not None
@@ -244,11 +247,11 @@ def test_a_process_that_keeps_the_pipe_open_is_not_waited_for() -> None:
     os.kill(first.pid, signal.SIGSTOP)
     begin = time.monotonic()
     with pytest.raises(LimitHit) as hit:
-        worker.run("inspect", files(HONEST), NO_OPTIONS)
+        worker.run(INSPECT, files(HONEST), NO_OPTIONS)
     assert hit.value.limit == "wall time"
     assert time.monotonic() - begin < 10
     worker.limits = SMALL
-    assert worker.run("inspect", files(HONEST), NO_OPTIONS) == inspect_files(files(HONEST))
+    assert worker.run(INSPECT, files(HONEST), NO_OPTIONS) == inspect_files(files(HONEST))
     os.close(holder)
     worker.close()
 
@@ -260,35 +263,35 @@ def _pipe_of_answers(pid: int) -> int:
 
 
 def test_a_request_that_is_not_read_is_given_up() -> None:
-    worker = Worker(replace(SMALL, wall_seconds=0.5))
+    worker = new_worker(replace(SMALL, wall_seconds=0.5))
     worker.start()
     assert worker._process is not None
     os.kill(worker._process.pid, signal.SIGSTOP)
     large = replace(files(HONEST), config={"text": "x" * 1_000_000})
     with pytest.raises(LimitHit) as hit:
-        worker.run("inspect", large, NO_OPTIONS)
+        worker.run(INSPECT, large, NO_OPTIONS)
     assert hit.value.limit == "wall time"
     worker.limits = SMALL
-    assert worker.run("inspect", files(HONEST), NO_OPTIONS) == inspect_files(files(HONEST))
+    assert worker.run(INSPECT, files(HONEST), NO_OPTIONS) == inspect_files(files(HONEST))
     worker.close()
 
 
 def test_stopping_ends_a_job_that_runs_and_refuses_the_next(small: Worker) -> None:
-    worker = Worker(replace(SMALL, processor_seconds=60))
+    worker = new_worker(replace(SMALL, processor_seconds=60))
     worker.start()
     stopping = threading.Timer(0.3, worker.stop)
     stopping.start()
     begin = time.monotonic()
     with pytest.raises(LimitHit):
-        worker.run("inspect", files(ATTACKS["nested ranges"]), NO_OPTIONS)
+        worker.run(INSPECT, files(ATTACKS["nested ranges"]), NO_OPTIONS)
     assert time.monotonic() - begin < 10
     with pytest.raises(ToolfmtError, match="was stopped"):
-        worker.run("inspect", files(HONEST), NO_OPTIONS)
+        worker.run(INSPECT, files(HONEST), NO_OPTIONS)
 
 
 def test_what_cannot_be_handed_over_is_an_error_of_one_line(small: Worker) -> None:
     with pytest.raises(ToolfmtError, match="cannot be handed to the process"):
-        small.run("inspect", replace(files(HONEST), config={"a": lambda: 1}), NO_OPTIONS)
+        small.run(INSPECT, replace(files(HONEST), config={"a": lambda: 1}), NO_OPTIONS)
 
 
 def test_a_template_that_draws_by_lot_has_the_same_report_every_time(model: Any) -> None:
@@ -308,7 +311,7 @@ def test_what_is_nested_too_deep_for_a_pickle_is_an_error_of_one_line(small: Wor
     for _ in range(100_000):
         deep = [deep]
     with pytest.raises(ToolfmtError, match="nested too deep"):
-        small.run("inspect", replace(files(HONEST), config={"a": deep}), NO_OPTIONS)
+        small.run(INSPECT, replace(files(HONEST), config={"a": deep}), NO_OPTIONS)
 
 
 def test_a_trusted_model_starts_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -319,9 +322,26 @@ def test_a_trusted_model_starts_no_process(monkeypatch: pytest.MonkeyPatch) -> N
     assert toolfmt.Model(files(HONEST), trusted=True).inspect() == inspect_files(files(HONEST))
 
 
+def test_the_process_runs_the_same_toolfmt(tmp_path: Path) -> None:
+    """Not another one that is installed: here a copy, which no path of the environment names."""
+    copy = tmp_path / "copy" / "toolfmt"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    with (copy / "errors.py").open("a", encoding="utf-8") as module:
+        module.write("\n\ndef home() -> str:\n    return __file__\n")
+    asking = f"""
+import sys
+sys.path.insert(0, {str(copy.parent)!r})
+from toolfmt.errors import home
+from toolfmt.sandbox.pool import Job, Worker
+print(Worker().run(Job(home, str, lambda answer: None)))
+"""
+    done = subprocess.run([sys.executable, "-c", asking], capture_output=True, text=True, cwd=tmp_path, check=True)
+    assert done.stdout.strip() == str(copy / "errors.py")
+
+
 def test_modules_of_the_current_directory_are_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "jinja2.py").write_text("raise SystemExit(7)", "utf-8")
     monkeypatch.chdir(tmp_path)
-    worker = Worker(SMALL)
-    assert worker.run("inspect", files(HONEST), NO_OPTIONS) == inspect_files(files(HONEST))
+    worker = new_worker(SMALL)
+    assert worker.run(INSPECT, files(HONEST), NO_OPTIONS) == inspect_files(files(HONEST))
     worker.close()

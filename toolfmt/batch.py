@@ -15,9 +15,10 @@ from typing import Any
 from toolfmt.errors import ToolfmtError
 from toolfmt.inspect.facts import NO_OPTIONS, Options
 from toolfmt.inspect.report import Report
+from toolfmt.jobs import new_worker, shared_worker
 from toolfmt.model import Model
 from toolfmt.render.prompt import broken
-from toolfmt.sandbox.pool import Worker, shared_worker
+from toolfmt.sandbox.pool import Worker
 from toolfmt.templates import load_files, model_places
 
 _MOST_WORKERS = 8
@@ -54,7 +55,7 @@ class Inspector:
         """What becomes of each place, in their order; several are inspected side by side."""
         workers: SimpleQueue[Worker] = SimpleQueue()
         number = max(1, min(len(places), os.cpu_count() or 1, _MOST_WORKERS))
-        made = [Worker() for _ in range(number)]
+        made = [new_worker() for _ in range(number)]
         for worker in made:
             workers.put(worker)
 

@@ -19,8 +19,9 @@ from toolfmt.inspect.inspection import inspect_files, inspect_stopped
 from toolfmt.inspect.profiling import profile_files, profile_stopped
 from toolfmt.inspect.report import Report
 from toolfmt.inspect.template_profile import TemplateProfile
+from toolfmt.jobs import INSPECT, PROFILE, RENDER, shared_worker
 from toolfmt.render.prompt import Prompt, Wanted, broken, render, spoken_format
-from toolfmt.sandbox.pool import Worker, shared_worker
+from toolfmt.sandbox.pool import Worker
 from toolfmt.templates import ModelFiles, load_files
 from toolfmt.tools import canonical_tools
 
@@ -99,8 +100,7 @@ class Model:
 
         Raises what `render` raises, and `LimitHit` where the template took more than it may.
         """
-        prompt: Prompt = self._asked.run("render", self.files, messages, tools, strategy)
-        return prompt
+        return self._asked.run(RENDER, self.files, messages, tools, strategy)
 
     def write(self, calls: Sequence[Call], tools: object = None) -> str:
         """The text in which this model would make these calls, spelt as its template spells them.
@@ -146,10 +146,9 @@ class Model:
         if self._trusted:
             return profile_files(self.files)
         try:
-            profile: TemplateProfile = self._asked.run("profile", self.files)
+            return self._asked.run(PROFILE, self.files)
         except LimitHit as hit:
-            profile = profile_stopped(self.files, hit)
-        return profile
+            return profile_stopped(self.files, hit)
 
     @property
     def _asked(self) -> Worker:
@@ -159,7 +158,6 @@ class Model:
         if self._trusted:
             return inspect_files(self.files, options)
         try:
-            report: Report = self._asked.run("inspect", self.files, options)
+            return self._asked.run(INSPECT, self.files, options)
         except LimitHit as hit:
-            report = inspect_stopped(self.files, options, hit)
-        return report
+            return inspect_stopped(self.files, options, hit)

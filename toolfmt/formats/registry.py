@@ -60,6 +60,11 @@ def get(name: str) -> ToolCallFormat:
     return found
 
 
+def has_variant(name: str, variant: str) -> bool:
+    """Whether there is a format of exactly this name, with this spelling ("" for its own)."""
+    return any(format.name == name and variant in ("", *format.variants) for format in formats())
+
+
 def resolved(format: str | ToolCallFormat) -> ToolCallFormat:
     """A format, given as itself or by name; raises as `get` does."""
     return format if isinstance(format, ToolCallFormat) else get(format)

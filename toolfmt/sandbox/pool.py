@@ -1,8 +1,8 @@
 """Templates run in a process that can be killed: a job goes to a worker, its answer or the limit it hit comes back.
 
-`toolfmt.model` asks for inspections, `toolfmt render` for prompts. A `Worker` is one process, started when it is first
-needed and again after it was killed, and runs one job at a time; any thread may ask. What comes back was written by a
-process that ran untrusted code: nothing but toolfmt's own data classes is built from it, whatever it says.
+A `Worker` is one process, started when it is first needed and again after it was killed, and runs one job at a time;
+any thread may ask. It knows no job: each is handed to it (`toolfmt.jobs` has those of toolfmt). What comes back was
+written by a process that ran untrusted code: nothing but the job's own data classes is built from it, whatever it says.
 
 Memory and processor time are limited by the operating system (`RLIMIT_AS`, `RLIMIT_CPU`): Linux keeps both limits,
 macOS none on memory, Windows neither; the wall time ends a job everywhere.
@@ -10,7 +10,6 @@ macOS none on memory, Windows neither; the wall time ends a job everywhere.
 
 from __future__ import annotations
 
-import atexit
 import os
 import pickle
 import signal
@@ -18,24 +17,17 @@ import struct
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import IO, Any, Generic, TypeVar
 
 from toolfmt import errors
 from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
-from toolfmt.formats import FORMATS
-from toolfmt.inspect.checks import CHECKS, code
-from toolfmt.inspect.report import CAPABILITIES, Report
-from toolfmt.inspect.template_profile import TemplateProfile
 from toolfmt.sandbox.typed_json import Unreadable, unpacked
 
-if TYPE_CHECKING:
-    from toolfmt.render.prompt import Prompt
-
-Job: TypeAlias = Literal["inspect", "profile", "render"]
+_T = TypeVar("_T")
 
 _LENGTH = struct.Struct("!Q")
 _FOR_THE_END = 1.0
@@ -56,15 +48,31 @@ class Limits:
     answer: int = 64 << 20
 
 
+@dataclass(frozen=True)
+class Job(Generic[_T]):
+    """Something to run within limits: a function at the top level of a module, the data class that it returns, and a
+    check that raises `Unreadable` for one that it never makes.
+    """
+
+    function: Callable[..., _T]
+    result: type[_T]
+    check: Callable[[_T], None]
+
+
 class TooLong(Exception):
     """A message longer than it may be."""
 
 
 class Worker:
-    """A process that runs jobs within limits."""
+    """A process that runs jobs within limits.
 
-    def __init__(self, limits: Limits = Limits()) -> None:
+    The modules of the jobs that it is made with are imported when it starts, before the limits count; it runs any other
+    job as well.
+    """
+
+    def __init__(self, jobs: Iterable[Job[Any]] = (), limits: Limits = Limits()) -> None:
         self.limits = limits
+        self._modules = sorted({job.function.__module__ for job in jobs})
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._exchange: _Exchange | None = None
@@ -75,13 +83,13 @@ class Worker:
         with self._lock:
             self._running()
 
-    def run(self, job: Job, *given: Any) -> Any:
+    def run(self, job: Job[_T], *given: Any) -> _T:
         """What the job returns for these arguments.
 
         Raises the `ToolfmtError` that the job raised, `LimitHit` where it took more than it may, and `ToolfmtError`
         where no process can be started or the arguments cannot be handed to one.
         """
-        request = _request(job, given)
+        request = _request(job.function, given)
         with self._lock:
             process = self._running()
             exchange = self._exchange = _Exchange(process, request, self.limits.answer)
@@ -123,7 +131,7 @@ class Worker:
             raise ToolfmtError("the inspection was stopped; start it again")
         if self._process is None or self._process.poll() is not None:
             self._end()
-            self._process = _started(self.limits)
+            self._process = _started(self.limits, self._modules)
         return self._process
 
     def _end(self) -> None:
@@ -182,23 +190,11 @@ class _Exchange(threading.Thread):
             return
 
 
-def shared_worker() -> Worker:
-    """The worker that this process shares."""
-    return _worker_of(os.getpid())
-
-
-@cache
-def _worker_of(process: int) -> Worker:
-    """The worker of this process: a forked one gets its own."""
-    worker = Worker()
-    atexit.register(worker.close)
-    return worker
-
-
-def _started(limits: Limits) -> subprocess.Popen[bytes]:
+def _started(limits: Limits, modules: Sequence[str]) -> subprocess.Popen[bytes]:
     # -P: a directory full of a model's files is no place to import modules from.
-    command = [sys.executable, "-P", "-m", "toolfmt.sandbox.worker", str(limits.memory), str(limits.processor_seconds)]
-    here = str(Path(__file__).parent.parent)
+    worker = [sys.executable, "-P", "-m", "toolfmt.sandbox.worker"]
+    command = [*worker, str(limits.memory), str(limits.processor_seconds), *modules]
+    here = str(Path(__file__).parents[2])
     paths = os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
     given = os.environ | {"PYTHONPATH": paths, "TOKENIZERS_PARALLELISM": "false"}
     try:
@@ -213,9 +209,9 @@ def _started(limits: Limits) -> subprocess.Popen[bytes]:
         ) from None
 
 
-def _request(job: Job, given: Any) -> bytes:
+def _request(function: Callable[..., Any], given: Any) -> bytes:
     try:
-        return pickle.dumps((job, given), pickle.HIGHEST_PROTOCOL)
+        return pickle.dumps((function, given), pickle.HIGHEST_PROTOCOL)
     except RecursionError:
         raise ToolfmtError(
             "something in the model's files, or in what was given, is nested too deep for any use; leave it out"
@@ -248,12 +244,14 @@ def receive(stream: IO[bytes], longest: int | None = None) -> bytes:
     return data
 
 
-def _told(job: Job, answer: bytes) -> Any:
+def _told(job: Job[_T], answer: bytes) -> _T:
     """What the job returned; raises what it raised, and `LimitHit` where the bytes are no answer to it."""
     kind, message = answer[:1], answer[1:]
     try:
         if kind == DONE:
-            return {"inspect": _report, "profile": _profile, "render": _prompt}[job](message)
+            returned = unpacked(message, job.result)
+            job.check(returned)
+            return returned
         if kind == LIMIT:
             raise LimitHit(*unpacked(message, tuple[str, str, int | None]))
         if kind == ERROR:
@@ -261,35 +259,6 @@ def _told(job: Job, answer: bytes) -> Any:
         raise Unreadable("no kind of answer")
     except Unreadable as unreadable:
         raise LimitHit(f"what the worker answered cannot be read ({unreadable})", "crash") from None
-
-
-def _report(message: bytes) -> Report:
-    report = unpacked(message, Report)
-    named = set(report.capabilities) == set(CAPABILITIES)
-    known = {finding.code for finding in (*report.findings, *report.notes)} <= set(map(code, CHECKS))
-    if not (named and known and _is_format(report.format.name, report.format.variant)):
-        raise Unreadable("a report of something that is not there")
-    return report
-
-
-def _profile(message: bytes) -> TemplateProfile:
-    profile = unpacked(message, TemplateProfile)
-    if not _is_format(profile.format, profile.variant):
-        raise Unreadable("a profile with a format that is not there")
-    return profile
-
-
-def _prompt(message: bytes) -> Prompt:
-    from toolfmt.render.prompt import Prompt
-
-    prompt = unpacked(message, Prompt)
-    if not _is_format(prompt.format, ""):
-        raise Unreadable("a prompt in a format that is not there")
-    return prompt
-
-
-def _is_format(name: str | None, variant: str) -> bool:
-    return name is None or any(format.name == name and variant in ("", *format.variants) for format in FORMATS)
 
 
 def _error(name: str, message: str, line: int | None) -> ToolfmtError:

@@ -1,5 +1,5 @@
-"""The process that templates run in: `python -m toolfmt.sandbox.worker MEMORY SECONDS`, started by
-`toolfmt.sandbox.pool`.
+"""The process that templates run in: `python -m toolfmt.sandbox.worker MEMORY SECONDS [MODULE …]`, started by
+`toolfmt.sandbox.pool`; the modules are imported first.
 
 Jobs come in on standard input and answers go out on standard output, one message each. An answer is one byte and then,
 packed (`toolfmt.sandbox.typed_json`), the value, `(class, message, line)` of an error, or `(message, limit, line)` of a
@@ -13,28 +13,17 @@ import os
 import pickle
 import random
 import sys
-from collections.abc import Callable
-from typing import Any
+from importlib import import_module
 
 from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
-from toolfmt.inspect.inspection import inspect_files
-from toolfmt.inspect.profiling import profile_files
-from toolfmt.model import Model
-from toolfmt.render.prompt import Prompt
 from toolfmt.sandbox.pool import DONE, ERROR, LIMIT, receive, send
 from toolfmt.sandbox.typed_json import packed
-from toolfmt.templates import ModelFiles
-
-
-def _render(files: ModelFiles, messages: Any, tools: Any, strategy: Any) -> Prompt:
-    return Model(files, trusted=True).render(messages, tools, strategy)
-
-
-_JOBS: dict[str, Callable[..., Any]] = {"inspect": inspect_files, "profile": profile_files, "render": _render}
 
 
 def main() -> None:
-    memory, seconds = map(int, sys.argv[1:])
+    memory, seconds = map(int, sys.argv[1:3])
+    for module in sys.argv[3:]:
+        import_module(module)
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1):  # what a library prints is no answer
@@ -51,9 +40,9 @@ def main() -> None:
 
 
 def _answer(request: bytes) -> bytes:
-    job, given = pickle.loads(request)  # from the process that started this one
+    function, given = pickle.loads(request)  # from the process that started this one
     try:
-        return DONE + packed(_JOBS[job](*given))
+        return DONE + packed(function(*given))
     except LimitHit as hit:
         return LIMIT + packed((str(hit), hit.limit, hit.line))
     except ToolfmtError as error:

@@ -1,0 +1,77 @@
+"""What runs in a process with limits: inspecting a model, probing it for its profile, rendering one prompt.
+
+Everything here is handed to a `toolfmt.sandbox.pool.Worker`, whose process runs the templates of models that are not
+trusted; each job checks that what comes back is something that it makes.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from toolfmt.formats.registry import has_variant
+from toolfmt.inspect.checks import CHECKS, code
+from toolfmt.inspect.inspection import inspect_files
+from toolfmt.inspect.profiling import profile_files
+from toolfmt.inspect.report import CAPABILITIES, Report
+from toolfmt.inspect.template_profile import TemplateProfile
+from toolfmt.render.prompt import Prompt, Wanted, render
+from toolfmt.sandbox.pool import Job, Limits, Worker
+from toolfmt.sandbox.typed_json import Unreadable
+from toolfmt.templates import ModelFiles
+
+
+def render_files(files: ModelFiles, messages: Any, tools: Any, strategy: Wanted) -> Prompt:
+    """One prompt of a model that is probed first; a template that asks the clock is shown the present time."""
+    return render(files, profile_files(files), messages, tools, strategy, now=datetime.now())
+
+
+def _check_report(report: Report) -> None:
+    named = set(report.capabilities) == set(CAPABILITIES)
+    known = {finding.code for finding in (*report.findings, *report.notes)} <= set(map(code, CHECKS))
+    if not (named and known and _is_format(report.format.name, report.format.variant)):
+        raise Unreadable("a report of something that is not there")
+    check_profile(report.profile)
+
+
+def check_profile(profile: TemplateProfile) -> None:
+    """Raises `Unreadable` for a profile that names a format, or a spelling of one, that is not there."""
+    if not _is_format(profile.format, profile.variant):
+        raise Unreadable("a profile with a format that is not there")
+    if profile.without_tools is not None:
+        check_profile(profile.without_tools)
+
+
+def _check_prompt(prompt: Prompt) -> None:
+    if not _is_format(prompt.format, ""):
+        raise Unreadable("a prompt in a format that is not there")
+
+
+def _is_format(name: str | None, variant: str) -> bool:
+    return name is None or has_variant(name, variant)
+
+
+INSPECT = Job(inspect_files, Report, _check_report)
+PROFILE = Job(profile_files, TemplateProfile, check_profile)
+RENDER = Job(render_files, Prompt, _check_prompt)
+
+
+def new_worker(limits: Limits | None = None) -> Worker:
+    """A worker that is ready for these jobs."""
+    return Worker((INSPECT, PROFILE, RENDER), limits or Limits())
+
+
+def shared_worker() -> Worker:
+    """The worker that this process shares."""
+    return _worker_of(os.getpid())
+
+
+@cache
+def _worker_of(process: int) -> Worker:
+    """The worker of this process: a forked one gets its own."""
+    worker = new_worker()
+    atexit.register(worker.close)
+    return worker
