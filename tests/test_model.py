@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -117,6 +120,60 @@ def test_a_template_that_takes_too_much_does_not_stop_the_other_one(tmp_path: Pa
     assert model.profile.without_tools.failure.limit == "source size"
     with pytest.raises(TemplateError, match=r"Limit hit: source size.*it is not rendered"):
         model.render(MESSAGES)
+
+
+def test_a_saved_profile_renders_without_probing(monkeypatch: pytest.MonkeyPatch) -> None:
+    for directory in directories():
+        model = toolfmt.load(directory, trusted=True)
+        text = model.saved_profile()
+        with monkeypatch.context() as nothing_probes:
+            nothing_probes.setattr("toolfmt.model.profile_files", None)
+            nothing_probes.setattr("toolfmt.model.shared_worker", None)
+            loaded = toolfmt.load(directory, profile=text)
+            assert loaded.profile == model.profile
+            assert loaded.saved_profile() == text
+            if model.broken is None:
+                now = datetime(2026, 1, 2)
+                assert loaded.render(MESSAGES, TOOLS, now=now) == model.render(MESSAGES, TOOLS, now=now)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda text: "", "none that toolfmt saved"),
+        (lambda text: "[]", "none that toolfmt saved .list where _Saved with its fields"),
+        (lambda text: text.replace("toolfmt.profile/1", "toolfmt.profile/9"), "its schema is 'toolfmt.profile/9'"),
+        (lambda text: text.replace(toolfmt.__version__, "0.0.9"), "made by toolfmt 0.0.9, this is"),
+        (lambda text: text.replace('"takes_tools":true', '"takes_tools":1'), "int where bool"),
+        (lambda text: text.replace('"takes_tools":true,', ""), "none that toolfmt saved"),
+        (
+            lambda text: text.replace('"format":"json"', '"format":"no such"'),
+            "it names a format that is not there",
+        ),
+    ],
+)
+def test_what_is_no_saved_profile_of_this_toolfmt_is_refused(change: Callable[[str], str], told: str) -> None:
+    text = toolfmt.load(MODELS / "json-frames", trusted=True).saved_profile()
+    changed = change(text)
+    assert changed != text
+    with pytest.raises(ToolfmtError, match=told) as refused:
+        toolfmt.load(MODELS / "json-frames", profile=changed)
+    assert "make it again (Model.saved_profile)" in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_profile_of_other_files_is_refused(tmp_path: Path) -> None:
+    model = shutil.copytree(MODELS / "named-templates", tmp_path / "model")
+    text = toolfmt.load(model, trusted=True).saved_profile()
+    assert toolfmt.load(model, profile=text).profile.takes_tools
+    config = json.loads((model / "tokenizer_config.json").read_text("utf-8"))
+    for changed in (
+        {**config, "chat_template": [{**one, "template": one["template"] + " "} for one in config["chat_template"]]},
+        {**config, "eos_token": "<other>"},
+    ):
+        (model / "tokenizer_config.json").write_text(json.dumps(changed), "utf-8")
+        with pytest.raises(ToolfmtError, match="made of other files than the model has now"):
+            toolfmt.load(model, profile=text)
 
 
 def test_a_parser_of_a_model_begins_where_its_prompts_end() -> None:

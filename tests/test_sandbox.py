@@ -28,7 +28,7 @@ from toolfmt.inspect.report import Finding, FormatDecision, Report
 from toolfmt.jobs import INSPECT, new_worker
 from toolfmt.sandbox import pool
 from toolfmt.sandbox.pool import Limits, Worker
-from toolfmt.sandbox.typed_json import packed
+from toolfmt.typed_json import packed
 
 PACKAGE = Path(toolfmt.__file__).parent
 SMALL = Limits(wall_seconds=60, processor_seconds=1, memory=300 << 20)

@@ -20,8 +20,8 @@ from toolfmt.inspect.report import CAPABILITIES, Report
 from toolfmt.inspect.template_profile import TemplateProfile
 from toolfmt.render.prompt import Prompt, Wanted, render
 from toolfmt.sandbox.pool import Job, Limits, Worker
-from toolfmt.sandbox.typed_json import Unreadable
 from toolfmt.templates import ModelFiles
+from toolfmt.typed_json import Unreadable
 
 
 def render_files(files: ModelFiles, messages: Any, tools: Any, strategy: Wanted) -> Prompt:
@@ -34,15 +34,12 @@ def _check_report(report: Report) -> None:
     known = {finding.code for finding in (*report.findings, *report.notes)} <= set(map(code, CHECKS))
     if not (named and known and _is_format(report.format.name, report.format.variant)):
         raise Unreadable("a report of something that is not there")
-    check_profile(report.profile)
+    _check_profile(report.profile)
 
 
-def check_profile(profile: TemplateProfile) -> None:
-    """Raises `Unreadable` for a profile that names a format, or a spelling of one, that is not there."""
-    if not _is_format(profile.format, profile.variant):
+def _check_profile(profile: TemplateProfile) -> None:
+    if not profile.has_known_format:
         raise Unreadable("a profile with a format that is not there")
-    if profile.without_tools is not None:
-        check_profile(profile.without_tools)
 
 
 def _check_prompt(prompt: Prompt) -> None:
@@ -55,7 +52,7 @@ def _is_format(name: str | None, variant: str) -> bool:
 
 
 INSPECT = Job(inspect_files, Report, _check_report)
-PROFILE = Job(profile_files, TemplateProfile, check_profile)
+PROFILE = Job(profile_files, TemplateProfile, _check_profile)
 RENDER = Job(render_files, Prompt, _check_prompt)
 
 

@@ -21,20 +21,25 @@ from toolfmt.inspect.report import Report
 from toolfmt.inspect.template_profile import TemplateProfile
 from toolfmt.jobs import INSPECT, PROFILE, RENDER, shared_worker
 from toolfmt.render.prompt import Prompt, Wanted, broken, render, spoken_format
+from toolfmt.render.saved_profile import restored, saved
 from toolfmt.sandbox.pool import Worker
 from toolfmt.templates import ModelFiles, load_files
 from toolfmt.tools import canonical_tools
 
 
-def load(path: str | Path, *, trusted: bool = False) -> Model:
+def load(path: str | Path, *, trusted: bool = False, profile: str | None = None) -> Model:
     """The model at a path: a model directory, a .gguf file, a template's .jinja file, or a repository id (`org/name`,
     `org/name@revision`) of the Hugging Face hub, from the hub cache or fetched.
 
     A path that exists is never taken for a repository id. Raises `BadModelDirectory` where there is no model or a file
     of it cannot be read, with what was tried and the way out. The template of a model that is not `trusted` is
     inspected in a process with limits on time and memory.
+
+    `profile` is what `Model.saved_profile` gave for the same files: with it prompts are rendered, in this process,
+    without probing the templates again. Raises `ToolfmtError` for one of other files, or of another version of toolfmt.
     """
-    return Model(load_files(path), trusted=trusted)
+    files = load_files(path)
+    return Model(files, trusted=trusted, profile=None if profile is None else restored(files, profile))
 
 
 class Model:
@@ -44,10 +49,18 @@ class Model:
     A template is rendered in this process, once probing it has stayed within the limits.
     """
 
-    def __init__(self, files: ModelFiles, *, trusted: bool = False, worker: Worker | None = None) -> None:
+    def __init__(
+        self,
+        files: ModelFiles,
+        *,
+        trusted: bool = False,
+        worker: Worker | None = None,
+        profile: TemplateProfile | None = None,
+    ) -> None:
         self.files = files
         self._trusted = trusted
         self._worker = worker
+        self._profile = profile
         self._inspected: Report | None = None
 
     def inspect(self, *, tools: object = None, context: int | None = None) -> Report:
@@ -129,6 +142,10 @@ class Model:
         begun = self.profile.prefill if prefix is None else prefix
         return Parser(self._known(), tools=tools, prefix=begun, strict=strict, stop=stop, reasoning=reasoning)
 
+    def saved_profile(self) -> str:
+        """The profile as text (JSON), to be kept beside the model and given to `load` as `profile`."""
+        return saved(self.files, self.profile)
+
     def _known(self) -> str:
         """The name of the model's format; raises where it is not known."""
         if self.profile.format is None:
@@ -141,6 +158,8 @@ class Model:
     @cached_property
     def profile(self) -> TemplateProfile:
         """What rendering needs to know of the model's templates: probed once, and no more than that is."""
+        if self._profile is not None:
+            return self._profile
         if self._inspected is not None:
             return self._inspected.profile
         if self._trusted:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from toolfmt.formats.registry import has_variant
 from toolfmt.inspect.probe.conversations import Shape
 
 Strategy: TypeAlias = Literal["template", "prose"]
@@ -80,6 +81,12 @@ class TemplateProfile:
     """Whether text beside a call comes out, where the call does with any text beside it."""
     without_tools: TemplateProfile | None = None
     """The profile of the template in force where no tools are given; None where that is the same one."""
+
+    @property
+    def has_known_format(self) -> bool:
+        """Whether the format and the spelling that it names are there: a profile that was read may name any."""
+        known = self.format is None or has_variant(self.format, self.variant)
+        return known and (self.without_tools is None or self.without_tools.has_known_format)
 
     @property
     def strategy(self) -> Strategy:

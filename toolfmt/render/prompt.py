@@ -231,23 +231,25 @@ class _Request:
         if not closed or not made.text.startswith(closed):
             return ""
         generation = made.text[len(closed) :]
-        # Two ways to find the assistant's header: its shape, else what also stands before an answer in words.
-        answered = self._attempt(made, [*made.messages, {"role": "assistant", "content": REPLY}])
-        before = answered.partition(REPLY)[0]
-        shown = before[len(closed) :] if before.startswith(closed) else ""
-        seen = common_prefix(generation, shown)
         format = spoken_format(self.profile)
         begun = answer_begun(generation, headers=format.headers)
         if not begun.strip(": \n"):
             return ""
         if begun == generation and not answer_begun(closed[-_LONGEST_HEADER:], headers=format.headers):
             return generation  # the header always stands there, what is added begins the answer
-        header = len(generation) - len(begun) or seen or len(generation)
+        # Two ways to find the assistant's header: its shape, else what also stands before an answer in words.
+        header = len(generation) - len(begun) or self._shown_header(made, closed, generation) or len(generation)
         openers = {opener for opener, _ in format.reasoning}
         openers |= {closer for opener, closer in format.reasoning if closer == f"</{opener[1:]}"}
         openers |= {made.profile.reasoning[0]} if made.profile.reasoning else set()
         # A template may put an empty reasoning block before every answer: that is no header.
         return generation[min([header, *(at for opener in openers if (at := generation.find(opener)) >= 0)]) :]
+
+    def _shown_header(self, made: _Made, closed: str, generation: str) -> int:
+        """How much of the generation prompt stands before an answer in words, too."""
+        answered = self._attempt(made, [*made.messages, {"role": "assistant", "content": REPLY}])
+        before = answered.partition(REPLY)[0]
+        return common_prefix(generation, before[len(closed) :]) if before.startswith(closed) else 0
 
     def _template(self, *, with_tools: bool) -> tuple[ChatTemplate, TemplateProfile, Sequence[str]]:
         """The template in force, its profile, and the adaptation's name where only the one for tools is there."""

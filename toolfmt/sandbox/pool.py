@@ -25,7 +25,7 @@ from typing import IO, Any, Generic, TypeVar
 
 from toolfmt import errors
 from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
-from toolfmt.sandbox.typed_json import Unreadable, unpacked
+from toolfmt.typed_json import Unreadable, unpacked
 
 _T = TypeVar("_T")
 

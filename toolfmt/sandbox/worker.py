@@ -2,7 +2,7 @@
 `toolfmt.sandbox.pool`; the modules are imported first.
 
 Jobs come in on standard input and answers go out on standard output, one message each. An answer is one byte and then,
-packed (`toolfmt.sandbox.typed_json`), the value, `(class, message, line)` of an error, or `(message, limit, line)` of a
+packed (`toolfmt.typed_json`), the value, `(class, message, line)` of an error, or `(message, limit, line)` of a
 limit. Whatever else happens ends the process.
 """
 
@@ -17,7 +17,7 @@ from importlib import import_module
 
 from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
 from toolfmt.sandbox.pool import DONE, ERROR, LIMIT, receive, send
-from toolfmt.sandbox.typed_json import packed
+from toolfmt.typed_json import packed
 
 
 def main() -> None:

@@ -1,9 +1,9 @@
 """Data classes as bytes and back, checked: what a process that ran untrusted code says is what was asked, or nothing.
 
-`packed` writes, `unpacked` reads. The bytes are JSON: a data class is the list of its fields in their order. Reading
-knows the type that is wanted and builds exactly that, every value checked against its annotation, so that whoever gets
-the result may rely on its types. Unlike a pickle, JSON shares nothing and allocates nothing beyond its own length: no
-short answer becomes a large one.
+`packed` writes, `unpacked` reads. The bytes are JSON: a data class is an object of its fields. Reading knows the type
+that is wanted and builds exactly that, every value checked against its annotation, so that whoever gets the result may
+rely on its types. Unlike a pickle, JSON shares nothing and allocates nothing beyond its own length: no short answer
+becomes a large one.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _plain(value: Any) -> Any:
         return [_plain(item) for item in value]
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
-    return [_plain(getattr(value, name)) for name in _names(value.__class__)]
+    return {name: _plain(getattr(value, name)) for name in _names(value.__class__)}
 
 
 @cache
@@ -66,7 +66,7 @@ def _reader(kind: Any) -> _Reader:
     if origin in (Union, UnionType):
         return _any_of([_reader(choice) for choice in inside])
     if origin is tuple and inside[-1] is not Ellipsis:
-        return _in_places([_reader(item) for item in inside], tuple)
+        return _in_places([_reader(item) for item in inside])
     if origin in (tuple, list):
         return _repeated(_reader(inside[0]), origin)
     if origin is dict:
@@ -103,26 +103,25 @@ def _any_of(choices: list[_Reader]) -> _Reader:
     return read
 
 
-def _in_places(items: list[_Reader], make: Callable[[list[Any]], Any]) -> _Reader:
+def _in_places(items: list[_Reader]) -> _Reader:
     def read(value: Any) -> Any:
         if not isinstance(value, list) or len(value) != len(items):
             _refuse(value, f"{len(items)} values")
-        return make([item(one) for item, one in zip(items, value, strict=True)])
+        return tuple(item(one) for item, one in zip(items, value, strict=True))
 
     return read
 
 
 def _of_fields(kind: Any) -> _Reader:
-    # Its fields are looked at when the first one is read: a class may hold another of its own.
-    read: list[_Reader] = []
+    hints, names = get_type_hints(kind), _names(kind)
 
-    def read_fields(value: Any) -> Any:
-        if not read:
-            hints = get_type_hints(kind)
-            read.append(_in_places([_reader(hints[name]) for name in _names(kind)], lambda values: kind(*values)))
-        return read[0](value)
+    def read(value: Any) -> Any:
+        if not isinstance(value, dict) or value.keys() != set(names):
+            _refuse(value, f"{kind.__name__} with its fields")
+        # A field may be of the class itself: its reader is made when it is read.
+        return kind(**{name: _reader(hints[name])(value[name]) for name in names})
 
-    return read_fields
+    return read
 
 
 def _repeated(item: _Reader, make: Callable[[list[Any]], Any]) -> _Reader:
