@@ -557,6 +557,34 @@ def test_a_long_call_of_an_undeclared_tool_without_a_frame_is_content(size: int)
     assert events_of("pythonic", pieces, tools=[{"name": "f"}]) == [Content(text, 0)]
 
 
+@pytest.mark.parametrize("arguments", [{"text": "x y " * 150}, {"a": "b", "text": "x y " * 150}])
+def test_a_long_call_of_an_undeclared_tool_is_content_in_every_format(arguments: dict[str, str]) -> None:
+    """Wherever the bound is met: before the first value has ended, or in another one, while it streams."""
+    for format in FORMATS:
+        text = write(format, [("undeclared", arguments)])
+        for size in (1, 4, 50, len(text)):
+            pieces = [text[at : at + size] for at in range(0, len(text), size)]
+            events = events_of(format.name, pieces, tools=TOOLS)
+            said = "".join(event.text if isinstance(event, Content) else repr(event) for event in events)
+            shown = text
+            for marker in format.silent:
+                said, shown = said.replace(marker, ""), shown.replace(marker, "")
+            assert (format.name, size, said) == (format.name, size, shown)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(f"[get_weather({' ' * 500}city='Oslo')]", id="no argument yet"),
+        pytest.param(f"[get_weather('{'so and so ' * 50}')]", id="a string that may be a key"),
+        pytest.param(f"[{', '.join(f'undeclared(n={n})' for n in range(60))}]", id="undeclared calls, all whole"),
+    ],
+)
+def test_a_list_that_has_shown_no_declared_call_within_the_bound_is_content(text: str) -> None:
+    assert len(text) > FAR
+    assert told(read(text, "pythonic", tools=TOOLS)) == [("content", text)]
+
+
 def test_a_plain_type_is_read_like_any_other() -> None:
     schema = {"properties": {"a": {"type": "string"}, "b": {"type": "string", "nullable": True}, "c": {"type": "int"}}}
     assert [parameter_types(schema, key) for key in "abcd"] == [{"string"}, {"string", "null"}, {"integer"}, None]

@@ -306,7 +306,6 @@ class Parser:
             scan.keep(begin)
             spaces = yield from scan.spaces()
             if scan.closed and scan.at == len(scan.text):
-                scan.release()
                 if not self._beside_call:
                     self._say(Content, spaces, begin)
                 return

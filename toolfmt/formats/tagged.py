@@ -293,7 +293,7 @@ class Tagged(Frame):
             doubled = bool(repeated) and bool((yield from scan.literal(literals(repeated))))
             if not separator and not known:
                 if known is False:
-                    yield from self._closed_soon(scan)
+                    yield from self._closed_soon(scan, calls)
                 calls.start(name)
                 calls.arguments("{")
             if calls.declares(key) is not True and (unquoted := _QUOTED_KEY.fullmatch(key)):
@@ -353,11 +353,11 @@ class Tagged(Frame):
             calls.tolerate(fault)
         return name
 
-    def _closed_soon(self, scan: Scan) -> Reading[None]:
-        """The closer of a value stands near enough, unread; else what looked like a call is prose about calls."""
+    def _closed_soon(self, scan: Scan, calls: Calls) -> Reading[None]:
+        """The closer of a value stands near enough, unread; else what looked like a call is content."""
         here = scan.position
         if not (yield from scan.near(literals(self.value_closer), _MOST_UNDECLARED)):
-            raise Malformed
+            calls.give_up()
         scan.rewind(here)
 
     def _key(self, scan: Scan, none: str) -> Reading[tuple[str, Types, str]]:
