@@ -271,8 +271,15 @@ def _marks(format: str) -> tuple[str, ...]:
     """The literals of a format, its words and its tags with the words in them."""
     known, calls = get(format), _calls(format)
     tags = {piece for call in calls[:20] for piece in _tags(call)}
-    pairs = [mark for pair in (*known.reasoning, *known.wrapping) for mark in pair]
-    own = (*known.openers, *known.closers, *known.bare, *known.silent, *known.engine.leading, *pairs)
+    pairs = [mark for pair in (*known.reasoning, *known.content_markers) for mark in pair]
+    own = (
+        *known.openers,
+        *known.closers,
+        *known.unframed_openers,
+        *known.ignored_markers,
+        *known.engine.start_only_openers,
+        *pairs,
+    )
     return tuple(sorted({mark for mark in (*own, *tags) if mark}))
 
 
@@ -469,7 +476,7 @@ def memory(format: ToolCallFormat) -> list[str]:
         ("10,000 keys in one parser", _keys),
         ("10,000 tools", _parsers),
     ):
-        if format.engine.leading and what.endswith("parser"):
+        if format.engine.start_only_openers and what.endswith("parser"):
             continue  # a second call needs its message's header, which the writer gives calls of one turn only
         tracemalloc.start()
         sizes = []

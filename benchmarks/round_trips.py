@@ -74,8 +74,8 @@ def marks(format: ToolCallFormat) -> tuple[str, ...]:
     """The literals that mean something in the format where they stand in prose, blanks around them left out."""
     engine = format.engine
     found = (
-        *format.openers, *engine.leading, *format.closers, *engine.inner.openers, *engine.inner.closers,
-        *format.silent, *format.silent_first, *(mark for pair in format.reasoning for mark in pair),
+        *format.openers, *engine.start_only_openers, *format.closers, *engine.inner.openers, *engine.inner.closers,
+        *format.ignored_markers, *format.ignored_at_start, *(mark for pair in format.reasoning for mark in pair),
     )  # fmt: skip
     return tuple(sorted({mark.strip() for mark in found} - {""}))
 
@@ -86,7 +86,7 @@ def pieces_of(name: str) -> tuple[str, ...]:
     format = get(name)
     written = write(format, [("f", {"s": "x", "n": 1}), ("g", {})])
     tags = re.findall(r"<[^<>\n]*>|\[[A-Z_]+\]|[^\w\s]{2,}|[\w:]+[({]", written)
-    return tuple(sorted({*marks(format), *format.bare, *tags, written}))
+    return tuple(sorted({*marks(format), *format.unframed_openers, *tags, written}))
 
 
 def all_pieces() -> tuple[str, ...]:
@@ -313,7 +313,7 @@ def embedded(format: ToolCallFormat, turn: Turn) -> tuple[str, str, str]:
         if means_something(format, before, text, after):
             before, after = "Well.\n", "\nDone."
     if not text.lstrip(BLANKS).startswith(format.openers or "\0"):
-        bare = text.startswith(format.bare or "\0")
+        bare = text.startswith(format.unframed_openers or "\0")
         before = before + "\n" if bare and before.strip(BLANKS) else ""
         after = "\n" + after  # what follows right behind decides what the calls are
     return before, text, after
@@ -327,7 +327,7 @@ def means_something(format: ToolCallFormat, before: str, text: str, after: str) 
     if any(mark in text and whole.find(mark) != len(before) + text.find(mark) for mark in own):
         return True
     lines = [line.lstrip(BLANKS) for part in (before, after) for line in part.split("\n")]
-    return any(line.startswith(format.bare or "\0") and re.search(r"name|\(", line) for line in lines)
+    return any(line.startswith(format.unframed_openers or "\0") and re.search(r"name|\(", line) for line in lines)
 
 
 def in_pieces(text: str, cuts: Iterable[float] | None) -> list[str]:

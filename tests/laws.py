@@ -119,11 +119,11 @@ def _forbidden(name: str) -> None:
 
 
 def frame(format: ToolCallFormat) -> list[str]:
-    """What is neither content nor a call: markers of reasoning and silent ones."""
-    pairs = (*format.reasoning, *format.wrapping)
+    """What is neither content nor a call: markers of reasoning and ignored ones."""
+    pairs = (*format.reasoning, *format.content_markers)
     return [
-        *format.silent,
-        *format.silent_first,
+        *format.ignored_markers,
+        *format.ignored_at_start,
         *format.engine.residue,
         *(marker for pair in pairs for marker in pair),
     ]

@@ -197,7 +197,9 @@ def pieces(format: str) -> tuple[Piece, ...]:
 
 
 def _pieces(format: ToolCallFormat) -> Iterator[Piece]:
-    openers = [marker.strip() for marker in (*format.openers, *format.bare, *format.engine.leading)] or [""]
+    openers = [
+        marker.strip() for marker in (*format.openers, *format.unframed_openers, *format.engine.start_only_openers)
+    ] or [""]
     closers = [marker.strip() for marker in (*format.closers, *format.engine.inner.closers)] or ["the end"]
     undeclared = write(format, [("NAME", {"KEY": "VALUE"})])
     declared = on_one_line(write(format, [("get_weather", {"city": "Oslo"})], TOOLS))

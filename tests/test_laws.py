@@ -59,12 +59,12 @@ def markers(format: ToolCallFormat) -> list[str]:
     """Every literal that stands in a written call, and what else frames answers in the format."""
     text = write(format, [("f", {"s": "x", "n": 1}), ("f", {})])
     found = re.findall(r"<[^<>\n]*>|\[/?[A-Z_]+\]|[\w:]+[({]|[)}\]]+|\w+=", text)
-    return sorted({*found, *format.openers, *format.closers, *format.bare, *frame(format)})
+    return sorted({*found, *format.openers, *format.closers, *format.unframed_openers, *frame(format)})
 
 
 def first_mark(format: ToolCallFormat) -> str:
     """What a call begins with, where the format has a mark for that."""
-    return next(iter((*format.openers, *format.bare)), "f\n{")
+    return next(iter((*format.openers, *format.unframed_openers)), "f\n{")
 
 
 SOUP = {
@@ -176,7 +176,7 @@ def test_calls_in_prose(format: str, calls: list[Any], before: str, after: str) 
     except CannotWrite:
         return
     if not text.lstrip().startswith(get(format).openers or "\0"):
-        only_first = get(format).named_first == "usual" or get(format).engine.leading
+        only_first = get(format).name_at_start == "usual" or get(format).engine.start_only_openers
         before, after = "" if only_first else before and before + "\n", after and "\n" + after
     events = events_of(format, [before, text, after])
     assert calls_of(events) == canonical(calls)
@@ -205,7 +205,7 @@ def test_strings_stream(format: str, text: str) -> None:
 @given(data=st.data())
 def test_content_is_prompt(format: str, data: st.DataObject) -> None:
     """Law 6: text waits only while it can still become a marker; a letter behind it frees it."""
-    begin = "x" if get(format).named_first == "never" else "x, "
+    begin = "x" if get(format).name_at_start == "never" else "x, "
     text = data.draw(st.text("abc .,", min_size=1).map(lambda prose: begin + prose + "x"))
     parser = Parser(format)
     assert merge(parser.feed(text)) == [Content(text, 0)]
@@ -265,7 +265,7 @@ def test_a_schema_without_end_is_no_error(format: str) -> None:
 def test_mentioning_a_marker_is_prose(format: str) -> None:
     """Law 10: a marker in prose neither makes a call nor swallows the rest."""
     known = get(format)
-    for marker in {*known.openers, *known.closers} - set(known.silent):
+    for marker in {*known.openers, *known.closers} - set(known.ignored_markers):
         for text in (
             f"The marker {marker} opens a call.",
             f"Use `{marker}` for it; then go on.",

@@ -567,7 +567,7 @@ def test_a_long_call_of_an_undeclared_tool_is_content_in_every_format(arguments:
             events = events_of(format.name, pieces, tools=TOOLS)
             said = "".join(event.text if isinstance(event, Content) else repr(event) for event in events)
             shown = text
-            for marker in format.silent:
+            for marker in format.ignored_markers:
                 said, shown = said.replace(marker, ""), shown.replace(marker, "")
             assert (format.name, size, said) == (format.name, size, shown)
 

@@ -70,7 +70,7 @@ def test_a_format_is_found_by_every_name(format: ToolCallFormat) -> None:
 @EVERY
 def test_the_page_shows_what_the_writer_writes(format: ToolCallFormat) -> None:
     """The example on the page holds the opener and closer, and the writer's own call is read back."""
-    for marks in (format.openers or format.bare, format.closers):
+    for marks in (format.openers or format.unframed_openers, format.closers):
         assert not marks or any("".join(mark.split()) in "".join(format.page.split()) for mark in marks)
     calls = [("get_weather", {"city": "Paris", "days": 3})]
     assert read_back(format, write(format, calls, TOOLS), TOOLS) == [("get_weather", '{"city": "Paris", "days": 3}')]

@@ -179,7 +179,7 @@ def test_every_format_has_markers_though_the_template_renders_no_calls(format: T
     written = write(format, SINGLE, TOOLS)
     marked = [marker.marker for marker in chapter(report).markers if marker.kind == "call"]
     assert [marker for marker in marked if marker not in written] == []
-    assert bool(marked) == any(opener in written for opener in (*format.openers, *format.engine.leading))
+    assert bool(marked) == any(opener in written for opener in (*format.openers, *format.engine.start_only_openers))
 
 
 # --- costs

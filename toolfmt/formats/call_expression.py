@@ -116,16 +116,16 @@ class CallExpression(Frame):
             here = scan.position
             yield from self._alone(scan, calls, ending)
             scan.rewind(here)
-        elif ending.closed and self.bare and self.enclosing:
+        elif ending.closed and self.unframed_openers and self.enclosing:
             yield from self._echo(scan, calls, opener)
 
     def _echo(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
         """The text of the frame once more right behind it, closer and all: some models repeat it, and mean one call."""
-        if (yield from scan.peek()) not in self.bare:
+        if (yield from scan.peek()) not in self.unframed_openers:
             return
         calls.framed_until = scan.position
         text = calls.text().removeprefix(opener)
-        if text.startswith(self.bare) and len(text) < FAR:
+        if text.startswith(self.unframed_openers) and len(text) < FAR:
 
             def same(window: Scan) -> Reading[bool]:
                 for character in text:

@@ -2,7 +2,7 @@
 
 A message whose recipient is a tool is a call; its body holds the arguments as a JSON object, or calls in the notation
 of another engine. Messages for the user and for the model itself are content and reasoning: their headers are among
-the format's silent literals and its reasoning markers. The recipient stands before the channel or in it.
+the format's ignored markers and its reasoning markers. The recipient stands before the channel or in it.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Channels(Frame):
     def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
         if not opener.isascii():
             calls.tolerate("other_blanks")
-        name = (yield from self._header(scan, calls)) if opener or self.named_first == "usual" else ""
+        name = (yield from self._header(scan, calls)) if opener or self.name_at_start == "usual" else ""
         if self.body is not None:
             yield from scan.skip_spaces()
             begun = yield from scan.literal(literals(*self.body.openers))

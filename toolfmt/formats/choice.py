@@ -11,7 +11,7 @@ from functools import cached_property
 
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.elsewhere import Elsewhere
-from toolfmt.formats.format import Call, Engine, Inner, NamedFirst, TypesOf
+from toolfmt.formats.format import Call, Engine, Inner, NameAtStart, TypesOf
 from toolfmt.formats.frames import follows
 from toolfmt.formats.json_object import JsonObject
 from toolfmt.formats.scan import Reading, Scan, literals
@@ -26,8 +26,10 @@ class Choice:
     def __init__(self, *engines: Engine) -> None:
         self._engines = engines
         self.openers = tuple(dict.fromkeys(opener for engine in engines for opener in engine.openers))
-        self.bare = tuple(dict.fromkeys(opener for engine in engines for opener in engine.bare))
-        self.leading = tuple(dict.fromkeys(opener for engine in engines for opener in engine.leading))
+        self.unframed_openers = tuple(dict.fromkeys(opener for engine in engines for opener in engine.unframed_openers))
+        self.start_only_openers = tuple(
+            dict.fromkeys(opener for engine in engines for opener in engine.start_only_openers)
+        )
         self.inner = Inner(
             tuple(dict.fromkeys(opener for engine in engines for opener in engine.inner.openers)),
             tuple(dict.fromkeys(closer for engine in engines for closer in engine.inner.closers)),
@@ -36,7 +38,9 @@ class Choice:
         self.residue = tuple(dict.fromkeys(text for engine in engines for text in engine.residue))
         self.closers = tuple(dict.fromkeys(closer for engine in engines for closer in engine.closers))
         self.named = ""
-        self.named_first: NamedFirst = next((e.named_first for e in engines if e.named_first != "never"), "never")
+        self.name_at_start: NameAtStart = next(
+            (e.name_at_start for e in engines if e.name_at_start != "never"), "never"
+        )
 
     def write(self, calls: Sequence[Call], types: TypesOf) -> str:
         return self._engines[0].write(calls, types)
@@ -53,12 +57,14 @@ class Choice:
         """By what calls begin with, the empty text for their name: the engine that reads JSON, and the other; the
         first of those that there are stands for both where they do not differ in that."""
         begun = {}
-        for opening in (*self.openers, *self.bare, ""):
+        for opening in (*self.openers, *self.unframed_openers, ""):
             named = not opening
             engines = [
                 engine
                 for engine in self._engines
-                if (engine.named_first != "never" if named else opening in (*engine.openers, *engine.bare))
+                if (
+                    engine.name_at_start != "never" if named else opening in (*engine.openers, *engine.unframed_openers)
+                )
             ]
             if engines:
                 of_json = [engine for engine in engines if _reads_json(engine)]
@@ -69,7 +75,7 @@ class Choice:
     def _bare(self, scan: Scan) -> Reading[str]:
         """What a call without its frame begins with, unread."""
         here = scan.position
-        begins = yield from scan.literal(literals(*self.bare))
+        begins = yield from scan.literal(literals(*self.unframed_openers))
         scan.rewind(here)
         return begins
 

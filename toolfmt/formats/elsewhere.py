@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from toolfmt.formats.ahead import TooFar, ahead
 from toolfmt.formats.calls import Calls, Committed
-from toolfmt.formats.format import Call, Engine, Inner, NamedFirst, TypesOf
+from toolfmt.formats.format import Call, Engine, Inner, NameAtStart, TypesOf
 from toolfmt.formats.scan import Malformed, Reading, Scan
 
 
@@ -29,12 +29,12 @@ class Elsewhere:
         return self.engine.openers
 
     @property
-    def bare(self) -> tuple[str, ...]:
-        return self.engine.bare
+    def unframed_openers(self) -> tuple[str, ...]:
+        return self.engine.unframed_openers
 
     @property
-    def leading(self) -> tuple[str, ...]:
-        return self.engine.leading
+    def start_only_openers(self) -> tuple[str, ...]:
+        return self.engine.start_only_openers
 
     @property
     def closers(self) -> tuple[str, ...]:
@@ -49,7 +49,7 @@ class Elsewhere:
         return self.engine.inner
 
     @property
-    def named_first(self) -> NamedFirst:
+    def name_at_start(self) -> NameAtStart:
         return "never"
 
     @property

@@ -19,7 +19,7 @@ from toolfmt.formats.typed import Types
 Call: TypeAlias = tuple[str, Mapping[str, Any]]
 """A call to write: the tool's name and its arguments."""
 
-NamedFirst: TypeAlias = Literal["never", "noted", "usual"]
+NameAtStart: TypeAlias = Literal["never", "tolerated", "usual"]
 """Whether an answer may begin with a call's name, and if that is a tolerance: the prompt often wrote the opener."""
 
 THINK = ("<think>", "</think>")
@@ -49,11 +49,11 @@ class Engine(Protocol):
         """What opens a frame, anywhere in the answer."""
 
     @property
-    def bare(self) -> tuple[str, ...]:
+    def unframed_openers(self) -> tuple[str, ...]:
         """What a call without its frame begins with, at the start of the answer or of a line."""
 
     @property
-    def leading(self) -> tuple[str, ...]:
+    def start_only_openers(self) -> tuple[str, ...]:
         """What opens a frame only where the answer begins, or goes on behind a marker that says nothing."""
 
     @property
@@ -69,7 +69,7 @@ class Engine(Protocol):
         """What a model may leave right behind a frame, and says nothing there."""
 
     @property
-    def named_first(self) -> NamedFirst:
+    def name_at_start(self) -> NameAtStart:
         """Whether an answer may begin with a call's name, without anything before it."""
 
     @property
@@ -117,11 +117,11 @@ class ToolCallFormat:
     """Regular expressions of what stands before an answer in prompts, where its shape does not show that."""
     call_id: str = "call_{number}"
     """The form of a call's id where the model wrote none: `name` and `number` stand for the tool's and the call's."""
-    silent: tuple[str, ...] = ()
+    ignored_markers: tuple[str, ...] = ()
     """Control tokens that frame the answer and say nothing: not content, wherever they stand outside of calls."""
-    silent_first: tuple[str, ...] = ()
+    ignored_at_start: tuple[str, ...] = ()
     """What says nothing where the answer begins with it, and is text anywhere else."""
-    wrapping: tuple[tuple[str, str], ...] = ()
+    content_markers: tuple[tuple[str, str], ...] = ()
     """Opener and closer of the part for the user: plain words, so they count only where that part begins, and ends."""
 
     def __reduce__(self) -> tuple[Callable[..., ToolCallFormat], tuple[Any, ...]]:
@@ -145,7 +145,9 @@ class ToolCallFormat:
         written = self.writer.write(calls, lambda name, *path: None)
         inner = self.engine.inner
         closers = (*self.closers, *inner.closers)
-        if literal in written or any(literal in opener for opener in (*self.openers, *self.bare, *inner.openers)):
+        if literal in written or any(
+            literal in opener for opener in (*self.openers, *self.unframed_openers, *inner.openers)
+        ):
             return True
         return any(literal in closer for closer in closers) and literal not in closers
 
@@ -163,13 +165,13 @@ class ToolCallFormat:
         return self.engine.openers
 
     @property
-    def bare(self) -> tuple[str, ...]:
-        return self.engine.bare
+    def unframed_openers(self) -> tuple[str, ...]:
+        return self.engine.unframed_openers
 
     @property
     def closers(self) -> tuple[str, ...]:
         return self.engine.closers
 
     @property
-    def named_first(self) -> NamedFirst:
-        return self.engine.named_first
+    def name_at_start(self) -> NameAtStart:
+        return self.engine.name_at_start

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from toolfmt.formats.calls import Calls
-from toolfmt.formats.format import Inner, NamedFirst
+from toolfmt.formats.format import Inner, NameAtStart
 from toolfmt.formats.scan import Reading, Scan, literals
 
 _NAME_BEGINS = re.compile(r"[\w$@]")
@@ -22,21 +22,21 @@ class Frame:
     """The markers around calls.
 
     The writer uses `opener` and `closer`, either of which may be empty; `also` and `also_closers` are other spellings
-    that are read. `bare` is what calls without a frame begin with, at the start of the answer or of a line;
-    `leading` are openers that are such only where the answer begins or a message of it;
+    that are read. `unframed_openers` are what calls without a frame begin with, at the start of the answer or of a
+    line; `start_only_openers` open a frame only where the answer begins or a message of it;
     `left` is what models write right behind a frame, and says nothing there;
-    `named_first` tells whether the answer may begin with a call's name; `named` is what stands behind a declared tool's
-    name where a call of it may stand alone, with nothing around it.
+    `name_at_start` tells whether the answer may begin with a call's name; `named` is what stands behind a declared
+    tool's name where a call of it may stand alone, with nothing around it.
     """
 
     opener: str = ""
     closer: str = ""
     also: tuple[str, ...] = ()
     also_closers: tuple[str, ...] = ()
-    bare: tuple[str, ...] = ()
-    leading: tuple[str, ...] = ()
+    unframed_openers: tuple[str, ...] = ()
+    start_only_openers: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
-    named_first: NamedFirst = "never"
+    name_at_start: NameAtStart = "never"
     named: str = ""
 
     @property

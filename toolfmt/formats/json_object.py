@@ -1,8 +1,8 @@
 """The JSON object engine: a JSON object, or a list of them, carries name and arguments.
 
-The keys are the format's; the frame may be missing (`bare`). What is read generously: arguments before the name,
-another runtime's key for name or arguments, arguments as a JSON string, the OpenAI wrapping, a markdown fence, a list
-where one object is usual.
+The keys are the format's; the frame may be missing (`unframed_openers`). What is read generously: arguments before the
+name, another runtime's key for name or arguments, arguments as a JSON string, the OpenAI wrapping, a markdown fence, a
+list where one object is usual.
 """
 
 from __future__ import annotations

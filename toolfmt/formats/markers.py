@@ -28,13 +28,13 @@ class Markers:
 
     reasoning: Mapping[str, tuple[str, ...]]
     """Openers of reasoning blocks, each with its closers."""
-    silent: frozenset[str]
+    ignored_markers: frozenset[str]
     """What says nothing, wherever it stands."""
-    silent_first: frozenset[str]
+    ignored_at_start: frozenset[str]
     """What says nothing where the answer begins with it."""
-    wrapping: Mapping[str, str]
+    content_markers: Mapping[str, str]
     """What opens the part for the user, with what closes it."""
-    leading: tuple[str, ...]
+    start_only_openers: tuple[str, ...]
     framing: frozenset[str]
     """What opens a frame of calls."""
     calls: frozenset[str]
@@ -74,14 +74,15 @@ class Markers:
 
 def markers_of(format: ToolCallFormat) -> Markers:
     """The markers of a format, gathered from its record and its engine."""
-    openers, bare, silent, leading = format.openers, format.bare, format.silent, format.engine.leading
+    openers, unframed, ignored = format.openers, format.unframed_openers, format.ignored_markers
+    start_only = format.engine.start_only_openers
     reasoning: dict[str, tuple[str, ...]] = {}
     for opener, closer in format.reasoning:
         reasoning[opener] = (*reasoning.get(opener, ()), closer)
-    silent_first = (*(closer for _, closer in format.reasoning), *format.silent_first)
-    marks = (*openers, *silent)
-    wrapping = tuple(mark for pair in format.wrapping for mark in pair)
-    in_line = (*bare, *(mark for mark in marks if mark.startswith(bare or "\0")))
+    ignored_at_start = (*(closer for _, closer in format.reasoning), *format.ignored_at_start)
+    marks = (*openers, *ignored)
+    of_content = tuple(mark for pair in format.content_markers for mark in pair)
+    in_line = (*unframed, *(mark for mark in marks if mark.startswith(unframed or "\0")))
     begun = {"\n" + mark: mark for mark in in_line}
     quoting = ("`", "\n`", "```")
     begun |= {
@@ -94,30 +95,32 @@ def markers_of(format: ToolCallFormat) -> Markers:
     # A bracket alone closes a frame, but shows nothing in a call that went wrong.
     frame_closers = tuple("}]" if closer == "]" else closer for closer in format.closers)
     inner = format.engine.inner
-    messages = silent if leading else ()
+    messages = ignored if start_only else ()
     of_calls = [mark for mark in (*inner.openers, *inner.closers, *format.closers) if len(mark) >= _CONTROL]
     return Markers(
         reasoning=reasoning,
-        silent=frozenset(silent),
-        silent_first=frozenset(silent_first),
-        wrapping=dict(format.wrapping),
-        leading=leading,
-        framing=frozenset((*openers, *leading)),
-        calls=frozenset((*openers, *leading, *bare)),
+        ignored_markers=frozenset(ignored),
+        ignored_at_start=frozenset(ignored_at_start),
+        content_markers=dict(format.content_markers),
+        start_only_openers=start_only,
+        framing=frozenset((*openers, *start_only)),
+        calls=frozenset((*openers, *start_only, *unframed)),
         frame_closers=frozenset(frame_closers),
         ends=(*format.closers, *inner.closers, *inner.openers, *openers, CODE),
         inner=inner,
-        at_start=literals(*marks, *leading, *bare, *reasoning, *silent_first, *wrapping),
+        at_start=literals(*marks, *start_only, *unframed, *reasoning, *ignored_at_start, *of_content),
         between=frozenset(format.between),
-        messages=tuple(" " + mark for mark in leading if mark not in openers),
+        messages=tuple(" " + mark for mark in start_only if mark not in openers),
         in_content=literals(*marks, *begun, *format.between),
         begun=begun,
-        brackets=frozenset("\n" + mark for mark in bare if "<" not in mark and mark != CODE),
-        in_answers=frozenset((*marks, *bare, *format.closers, *inner.openers, *inner.closers, *reasoning, *closers)),
+        brackets=frozenset("\n" + mark for mark in unframed if "<" not in mark and mark != CODE),
+        in_answers=frozenset(
+            (*marks, *unframed, *format.closers, *inner.openers, *inner.closers, *reasoning, *closers)
+        ),
         reasoning_closers=frozenset(closers),
         residue=literals(*format.engine.residue),
         again=frozenset(format.engine.residue) & {*format.closers, *inner.closers},
-        saying_nothing=literals(*silent, *closers),
+        saying_nothing=literals(*ignored, *closers),
         one_call=literals(*inner.openers),
         of_calls=literals(*of_calls, *openers, *BLANK_LINES),
         resuming=literals(*frame_closers, *openers, *inner.openers, *inner.closers, *(messages or BLANK_LINES)),

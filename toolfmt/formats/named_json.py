@@ -140,7 +140,7 @@ class NamedJson(Frame):
 
     def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
         framed = bool(opener) and opener in (self.opener, *self.also)
-        if not framed and (self.opener if opener else self.named_first == "noted"):
+        if not framed and (self.opener if opener else self.name_at_start == "tolerated"):
             calls.tolerate("missing_opener")
         opened = not framed
         while True:
@@ -218,7 +218,7 @@ class NamedJson(Frame):
         if signs:
             sign = yield from scan.literal(literals(*signs))
             if sign:
-                if opener and self.leading and (yield from scan.peek()) != "{":
+                if opener and self.start_only_openers and (yield from scan.peek()) != "{":
                     calls.commit()
                 return bool(opener) and len(sign) >= _CONTROL
         if len(signs) == len(separators):

@@ -113,7 +113,7 @@ class Parser:
         self._verbatim = reasoning == "text"
         self._stop = _stop_strings(stop) if stop else None
         self._parts: list[str] = []
-        self._named_first = self.format.named_first != "never"
+        self._name_at_start = self.format.name_at_start != "never"
         self._reading: Iterator[None] = self._answer()
         next(self._reading)
         if begun:
@@ -316,23 +316,27 @@ class Parser:
                 if self._behind_call:
                     continue
             opener = yield from scan.literal(look.at_start)
-            if opener not in look.calls and not (not opener and self._named_first):
+            if opener not in look.calls and not (not opener and self._name_at_start):
                 scan.release()
-            silent = opener in marks.silent or (opener in marks.silent_first and begin == 0)
+            ignored = opener in marks.ignored_markers or (opener in marks.ignored_at_start and begin == 0)
             if opener in marks.reasoning:
-                if not self._beside_call and not marks.leading:  # else a message begins, wherever its header stands
+                if (
+                    not self._beside_call and not marks.start_only_openers
+                ):  # else a message begins, wherever its header stands
                     self._say(Content, spaces, begin)
                 self._mark(opener, here)
                 self._state, self._block_closers, self._drafts.looked_at = "again", marks.reasoning[opener], 0
                 yield from self._block()
-            elif (opener in look.calls or (not opener and self._named_first)) and (yield from self._call(opener, here)):
-                self._beside_call, self._named_first = True, False
-            elif silent or (opener and opener == self._closing):
-                if opener not in marks.silent and opener in marks.reasoning_closers:
+            elif (opener in look.calls or (not opener and self._name_at_start)) and (
+                yield from self._call(opener, here)
+            ):
+                self._beside_call, self._name_at_start = True, False
+            elif ignored or (opener and opener == self._closing):
+                if opener not in marks.ignored_markers and opener in marks.reasoning_closers:
                     self._mark(opener, here)
                 self._beside_call = True
-            elif opener in marks.wrapping:
-                self._beside_call, self._closing = True, marks.wrapping[opener]
+            elif opener in marks.content_markers:
+                self._beside_call, self._closing = True, marks.content_markers[opener]
             else:
                 self._say(Content, spaces, begin)
                 self._say(Content, opener, here)
@@ -362,7 +366,7 @@ class Parser:
     def _content_and_call(self) -> Reading[bool]:
         """As `_content`; behind it stands a call or a marker that says nothing."""
         goes_on = yield from self._content()
-        self._beside_call, self._named_first = True, False
+        self._beside_call, self._name_at_start = True, False
         return goes_on
 
     def _block(self) -> Reading[None]:
@@ -374,7 +378,7 @@ class Parser:
         self._beside_call = False
 
     def _content(self) -> Reading[bool]:
-        """Content up to the next call, and the call, or to a silent marker. False at the end of the answer.
+        """Content up to the next call, and the call, or to a marker that says nothing. False at the end of the answer.
 
         An opener right behind a backtick may be quoted.
         """
@@ -389,7 +393,7 @@ class Parser:
             if not found:
                 return False
             if found == self._closing:
-                if found not in marks.silent and found in marks.reasoning_closers:
+                if found not in marks.ignored_markers and found in marks.reasoning_closers:
                     self._mark(found, self._scan.position - len(found))
                 self._closing = ""
                 return True
@@ -411,7 +415,7 @@ class Parser:
             if opener in marks.between:
                 if (yield from self._drafts.message_begins(opener, here)):
                     return True
-            elif (opener in look.calls and (yield from self._call(opener, here))) or opener in marks.silent:
+            elif (opener in look.calls and (yield from self._call(opener, here))) or opener in marks.ignored_markers:
                 return True
             self._say(Content, opener, here)
 
@@ -554,7 +558,7 @@ class Parser:
             if found:
                 return False
         ended = scan.closed and len(scan.text) - scan.at <= _MOST_REJECTED
-        if not found and ended and (attempted or self._markers.leading):
+        if not found and ended and (attempted or self._markers.start_only_openers):
             scan.at = len(scan.text)  # the message ends with the answer
             return False
         if found in inner.closers:
@@ -574,7 +578,7 @@ class Parser:
         if found in inner.openers:
             scan.rewind(scan.position - len(found))
             return True
-        if found in self._markers.silent and self._markers.leading:
+        if found in self._markers.ignored_markers and self._markers.start_only_openers:
             scan.rewind(scan.position - len(found))  # the message ends here
         else:
             scan.rewind(wrong)

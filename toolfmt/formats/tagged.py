@@ -445,7 +445,7 @@ TOLD_STRING = Attributes(kind="string", written=_whether_string)
 
 INVOKE_TAGS = Tagged(
     enclosing=("\n", "\n"),
-    bare=('<invoke name="',),
+    unframed_openers=('<invoke name="',),
     name_opener='<invoke name="',
     name_closer=">",
     name_header=QUOTED,
@@ -460,7 +460,7 @@ INVOKE_TAGS = Tagged(
 FUNCTION_TAGS = Tagged(
     opener="<tool_call>",
     closer="</tool_call>",
-    bare=("<function=",),
+    unframed_openers=("<function=",),
     name_opener="<function=",
     name_closer=">",
     call_closer="</function>",

@@ -285,7 +285,7 @@ def _ending_calls(facts: Facts, shape: Shape | None) -> tuple[str, ...]:
         return ()
     region = facts.renders.calls(shape, SINGLE, TOOLS)
     text = "" if isinstance(region, TemplateError) else region.text.rstrip()
-    return tuple(mark for mark in best.format.silent if mark.strip() and text.endswith(mark))
+    return tuple(mark for mark in best.format.ignored_markers if mark.strip() and text.endswith(mark))
 
 
 def _after_calls(facts: Facts, shape: Shape | None) -> str:

@@ -19,12 +19,12 @@ FORMAT = ToolCallFormat(
     name="atem",
     engine=Channels(
         header=" to=",
-        leading=("to=",),
+        start_only_openers=("to=",),
         also_closers=("<|eom|>", "<|eot|>"),
         message="<|message|>",
         others=("self", "user", "commentary"),
         between="<|eom|><|start|>assistant",
-        named_first="noted",
+        name_at_start="tolerated",
         body=Tagged(
             opener="<atem:function_calls>",
             closer="</atem:function_calls>",
@@ -53,9 +53,9 @@ FORMAT = ToolCallFormat(
         "vLLM": "muse_glimmer", "SGLang": "muse", "mlx-lm": "muse_spark", "mlx-swift-lm": "atem", "llama.cpp": "auto",
     },
     reasoning=tuple(("to=self<|message|>", closer) for closer in ("<|eom|>", "<|eot|>", "<|start|>assistant")),
-    silent_first=("<|message|>",),
+    ignored_at_start=("<|message|>",),
     between=("to=self<|message|>", "to="),
-    silent=(
+    ignored_markers=(
         "to=user<|message|>", "to=commentary<|message|>", "<|start|>assistant<|message|>", "<|start|>assistant",
         "<|eom|>", "<|eot|>",
     ),

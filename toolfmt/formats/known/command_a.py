@@ -27,7 +27,7 @@ def _action(name: str, arguments: Mapping[str, Any], index: int) -> str:
 _ENGINE = JsonObject(
     opener="<|START_ACTION|>",
     closer="<|END_ACTION|>",
-    bare=("[",),
+    unframed_openers=("[",),
     enclosing=("[\n    ", "\n]"),
     separator=",\n    ",
     name_key="tool_name",
@@ -57,7 +57,7 @@ FORMAT = ToolCallFormat(
         "llama.cpp": "auto",
     },
     reasoning=(("<|START_THINKING|>", "<|END_THINKING|>"),),
-    silent=(
+    ignored_markers=(
         "<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|START_TEXT|>", "<|END_TEXT|>", "<|START_OF_TURN_TOKEN|>",
         "<|CHATBOT_TOKEN|>", "<|END_OF_TURN_TOKEN|>",
     ),

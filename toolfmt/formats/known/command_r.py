@@ -56,5 +56,5 @@ FORMAT = ToolCallFormat(
     model_types=("cohere",),
     signatures=(r"Action:\\n```json", r"Write \\?'Action:\\?' followed by"),
     elsewhere={"llama.cpp": "auto"},
-    silent=("<|START_OF_TURN_TOKEN|>", "<|CHATBOT_TOKEN|>", "<|END_OF_TURN_TOKEN|>"),
+    ignored_markers=("<|START_OF_TURN_TOKEN|>", "<|CHATBOT_TOKEN|>", "<|END_OF_TURN_TOKEN|>"),
 )

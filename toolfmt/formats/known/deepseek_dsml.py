@@ -30,7 +30,7 @@ def _dsml(blank: str, frame: str, *others: str, mark: str = "｜DSML｜") -> Tag
         also=tuple(f"{begin}{other}>" for other in others),
         also_closers=tuple(f"{end}{other}>" for other in others),
         enclosing=("\n", "\n"),
-        bare=(f'{begin}invoke name="',),
+        unframed_openers=(f'{begin}invoke name="',),
         name_opener=f'{begin}invoke name="',
         name_closer=">",
         name_header=QUOTED,

@@ -20,7 +20,7 @@ FORMAT = ToolCallFormat(
     engine=Tagged(
         opener="<seed:tool_call>",
         closer="</seed:tool_call>",
-        bare=('<function name="',),
+        unframed_openers=('<function name="',),
         name_opener='<function name="',
         name_closer=">",
         name_header=QUOTED,

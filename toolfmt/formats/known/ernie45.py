@@ -30,5 +30,5 @@ FORMAT = ToolCallFormat(
     model_types=("ernie4_5", "ernie4_5_moe", "ernie4_5_vl_moe", "ernie4_5_moe_vl"),
     signatures=(r"<global_setting>", r"<tool_list>"),
     elsewhere={"vLLM": "ernie45"},
-    wrapping=(("<response>", "</response>"),),
+    content_markers=(("<response>", "</response>"),),
 )

@@ -22,5 +22,5 @@ FORMAT = ToolCallFormat(
     aliases=("glaive",),
     families=("FireFunction v1", "models trained on glaive-function-calling"),
     signatures=(r"<functioncall>",),
-    silent_first=("<plain>",),
+    ignored_at_start=("<plain>",),
 )

@@ -21,11 +21,11 @@ FORMAT = ToolCallFormat(
     name="functionary_v2",
     engine=NamedJson(
         call_opener=_RECIPIENT,
-        leading=(_RECIPIENT,),
+        start_only_openers=(_RECIPIENT,),
         separator="\n<|content|>",
         also_separators=("<|content|>",),
         between="\n" + _SENDER,
-        named_first="usual",
+        name_at_start="usual",
     ),
     page=__doc__ or "",
     instructions=(
@@ -40,12 +40,12 @@ FORMAT = ToolCallFormat(
     aliases=("functionary-v2", "functionary_v2.2", "functionary_v2.4"),
     families=("Functionary 2.0 to 2.4",),
     signatures=(r"<\|from\|>assistant(?:\n|\\n)<\|recipient\|>",),
-    silent=(
+    ignored_markers=(
         _SENDER,
         "<|from|> assistant\n",
         "<|recipient|>all\n<|content|>",
         "<|recipient|> all\n<|content|>",
         "<|stop|>",
     ),
-    silent_first=("all\n<|content|>",),
+    ignored_at_start=("all\n<|content|>",),
 )

@@ -13,7 +13,7 @@ from toolfmt.formats.named_json import NamedJson
 
 FORMAT = ToolCallFormat(
     name="functionary_v32",
-    engine=NamedJson(call_opener=">>>", separator="\n", named_first="usual"),
+    engine=NamedJson(call_opener=">>>", separator="\n", name_at_start="usual"),
     page=__doc__ or "",
     instructions=(
         "To call a tool, write >>> and the tool's name on a line of its own, then its arguments as a JSON object. To "
@@ -24,6 +24,6 @@ FORMAT = ToolCallFormat(
     families=("Functionary 3.2",),
     signatures=(r">>>\$\{recipient\}", r"'>>>all\\n'"),
     elsewhere={"llama.cpp": "auto"},
-    silent=(">>>all\n",),
-    silent_first=("all\n",),
+    ignored_markers=(">>>all\n",),
+    ignored_at_start=("all\n",),
 )

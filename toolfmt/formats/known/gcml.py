@@ -21,7 +21,7 @@ FORMAT = ToolCallFormat(
         opener="<｜GCML｜tool_calls>",
         closer="</｜GCML｜tool_calls>",
         enclosing=("\n", "\n"),
-        bare=('<｜GCML｜invoke name="',),
+        unframed_openers=('<｜GCML｜invoke name="',),
         name_opener='<｜GCML｜invoke name="',
         name_closer=">",
         name_header=QUOTED,
@@ -45,5 +45,5 @@ FORMAT = ToolCallFormat(
     model_types=("gigachat3_5",),
     signatures=(r"｜GCML｜",),
     elsewhere={"SGLang": "gigachat35"},
-    silent=("<|message_sep|>",),
+    ignored_markers=("<|message_sep|>",),
 )

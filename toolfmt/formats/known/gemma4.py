@@ -28,7 +28,7 @@ def _key(key: str) -> str:
 _ENGINE = CallExpression(
     opener=_OPENER,
     closer=_CLOSER,
-    bare=("call:",),
+    unframed_openers=("call:",),
     lead="call:",
     brackets=("{", "}"),
     assign=":",
@@ -54,6 +54,6 @@ FORMAT = ToolCallFormat(
     model_types=("gemma4", "gemma4_text", "gemma4_unified", "diffusion_gemma"),
     signatures=(r"<\|tool_call>",),
     elsewhere={"vLLM": "gemma4", "SGLang": "gemma4", "mlx-lm": "gemma4", "mlx-swift-lm": "gemma4", "llama.cpp": "auto"},
-    silent=("<|tool_response>", "<turn|>"),
+    ignored_markers=("<|tool_response>", "<turn|>"),
     reasoning=(("<|channel>thought", "<channel|>"), ("<|channel>", "<channel|>"), THINK),
 )

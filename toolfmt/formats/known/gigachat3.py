@@ -29,5 +29,5 @@ FORMAT = ToolCallFormat(
     families=("GigaChat 3",),
     signatures=(r"function call<\|role_sep\|>", r"'role': 'function call',\s*'content': '\{"),
     elsewhere={"vLLM": "gigachat3", "SGLang": "gigachat3"},
-    silent=("<|message_sep|>",),
+    ignored_markers=("<|message_sep|>",),
 )

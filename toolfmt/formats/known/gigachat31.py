@@ -27,6 +27,6 @@ FORMAT = ToolCallFormat(
     signatures=(r"<\|function_call\|>",),
     elsewhere={"vLLM": "gigachat3", "SGLang": "gigachat3"},
     reasoning=(("reasoning<|role_sep|>\n", "<|message_sep|>\n\nassistant<|role_sep|>\n"),),
-    silent=("<|message_sep|>",),
+    ignored_markers=("<|message_sep|>",),
     headers=(r"<\|message_sep\|>(?=\n\nreasoning<)",),
 )

@@ -20,7 +20,7 @@ _MESSAGE = "<|assistant|>"
 FORMAT = ToolCallFormat(
     name="glm4_legacy",
     engine=Choice(
-        NamedJson(separator="\n", between=_MESSAGE, named_first="usual"),
+        NamedJson(separator="\n", between=_MESSAGE, name_at_start="usual"),
         NamedJson(call_opener=_MESSAGE, separator="\n"),
     ),
     page=__doc__ or "",
@@ -41,5 +41,5 @@ FORMAT = ToolCallFormat(
         r"item\['metadata'\]",
     ),
     elsewhere={"mlx-swift-lm": "glm4_bare"},
-    silent=(_MESSAGE + "\n",),
+    ignored_markers=(_MESSAGE + "\n",),
 )

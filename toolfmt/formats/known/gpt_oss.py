@@ -22,7 +22,7 @@ _ENGINE = Channels(
     also=tuple(
         f"<|channel|>{channel}{blank}to=" for channel in ("commentary", "analysis", "final") for blank in _BLANKS
     ),
-    leading=("to=", *(f"{blank}to=" for blank in _BLANKS[2:])),
+    start_only_openers=("to=", *(f"{blank}to=" for blank in _BLANKS[2:])),
     also_closers=("<|end|>", "<|return|>"),
     namespace="functions.",
     message="<|message|>",
@@ -50,7 +50,7 @@ FORMAT = ToolCallFormat(
     signatures=(r"<\|channel\|>(?:analysis|commentary|final)",),
     elsewhere={"vLLM": "openai", "SGLang": "gpt-oss", "mlx-swift-lm": "gpt_oss", "llama.cpp": "auto"},
     reasoning=(("<|channel|>analysis<|message|>", "<|end|>"), ("<|channel|>analysis<|message|>", "<|start|>assistant")),
-    silent=(
+    ignored_markers=(
         *(
             f"<|channel|>{channel}{kind}<|message|>"
             for channel in ("final", "commentary")
@@ -69,5 +69,5 @@ FORMAT = ToolCallFormat(
         "<|return|>",
         "<|call|>",
     ),
-    silent_first=("<|message|>",),
+    ignored_at_start=("<|message|>",),
 )

@@ -29,7 +29,7 @@ FORMAT = ToolCallFormat(
         opener=_OPENER,
         also=("<tool_call>",),
         also_closers=(_OTHER_CLOSER, "</tool_call>"),
-        bare=("[",),
+        unframed_openers=("[",),
         enclosing=("[", "]"),
         separator=", ",
     ),

@@ -15,7 +15,7 @@ FORMAT = ToolCallFormat(
     engine=JsonObject(
         opener="<tool_calls>",
         closer="</tool_calls>",
-        bare=("[",),
+        unframed_openers=("[",),
         enclosing=("[", "]"),
         separator=", ",
     ),
@@ -32,6 +32,6 @@ FORMAT = ToolCallFormat(
     model_types=("hunyuan_v1_moe",),
     signatures=(r'<tool_calls>\[\{"name": "func_name1"', "函数组合专家"),
     elsewhere={"vLLM": "hunyuan_a13b"},
-    wrapping=(("<answer>", "</answer>"),),
+    content_markers=(("<answer>", "</answer>"),),
     headers=(r"<\|extra_0\|>",),
 )

@@ -23,7 +23,7 @@ def _tags(suffix: str) -> Tagged:
         opener=f"<tool_calls{suffix}>",
         closer=f"</tool_calls{suffix}>",
         enclosing=("\n", "\n"),
-        bare=(f"<tool_call{suffix}>",),
+        unframed_openers=(f"<tool_call{suffix}>",),
         name_opener=f"<tool_call{suffix}>",
         name_closer=f"<tool_sep{suffix}>",
         call_closer=f"</tool_call{suffix}>",

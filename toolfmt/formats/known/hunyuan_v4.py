@@ -20,7 +20,7 @@ def _tags(suffix: str) -> Tagged:
     return Tagged(
         opener=f"<tool_calls{suffix}>",
         closer=f"</tool_calls{suffix}>",
-        bare=(f"<tool_call{suffix}>",),
+        unframed_openers=(f"<tool_call{suffix}>",),
         name_opener=f"<tool_call{suffix}>",
         call_closer=f"</tool_call{suffix}>",
         key_opener=f"<arg_key{suffix}>",
@@ -54,5 +54,5 @@ FORMAT = ToolCallFormat(
     signatures=(r"(?s)<tool_calls(?!.*<tool_sep).*<arg_key",),
     elsewhere={"vLLM": "hy_v4"},
     reasoning=(("<think:opensource>", "</think:opensource>"), THINK),
-    silent=("<｜hy_end:opensource｜>", "<｜hy_end｜>"),
+    ignored_markers=("<｜hy_end:opensource｜>", "<｜hy_end｜>"),
 )

@@ -34,5 +34,5 @@ FORMAT = ToolCallFormat(
     signatures=(r"-> tool/function_call",),
     elsewhere={"vLLM": "hcx (from NAVER's hcx-vllm-plugin)"},
     reasoning=(("/think\n", "<|im_end|>"),),
-    silent=("<|im_start|>assistant", "<|im_end|>", "<|stop|>", "<|endofturn|>"),
+    ignored_markers=("<|im_start|>assistant", "<|im_end|>", "<|stop|>", "<|endofturn|>"),
 )

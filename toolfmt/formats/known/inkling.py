@@ -35,7 +35,7 @@ _BODY = JsonObject(
 
 FORMAT = ToolCallFormat(
     name="inkling",
-    engine=Choice(Channels(header=_MESSAGE, opener=_MESSAGE, message="", named_first="usual", body=_BODY), _BODY),
+    engine=Choice(Channels(header=_MESSAGE, opener=_MESSAGE, message="", name_at_start="usual", body=_BODY), _BODY),
     page=__doc__ or "",
     instructions=(
         "To call a tool, write <|message_model|>, the tool's name and <|content_invoke_tool_json|>, then a JSON object "
@@ -51,7 +51,7 @@ FORMAT = ToolCallFormat(
     signatures=(r"<\|content_invoke_tool_json\|>",),
     elsewhere={"vLLM": "inkling", "SGLang": "inkling"},
     reasoning=(("<|content_thinking|>", _END), ("<|content_thinking|>", _STOP)),
-    silent=(
+    ignored_markers=(
         _MESSAGE, _END, _STOP, "<|content_text|>", "<|content_invoke_tool_text|>", "<|content_tool_error|>",
         "<|content_invoke_tool|>", "<|model_trigger_generation|>",
     ),

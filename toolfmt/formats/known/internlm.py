@@ -18,7 +18,7 @@ FORMAT = ToolCallFormat(
         opener="<|action_start|><|plugin|>",
         closer="<|action_end|>",
         also=("<|action_start|> <|plugin|>", "<|action_start|>\n<|plugin|>"),
-        bare=("{",),
+        unframed_openers=("{",),
         between="\n",
         arguments_key="parameters",
     ),

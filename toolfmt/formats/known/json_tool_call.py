@@ -26,7 +26,7 @@ def _closed_up(name: str, arguments: Mapping[str, Any], at: int) -> str:
 _ENGINE = JsonObject(
     opener="<tool_call>",
     closer="</tool_call>",
-    bare=("{", "[", "```"),
+    unframed_openers=("{", "[", "```"),
     between="\n",
     foreign=(("<tools>", "</tools>"), ("[TOOL_REQUEST]", "[END_TOOL_REQUEST]")),
 )

@@ -74,6 +74,6 @@ FORMAT = ToolCallFormat(
     signatures=(r"<\|open\|>",),
     elsewhere={"vLLM": "kimi_k3", "SGLang": "kimi_k3", "mlx-lm": "kimi_k3", "llama.cpp": "auto"},
     reasoning=((_THINK, "<|close|>think<|sep|>"), (_THINK, _RESPONSE)),
-    silent=(_RESPONSE, "<|close|>response<|sep|>", "<|close|>message<|sep|>"),
+    ignored_markers=(_RESPONSE, "<|close|>response<|sep|>", "<|close|>message<|sep|>"),
     headers=(r'<\|open\|>message role="assistant"<\|sep\|>',),
 )  # fmt: skip

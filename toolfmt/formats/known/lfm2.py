@@ -31,7 +31,7 @@ def _written(value: Any) -> str:
 _ENGINE = CallExpression(
     opener="<|tool_call_start|>",
     closer="<|tool_call_end|>",
-    bare=("[",),
+    unframed_openers=("[",),
     named="(",
     notation=CODE_CALL,
     written=_written,

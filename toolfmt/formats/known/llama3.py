@@ -20,7 +20,7 @@ _TAG, _PAIR = "<|python_tag|>", "<|python_start|><|python_end|>"
 FORMAT = ToolCallFormat(
     name="llama3",
     engine=Choice(
-        JsonObject(also=(_TAG, _PAIR), bare=("{",), separator="; ", arguments_key="parameters"),
+        JsonObject(also=(_TAG, _PAIR), unframed_openers=("{",), separator="; ", arguments_key="parameters"),
         CallExpression(also=(_TAG,), notation=CODE_CALL, written=repr, enclosing=("[", "]")),
     ),
     variants={
@@ -46,5 +46,5 @@ FORMAT = ToolCallFormat(
         r"""'\{"name": "' \+ tool_call\.function\.name \+ '", '\s*-?\}\}""",
     ),
     elsewhere={"vLLM": "llama3_json", "SGLang": "llama3", "mlx-swift-lm": "llama3", "llama.cpp": "auto"},
-    silent=("<|eot_id|>", "<|eom_id|>"),
+    ignored_markers=("<|eot_id|>", "<|eom_id|>"),
 )

@@ -12,7 +12,10 @@ from toolfmt.formats.json_object import JsonObject
 FORMAT = ToolCallFormat(
     name="lm_studio",
     engine=JsonObject(
-        opener="[TOOL_REQUEST]", closer="[END_TOOL_REQUEST]", also_closers=("[END_TOOL_RESULT]",), bare=("{",)
+        opener="[TOOL_REQUEST]",
+        closer="[END_TOOL_REQUEST]",
+        also_closers=("[END_TOOL_RESULT]",),
+        unframed_openers=("{",),
     ),
     page=__doc__ or "",
     instructions=(

@@ -20,7 +20,7 @@ FORMAT = ToolCallFormat(
         sign=_SIGN,
         opener=_SIGN + "<tool_call>",
         closer=_SIGN + "</tool_call>",
-        bare=(_SIGN + '<invoke name="',),
+        unframed_openers=(_SIGN + '<invoke name="',),
     ),
     page=__doc__ or "",
     instructions=(
@@ -36,5 +36,5 @@ FORMAT = ToolCallFormat(
     signatures=(r"\]<\]minimax\[>\[",),
     elsewhere={"vLLM": "minimax_m3", "SGLang": "minimax-m3", "llama.cpp": "auto"},
     reasoning=(("<mm:think>", "</mm:think>"),),
-    silent=("</mm:think>",),
+    ignored_markers=("</mm:think>",),
 )

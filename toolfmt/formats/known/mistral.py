@@ -26,7 +26,7 @@ FORMAT = ToolCallFormat(
             call_opener=_OPENER,
             separator="[ARGS]",
             identity=name_then_id("[CALL_ID]"),
-            named_first="noted",
+            name_at_start="tolerated",
             left=("[/TOOL_CALLS]",),
         ),
         JsonObject(opener=_OPENER, enclosing=("[", "]"), separator=", "),

@@ -25,7 +25,7 @@ def _written(name: str, arguments: Mapping[str, Any], at: int) -> str:
     return json.dumps({"name": name, "arguments": dict(arguments), "id": f"call{at:05d}"}, ensure_ascii=False)
 
 
-_LIST = JsonObject(opener=_OPENER, bare=("[",), enclosing=("[", "]"), separator=", ", written=_written)
+_LIST = JsonObject(opener=_OPENER, unframed_openers=("[",), enclosing=("[", "]"), separator=", ", written=_written)
 FORMAT = ToolCallFormat(
     name="mistral_list",
     engine=Choice(

@@ -18,7 +18,7 @@ FORMAT = ToolCallFormat(
         closer="]",
         also=("<|tool_call|>",),
         also_closers=("<|/tool_call|>",),
-        bare=("{", "["),
+        unframed_openers=("{", "["),
         enclosing=("", ""),
         separator=", ",
     ),

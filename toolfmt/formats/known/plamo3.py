@@ -51,5 +51,5 @@ FORMAT = ToolCallFormat(
     signatures=(r"plamo:begin_tool_request",),
     elsewhere={"vLLM": "plamo3"},
     reasoning=((_tag("begin_think"), _tag("end_think")),),
-    silent=(_tag("end_tool_arguments"), _tag("end_tool_request"), _tag("end_tool_requests"), "<|plamo:tag|>"),
+    ignored_markers=(_tag("end_tool_arguments"), _tag("end_tool_request"), _tag("end_tool_requests"), "<|plamo:tag|>"),
 )

@@ -33,5 +33,5 @@ FORMAT = ToolCallFormat(
     call_id="call{number:06d}",
     elsewhere={"vLLM": "solar_open (in Upstage's fork)"},
     reasoning=(("<|think|>", "<|end|>"),),
-    silent=("<|calls|>", "<|begin|>assistant", "<|content|>", "<|end|>", "<|flush|>"),
+    ignored_markers=("<|calls|>", "<|begin|>assistant", "<|content|>", "<|end|>", "<|flush|>"),
 )

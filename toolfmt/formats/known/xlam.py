@@ -17,7 +17,7 @@ FORMAT = ToolCallFormat(
         opener="",
         also=("[TOOL_CALLS]", "<tool_call>"),
         also_closers=("</tool_call>",),
-        bare=("[", "```"),
+        unframed_openers=("[", "```"),
         enclosing=("[", "]"),
         separator=", ",
     ),

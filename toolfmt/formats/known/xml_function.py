@@ -22,7 +22,7 @@ from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.json_object import JsonObject
 from toolfmt.formats.tagged import FUNCTION_TAGS, INVOKE_TAGS
 
-_BARE = replace(FUNCTION_TAGS, opener="", closer="", bare=(), line="")
+_BARE = replace(FUNCTION_TAGS, opener="", closer="", unframed_openers=(), line="")
 FORMAT = ToolCallFormat(
     name="xml_function",
     engine=Choice(

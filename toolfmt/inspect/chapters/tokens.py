@@ -107,7 +107,13 @@ def _by_kind(facts: Facts, tokenizer: TokenizerFile) -> Iterator[tuple[MarkerKin
     if format is not None:
         call = call or write(format, SINGLE, TOOLS)
         engine = format.engine
-        written = (*engine.openers, *engine.leading, *engine.inner.openers, *engine.inner.closers, *engine.closers)
+        written = (
+            *engine.openers,
+            *engine.start_only_openers,
+            *engine.inner.openers,
+            *engine.inner.closers,
+            *engine.closers,
+        )
         # A bracket alone closes a frame too, but is part of every other text.
         markers = [marker.strip() for marker in written if marker in call and len(marker.strip()) > 1]
     # Whatever else of a call is a special token, such as Gemma's quotation mark.

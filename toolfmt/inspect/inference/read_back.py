@@ -212,7 +212,7 @@ def can_carry(format: ToolCallFormat, value: str) -> bool:
 def _framed(format: ToolCallFormat, region: Region) -> bool:
     """Whether a frame of the format stands there; one that writes calls without a frame needs none."""
     text, own = region.before[-40:] + region.text, write(format, [(TOOL, {})]).lstrip()
-    marks = (*format.openers, *format.engine.leading)
+    marks = (*format.openers, *format.engine.start_only_openers)
     return any(mark in text for mark in marks) or not own.startswith(marks)
 
 
@@ -222,7 +222,7 @@ def opened(format: ToolCallFormat, before: str) -> str:
         begin = before.rfind(opener)
         if begin >= 0 and closer not in before[begin:]:
             return before[begin:]
-    marks = (*format.openers, *format.engine.leading)
+    marks = (*format.openers, *format.engine.start_only_openers)
     return max((mark for mark in marks if before.endswith(mark)), key=len, default="")
 
 
