@@ -61,26 +61,26 @@ class _Plain:
 class Attributes:
     """The name in quotes, the first of which belongs to the tag's opener, then perhaps further attributes.
 
-    The attribute `kind` tells whether the value's text is the string that it is (`string`) or JSON (any other word,
-    of which the family writes `kinds`). `also` are other attributes that it writes.
+    `type_attribute` tells whether the value's text is the string that it is (where its own value is `string`) or JSON
+    (any other word, of which the family writes `other_types`). `also` are other attributes that it writes.
     `written` makes what the writer puts behind the name, from the value and its place.
     """
 
-    kind: str = ""
+    type_attribute: str = ""
     string: str = "true"
-    kinds: tuple[str, ...] = ("false",)
+    other_types: tuple[str, ...] = ("false",)
     also: tuple[str, ...] = ()
     written: Callable[[Any, int], str] = _nothing
     quote: ClassVar[str] = '"'
 
     def read(self, text: str) -> tuple[str, Types]:
         name, _, rest = text.partition(self.quote)
-        found = self._told.search(rest) if self.kind else None
+        found = self._type.search(rest) if self.type_attribute else None
         return name, None if found is None else STRING if found[1].lower() == self.string else NOT_STRING
 
     @cached_property
-    def _told(self) -> re.Pattern[str]:
-        return re.compile(rf"""\b{self.kind}=["']?([^\s"'/]*)""")
+    def _type(self) -> re.Pattern[str]:
+        return re.compile(rf"""\b{self.type_attribute}=["']?([^\s"'/]*)""")
 
     def fault(self, text: str) -> str:
         name, quote, rest = text.partition(self.quote)
@@ -97,7 +97,9 @@ class Attributes:
 
     def _knows(self, word: str, value: str) -> bool:
         """Whether the family writes this attribute so."""
-        return word in self.also or (word == self.kind and value.strip("\"'").lower() in (*self.kinds, self.string))
+        if word == self.type_attribute:
+            return value.strip("\"'").lower() in (*self.other_types, self.string)
+        return word in self.also
 
     def write(self, text: str, value: Any, at: int) -> str:
         return f'{text}"{self.written(value, at)}'
@@ -119,15 +121,15 @@ class Tagged(Frame):
     """The tags of a family, and the blanks with which its templates write them.
 
     `name_opener` and `name_closer` stand around the name and `call_closer` ends the call (each may be empty: the name
-    then runs to the next tag, and the frame holds one call); without `opener` a call has no frame but these. `line` is
-    what stands between value and tags and belongs to neither (one newline, or nothing). The headers tell how name and
-    key are written in their tags. `cdata` are the marks of a value in which nothing is a tag, `kind` those of the type
-    between key and value, `whole` those of all arguments as one JSON object. `skipped` may stand around a call and says
-    nothing; `alone` are control tokens that no value holds.
+    then runs to the next tag, and the frame holds one call); without `opener` a call has no frame but these.
+    `value_newline` is what stands between value and tags and belongs to neither (one newline, or nothing). The headers
+    tell how name and key are written in their tags. `cdata` are the marks of a value in which nothing is a tag,
+    `type_tag` the tag of the type between key and value, `json_arguments` that of all arguments as one JSON object.
+    `skipped` may stand around a call and says nothing; `alone` are control tokens that no value holds.
 
-    The writer puts `between` between tags, `apart` between calls, `enclosing` inside a frame that holds all calls
-    (where it is empty each call has a frame of its own), `before_name` and `after_call` around a call; `text` writes a
-    value.
+    The writer puts `between` between tags, `between_calls` between calls, `enclosing` inside a frame that holds all
+    calls (where it is empty each call has a frame of its own), `before_name` and `after_call` around a call;
+    `write_value` writes a value.
     """
 
     key_opener: str
@@ -139,18 +141,18 @@ class Tagged(Frame):
     call_closer: str = ""
     name_header: Header = PLAIN
     key_header: Header = PLAIN
-    line: str = ""
+    value_newline: str = ""
     cdata: tuple[str, str] | tuple[()] = ()
-    kind: tuple[str, str] | tuple[()] = ()
-    whole: tuple[str, str] | tuple[()] = ()
+    type_tag: tuple[str, str] | tuple[()] = ()
+    json_arguments: tuple[str, str] | tuple[()] = ()
     skipped: tuple[str, ...] = ()
     alone: tuple[str, ...] = ()
     between: str = "\n"
-    apart: str = "\n"
+    between_calls: str = "\n"
     enclosing: tuple[str, str] | tuple[()] = ()
     before_name: str = ""
     after_call: str = ""
-    text: Callable[[Any, Types], str] = raw_text
+    write_value: Callable[[Any, Types], str] = raw_text
 
     @property
     def openers(self) -> tuple[str, ...]:
@@ -180,7 +182,7 @@ class Tagged(Frame):
             closers=super().closers,
             skipped=self.skipped,
             alone=self.alone,
-            lines=bool(self.line) or "\n" in self.between,
+            lines=bool(self.value_newline) or "\n" in self.between,
             header=self.key_header,
         )
 
@@ -188,16 +190,19 @@ class Tagged(Frame):
     def _value_closers(self) -> Mapping[str, tuple[str, ...]]:
         """What ends a value, by the line end that stood before it."""
         plain = self.value_closer
-        return {line: (begin + plain, plain) if (begin := line or self.line) else (plain,) for line in ("", *_NEWLINES)}
+        return {
+            line: (begin + plain, plain) if (begin := line or self.value_newline) else (plain,)
+            for line in ("", *_NEWLINES)
+        }
 
     # --- writing
 
     def write(self, calls: Sequence[Call], types: TypesOf) -> str:
         written = [self._written(name, arguments, types, at) for at, (name, arguments) in enumerate(calls)]
         if self.enclosing:
-            return self.opener + self.enclosing[0] + self.apart.join(written) + self.enclosing[1] + self.closer
+            return self.opener + self.enclosing[0] + self.between_calls.join(written) + self.enclosing[1] + self.closer
         lead = self.between if self.name_opener and self.opener else ""
-        return self.apart.join(self.opener + lead + call + self._last(call) + self.closer for call in written)
+        return self.between_calls.join(self.opener + lead + call + self._last(call) + self.closer for call in written)
 
     def _last(self, call: str) -> str:
         """What stands between a call and the closer of its own frame."""
@@ -207,7 +212,7 @@ class Tagged(Frame):
         header = self.name_header.write(name, None, at)
         lines = [self.before_name + self.name_opener + header + self.name_closer]
         for place, (key, value) in enumerate(arguments.items()):
-            text = self.line + self.text(value, types(name, key)) + self.line
+            text = self.value_newline + self.write_value(value, types(name, key)) + self.value_newline
             opener = self.key_opener + self.key_header.write(key, value, place) + self.key_closer
             if self.value_opener:
                 opener += self.between
@@ -273,20 +278,20 @@ class Tagged(Frame):
         spaces = yield from scan.spaces()
         if (yield from scan.peek()) == "{" and known is not False:
             return (yield from self._object(scan, calls, name, started))
-        token = yield from scan.expect(self.key_opener, *self.tags.ends, *self.whole[:1])
+        token = yield from scan.expect(self.key_opener, *self.tags.ends, *self.json_arguments[:1])
         if known is None and not self.name_closer and token in self.tags.ends and spaces.strip("\r\n"):
             raise Malformed  # a word between blanks, and markers around it: prose that names them
         if (known or token != self.key_opener) and not started:
             calls.start(name)
-        if self.whole and token == self.whole[0]:
+        if self.json_arguments and token == self.json_arguments[0]:
             yield from read_announced(scan, calls)
-            yield from follows(scan, self.whole[1])
+            yield from follows(scan, self.json_arguments[1])
             yield from scan.skip_spaces()
             return (yield from scan.expect(*self.tags.ends))
         calls.arguments("{")
         separator, given = "", Given()
         while token == self.key_opener:
-            key, told, fault = yield from self._key(scan, " " if known is False and not separator else "")
+            key, stated, fault = yield from self._key(scan, " " if known is False and not separator else "")
             if not key or (fault == _DAMAGED and calls.declares(key, name) is not True):
                 raise Malformed
             repeated = self.value_opener or (self.key_closer if len(self.key_closer) > 1 else "")
@@ -308,7 +313,7 @@ class Tagged(Frame):
             given.keys.add(key)
             calls.arguments(f"{separator}{quoted(key)}: ")
             separator = ", "
-            token = yield from self._value(scan, calls, _agreed(calls.types(key), told), given)
+            token = yield from self._value(scan, calls, _agreed(calls.types(key), stated), given)
         calls.arguments("}")
         if given.doubted - given.keys:
             calls.refuse("malformed_syntax")
@@ -361,7 +366,7 @@ class Tagged(Frame):
         scan.rewind(here)
 
     def _key(self, scan: Scan, none: str) -> Reading[tuple[str, Types, str]]:
-        """A key, the types that its tag tells of the value, and what is wrong with the tag. The value begins behind it.
+        """A key, the types its tag states of the value, and what is wrong with the tag. The value begins behind it.
 
         A plain key of a tool that nobody declared holds no blank (`none`): that is prose.
         """
@@ -370,18 +375,18 @@ class Tagged(Frame):
         if closed != self.key_closer or "<" in header:
             scan.rewind(scan.position - len(closed))
             raise Malformed
-        key, told = self.key_header.read(header.strip())
-        if self.kind and (yield from follows(scan, self.kind[0])):
-            kind, _ = yield from scan.within(literals(self.kind[1]))
-            told = {"string": STRING, "any": None}.get(kind.strip(), NOT_STRING)
+        key, stated = self.key_header.read(header.strip())
+        if self.type_tag and (yield from follows(scan, self.type_tag[0])):
+            word, _ = yield from scan.within(literals(self.type_tag[1]))
+            stated = {"string": STRING, "any": None}.get(word.strip(), NOT_STRING)
         if self.value_opener:
             yield from scan.skip_spaces()
             yield from scan.expect(self.value_opener)
-        return key, told, self.key_header.fault(header.strip())
+        return key, stated, self.key_header.fault(header.strip())
 
     def _value(self, scan: Scan, calls: Calls, types: Types, given: Given) -> Reading[str]:
         """A raw value and its closer; returns the token that follows, read."""
-        line = (yield from scan.literal(_LINE_ENDS)) if self.line else ""
+        line = (yield from scan.literal(_LINE_ENDS)) if self.value_newline else ""
         first = yield from scan.need()
         if self.cdata and (yield from scan.literal(literals(self.cdata[0]))):
             return (yield from self._marked(scan, calls, types or STRING, *self.cdata))
@@ -424,15 +429,15 @@ def opens_json(types: Types, first: str) -> bool:
     return types is not None and not types & STRING and first in "{[" and bool(types & {"object", "array"})
 
 
-def _agreed(declared: Types, told: Types) -> Types:
-    """The types that the schema allows and the tag names; the schema's alone where they contradict each other."""
-    if declared is None or told is None:
-        return told if declared is None else declared
-    return declared & told or declared
+def _agreed(declared: Types, stated: Types) -> Types:
+    """The types that the schema allows and the tag states; the schema's alone where they contradict each other."""
+    if declared is None or stated is None:
+        return stated if declared is None else declared
+    return declared & stated or declared
 
 
-def told_text(value: Any, types: Types) -> str:
-    """A value where an attribute tells whether the text is the string: `Tagged.text` of such families."""
+def text_beside_type(value: Any, types: Types) -> str:
+    """A value where an attribute tells whether the text is the string: `Tagged.write_value` of such families."""
     return raw_text(value, STRING)
 
 
@@ -440,7 +445,7 @@ def _whether_string(value: Any, at: int) -> str:
     return f' string="{"true" if isinstance(value, str) else "false"}"'
 
 
-TOLD_STRING = Attributes(kind="string", written=_whether_string)
+STRING_ATTRIBUTE = Attributes(type_attribute="string", written=_whether_string)
 """The header of keys that say `string="true"` where the text is the string, and `string="false"` where it is JSON."""
 
 INVOKE_TAGS = Tagged(
@@ -467,6 +472,6 @@ FUNCTION_TAGS = Tagged(
     key_opener="<parameter=",
     key_closer=">",
     value_closer="</parameter>",
-    line="\n",
+    value_newline="\n",
 )
 """Qwen3-Coder's tags, which several families have taken over, each with changes of its own."""

@@ -18,7 +18,7 @@ from dataclasses import replace
 from toolfmt.formats.choice import Choice
 from toolfmt.formats.elsewhere import Elsewhere
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.tagged import QUOTED, TOLD_STRING, Tagged, told_text
+from toolfmt.formats.tagged import QUOTED, STRING_ATTRIBUTE, Tagged, text_beside_type
 
 
 def _dsml(blank: str, frame: str, *others: str, mark: str = "｜DSML｜") -> Tagged:
@@ -37,9 +37,9 @@ def _dsml(blank: str, frame: str, *others: str, mark: str = "｜DSML｜") -> Tag
         call_closer=f"{end}invoke>",
         key_opener=f'{begin}parameter name="',
         key_closer=">",
-        key_header=TOLD_STRING,
+        key_header=STRING_ATTRIBUTE,
         value_closer=f"{end}parameter>",
-        text=told_text,
+        write_value=text_beside_type,
     )
 
 
@@ -54,7 +54,7 @@ FORMAT = ToolCallFormat(
     ),
     variants={
         "V3.2": _V32,
-        "V3.2 without newlines": replace(_V32, enclosing=("", ""), between="", apart=""),
+        "V3.2 without newlines": replace(_V32, enclosing=("", ""), between="", between_calls=""),
         "V4.1": _dsml(" ", "calls"),
     },
     page=__doc__ or "",

@@ -25,7 +25,7 @@ _OPENER, _CLOSER = "<dots_function_call>", "</dots_function_call>"
 FORMAT = ToolCallFormat(
     name="dots",
     engine=Choice(
-        replace(INVOKE_TAGS, opener=_OPENER, closer=_CLOSER, line="\n"),
+        replace(INVOKE_TAGS, opener=_OPENER, closer=_CLOSER, value_newline="\n"),
         JsonObject(opener=_OPENER, closer=_CLOSER, between="\n"),
     ),
     page=__doc__ or "",

@@ -11,7 +11,7 @@ digits.
 """
 
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.tagged import QUOTED, TOLD_STRING, Tagged, told_text
+from toolfmt.formats.tagged import QUOTED, STRING_ATTRIBUTE, Tagged, text_beside_type
 
 _THINK = "think_never_used_51bce0c785ca2f68081bfa7d91973934"
 
@@ -27,9 +27,9 @@ FORMAT = ToolCallFormat(
         call_closer="</function>",
         key_opener='<parameter name="',
         key_closer=">",
-        key_header=TOLD_STRING,
+        key_header=STRING_ATTRIBUTE,
         value_closer="</parameter>",
-        text=told_text,
+        write_value=text_beside_type,
         between="",
     ),
     page=__doc__ or "",

@@ -13,7 +13,7 @@ a schema that contradicts that wins. No newline belongs to a value. The token th
 """
 
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.tagged import QUOTED, TOLD_STRING, Tagged, told_text
+from toolfmt.formats.tagged import QUOTED, STRING_ATTRIBUTE, Tagged, text_beside_type
 
 FORMAT = ToolCallFormat(
     name="gcml",
@@ -28,9 +28,9 @@ FORMAT = ToolCallFormat(
         call_closer="</｜GCML｜invoke>",
         key_opener='<｜GCML｜parameter name="',
         key_closer=">",
-        key_header=TOLD_STRING,
+        key_header=STRING_ATTRIBUTE,
         value_closer="</｜GCML｜parameter>",
-        text=told_text,
+        write_value=text_beside_type,
     ),
     page=__doc__ or "",
     instructions=(

@@ -26,12 +26,12 @@ _ENGINE = Tagged(
     value_opener="<arg_value>",
     value_closer="</arg_value>",
     enclosing=("", "\n"),
-    apart="\n</tool_call>\n<tool_call>",
+    between_calls="\n</tool_call>\n<tool_call>",
 )
 FORMAT = ToolCallFormat(
     name="glm4",
     engine=Choice(_ENGINE, Elsewhere(JsonObject(opener="<tool_call>", closer="</tool_call>", between="\n"))),
-    variants={"without newlines": replace(_ENGINE, between="", apart="", enclosing=())},
+    variants={"without newlines": replace(_ENGINE, between="", between_calls="", enclosing=())},
     page=__doc__ or "",
     instructions=(
         "To call a tool, write its name after <tool_call>, then each argument's key between <arg_key> and </arg_key> "

@@ -29,7 +29,7 @@ def _tags(suffix: str) -> Tagged:
         value_closer=f"</arg_value{suffix}>",
         enclosing=("", ""),
         between="",
-        apart="",
+        between_calls="",
     )
 
 

@@ -19,7 +19,7 @@ FORMAT = ToolCallFormat(
         value_opener="<arg_value>",
         value_closer="</arg_value>",
         between="",
-        apart="",
+        between_calls="",
     ),
     page=__doc__ or "",
     instructions=(

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.tagged import Attributes, Tagged, told_text
+from toolfmt.formats.tagged import Attributes, Tagged, text_beside_type
 from toolfmt.formats.typed import Types, type_of
 
-_KINDS = ("number", "integer", "boolean", "object", "array", "null")
+_OTHER_TYPES = ("number", "integer", "boolean", "object", "array", "null")
 _THINK, _RESPONSE = "<|open|>think<|sep|>", "<|open|>response<|sep|>"
 
 
@@ -54,11 +54,11 @@ FORMAT = ToolCallFormat(
         call_closer="<|close|>call<|sep|>",
         key_opener='<|open|>argument key="',
         key_closer="<|sep|>",
-        key_header=_Escaped(kind="type", string="string", kinds=_KINDS, written=_type),
+        key_header=_Escaped(type_attribute="type", string="string", other_types=_OTHER_TYPES, written=_type),
         value_closer="<|close|>argument<|sep|>",
-        whole=('<|open|>json type="object"<|sep|>', "<|close|>json<|sep|>"),
-        text=told_text,
-        between="", apart="",
+        json_arguments=('<|open|>json type="object"<|sep|>', "<|close|>json<|sep|>"),
+        write_value=text_beside_type,
+        between="", between_calls="",
     ),
     page=__doc__ or "",
     instructions=(

@@ -24,7 +24,7 @@ _TAGGED = Tagged(
     value_opener="<longcat_arg_value>",
     value_closer="</longcat_arg_value>",
     enclosing=("", "\n"),
-    apart="\n</longcat_tool_call>\n<longcat_tool_call>",
+    between_calls="\n</longcat_tool_call>\n<longcat_tool_call>",
 )
 _JSON = JsonObject(opener="<longcat_tool_call>", closer="</longcat_tool_call>", between="\n", separator="")
 

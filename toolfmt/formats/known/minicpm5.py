@@ -21,7 +21,7 @@ from toolfmt.formats.typed import Types
 _CDATA = ("<![CDATA[", "]]>")
 
 
-def _text(value: Any, types: Types) -> str:
+def _write_value(value: Any, types: Types) -> str:
     """A value; in CDATA what the template puts there, and a string that would be taken for JSON without a schema."""
     raw = raw_text(value, types)
     if isinstance(value, str) and (raw != value or any(sign in value for sign in "<&\n")):
@@ -39,7 +39,7 @@ _ENGINE = Tagged(
     key_header=QUOTED,
     value_closer="</param>",
     cdata=_CDATA,
-    text=_text,
+    write_value=_write_value,
     between="",
 )
 FORMAT = ToolCallFormat(

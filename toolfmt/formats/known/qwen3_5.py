@@ -39,7 +39,7 @@ FORMAT = ToolCallFormat(
         ),
         Elsewhere(replace(INVOKE_TAGS, opener="<tml:function_calls>", closer="</tml:function_calls>")),
     ),
-    variants={"a blank line between calls": replace(FUNCTION_TAGS, apart="\n\n")},
+    variants={"a blank line between calls": replace(FUNCTION_TAGS, between_calls="\n\n")},
     page=__doc__ or "",
     instructions=(
         "To call a tool, write <tool_call>, then <function=NAME> with the tool's name, then each argument between "

@@ -18,7 +18,7 @@ from toolfmt.formats.tagged import FUNCTION_TAGS
 
 FORMAT = ToolCallFormat(
     name="seed_oss",
-    engine=replace(FUNCTION_TAGS, opener="<seed:tool_call>", closer="</seed:tool_call>", line=""),
+    engine=replace(FUNCTION_TAGS, opener="<seed:tool_call>", closer="</seed:tool_call>", value_newline=""),
     page=__doc__ or "",
     instructions=(
         "To call a tool, write <seed:tool_call>, then <function=NAME> with the tool's name, then each argument between "

@@ -21,7 +21,7 @@ FORMAT = ToolCallFormat(
         key_closer="<|tool_arg:value|>",
         value_closer="<|tool_arg:end|>",
         enclosing=("", "\n"),
-        apart="\n<|tool_call:end|>\n<|tool_call:start|>",
+        between_calls="\n<|tool_call:end|>\n<|tool_call:start|>",
     ),
     page=__doc__ or "",
     instructions=(

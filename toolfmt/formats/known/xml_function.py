@@ -22,7 +22,7 @@ from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.json_object import JsonObject
 from toolfmt.formats.tagged import FUNCTION_TAGS, INVOKE_TAGS
 
-_BARE = replace(FUNCTION_TAGS, opener="", closer="", unframed_openers=(), line="")
+_BARE = replace(FUNCTION_TAGS, opener="", closer="", unframed_openers=(), value_newline="")
 FORMAT = ToolCallFormat(
     name="xml_function",
     engine=Choice(
@@ -39,8 +39,8 @@ FORMAT = ToolCallFormat(
         Elsewhere(replace(INVOKE_TAGS, opener="<tml:function_calls>", closer="</tml:function_calls>")),
     ),
     variants={
-        "calls on one line": replace(FUNCTION_TAGS, apart=""),
-        "values on the line of their tags": replace(FUNCTION_TAGS, apart="", line=""),
+        "calls on one line": replace(FUNCTION_TAGS, between_calls=""),
+        "values on the line of their tags": replace(FUNCTION_TAGS, between_calls="", value_newline=""),
         "without a frame": replace(_BARE, key_opener="  <parameter="),
     },
     page=__doc__ or "",
