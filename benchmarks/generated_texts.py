@@ -246,7 +246,7 @@ def _value(chance: random.Random, depth: int = 0) -> Any:
 
 @cache
 def _calls(format: str) -> tuple[str, ...]:
-    """Written calls of a format: turns of one to three, in random spellings."""
+    """Written calls of a format: turns of one to three, in random variants."""
     chance = random.Random(f"calls of {format}")
     known = get(format)
     found: list[str] = []

@@ -108,8 +108,8 @@ def _never_both(prompt: toolfmt.Prompt, messages: list[dict[str, Any]]) -> list[
     """By counting words in the finished prompt, independently of the check that the renderer makes itself."""
     assert prompt.format is not None
     format = get(prompt.format)
-    spellings = [prose(format.spelt(variant), prompt.tools) for variant in ("", *format.variants)]
-    told = max(spellings, key=prompt.text.count)
+    variants = [prose(format.with_variant(variant), prompt.tools) for variant in ("", *format.variants)]
+    told = max(variants, key=prompt.text.count)
     wanted = int(prompt.strategy == "prose")
     broken = []
     if prompt.text.count(told) != wanted:

@@ -315,12 +315,10 @@ def test_inference_takes_strings_alone(name: str) -> None:
 def test_of_formats_that_read_alike_the_model_type_goes_before_the_signature() -> None:
     """And before both what the format writes as the template renders it."""
     typed, signed = formats.get("qwen3_5"), formats.get("xml_function")
-    readings = [
-        decision.ReadBack(format, Shape(), (), spelling) for format, spelling in ((typed, None), (signed, None))
-    ]
+    readings = [decision.ReadBack(format, Shape(), (), variant) for format, variant in ((typed, None), (signed, None))]
     ranks = [decision._rank(reading, (signed,), (typed,)) for reading in readings]
     assert ranks[0] > ranks[1]
-    assert decision._rank(replace(readings[1], spelling=""), (), ()) > ranks[0]
+    assert decision._rank(replace(readings[1], variant=""), (), ()) > ranks[0]
 
 
 def test_an_ambiguous_model_type_neither_decides_nor_contradicts(monkeypatch: pytest.MonkeyPatch) -> None:

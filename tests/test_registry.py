@@ -145,15 +145,20 @@ def test_what_takes_a_format_or_its_name_refuses_anything_else() -> None:
             use(3)  # type: ignore[arg-type]  # what it must refuse
 
 
+def test_a_variant_that_is_not_there_is_refused_when_it_is_asked_for() -> None:
+    with pytest.raises(KeyError):
+        get("glm4").with_variant("no such variant")
+
+
 @EVERY
 def test_formats_pickle(format: ToolCallFormat) -> None:
     """One that the registry has stays the same object; any other carries its engine with it."""
     assert pickle.loads(pickle.dumps(format)) is format
-    for spelt in (replace(format, name="other"), *map(format.spelt, format.variants)):
-        copy = pickle.loads(pickle.dumps(spelt))
-        assert (copy.name, copy.openers, copy.closers) == (spelt.name, spelt.openers, spelt.closers)
+    for written in (replace(format, name="other"), *map(format.with_variant, format.variants)):
+        copy = pickle.loads(pickle.dumps(written))
+        assert (copy.name, copy.openers, copy.closers) == (written.name, written.openers, written.closers)
         calls = [("f", {"s": "x", "n": 1})]
-        assert write(copy, calls) == write(spelt, calls)
+        assert write(copy, calls) == write(written, calls)
 
 
 @pytest.mark.parametrize(

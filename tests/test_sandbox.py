@@ -226,7 +226,7 @@ def test_a_report_goes_through_unchanged() -> None:
         {"findings": ("TF001",)},
         {"strategy": "luck"},
         {"format": FormatDecision("no such format", "verified")},
-        {"format": FormatDecision("hermes", "verified", variant="no such spelling")},
+        {"format": FormatDecision("hermes", "verified", variant="no such variant")},
     ],
 )
 def test_a_report_that_no_inspection_makes_is_a_crash(change: dict[str, Any]) -> None:

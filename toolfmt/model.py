@@ -116,7 +116,7 @@ class Model:
         return self._asked.run(RENDER, self.files, messages, tools, strategy)
 
     def write(self, calls: Sequence[Call], tools: object = None) -> str:
-        """The text in which this model would make these calls, spelt as its template spells them.
+        """The text in which this model would make these calls, in the variant that its template renders.
 
         Takes what `toolfmt.write` takes behind the format; raises `CannotWrite`, `BadTools`, and `ToolfmtError` where
         the model's format is not known.

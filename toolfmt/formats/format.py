@@ -110,9 +110,9 @@ class ToolCallFormat:
     between: tuple[str, ...] = ()
     """Openers of reasoning blocks and of messages that may stand behind content, which nothing has closed."""
     variants: Mapping[str, Engine] = field(default_factory=dict)
-    """Other spellings that templates of the families render, by name: they only write; `engine` reads them all."""
-    spelling: Engine | None = None
-    """The variant that calls are written in; None for the engine's own spelling."""
+    """Other ways in which templates of the families write calls, by name: they only write; `engine` reads them all."""
+    variant: str = ""
+    """The variant that calls are written in; empty where the engine itself writes them."""
     headers: tuple[str, ...] = ()
     """Regular expressions of what stands before an answer in prompts, where its shape does not show that."""
     call_id: str = "call_{number}"
@@ -154,11 +154,13 @@ class ToolCallFormat:
     @property
     def writer(self) -> Engine:
         """The engine that calls are written with."""
-        return self.spelling or self.engine
+        return self.variants[self.variant] if self.variant else self.engine
 
-    def spelt(self, variant: str) -> ToolCallFormat:
-        """The format with calls written in this variant; an empty name is the engine's own spelling."""
-        return replace(self, spelling=self.variants[variant] if variant else None)
+    def with_variant(self, variant: str) -> ToolCallFormat:
+        """The format with calls written in this variant; an empty name is the engine itself. Raises `KeyError`."""
+        if variant and variant not in self.variants:
+            raise KeyError(variant)
+        return replace(self, variant=variant)
 
     @property
     def openers(self) -> tuple[str, ...]:

@@ -103,7 +103,7 @@ class FormatDecision:
     confidence: Confidence
     evidence: tuple[Evidence, ...] = ()
     variant: str = ""
-    """The spelling of the format that the template renders calls in; empty for the format's own."""
+    """The variant of the format that the template renders calls in; empty where that is the format itself."""
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -344,4 +344,4 @@ def _with_way_out(error: str) -> str:
 def spoken_format(profile: TemplateProfile) -> ToolCallFormat:
     """The format that calls are taught and written in: the model's as its template spells it, or the most widely
     spoken one."""
-    return get(profile.format).spelt(profile.variant) if profile.format else default_format()
+    return get(profile.format).with_variant(profile.variant) if profile.format else default_format()

@@ -155,7 +155,7 @@ def _ways(facts: Facts) -> Iterator[_Shown]:
     renders = facts.renders
     if renders is None or not facts.shows_tools:
         decided = facts.decided
-        format = decided.format.spelt(decided.decision.variant) if decided.format else default_format()
+        format = decided.format.with_variant(decided.decision.variant) if decided.format else default_format()
         yield lambda tools: prose(format, tools)
         return
     for system in (False, True):

@@ -124,4 +124,4 @@ def _system(facts: Facts) -> Iterator[Found]:
 
 def _as_written(best: ReadBack) -> str:
     """The call as its format writes it, which ends with the format's own closer."""
-    return write(best.format.spelt(best.spelling or ""), SINGLE, TOOLS)
+    return write(best.format.with_variant(best.variant or ""), SINGLE, TOOLS)

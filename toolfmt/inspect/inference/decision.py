@@ -15,7 +15,15 @@ from typing import Any, Literal
 
 from toolfmt.errors import TemplateError, UnknownFormat
 from toolfmt.formats import FORMATS, ToolCallFormat, default_format, get
-from toolfmt.inspect.inference.read_back import NASTY, SINGLE_CALL, TYPED_CALL, Trial, spelling, trials, try_calls
+from toolfmt.inspect.inference.read_back import (
+    NASTY,
+    SINGLE_CALL,
+    TYPED_CALL,
+    Trial,
+    rendered_variant,
+    trials,
+    try_calls,
+)
 from toolfmt.inspect.probe.capabilities import Probed, probe
 from toolfmt.inspect.probe.conversations import SINGLE, STAND_INS, TOOLS, Shape, user
 from toolfmt.inspect.probe.renders import Region, Renders
@@ -53,7 +61,7 @@ class ReadBack:
     format: ToolCallFormat
     shape: Shape
     trials: tuple[Trial, ...]
-    spelling: str | None = None
+    variant: str | None = None
     """The variant of the format in which it writes what the template renders; None where it writes it otherwise, or
     where that was not asked."""
 
@@ -127,7 +135,7 @@ def decide(
         evidence.append(Evidence("default", format.name, "nothing tells the format; this is the most widespread one"))
     variant = ""
     if format is not None and best is not None and best.format == format and renders is not None and probed is not None:
-        variant = best.spelling or _spelling(renders, best, probed) or ""
+        variant = best.variant or _variant(renders, best, probed) or ""
     decision = FormatDecision(format.name if format else None, confidence, tuple(evidence), variant)
     return Decided(decision, format, tuple(declarations), best, rendered, typed)
 
@@ -241,13 +249,13 @@ def _best_reading(
     most = max((reading.exact for reading in readings), default=0)
     equal = [reading for reading in readings if reading.exact == most]
     if len(equal) > 1:
-        spelt = [replace(reading, spelling=_spelling(renders, reading, probed)) for reading in equal]
-        equal = [max(spelt, key=lambda reading: _rank(reading, signed, typed))]
+        asked = [replace(reading, variant=_variant(renders, reading, probed)) for reading in equal]
+        equal = [max(asked, key=lambda reading: _rank(reading, signed, typed))]
     return region, equal[0] if equal else None
 
 
-def _spelling(renders: Renders, reading: ReadBack, probed: Probed) -> str | None:
-    return spelling(renders, reading.format, reading.shape, parallel=probed.parallel)
+def _variant(renders: Renders, reading: ReadBack, probed: Probed) -> str | None:
+    return rendered_variant(renders, reading.format, reading.shape, parallel=probed.parallel)
 
 
 def _readings(renders: Renders, shape: Shape, parallel: bool, signed: tuple[ToolCallFormat, ...]) -> Iterator[ReadBack]:
@@ -267,7 +275,7 @@ def _rank(
     name = reading.format.name
     listed, bears = (any(name == format.name for format in formats) for formats in (typed, signed))
     own = "other_notation" not in reading.tolerated
-    return own, reading.spelling is not None, listed, bears, -len(reading.tolerated), name == default_format().name
+    return own, reading.variant is not None, listed, bears, -len(reading.tolerated), name == default_format().name
 
 
 def _other_form(shape: Shape, probed: Probed) -> Shape | None:

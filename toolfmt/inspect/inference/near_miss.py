@@ -91,7 +91,7 @@ def _written(formats: Sequence[ToolCallFormat], shape: Shape) -> Iterator[tuple[
     for format in formats:
         own = format.call_id.format(name=TOOL, number=0)
         for variant in ("", *format.variants):
-            text = write(format.spelt(variant), SINGLE, ALL_TOOLS).strip()
+            text = write(format.with_variant(variant), SINGLE, ALL_TOOLS).strip()
             yield format, text.replace(own, given) if own and given else text
 
 

@@ -171,9 +171,9 @@ def _try_nasty(renders: Renders, format: ToolCallFormat, shape: Shape, signed: b
     return Trial(NASTY, "exact", beyond, tuple(tolerated))
 
 
-def spelling(renders: Renders, format: ToolCallFormat, shape: Shape, *, parallel: bool) -> str | None:
-    """The variant of the format that the template renders calls in, byte for byte: empty for the format's own spelling,
-    None where it writes none that is rendered."""
+def rendered_variant(renders: Renders, format: ToolCallFormat, shape: Shape, *, parallel: bool) -> str | None:
+    """The variant of the format that the template renders calls in, byte for byte: empty where that is how its
+    engine writes them, None where it writes none that is rendered."""
     calls = PARALLEL if parallel else SINGLE
     region, tools = render_calls(renders, shape, calls)
     if isinstance(region, TemplateError):
@@ -183,7 +183,7 @@ def spelling(renders: Renders, format: ToolCallFormat, shape: Shape, *, parallel
         own, given = format.call_id.format(name=name, number=number), call_id(shape, name, number)
         rendered = rendered.replace(given, own) if given else rendered
     for variant in ("", *format.variants):
-        if write(format.spelt(variant), calls, tools).strip() in rendered:
+        if write(format.with_variant(variant), calls, tools).strip() in rendered:
             return variant
     return None
 
