@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from toolfmt.formats.prefix import answer_begun
+from toolfmt.formats.prefix import answer_prefix
 
 
 @pytest.mark.parametrize(
-    ("prefix", "begun"),
+    ("prefix", "expected"),
     [
         ("<|im_end|>\n<|im_start|>assistant\n", ""),
         ("<|im_end|>\n<|im_start|>assistant", ""),
@@ -32,5 +32,5 @@ from toolfmt.formats.prefix import answer_begun
         ("I am your assistant", "I am your assistant"),
     ],
 )
-def test_the_answer_begins_behind_the_header(prefix: str, begun: str) -> None:
-    assert answer_begun(prefix).lstrip(" ") == begun
+def test_the_answer_begins_behind_the_header(prefix: str, expected: str) -> None:
+    assert answer_prefix(prefix).lstrip(" ") == expected

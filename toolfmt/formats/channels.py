@@ -70,15 +70,15 @@ class Channels(Frame):
         name = (yield from self._header(scan, calls)) if opener or self.name_at_start == "usual" else ""
         if self.body is not None:
             yield from scan.skip_spaces()
-            begun = yield from scan.literal(literals(*self.body.openers))
-            if not begun:
+            opens_body = yield from scan.literal(literals(*self.body.openers))
+            if not opens_body:
                 yield from scan.need()
                 raise Malformed
             if not opener and not name:
                 calls.tolerate("missing_header")
             calls.addressed = name
             try:
-                yield from self.body.read(scan, calls, begun)
+                yield from self.body.read(scan, calls, opens_body)
             finally:
                 calls.addressed = ""
         elif opener:

@@ -48,15 +48,15 @@ class Choice:
     def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
         if len(opener) >= _CONTROL and (yield from follows(scan, opener)):
             calls.tolerate("repeated_opener")
-        json, other = self._begun[opener or (yield from self._bare(scan))]
+        json, other = self._by_opener[opener or (yield from self._bare(scan))]
         engine = json if json is other or (yield from _json_stands(scan)) else other
         yield from engine.read(scan, calls, opener)
 
     @cached_property
-    def _begun(self) -> Mapping[str, tuple[Engine, Engine]]:
+    def _by_opener(self) -> Mapping[str, tuple[Engine, Engine]]:
         """By what calls begin with, the empty text for their name: the engine that reads JSON, and the other; the
         first of those that there are stands for both where they do not differ in that."""
-        begun = {}
+        engines_by_opener = {}
         for opening in (*self.openers, *self.unframed_openers, ""):
             named = not opening
             engines = [
@@ -69,8 +69,8 @@ class Choice:
             if engines:
                 of_json = [engine for engine in engines if _reads_json(engine)]
                 others = [engine for engine in engines if not _reads_json(engine)]
-                begun[opening] = (of_json or others)[0], (others or of_json)[0]
-        return begun
+                engines_by_opener[opening] = (of_json or others)[0], (others or of_json)[0]
+        return engines_by_opener
 
     def _bare(self, scan: Scan) -> Reading[str]:
         """What a call without its frame begins with, unread."""

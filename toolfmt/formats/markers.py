@@ -50,7 +50,7 @@ class Markers:
     messages: tuple[str, ...]
     """What another message begins with in reasoning that was not closed."""
     in_content: Literals
-    begun: Mapping[str, str]
+    opener_in: Mapping[str, str]
     """Of what is looked for in content that which holds more than an opener: the opener."""
     brackets: frozenset[str]
     """Of that, what a call without a frame begins with and programs are full of: brackets, a plain word."""
@@ -83,9 +83,9 @@ def markers_of(format: ToolCallFormat) -> Markers:
     marks = (*openers, *ignored)
     of_content = tuple(mark for pair in format.content_markers for mark in pair)
     in_line = (*unframed, *(mark for mark in marks if mark.startswith(unframed or "\0")))
-    begun = {"\n" + mark: mark for mark in in_line}
+    opener_in = {"\n" + mark: mark for mark in in_line}
     quoting = ("`", "\n`", "```")
-    begun |= {
+    opener_in |= {
         begin + mark: mark
         for mark in (*marks, *format.between)
         for begin in quoting
@@ -111,8 +111,8 @@ def markers_of(format: ToolCallFormat) -> Markers:
         at_start=literals(*marks, *start_only, *unframed, *reasoning, *ignored_at_start, *of_content),
         between=frozenset(format.between),
         messages=tuple(" " + mark for mark in start_only if mark not in openers),
-        in_content=literals(*marks, *begun, *format.between),
-        begun=begun,
+        in_content=literals(*marks, *opener_in, *format.between),
+        opener_in=opener_in,
         brackets=frozenset("\n" + mark for mark in unframed if "<" not in mark and mark != CODE),
         in_answers=frozenset(
             (*marks, *unframed, *format.closers, *inner.openers, *inner.closers, *reasoning, *closers)
@@ -145,7 +145,7 @@ class Sought:
     in_program: Literals
     """As `in_content`, inside a fence."""
     calls: frozenset[str]
-    begun: Mapping[str, str]
+    opener_in: Mapping[str, str]
 
 
 @lru_cache(maxsize=64)
@@ -153,7 +153,7 @@ def sought(marks: Markers, names: tuple[str, ...]) -> Sought:
     """The markers of a format, and the names by which calls may begin in it."""
     content = marks.in_content
     if not names and not marks.brackets:
-        return Sought(False, marks.at_start, content, content, content, marks.calls, marks.begun)
+        return Sought(False, marks.at_start, content, content, content, marks.calls, marks.opener_in)
     calls = marks.calls | {*names, CODE} if names else marks.calls
     openers = {*FENCES, *(mark for mark in marks.calls if mark.startswith(CODE))}
     fences = {"\n" + blanks + fence: fence for fence in openers for blanks in _INDENTS}
@@ -166,5 +166,5 @@ def sought(marks: Markers, names: tuple[str, ...]) -> Sought:
         at_fence=literals(*(plain if CODE in calls else content.literals), *fences, *openers, "\n"),
         in_program=literals(*plain, *fences, *openers),
         calls=calls,
-        begun={**marks.begun, **lines, **fences},
+        opener_in={**marks.opener_in, **lines, **fences},
     )

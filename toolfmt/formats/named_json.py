@@ -166,21 +166,21 @@ class NamedJson(Frame):
             calls.tolerate("missing_id")
         if not opener and name[-1:] in _PUNCTUATION:
             raise Malformed
-        told = yield from self._separated(scan, calls, opener)
+        separated = yield from self._separated(scan, calls, opener)
         fence = yield from read_fence(scan)
         if fence and self.fence[0] and "json".startswith((yield from scan.take_while(_LETTERS))):
             yield from scan.need()  # the answer may end within the fence's word
-        if not told and not calls.committed:
+        if not separated and not calls.committed:
             here = scan.position
-            begun = yield from scan.expect("{", '"{', *(() if fence else ("```json", "```")))
-            if begun == "{" and not opener:
+            opening = yield from scan.expect("{", '"{', *(() if fence else ("```json", "```")))
+            if opening == "{" and not opener:
                 yield from self._member_follows(scan)
             scan.rewind(here)
         begin = scan.position
         try:
             yield from read_arguments(scan, calls, name, id)
         except Malformed:
-            if told and not calls.committed and (yield from self._closed_soon(scan, begin)):
+            if separated and not calls.committed and (yield from self._closed_soon(scan, begin)):
                 calls.commit()  # all of its control tokens stand there: it was meant as a call
             raise Malformed("invalid_arguments") from None
         calls.end()

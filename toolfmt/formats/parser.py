@@ -18,7 +18,7 @@ from toolfmt.formats.calls import Calls, Undeclared
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.frames import read_name
 from toolfmt.formats.markers import BLANK_LINES, FENCES, sought
-from toolfmt.formats.prefix import answer_begun
+from toolfmt.formats.prefix import answer_prefix
 from toolfmt.formats.reasoning_drafts import Drafts
 from toolfmt.formats.registry import resolved
 from toolfmt.formats.scan import Incomplete, Literals, Malformed, NoCall, Reading, Scan, literals
@@ -99,12 +99,12 @@ class Parser:
             raise TypeError(f"prefix is the prompt's tail as a str, not {type(prefix).__name__}")
         self.format = resolved(format)
         self._markers = self.format.markers
-        begun = ""
+        begins_with = ""
         if prefix:
-            begun = self._without_closer(answer_begun(prefix, self._markers.of_answers, self.format.headers))
+            begins_with = self._without_closer(answer_prefix(prefix, self._markers.of_answers, self.format.headers))
         self.continued: list[Event] = []
         """What the prefix already holds of this answer: content and reasoning that the model did not write just now."""
-        self._scan = Scan(offset=-len(begun))
+        self._scan = Scan(offset=-len(begins_with))
         schemas = None if tools is None else tool_schemas(tools)
         sign = self.format.engine.named
         self._sought = sought(self._markers, tuple(name + sign for name in schemas or ()) if sign else ())
@@ -116,8 +116,8 @@ class Parser:
         self._name_at_start = self.format.name_at_start != "never"
         self._reading: Iterator[None] = self._answer()
         next(self._reading)
-        if begun:
-            self._begin_inside(begun)
+        if begins_with:
+            self._begin_inside(begins_with)
         self._fed = True
 
     def feed(self, text: str) -> list[Event]:
@@ -256,11 +256,11 @@ class Parser:
         if self._scan.closed:
             return "The answer has ended."
         held = self._unstopped or (self._scan.text if self._state == "content" else "")
-        begun = f"; {held!r} may be the beginning of a marker" if held else ""
+        behind = f"; {held!r} may be the beginning of a marker" if held else ""
         if self._state == "call":
             return self._calls.waiting_for
         if self._state == "content":
-            return f"Content{begun}."
+            return f"Content{behind}."
         if self._state == "answer":
             return "Content, a call or a reasoning block may begin here."
         return f"A reasoning block, up to {' or '.join(self._block_closers)}."
@@ -397,7 +397,7 @@ class Parser:
                     self._mark(found, self._scan.position - len(found))
                 self._closing = ""
                 return True
-            opener = look.begun.get(found, found)
+            opener = look.opener_in.get(found, found)
             before = found.removesuffix(opener)
             here = self._scan.position - len(opener)
             self._say(Content, before, here - len(before))

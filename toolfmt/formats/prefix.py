@@ -36,7 +36,7 @@ def _headers(own: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join((*own, *_SHAPES)), re.IGNORECASE)
 
 
-def answer_begun(prefix: str, marks: Collection[str] = (), headers: tuple[str, ...] = ()) -> str:
+def answer_prefix(prefix: str, marks: Collection[str] = (), headers: tuple[str, ...] = ()) -> str:
     """The part of the prefix that the answer begins with; most often empty or an opened reasoning block.
 
     `marks` are markers of the format: one right behind the role belongs to the answer, not to the header. `headers` are

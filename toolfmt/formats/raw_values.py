@@ -192,9 +192,9 @@ class Value:
             return self.streamed()
         return self.held(types) if first in '{["' else self.word(types)
 
-    def streamed(self, begun: str = "") -> Reading[str]:
+    def streamed(self, before: str = "") -> Reading[str]:
         """A string, said while it arrives."""
-        self.calls.arguments('"' + escaped(begun))
+        self.calls.arguments('"' + escaped(before))
         self._look_ahead()
         while True:
             body = Raw(self.wanted)

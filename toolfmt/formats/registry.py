@@ -55,8 +55,8 @@ def get(name: str) -> ToolCallFormat:
         raise TypeError(f"a format is given by its name, not as {type(name).__name__}")
     found = _by_name().get(_plain(name))
     if found is None:
-        told = repr(name) if len(name) <= _LONGEST else f"{name[:_LONGEST]!r}… ({len(name):,} characters)"
-        raise UnknownFormat(f"no tool-call format is called {told}; {_hint(name)}`toolfmt formats` lists them")
+        shown = repr(name) if len(name) <= _LONGEST else f"{name[:_LONGEST]!r}… ({len(name):,} characters)"
+        raise UnknownFormat(f"no tool-call format is called {shown}; {_hint(name)}`toolfmt formats` lists them")
     return found
 
 

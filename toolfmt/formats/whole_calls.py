@@ -34,23 +34,23 @@ class WholeCalls:
 
     def events(self, events: Iterable[Event]) -> list[Event]:
         """What of these events may be told by now; raises `TypeError` for what is no event."""
-        told: list[Event] = []
+        passed: list[Event] = []
         for event in events:
             if isinstance(event, (Content, Reasoning)):
-                told.append(event)
+                passed.append(event)
             elif isinstance(event, ToolCallStart):
                 self._start = event
             elif isinstance(event, ToolCallArguments):
                 self._arguments.append(event.delta)
             elif isinstance(event, ToolCallEnd) and self._start is not None:
-                told += (self._start, ToolCallArguments(event.index, "".join(self._arguments)), event)
+                passed += (self._start, ToolCallArguments(event.index, "".join(self._arguments)), event)
                 self._forget()
             elif isinstance(event, (ToolCallEnd, ToolCallRejected)):
-                told.append(event)
+                passed.append(event)
                 self._forget()
             else:
                 raise no_event(event)
-        return told
+        return passed
 
     def _forget(self) -> None:
         self._start = None

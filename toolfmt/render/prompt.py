@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 
 from toolfmt.errors import BadModelDirectory, TemplateError, ToolfmtError
 from toolfmt.formats import Parser, ToolCallFormat, default_format, get, prose
-from toolfmt.formats.prefix import answer_begun
+from toolfmt.formats.prefix import answer_prefix
 from toolfmt.formats.registry import resolved
 from toolfmt.inspect.probe.conversations import REPLY
 from toolfmt.inspect.probe.differences import common_prefix
@@ -232,10 +232,10 @@ class _Request:
             return ""
         generation = made.text[len(closed) :]
         format = spoken_format(self.profile)
-        begun = answer_begun(generation, headers=format.headers)
+        begun = answer_prefix(generation, headers=format.headers)
         if not begun.strip(": \n"):
             return ""
-        if begun == generation and not answer_begun(closed[-_LONGEST_HEADER:], headers=format.headers):
+        if begun == generation and not answer_prefix(closed[-_LONGEST_HEADER:], headers=format.headers):
             return generation  # the header always stands there, what is added begins the answer
         # Two ways to find the assistant's header: its shape, else what also stands before an answer in words.
         header = len(generation) - len(begun) or self._shown_header(made, closed, generation) or len(generation)

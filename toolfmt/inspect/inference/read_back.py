@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 from toolfmt.errors import CannotWrite, TemplateError
 from toolfmt.events import Content, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
 from toolfmt.formats import Parser, ToolCallFormat, write
-from toolfmt.formats.prefix import answer_begun
+from toolfmt.formats.prefix import answer_prefix
 from toolfmt.inspect.probe.conversations import (
     ALL_TOOLS,
     BARE_TOOL,
@@ -237,7 +237,7 @@ def _difference(expected: list[tuple[str, Any]], reading: Reading) -> str:
             return f"the name comes back as {_quote(read_name)}"
         if _exact(arguments) != _exact(read_arguments):
             return _differing_arguments(arguments, read_arguments)
-    beside = (answer_begun(reading.leading) + reading.between).strip()
+    beside = (answer_prefix(reading.leading) + reading.between).strip()
     return f"{_quote(beside)} is left beside the calls" if beside else ""
 
 

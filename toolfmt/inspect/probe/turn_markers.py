@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from toolfmt.formats import FORMATS
-from toolfmt.formats.prefix import answer_begun
+from toolfmt.formats.prefix import answer_prefix
 from toolfmt.inspect.probe.conversations import REASONING, REPLY, STAND_INS, TOOLS, USER, Shape, reply, user
 from toolfmt.inspect.probe.renders import Renders
 
@@ -64,7 +64,7 @@ def prefill(renders: Renders, *, tools: bool, headers: tuple[str, ...] = ()) -> 
     """
     prompt = renders.render(user(), TOOLS if tools else None, generation=True)
     behind = prompt.rpartition(USER)[2] if isinstance(prompt, str) else ""
-    begun = answer_begun(behind, headers=headers)
+    begun = answer_prefix(behind, headers=headers)
     if len(begun) < len(behind):
         ending = first_marker(renders.text(reply(), TOOLS if tools else None).rpartition(REPLY)[2])
         # What ends an answer begins none: a template may write turns for a model that only judges.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolfmt.errors import TemplateError
-from toolfmt.formats.prefix import answer_begun
+from toolfmt.formats.prefix import answer_prefix
 from toolfmt.inspect.probe.capabilities import threw
 from toolfmt.inspect.probe.conversations import REPLY, USER, reply, user
 from toolfmt.inspect.report import Answer
@@ -32,7 +32,7 @@ def generation_prompt(asking: Asking) -> Answer:
     answered = asking.text(reply()).partition(REPLY)[0].rstrip() == without.rstrip()
     if answered and not tail.strip():
         return no(f"{same}: the template writes an answer right behind it", "in-place", line)
-    if answered or len(answer_begun(tail)) < len(tail):
+    if answered or len(answer_prefix(tail)) < len(tail):
         line = asking.line_at(user(), len(added.rstrip()) - 1, generation=True) or line
         return no(f"{same}; it always ends with {quote(tail, 80)}", "misplaced", line)
     return no(f"{same}: nothing is added behind {quote(tail, 80) or 'the text'}", "", line)
