@@ -197,7 +197,7 @@ def test_pieces_of_real_templates_join_to_the_prompt_and_name_tools_and_calls(mo
     cut = module._cut
     wrong: dict[str, object] = {}
 
-    def checked(renders: Renders, talk: module._Talk, prompt: str) -> tuple[Piece, ...]:
+    def checked(renders: Renders, talk: module._Conversation, prompt: str) -> tuple[Piece, ...]:
         pieces = cut(renders, talk, prompt)
         if prompt != "".join(piece.text for piece in pieces) or "" in {piece.text for piece in pieces}:
             wrong[name] = prompt

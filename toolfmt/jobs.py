@@ -18,13 +18,13 @@ from toolfmt.inspect.inspection import inspect_files
 from toolfmt.inspect.profiling import profile_files
 from toolfmt.inspect.report import CAPABILITIES, Report
 from toolfmt.inspect.template_profile import TemplateProfile
-from toolfmt.render.prompt import Prompt, Wanted, render
+from toolfmt.render.prompt import Prompt, StrategyChoice, render
 from toolfmt.sandbox.pool import Job, Limits, Worker
 from toolfmt.templates import ModelFiles
 from toolfmt.typed_json import Unreadable
 
 
-def render_files(files: ModelFiles, messages: Any, tools: Any, strategy: Wanted) -> Prompt:
+def render_files(files: ModelFiles, messages: Any, tools: Any, strategy: StrategyChoice) -> Prompt:
     """One prompt of a model that is probed first; a template that asks the clock is shown the present time."""
     return render(files, profile_files(files), messages, tools, strategy, now=datetime.now())
 

@@ -20,7 +20,7 @@ from toolfmt.inspect.profiling import profile_files, profile_stopped
 from toolfmt.inspect.report import Report
 from toolfmt.inspect.template_profile import TemplateProfile
 from toolfmt.jobs import INSPECT, PROFILE, RENDER, shared_worker
-from toolfmt.render.prompt import Prompt, Wanted, broken, render, spoken_format
+from toolfmt.render.prompt import Prompt, StrategyChoice, broken, render, spoken_format
 from toolfmt.render.saved_profile import restored, saved
 from toolfmt.sandbox.pool import Worker
 from toolfmt.templates import ModelFiles, load_files
@@ -85,7 +85,7 @@ class Model:
         self,
         messages: object,
         tools: object = None,
-        strategy: Wanted = "auto",
+        strategy: StrategyChoice = "auto",
         *,
         now: datetime | None = None,
         add_generation_prompt: bool = True,
@@ -108,7 +108,7 @@ class Model:
             **variables,
         )
 
-    def isolated_render(self, messages: object, tools: object = None, strategy: Wanted = "auto") -> Prompt:
+    def isolated_render(self, messages: object, tools: object = None, strategy: StrategyChoice = "auto") -> Prompt:
         """What `render` returns for these arguments, made in the process with limits; for a single prompt.
 
         Raises what `render` raises, and `LimitHit` where the template took more than it may.

@@ -26,7 +26,7 @@ from toolfmt.render.messages import Message, checked_messages, lists_tools
 from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource
 from toolfmt.tools import canonical_tools
 
-Wanted = Literal["auto", "template", "prose"]
+StrategyChoice = Literal["auto", "template", "prose"]
 
 CALLER_LISTS_TOOLS = "caller-lists-tools"
 """The caller's system message describes the tools already: with this prompt they stand there twice."""
@@ -99,7 +99,7 @@ def render(
     profile: TemplateProfile,
     messages: object,
     tools: object = None,
-    strategy: Wanted = "auto",
+    strategy: StrategyChoice = "auto",
     *,
     now: datetime | None = None,
     add_generation_prompt: bool = True,
@@ -113,8 +113,8 @@ def render(
     the template refuses or fails, and `ToolfmtError` for a variable that the template does not read, and where the
     strategy `template` is forced on a template that drops the tools.
     """
-    if strategy not in get_args(Wanted):
-        raise ToolfmtError(f"no strategy is called {strategy!r}; strategies: {', '.join(get_args(Wanted))}")
+    if strategy not in get_args(StrategyChoice):
+        raise ToolfmtError(f"no strategy is called {strategy!r}; strategies: {', '.join(get_args(StrategyChoice))}")
     given = None if tools is None else canonical_tools(tools)
     _check_variables(variables, [profile, profile.without_tools or profile])
     request = _Request(
@@ -160,7 +160,7 @@ def _check_variables(given: Mapping[str, Any], profiles: Sequence[TemplateProfil
 
 
 @dataclass(frozen=True)
-class _Made:
+class _RenderedPrompt:
     """A rendered conversation: the text, what it was rendered from, and what the template made of the tools."""
 
     text: str
@@ -183,7 +183,7 @@ class _Request:
     tools: list[Message]
     variables: Mapping[str, Any]
 
-    def through_template(self) -> _Made:
+    def through_template(self) -> _RenderedPrompt:
         """The template is given the tools; no prose is added."""
         template, profile, named = self._template(with_tools=bool(self.tools))
         tools = self.tools or None
@@ -200,9 +200,9 @@ class _Request:
             without = self._without_tools(template, messages)
             check_template(text, without, spoken_format(self.profile).instructions)
             missing = dropped(text, without, tools)
-        return _Made(text, template, profile, messages, tools, (*named, *done), missing)
+        return _RenderedPrompt(text, template, profile, messages, tools, (*named, *done), missing)
 
-    def as_prose(self, *why: str) -> _Made:
+    def as_prose(self, *why: str) -> _RenderedPrompt:
         """The tools stand in the system message, in words; the template is given none."""
         template, profile, named = self._template(with_tools=False)
         format = spoken_format(self.profile)
@@ -219,9 +219,9 @@ class _Request:
                     "model cannot be told of them; use a template for chat"
                 )
             check_prose(text, without, told, without.count(_PLACEHOLDER), self.tools)
-        return _Made(text, template, profile, messages, None, (*why, *named, *done))
+        return _RenderedPrompt(text, template, profile, messages, None, (*why, *named, *done))
 
-    def prefill(self, made: _Made) -> str:
+    def prefill(self, made: _RenderedPrompt) -> str:
         """What of the answer the generation prompt has begun already: mostly nothing, or an opened reasoning block."""
         closed = self._attempt(made, made.messages)
         if closed == made.text and self.variables["add_generation_prompt"]:
@@ -245,7 +245,7 @@ class _Request:
         # A template may put an empty reasoning block before every answer: that is no header.
         return generation[min([header, *(at for opener in openers if (at := generation.find(opener)) >= 0)]) :]
 
-    def _shown_header(self, made: _Made, closed: str, generation: str) -> int:
+    def _shown_header(self, made: _RenderedPrompt, closed: str, generation: str) -> int:
         """How much of the generation prompt stands before an answer in words, too."""
         answered = self._attempt(made, [*made.messages, {"role": "assistant", "content": REPLY}])
         before = answered.partition(REPLY)[0]
@@ -284,7 +284,7 @@ class _Request:
                     continue
             raise refused from None
 
-    def _attempt(self, made: _Made, messages: list[Message]) -> str:
+    def _attempt(self, made: _RenderedPrompt, messages: list[Message]) -> str:
         """These messages without a generation prompt, for a comparison; empty where the template refuses them."""
         try:
             return self._render(made.template, messages, made.tools, add_generation_prompt=False)

@@ -82,7 +82,7 @@ _CALLS: tuple[Call, ...] = tuple((name, {"city": _CITY_ASKED}) for name in _NAME
 
 
 @dataclass(frozen=True)
-class _Talk:
+class _Conversation:
     """What the conversation has: how many calls, and which of the rest; `shape` is None for one without calls."""
 
     shape: Shape | None
@@ -116,7 +116,7 @@ def sample(facts: Facts) -> tuple[Piece, ...]:
     if renders is None or probed is None:
         return ()
     shape = facts.shape
-    wanted = _Talk(
+    wanted = _Conversation(
         shape,
         tools=shape is None or shape.tools,
         calls=0 if shape is None else 2 if probed.parallel else 1,
@@ -129,7 +129,7 @@ def sample(facts: Facts) -> tuple[Piece, ...]:
     return ()
 
 
-def _poorer(wanted: _Talk) -> Iterator[_Talk]:
+def _poorer(wanted: _Conversation) -> Iterator[_Conversation]:
     """The talk, then those without one thing or more that a template may refuse."""
     smaller = [
         wanted,
@@ -181,7 +181,7 @@ def _worded(value: Any, words: dict[str, str]) -> Any:
 # --- what each stretch is
 
 
-def _cut(renders: Renders, talk: _Talk, prompt: str) -> tuple[Piece, ...]:
+def _cut(renders: Renders, talk: _Conversation, prompt: str) -> tuple[Piece, ...]:
     texts = occurrences(prompt, _TEXTS)
     calls = _calls(renders, talk, prompt)
     layers = [_generation(renders, talk, prompt, texts), *_tools(renders, talk, prompt, calls), calls, texts]
@@ -199,7 +199,7 @@ def _cut(renders: Renders, talk: _Talk, prompt: str) -> tuple[Piece, ...]:
     return tuple(pieces)
 
 
-def _generation(renders: Renders, talk: _Talk, prompt: str, texts: Sequence[Stretch]) -> list[Stretch]:
+def _generation(renders: Renders, talk: _Conversation, prompt: str, texts: Sequence[Stretch]) -> list[Stretch]:
     """What `add_generation_prompt` adds behind the last text of the conversation."""
     without = renders.render(talk.messages(), talk.given)
     if isinstance(without, TemplateError) or without == prompt:
@@ -208,7 +208,9 @@ def _generation(renders: Renders, talk: _Talk, prompt: str, texts: Sequence[Stre
     return [Stretch(begin, len(prompt), "generation")] if begin < len(prompt) else []
 
 
-def _tools(renders: Renders, talk: _Talk, prompt: str, calls: Sequence[Stretch]) -> tuple[list[Stretch], list[Stretch]]:
+def _tools(
+    renders: Renders, talk: _Conversation, prompt: str, calls: Sequence[Stretch]
+) -> tuple[list[Stretch], list[Stretch]]:
     """What appears when tools are given, and in it what appears when one of them is given."""
     if not talk.tools:
         return [], []
@@ -226,7 +228,7 @@ def _tools(renders: Renders, talk: _Talk, prompt: str, calls: Sequence[Stretch])
 
 def _shown_with(
     renders: Renders,
-    talk: _Talk,
+    talk: _Conversation,
     prompt: str,
     fewer: Sequence[Sequence[Message] | None],
     calls: Sequence[Stretch],
@@ -270,7 +272,7 @@ def _trimmed(prompt: str, stretches: Sequence[Stretch]) -> list[Stretch]:
     return trimmed
 
 
-def _calls(renders: Renders, talk: _Talk, prompt: str) -> list[Stretch]:
+def _calls(renders: Renders, talk: _Conversation, prompt: str) -> list[Stretch]:
     """The calls, each by its name where a turn with two of them can be told apart."""
     if talk.shape is None or not talk.calls:
         return []
@@ -309,7 +311,7 @@ def _again(prompt: str, text: str) -> tuple[int, int]:
     return -1, -1
 
 
-def _second_call(renders: Renders, talk: _Talk) -> str:
+def _second_call(renders: Renders, talk: _Conversation) -> str:
     """How that begins, up to its name, which a turn with both calls has beyond the same turn with only the first."""
     messages = replace(talk, results=False, ending=False).messages()
     fewer = [*messages[:-1], messages[-1] | {"tool_calls": messages[-1]["tool_calls"][:1]}]

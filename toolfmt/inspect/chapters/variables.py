@@ -47,7 +47,7 @@ _WITH_IMAGE = [{"type": "image"}, {"type": "text", "text": USER}]
 
 
 @dataclass(frozen=True)
-class _Talk:
+class _Conversation:
     """A conversation that effects are looked for in; `where` says which, behind a sentence."""
 
     where: str
@@ -112,16 +112,16 @@ class _Seeing:
         reply = {"role": "assistant", "content": REPLY}
         history = " with reasoning in the history"
         self._talks = (
-            _Talk("", user(), None),
-            _Talk(" when tools are given", user(), TOOLS),
-            _Talk(" when there is a system message", user(system=True), None),
+            _Conversation("", user(), None),
+            _Conversation(" when tools are given", user(), TOOLS),
+            _Conversation(" when there is a system message", user(system=True), None),
             *(
-                _Talk(history, [*user(), turn, *user(), reply, *user()], None, thought=True)
+                _Conversation(history, [*user(), turn, *user(), reply, *user()], None, thought=True)
                 for turn in (thought, inline)
             ),
-            _Talk(" when a question holds an image", [{"role": "user", "content": _WITH_IMAGE}], None),
-            _Talk(" after a call", called, TOOLS, thought=True),
-            _Talk(" with calls in the history", [*called, thought, *user()], TOOLS, thought=True),
+            _Conversation(" when a question holds an image", [{"role": "user", "content": _WITH_IMAGE}], None),
+            _Conversation(" after a call", called, TOOLS, thought=True),
+            _Conversation(" with calls in the history", [*called, thought, *user()], TOOLS, thought=True),
         )
 
     def variable(self, use: VariableUse) -> Variable | None:
