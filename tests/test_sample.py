@@ -129,6 +129,35 @@ def test_definitions_in_a_list_are_told_apart() -> None:
     ]
 
 
+def test_calls_that_the_tools_are_shown_with_are_no_calls() -> None:
+    """As Motif does: behind the definitions an example of each tool's call, which begins as the call itself does."""
+    shown = TOOLS_PART.replace(
+        "<|end|>",
+        '{% for tool in tools %}<tool_call>{"name": "{{ tool.function.name }}", "arguments": …}</tool_call>'
+        "{% endfor %}<|end|>",
+    )
+    turns = TURNS.replace("<tool_call>", "{% if loop.first and loop.last %}\n{% endif %}<tool_call>")
+    pieces = sample_of(shown + turns)
+    example = '<tool_call>{"name": "get_weather", "arguments": …}</tool_call>'
+    assert ("tools", "get_weather", example) in pieces
+    assert [piece[1:] for piece in pieces if piece[0] == "call"] == [
+        ("get_weather", written("get_weather")),
+        ("get_time", written("get_time")),
+    ]
+
+
+def test_calls_are_found_where_reasoning_comes_into_what_opens_them() -> None:
+    """As in Command R7B: a block of reasoning, empty where there is none, is part of what opens a turn with calls."""
+    thinking = "{% if message.reasoning_content %}<think>{{ message.reasoning_content }}</think>{% endif %}"
+    always = "{% if message.tool_calls %}<think>{{ message.reasoning_content }}</think>{% endif %}"
+    pieces = sample_of(TOOLS_PART + TURNS.replace(thinking, always))
+    assert ("reasoning", "", THOUGHT) in pieces
+    assert [(name, text) for kind, name, text in pieces if kind == "call"] == [
+        ("get_weather", "</think>" + written("get_weather")),
+        ("get_time", written("get_time")),
+    ]
+
+
 @pytest.mark.parametrize("template", ["{% for %}", "{{ raise_exception('never') }}", ""])
 def test_nothing_that_can_be_rendered_is_no_sample(template: str) -> None:
     assert sample_of(template) == []
@@ -187,10 +216,9 @@ UNTOLD = {
     "nvidia-NVIDIA-Nemotron-Nano-12B-v2": WITH_RESULT,
     "nvidia-NVIDIA-Nemotron-Nano-9B-v2-Japanese": WITH_RESULT,
     "nvidia-Llama-3.1-Nemotron-Nano-8B-v1": "takes two calls in a turn, but one result behind it: the sample makes one",
-    # Faults of the sample, which compares texts: what wrote a stretch is not asked.
-    "CohereForAI-c4ai-command-r7b-12-2024-tool_use": "calls and results are one list: the calls are told as frame",
-    "Motif-Technologies-Motif-3-Beta": "the tools' text shows calls of the tools: frame is told as calls",
 }
+# Two that show examples of calls among the tools, and reasoning in what opens the calls.
+UNUSUAL = ("Motif-Technologies-Motif-3-Beta", "CohereForAI-c4ai-command-r7b-12-2024-tool_use")
 
 
 def test_pieces_of_real_templates_join_to_the_prompt_and_name_tools_and_calls(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,7 +232,7 @@ def test_pieces_of_real_templates_join_to_the_prompt_and_name_tools_and_calls(mo
         return pieces
 
     monkeypatch.setattr(module, "_cut", checked)
-    for name in looked_at(UNTOLD) if depth.exhaustive else {*looked_at()[::4], *UNTOLD}:
+    for name in looked_at(UNTOLD) if depth.exhaustive else {*looked_at()[::4], *UNTOLD, *UNUSUAL}:
         report = inspect_template(templates()[name], name=name)
         missing = expected(report) - {(piece.kind, piece.name) for piece in report.sections.sample}
         if report.sections.sample and missing and name not in UNTOLD:

@@ -9,7 +9,7 @@ without the generation prompt.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -214,12 +214,12 @@ def _tools(
     """What appears when tools are given, and in it what appears when one of them is given."""
     if not talk.tools:
         return [], []
-    shown = _shown_with(renders, talk, prompt, (None, []), calls)
+    shown = _shown_with(renders, talk, prompt, (None, []), calls, ())
     definitions = [
         Stretch(begin, end, "tools", name)
         for name, tool in zip(_NAMES, SAMPLE_TOOLS, strict=True)
         for begin, end in _shown_with(
-            renders, talk, prompt, ([other for other in SAMPLE_TOOLS if other != tool],), calls
+            renders, talk, prompt, ([other for other in SAMPLE_TOOLS if other != tool],), calls, set(_NAMES) - {name}
         )
         if _is_about(prompt[begin:end], name)
     ]
@@ -232,10 +232,11 @@ def _shown_with(
     prompt: str,
     fewer: Sequence[Sequence[Message] | None],
     calls: Sequence[Stretch],
+    shared: Collection[str],
 ) -> list[tuple[int, int]]:
     """What the prompt has beyond one with fewer tools (the first choice that is not refused), but for turns with calls
-    and for what belongs to the model's own turns."""
-    texts = [*_TEXTS, *(prompt[call.begin : call.end] for call in calls)]
+    and for what belongs to the model's own turns. `shared` are names that stand in both prompts."""
+    texts = [*_TEXTS, *(prompt[call.begin : call.end] for call in calls), *shared]
     for tools in fewer:
         other = renders.render(talk.messages(), tools, generation=True)
         if isinstance(other, str):
@@ -294,11 +295,14 @@ def _calls(renders: Renders, talk: _Conversation, prompt: str) -> list[Stretch]:
 def _again(prompt: str, text: str) -> tuple[int, int]:
     """Where calls that were rendered at the end of a conversation stand in the middle of one, which may write them
     a little otherwise: from as it begins there to as it ends there. Below zero where they are not found."""
-    begin = prompt.find(text) if text else -1
+    asking = max(0, prompt.find(_QUESTION))  # what stands before it shows calls, and makes none
+    begin = prompt.find(text, asking) if text else -1
     if begin >= 0:
         return begin, begin + len(text)
     opening, name, _ = text.partition(_NAMES[0])
-    begin = prompt.find(opening + name) if name else -1
+    # Reasoning before the calls may have come into what opens them.
+    openings = [opening[cut:] for cut in range(min(len(opening), _LONGEST_TAIL))] if name else []
+    begin = next((place for shown in openings if (place := prompt.find(shown + name, asking)) >= 0), -1)
     if begin < 0:
         return -1, -1
     until = min((place for result in _RESULTS if (place := prompt.find(result, begin)) >= 0), default=len(prompt))
