@@ -7,6 +7,17 @@ way out, so that the command line can print it as it is. Model output never rais
 from __future__ import annotations
 
 import sys
+from typing import Literal, TypeAlias
+
+FailureKind: TypeAlias = Literal["refused", "not-parsed", "not-rendered", "other"]
+"""How a template failed: it refused (`raise_exception`), the engine could not read or not render it, or something else
+was wrong."""
+HAPPENED: dict[FailureKind, str] = {
+    "refused": "the template refuses",
+    "not-parsed": "does not parse",
+    "not-rendered": "does not render",
+}
+"""The kinds that come with words of the template or the engine, as a message tells them before these words."""
 
 
 class ToolfmtError(Exception):
@@ -40,12 +51,17 @@ class BadModelDirectory(ToolfmtError):
 class TemplateError(ToolfmtError):
     """A chat template that does not compile or does not render.
 
-    `line` is the line of the template (1-based) where it happened, or None where that is not known.
+    `line` is the line of the template (1-based) where it happened, or None where that is not known; `kind` says how it
+    failed, and `own_words` what the engine said, the exception's name first, or the template where it refused.
     """
 
-    def __init__(self, message: str, line: int | None = None) -> None:
+    def __init__(
+        self, message: str, line: int | None = None, kind: FailureKind = "other", own_words: str | None = None
+    ) -> None:
         super().__init__(message)
         self.line = line
+        self.kind = kind
+        self.own_words = message if own_words is None else own_words
 
 
 class LimitHit(TemplateError):
@@ -53,8 +69,8 @@ class LimitHit(TemplateError):
     `processor time`, `memory`, `wall time`, `output` or, where the worker died without saying of what, `crash`.
     """
 
-    def __init__(self, message: str, limit: str, line: int | None = None) -> None:
-        super().__init__(message, line)
+    def __init__(self, message: str, limit: str, line: int | None = None, own_words: str | None = None) -> None:
+        super().__init__(message, line, own_words=own_words)
         self.limit = limit
 
 

@@ -253,7 +253,7 @@ def _told(job: Job[_T], answer: bytes) -> _T:
             job.check(returned)
             return returned
         if kind == LIMIT:
-            raise LimitHit(*unpacked(message, tuple[str, str, int | None]))
+            raise LimitHit(*unpacked(message, tuple[str, str, int | None, str]))
         if kind == ERROR:
             raise _error(*unpacked(message, tuple[str, str, int | None]))
         raise Unreadable("no kind of answer")

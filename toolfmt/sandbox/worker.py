@@ -44,12 +44,12 @@ def _answer(request: bytes) -> bytes:
     try:
         return DONE + packed(function(*given))
     except LimitHit as hit:
-        return LIMIT + packed((str(hit), hit.limit, hit.line))
+        return LIMIT + packed((str(hit), hit.limit, hit.line, hit.own_words))
     except ToolfmtError as error:
         line = error.line if isinstance(error, TemplateError) else None
         return ERROR + packed((type(error).__name__, str(error), line))
     except MemoryError:
-        return LIMIT + packed(("memory ran out", "memory", None))
+        return LIMIT + packed(("memory ran out", "memory", None, "memory ran out"))
 
 
 def _limit_memory(beyond: int) -> None:

@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 import jinja2
 from jinja2.utils import internal_code
 
-from toolfmt.errors import BadMessages, BadTools, LimitHit, TemplateError
+from toolfmt.errors import HAPPENED, BadMessages, BadTools, FailureKind, LimitHit, TemplateError
 from toolfmt.templates.by_lines import by_lines
 from toolfmt.templates.environment import LONGEST_OUTPUT, Refusal, TooMuch, clock, environment, plain
 from toolfmt.templates.nesting import nesting
@@ -82,7 +82,7 @@ class ChatTemplate:
             # Read here: compiling folds the constants of this very tree.
             self.variable_uses: tuple[VariableUse, ...] = variable_uses(self._tree, self.variables)
         except Exception as error:  # noqa: BLE001 - untrusted source, and jinja2 lets any type through
-            self._fail("does not parse", error)
+            self._fail("not-parsed", error)
 
     def render(
         self,
@@ -106,7 +106,7 @@ class ChatTemplate:
             # Not `template.render`: its rewritten traceback costs a compilation for every frame of a deep recursion.
             return _bounded(template.root_render_func(template.new_context(given())))
         except Exception as error:  # noqa: BLE001 - a template can make any type of error happen
-            self._fail("does not render", error)
+            self._fail("not-rendered", error)
 
     def pieces(
         self,
@@ -130,7 +130,7 @@ class ChatTemplate:
             # A generator that has yielded stands on the line of its code that did.
             return [(text, _template_line(lines, written.gi_frame.f_lineno)) for text in written if text]
         except Exception as error:  # noqa: BLE001 - a template can make any type of error happen
-            self._fail("does not render", error)
+            self._fail("not-rendered", error)
 
     def clock_lines(
         self,
@@ -159,7 +159,7 @@ class ChatTemplate:
             for _ in template.root_render_func(template.new_context({**given(), "strftime_now": watched})):
                 pass
         except Exception as error:  # noqa: BLE001 - a template can make any type of error happen
-            self._fail("does not render", error)
+            self._fail("not-rendered", error)
         return asked
 
     def line_of(self, *patterns: str) -> int | None:
@@ -225,25 +225,30 @@ class ChatTemplate:
         code = environment().compile(self._tree)
         return jinja2.Template.from_code(environment(), code, environment().make_globals(None))
 
-    def _fail(self, how: str, error: Exception) -> NoReturn:
+    def _fail(self, kind: FailureKind, error: Exception) -> NoReturn:
         line = _line(error)
         place = f"{self.origin}{'' if line is None else f', line {line}'}"
         if isinstance(error, (TooMuch, MemoryError)):
             limit, what = (error.limit, str(error)) if isinstance(error, TooMuch) else ("memory", "memory ran out")
-            raise LimitHit(f"{place}: {what}", limit, line) from None
+            raise LimitHit(f"{place}: {what}", limit, line, own_words=what) from None
         if isinstance(error, Refusal):
-            what = f"the template refuses: {error}"
-        elif isinstance(error, jinja2.TemplateSyntaxError):
+            kind = "refused"
+        happened, own_words = HAPPENED[kind], " ".join(self._own_words(error).split())
+        room = _LONGEST_MESSAGE - len(f"{happened}: ")
+        if len(own_words) > room:
+            own_words = own_words[:room] + "…"
+        raise TemplateError(f"{place}: {happened}: {own_words}".removesuffix(": "), line, kind, own_words) from error
+
+    def _own_words(self, error: Exception) -> str:
+        """What was said: by the template where it refuses, else by the engine, the exception's name first."""
+        if isinstance(error, Refusal):
+            return str(error)
+        if isinstance(error, jinja2.TemplateSyntaxError):
             more = hint(environment(), self.source, error.message or "")
-            what = f"{how}: {f'{error.message}'.rstrip('.')}; {more}" if more else f"{how}: {error.message}"
-        else:
-            # A SyntaxError's own text adds a line of the Python that jinja2 generated, which nobody can look up.
-            text = error.msg if isinstance(error, SyntaxError) else error
-            what = f"{how}: {type(error).__name__}: {text}".removesuffix(": ")
-        what = " ".join(what.split())
-        if len(what) > _LONGEST_MESSAGE:
-            what = what[:_LONGEST_MESSAGE] + "…"
-        raise TemplateError(f"{place}: {what}", line) from error
+            return f"{f'{error.message}'.rstrip('.')}; {more}" if more else f"{error.message}"
+        # A SyntaxError's own text adds a line of the Python that jinja2 generated, which nobody can look up.
+        text = error.msg if isinstance(error, SyntaxError) else error
+        return f"{type(error).__name__}: {text}".removesuffix(": ")
 
 
 def _bounded(pieces: Iterable[str]) -> str:

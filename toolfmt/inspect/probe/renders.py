@@ -153,7 +153,7 @@ class Renders:
         except LimitHit:
             raise  # the inspection ends here: what hits a limit once would in every other render
         except TemplateError as error:
-            return TemplateError(_placeless(str(error)), error.line)
+            return TemplateError(_placeless(str(error)), error.line, error.kind, _placeless(error.own_words))
         except (ToolfmtError, RecursionError) as error:
             return TemplateError(str(error))
 
