@@ -150,7 +150,7 @@ def measure(template: Template) -> Result:
         best = decided.read_back
         shape = best.shape if best else probed.shape
         format = best.format if best else None
-        second_call = probed.capabilities["parallel_tool_calls"].how not in ("threw", "dropped")
+        second_call = probed.capabilities["parallel_tool_calls"].outcome not in ("threw", "dropped")
         sets, left_out = calls_to_read(format, second_call)
         read, streams = as_toolfmt_reads(decided, renders, shape)
         try_all(outcomes["toolfmt"], renders, shape, sets, read, streams)

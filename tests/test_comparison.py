@@ -20,6 +20,7 @@ from toolfmt.inspect.report import (
     SamplePrompt,
     Sections,
     Stability,
+    Thrown,
     Tokens,
     ToolCost,
     Variable,
@@ -37,6 +38,7 @@ TEMPLATE = """\
 REWRITTEN = "{# as before #}\n" + TEMPLATE.replace("message", "turn").replace("turns", "messages").replace(
     ".content or ''", "['content'] or ''"
 )
+REFUSED = Thrown("refused", "no")
 GONE = "{{ raise_exception('no results') if messages | selectattr('role', 'equalto', 'tool') | list }}"
 
 
@@ -212,10 +214,10 @@ def test_a_difference_that_other_files_make_is_told_as_such(tmp_path: Path) -> N
 @pytest.mark.parametrize("columns", [60, 80, 120])
 def test_a_comparison_fits_its_width_and_moves_no_cursor(columns: int) -> None:
     hostile = "\x1b[2J\u202e[red]" * 20
-    a = replace(report("a"), prompts={"a question": SamplePrompt("x"), "two": SamplePrompt("y", threw=True)})
+    a = replace(report("a"), prompts={"a question": SamplePrompt("x"), "two": SamplePrompt("", REFUSED)})
     b = replace(
         report(hostile, replace(finding("TF012"), message=hostile)),
-        prompts={"a question": SamplePrompt(hostile), "two": SamplePrompt(hostile, threw=True)},
+        prompts={"a question": SamplePrompt(hostile), "two": SamplePrompt("", Thrown("refused", hostile))},
         sections=Sections(details={hostile: Answer("no", hostile)}),
         profile=TemplateProfile(stop=(hostile,)),
     )

@@ -10,6 +10,7 @@ from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.probe.differences import Change, change, first_change
 from toolfmt.inspect.report import Report
 
+NO_TYPE = "UndefinedError: 'dict object' has no attribute 'type'"
 PLAIN = "{% for message in messages %}<|{{ message.role }}|>{{ message.content }}{% endfor %}"
 EACH = "{% for tool in tools or [] %}{% set f = tool.function %}"
 JSON = "{% for tool in tools or [] %}{{ tool | tojson }}\n{% endfor %}" + PLAIN
@@ -109,17 +110,20 @@ def test_the_part_that_throws_is_named_with_the_reason_and_its_line() -> None:
     assert parts(report, "error") == {
         "nullable", "any_of", "one_of", "references", "no_parameters", "without_wrapper",
     }  # fmt: skip
-    assert (told["nullable"].evidence, told["nullable"].line) == ("it joins to a text what is no text", 2)
-    assert told["any_of"].evidence == "it wants `type`, which is not there"
+    joined = 'it joins to a text what is no text (TypeError: can only concatenate str (not "list") to str)'
+    assert (told["nullable"].evidence, told["nullable"].line) == (joined, 2)
+    assert told["any_of"].evidence == f"it wants `type`, which is not there ({NO_TYPE})"
     assert told["enum"].answer == "yes"
 
 
 def test_what_throws_for_one_reason_is_one_finding() -> None:
     report = after("{% for p in f.parameters.properties.values() %}{{ '' + p.type }}{% endfor %}{{ f | tojson }}")
     assert [finding.message for finding in report.findings if finding.code == "TF041"] == [
-        "The template fails on `anyOf`, `oneOf` and `$ref`: it wants `type`, which is not there.",
-        'The template fails on a list of types (`["string", "null"]`): it joins to a text what is no text.',
-        "The template fails on a tool without the key `parameters`: it wants `parameters`, which is not there.",
+        f"The template fails on `anyOf`, `oneOf` and `$ref`: it wants `type`, which is not there ({NO_TYPE}).",
+        'The template fails on a list of types (`["string", "null"]`): it joins to a text what is no text '
+        '(TypeError: can only concatenate str (not "list") to str).',
+        "The template fails on a tool without the key `parameters`: it wants `parameters`, which is not there "
+        f"({NO_TYPE.replace('type', 'parameters')}).",
     ]
 
 

@@ -92,6 +92,9 @@ def test_the_report_holds_what_the_renderer_needs() -> None:
     assert (profile.stop, profile.prefill) == (("<|end|>",), "<think>\n")
 
 
+ANSWER = ["answer", "evidence", "outcome", "excerpts", "error", "line"]
+
+
 def test_the_dictionary_has_the_keys_of_the_contract_and_is_json(tmp_path: Path) -> None:
     told = json.loads(json.dumps(directory(tmp_path, config={"model_type": "qwen3"}).to_dict()))
     contract = ["schema", "model_type", "template", "capabilities", "format", "strategy", "runtimes", "findings"]
@@ -99,7 +102,7 @@ def test_the_dictionary_has_the_keys_of_the_contract_and_is_json(tmp_path: Path)
     assert told["schema"] == "toolfmt.report/1"
     assert list(told["template"]) == ["origin", "name", "sha256", "variables"]
     assert list(told["capabilities"]) == list(CAPABILITIES)
-    assert all(list(answer) == ["answer", "evidence"] for answer in told["capabilities"].values())
+    assert all(list(answer) == ANSWER for answer in told["capabilities"].values())
     assert list(told["format"]) == ["name", "confidence", "evidence"]
     assert told["capabilities"]["tools"]["evidence"].endswith("(line 1)")
 
@@ -504,7 +507,7 @@ def test_a_template_asked_only_with_tools_is_not_said_to_refuse_a_question_alone
     named = [{"name": "default", "template": PLAIN}, {"name": "tool_use", "template": bare}]
     report = directory(tmp_path, None, tokenizer_config={"chat_template": named})
     told = next(finding.message for finding in report.findings if finding.code == "TF003")
-    assert told.startswith("The template refuses a single user message with tools: tokenizer_config.json, ")
+    assert told.startswith("The template refuses a single user message with tools: it wants `name`, which is not there")
 
 
 def test_every_finding_has_a_test_and_a_page() -> None:

@@ -139,13 +139,13 @@ def test_findings_stand_by_severity_which_is_a_word() -> None:
     assert sum(line.startswith("  note ") for line in shown(many, full=True)) == 5
 
 
-def test_a_finding_does_not_repeat_the_file_and_is_cut_only_at_a_glance() -> None:
-    long = replace(finding("TF014", line=6), message="Refused: chat_template.jinja, line 6: " + "word " * 60 + "end.")
+def test_a_finding_ends_with_its_line_and_is_cut_only_at_a_glance() -> None:
+    long = replace(finding("TF014", line=6), message="Refused: " + "word " * 60 + "end.")
     made = replace(FULL, findings=(long,))
     glance, full = " ".join(shown(made, 140)), " ".join(shown(made, 140, full=True))
-    assert "Refused: line 6: word" in glance
+    assert "word … (line 6)" in " ".join(glance.split())
     assert "end." not in glance
-    assert "word end." in " ".join(full.split())
+    assert "word end. (line 6)" in " ".join(full.split())
 
 
 def test_what_to_do_next_is_a_line_each() -> None:

@@ -212,6 +212,6 @@ def test_a_question_that_is_refused_where_it_is_the_only_one() -> None:  # Ornit
     finding = found(inspect_template(refuses), "TF056")
     assert finding is not None
     assert (finding.severity, finding.line) == ("warning", 2)
-    said = "a lone question with '<r>' and '</r>' at its ends is refused: template, line 2: "
+    said = "a lone question with '<r>' and '</r>' at its ends is refused: "
     said += "the template refuses: Nobody asks."
     assert finding.message == f"What a message says changes the prompt: {said}"

@@ -11,7 +11,7 @@ from functools import cache
 import pytest
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.errors_in_words import reason
+from toolfmt.inspect.errors_in_words import thrown
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report import Finding, Report
@@ -489,7 +489,7 @@ def test_what_the_engine_does_not_have_is_missing_where_it_stands(absent: str) -
     )
     prompt = Renders(ChatTemplate(template)).render([{"role": "user", "content": "", "arguments": "{}"}])
     assert isinstance(prompt, TemplateError)
-    assert (prompt.line, reason(prompt)) == (4, f"it wants a {kind} named 'absent', which is not there")
+    assert (prompt.line, thrown(prompt).in_words) == (4, f"it wants a {kind} named 'absent', which is not there")
 
 
 def test_a_field_of_reasoning_is_one_of_a_message() -> None:  # Qwen3.6-fixed-tool-calling of XMB480

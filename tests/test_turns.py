@@ -209,7 +209,7 @@ CASES += [
 )
 def test_a_detail_is_what_rendering_shows(name: str, answer: str, how: str, says: str, template: str) -> None:
     told = report(template).sections.details[name]
-    assert (answer, how) == (told.answer, told.how)
+    assert (answer, how) == (told.answer, told.outcome)
     assert says in told.evidence
 
 

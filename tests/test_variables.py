@@ -119,7 +119,8 @@ def test_a_long_chain_is_read_quickly(joined: str) -> None:
         ("{% if x is defined %}{{ raise_exception('no x') }}{% endif %}" + TURNS, ""),
         ("{% if x == 'b' %}{{ raise_exception('no b') }}{% endif %}" + TURNS,
          '"b" makes the template fail: it refuses: no b'),
-        ("{{ '' + x }}" + TURNS, "a text is needed: without it the template fails (it wants `x`, which is not there)"),
+        ("{{ '' + x }}" + TURNS, "a text is needed: without it the template fails: it wants `x`, which is not there "
+         "(UndefinedError: 'x' is undefined)"),
         ("{% for d in x or [] %}{{ d }}{% endfor %}" + TURNS,
          "a list of texts is printed: Vq9given<|user|>Uq1question"),
         ("{% if x and x.kind %}{{ x.kind }}.{% endif %}" + TURNS, "an object is printed: Vq9given.<|user|>Uq1question"),

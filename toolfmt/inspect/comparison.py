@@ -1,30 +1,27 @@
 """Two models compared by what they do, not by how their templates are written: data only, made from two reports.
 
 `compare` takes the reports (with the prompts they carry) and returns a `Comparison`; nothing here inspects, renders or
-prints. Lines of a template are no behaviour, so evidence is compared without them.
+prints. Lines of a template and what is quoted of a prompt are no answer, and are not compared.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from toolfmt.inspect.probe.differences import common_prefix
-from toolfmt.inspect.report import Answer, Finding, Report, SamplePrompt, Told
+from toolfmt.inspect.report import Answer, Finding, JsonRecord, Report, SamplePrompt
 
 SCHEMA = "toolfmt.comparison/1"
 
-_LINE = re.compile(r"(?:\A[^\s,]{1,300}, )?\bline \d+\b:?")
-_QUOTED = re.compile(r"""[<>{}\[\]"'\\|=]""")
 _BEFORE, _AFTER = 40, 80
 """Characters that are shown before the first difference of two prompts, and from it on."""
 
 
 @dataclass(frozen=True)
-class Change(Told):
+class Change(JsonRecord):
     """One thing that is told differently of the two: its name (`capabilities.system`), and what is told of each."""
 
     what: str
@@ -33,10 +30,10 @@ class Change(Told):
 
 
 @dataclass(frozen=True)
-class PromptChange(Told):
+class PromptChange(JsonRecord):
     """Two prompts of one conversation that differ, from the character `at` on.
 
-    `before` is what both end their common part with, `a` and `b` how they go on; where a template threw, what it threw.
+    `before` is what both end their common part with, `a` and `b` how they go on; where a template threw, how it failed.
     """
 
     conversation: str
@@ -135,12 +132,12 @@ def _changed_answers(chapter: str, a: Mapping[str, Answer], b: Mapping[str, Answ
             yield Change(f"{chapter}.{name}", _evidence(one), _evidence(other))
 
 
-def _said(answer: Answer | None) -> tuple[str, str, str] | None:
-    """The verdict, how it came about, and the plain words before the first quotation."""
+def _said(answer: Answer | None) -> tuple[str, ...] | None:
+    """What the answer says beside its excerpts: the verdict, its outcome and words, and how the template failed."""
     if answer is None:
         return None
-    words = re.split(r"[:;]", _without_lines(answer.evidence), maxsplit=1)[0]
-    return answer.answer, answer.how, "" if _QUOTED.search(words) else words
+    failed = () if answer.error is None else (answer.error.kind, answer.error.in_words)
+    return answer.answer, answer.outcome, answer.words, *failed
 
 
 def _evidence(answer: Answer | None) -> dict[str, Any] | None:
@@ -156,7 +153,7 @@ def _told(report: Report) -> dict[str, Any]:
     told["reasoning"] = None if report.profile.reasoning is None else list(report.profile.reasoning)
     told["variables"] = [] if report.template is None else list(report.template.variables)
     told |= {
-        f"variables.{variable.name}": {"default": variable.default, "effect": _without_lines(variable.effect)}
+        f"variables.{variable.name}": {"default": variable.default, "effect": variable.effect}
         for variable in report.sections.variables
     }
     return told | _costs(report) | _elsewhere(report)
@@ -185,10 +182,6 @@ def _elsewhere(report: Report) -> dict[str, Any]:
     return told | {f"runtimes.{one.runtime}": one.text for one in report.sections.advice}
 
 
-def _without_lines(text: str) -> str:
-    return _LINE.sub("line", text)
-
-
 # --- findings and prompts
 
 
@@ -199,18 +192,19 @@ def _findings(a: Report, b: Report) -> tuple[tuple[Finding, ...], tuple[Finding,
     """
     told = [(*report.findings, *report.notes) for report in (a, b)]
     often = [Counter(finding.code for finding in findings) for findings in told]
-    messages = [{(one.code, _without_lines(one.message)) for one in findings} for findings in told]
+    messages = [{(one.code, one.message) for one in findings} for findings in told]
 
     def left(mine: int, other: int) -> tuple[Finding, ...]:
         more = [one for one in told[mine] if often[mine][one.code] > often[other][one.code]]
-        new = [one for one in more if (one.code, _without_lines(one.message)) not in messages[other]]
+        new = [one for one in more if (one.code, one.message) not in messages[other]]
         return tuple(new or more)
 
     return left(0, 1), left(1, 0)
 
 
 def _prompt_change(name: str, a: SamplePrompt, b: SamplePrompt) -> PromptChange:
-    if a.threw or b.threw:
-        return PromptChange(name, 0, "", a.text[: 2 * _AFTER], b.text[: 2 * _AFTER], a.threw, b.threw)
+    if a.error or b.error:
+        shown = [one.error.sentence if one.error else one.text[: 2 * _AFTER] for one in (a, b)]
+        return PromptChange(name, 0, "", shown[0], shown[1], a.error is not None, b.error is not None)
     at = common_prefix(a.text, b.text)
     return PromptChange(name, at, a.text[max(0, at - _BEFORE) : at], a.text[at : at + _AFTER], b.text[at : at + _AFTER])

@@ -12,10 +12,11 @@ from dataclasses import replace
 from typing import Literal
 
 from toolfmt.errors import LimitHit, TemplateError
+from toolfmt.inspect.errors_in_words import thrown
 from toolfmt.inspect.facts import NO_OPTIONS, Facts, Options
 from toolfmt.inspect.inference.decision import Decided, ReadBack, decide, declarations
 from toolfmt.inspect.inference.read_back import call_sets, read, render_calls, try_calls
-from toolfmt.inspect.probe.capabilities import Probed, probe
+from toolfmt.inspect.probe.capabilities import Probed, probe, threw
 from toolfmt.inspect.probe.conversations import SINGLE, STAND_INS, TOOLS, Shape, conversation, reply, user
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.stop_tokens import eos_tokens
@@ -134,7 +135,7 @@ def _capabilities(
     decided: Decided,
 ) -> dict[str, Answer]:
     if probed is None or renders is None:
-        none = Answer("no", "there is no template") if broken is None else Answer("error", str(broken), broken.line)
+        none = Answer("no", "there is no template") if broken is None else threw(broken)
         return dict.fromkeys(CAPABILITIES, none)
     return probed.capabilities | _confirmed(renders, probed, decided)
 
@@ -152,7 +153,7 @@ def _confirmed(renders: Renders, probed: Probed, decided: Decided) -> dict[str, 
         answer = probed.capabilities[name]
         wrong = None if answer.answer != "yes" or shape == best.shape else _first_wrong(renders, best, shape)
         if wrong is not None:
-            corrected[name] = Answer("no", wrong, answer.line, "not-read-back")
+            corrected[name] = replace(wrong, line=answer.line)
     return corrected
 
 
@@ -165,21 +166,23 @@ def _compared(renders: Renders, probed: Probed) -> dict[str, Answer]:
     texts = [region.text for region in regions if not isinstance(region, TemplateError)]
     if len(texts) < 2 or "".join(texts[0].split()) == "".join(texts[1].split()):
         return {}
-    wrong = f"a string comes out otherwise than the same arguments as an object: {quote(texts[1])}"
-    return {"arguments_string": Answer("no", wrong, answer.line, "not-read-back")}
+    wrong = "a string comes out otherwise than the same arguments as an object"
+    return {"arguments_string": Answer("no", wrong, answer.line, "not-read-back", (quote(texts[1]),))}
 
 
-def _first_wrong(renders: Renders, best: ReadBack, shape: Shape) -> str | None:
+def _first_wrong(renders: Renders, best: ReadBack, shape: Shape) -> Answer | None:
     """What is wrong with the first call that reads back in the best shape and not in this one; None if none is."""
     exact = {trial.kind: set(trial.tolerated) for trial in best.trials if trial.exact}
     for kind, calls in call_sets(parallel=False):
         trial = try_calls(renders, best.format, shape, kind, calls, signed=True)
         if kind in exact and not (trial.exact and set(trial.tolerated) <= exact[kind]):
             region, _ = render_calls(renders, shape, calls)
-            text = str(region) if isinstance(region, TemplateError) else quote(region.text)
             # What is only read generously is not what the model was trained to write.
             how = "is not written as the format has it" if trial.exact else "does not read back as the one given"
-            return f"a call with {kind} {how}: {text}"
+            what = f"a call with {kind} {how}"
+            if isinstance(region, TemplateError):
+                return Answer("no", what, None, "not-read-back", error=thrown(region))
+            return Answer("no", what, None, "not-read-back", (quote(region.text),))
     return None
 
 
@@ -225,18 +228,18 @@ def _with_turns(
     profile: TemplateProfile, capabilities: Mapping[str, Answer], answers: Mapping[str, Answer]
 ) -> TemplateProfile:
     """The profile with the forms of ids, results and contents that the answers show to be needed."""
-    spelled = capabilities["tool_results"].how == "spelled" and answers["results_as_parts"].answer == "yes"
+    spelled = capabilities["tool_results"].outcome == "spelled" and answers["results_as_parts"].answer == "yes"
     return replace(
         profile,
         ids=_needed_ids(answers),
         results="parts" if spelled else "string",
-        results_in_order=answers["results_reordered"].how == "by-order",
-        results_named=answers["results_unnamed"].how in ("threw", "dropped", "name-lost"),
-        parts=not answers["content_parts"].how,
-        result_parts=not answers["results_as_parts"].how,
-        result_documents=not answers["results_as_documents"].how,
-        empty_calls=not answers["calls_empty"].how,
-        text_beside_call=answers["text_beside_call"].how != "dropped",
+        results_in_order=answers["results_reordered"].outcome == "by-order",
+        results_named=answers["results_unnamed"].outcome in ("threw", "dropped", "name-lost"),
+        parts=not answers["content_parts"].outcome,
+        result_parts=not answers["results_as_parts"].outcome,
+        result_documents=not answers["results_as_documents"].outcome,
+        empty_calls=not answers["calls_empty"].outcome,
+        text_beside_call=answers["text_beside_call"].outcome != "dropped",
     )
 
 
@@ -252,9 +255,9 @@ def _failure(broken: TemplateError | None) -> Failure | None:
     if broken is None:
         return None
     if not isinstance(broken, LimitHit):
-        return Failure(str(broken), broken.line)
+        return Failure(thrown(broken).sentence, broken.line)
     what = "Nothing came back" if broken.limit == "crash" else f"Limit hit: {broken.limit}"
-    return Failure(f"{what}: {broken}", broken.line, broken.limit)
+    return Failure(f"{what}: {broken.own_words}", broken.line, broken.limit)
 
 
 def _why_unknown(decision: FormatDecision) -> str:

@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias
 
+from toolfmt.errors import HAPPENED, FailureKind
 from toolfmt.inspect.template_profile import Strategy, TemplateProfile
+from toolfmt.inspect.wording import filled, quote
 
 SCHEMA = "toolfmt.report/1"
 
@@ -56,7 +58,7 @@ CAPABILITIES = (
 
 
 @dataclass(frozen=True)
-class Told:
+class JsonRecord:
     """A data class whose JSON is all of its fields, by their names and in their order."""
 
     def to_dict(self) -> dict[str, Any]:
@@ -64,30 +66,71 @@ class Told:
 
 
 def _as_json(value: Any) -> Any:
-    if isinstance(value, Told):
+    if isinstance(value, JsonRecord):
         return value.to_dict()
     return [_as_json(item) for item in value] if isinstance(value, tuple) else value
+
+
+@dataclass(frozen=True)
+class Thrown(JsonRecord):
+    """What a template threw: `own_words` is what the engine said, or the template where it refused; `in_words` what it
+    wants in plain words, empty where there are none.
+    """
+
+    kind: FailureKind
+    own_words: str
+    in_words: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """What happened, with the words that it can be looked up by; the line is told elsewhere."""
+        if self.in_words:
+            return f"{self.in_words} ({quote(self.own_words)})"
+        return ": ".join(filter(None, (HAPPENED.get(self.kind, ""), self.own_words)))
+
+    @property
+    def clause(self) -> str:
+        """The same, of a template that the sentence has named."""
+        if self.in_words:
+            return self.sentence
+        return f"{'it refuses' if self.kind == 'refused' else 'it fails'}: {quote(self.own_words)}"
 
 
 @dataclass(frozen=True)
 class Answer:
     """Whether the template can do something, what showed it, and the line of the template where that can be told.
 
-    `error` is a template that threw; the evidence is then its message. `how` is one word for the checks of findings.
+    `words` are toolfmt's own, with `{}` where an excerpt stands; what a template or a model's file says is among the
+    `excerpts` (behind the words, where they have no place for it) or in the `error` that it threw, never in the words.
+    `outcome` is one word for whoever decides by the answer: nobody reads the sentence but people.
     """
 
     answer: Verdict
-    evidence: str
+    words: str = ""
     line: int | None = None
-    how: Outcome = ""
+    outcome: Outcome = ""
+    excerpts: tuple[str, ...] = ()
+    error: Thrown | None = None
+
+    @property
+    def evidence(self) -> str:
+        """What showed it, as a sentence."""
+        told = filled(self.words, self.excerpts)
+        return ": ".join(filter(None, (told, None if self.error is None else self.error.sentence)))
 
     def to_dict(self) -> dict[str, Any]:
-        where = "" if self.line is None or f"line {self.line}:" in self.evidence else f" (line {self.line})"
-        return {"answer": self.answer, "evidence": self.evidence + where}
+        return {
+            "answer": self.answer,
+            "evidence": self.evidence + ("" if self.line is None else f" (line {self.line})"),
+            "outcome": self.outcome,
+            "excerpts": list(self.excerpts),
+            "error": None if self.error is None else self.error.to_dict(),
+            "line": self.line,
+        }
 
 
 @dataclass(frozen=True)
-class Evidence(Told):
+class Evidence(JsonRecord):
     """What one source says about the format; `format` is None where it names one that nobody knows, or several."""
 
     source: Source
@@ -114,7 +157,7 @@ class FormatDecision:
 
 
 @dataclass(frozen=True)
-class Finding(Told):
+class Finding(JsonRecord):
     """Something that will go wrong: its code and name, one sentence what, the line where, one sentence what to do."""
 
     code: str
@@ -187,7 +230,7 @@ Cause: TypeAlias = Literal[
 
 
 @dataclass(frozen=True)
-class Turn(Told):
+class Turn(JsonRecord):
     """One step of a growing conversation: of the `length` characters of the prompt before it, the first `kept` are
     those of the prompt after it. Where these are not all, `was` and `becomes` are how the two go on, `cause` says what
     the template did, and `line` is the statement that did it.
@@ -217,7 +260,7 @@ MarkerKind: TypeAlias = Literal["call", "reasoning", "stop"]
 
 
 @dataclass(frozen=True)
-class MarkerTokens(Told):
+class MarkerTokens(JsonRecord):
     """A marker as the tokenizer cuts it: `kind` is what it marks, `special` whether it is or holds a token that
     detokenizers drop when told to skip special tokens.
     """
@@ -232,7 +275,7 @@ class MarkerTokens(Told):
 
 
 @dataclass(frozen=True)
-class ToolCost(Told):
+class ToolCost(JsonRecord):
     """What one tool's definition adds to the prompt, in tokens."""
 
     name: str
@@ -240,7 +283,7 @@ class ToolCost(Told):
 
 
 @dataclass(frozen=True)
-class Tokens(Told):
+class Tokens(JsonRecord):
     """Costs in tokens: `total` for all tools, of it `preamble` for having tools at all, `tools` the dearest first.
 
     `given` says whether the tools are the caller's or toolfmt's examples; `context` is the context size asked about,
@@ -258,7 +301,7 @@ class Tokens(Told):
 
 
 @dataclass(frozen=True)
-class Difference(Told):
+class Difference(JsonRecord):
     """What another engine makes differently: the construct of the template, its line, what happens instead.
 
     `fails` tells an engine that refuses the template from one that writes another prompt.
@@ -271,7 +314,7 @@ class Difference(Told):
 
 
 @dataclass(frozen=True)
-class Portability(Told):
+class Portability(JsonRecord):
     """Another template engine beside jinja2: of `renders` conversations it renders `same` byte for byte alike."""
 
     engine: str
@@ -281,7 +324,7 @@ class Portability(Told):
 
 
 @dataclass(frozen=True)
-class Reader(Told):
+class Reader(JsonRecord):
     """What one runtime takes: `template` is where the one it renders stands ("" for none), `format` what it infers, in
     its own words (None where it finds no parser by itself), `right` whether that reads the calls the template renders
     (None where that cannot be told), `why` one sentence.
@@ -295,7 +338,7 @@ class Reader(Told):
 
 
 @dataclass(frozen=True)
-class Advice(Told):
+class Advice(JsonRecord):
     """What to do to call tools with one runtime: the flag or setting as it is typed, or that it has no parser."""
 
     runtime: str
@@ -309,7 +352,7 @@ PieceKind: TypeAlias = Literal[
 
 
 @dataclass(frozen=True)
-class Piece(Told):
+class Piece(JsonRecord):
     """A stretch of the sample prompt and what it is; `frame` is what the template writes around everything else."""
 
     kind: PieceKind
@@ -320,10 +363,10 @@ class Piece(Told):
 
 @dataclass(frozen=True)
 class SamplePrompt:
-    """What the template made of one conversation: the prompt, or what it threw, without file and line."""
+    """What the template made of one conversation: the prompt, or how it failed."""
 
     text: str
-    threw: bool = False
+    error: Thrown | None = None
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ Strategy: TypeAlias = Literal["template", "prose"]
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a template is not rendered: it does not compile (the message begins with its origin), or it took more than it
-    is given of `limit`. `line` is the line of the template.
+    """Why a template is not rendered: it does not compile, or it took more than it is given of `limit`. `line` is the
+    line of the template, which the message does not tell.
     """
 
     message: str

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 def listed(names: Iterable[str], last: str = "and") -> str:
     """`a, b and c`; `last` is the word before the last of them. Empty for no names."""
     *most, final = list(names) or [""]
     return f"{', '.join(most)} {last} {final}" if most else final
+
+
+def filled(words: str, excerpts: Sequence[str]) -> str:
+    """The words with the excerpts in the places marked `{}`; behind them where they have no such place."""
+    first, *rest = words.split("{}")
+    if rest:
+        return first + "".join(map("".join, zip(excerpts, rest, strict=True)))
+    return ": ".join(filter(None, (words, ", ".join(excerpts))))
 
 
 def shortened(text: str, longest: int) -> str:

@@ -11,7 +11,6 @@ from rich.table import Table
 from rich.text import Text
 
 from toolfmt.inspect.comparison import Change, Comparison, PromptChange
-from toolfmt.inspect.errors_in_words import plainly
 from toolfmt.inspect.report import Finding
 from toolfmt.printing.layout import grid, printed, shortened, spaced, visible
 
@@ -92,7 +91,7 @@ def _sides(a: Any, b: Any) -> tuple[str, str]:
 
 def _members(value: dict[str, Any], keys: Iterable[str]) -> str:
     if "answer" in value:
-        return f"{value['answer']}: {_said(plainly(value['evidence']))}"
+        return f"{value['answer']}: {_said(value['evidence'])}"
     return ", ".join(f"{key} {_said(value[key])}" for key in keys)
 
 
@@ -153,5 +152,5 @@ def _sides_of(change: PromptChange) -> Iterator[tuple[str, str, str]]:
     begun = change.before.rpartition("\n")[2]
     for sign, style, text, threw in (("-", "red", change.a, change.a_threw), ("+", "green", change.b, change.b_threw)):
         line, newline, _ = text.partition("\n")
-        shown = f"throws: {plainly(text)}" if threw else begun + line + newline
+        shown = f"throws: {text}" if threw else begun + line + newline
         yield sign, style, shortened(shown, _LONGEST_EXCERPT) or "(ends here)"

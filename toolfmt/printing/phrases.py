@@ -74,9 +74,10 @@ def phrases(report: Report, ability: str) -> list[str]:
         told = [words for words in told if words != _DETAILS[ability][_SEVERAL]]
     if ability == "calls":
         told = [*_ids(details), *told]
-    if ability == "system" and "system_later" in details and details["system_later"].how == "misplaced":
+    outcomes = {name: answer.outcome for name, answer in details.items()}
+    if ability == "system" and outcomes.get("system_later") == "misplaced":
         told = ["only the last of several"]
-    if ability == "system" and any(name in details and details[name].how in ("threw", "dropped") for name in _IN_A_ROW):
+    if ability == "system" and any(outcomes.get(name) in ("threw", "dropped") for name in _IN_A_ROW):
         told.append("roles must alternate")
     return ["; ".join(told)] if told else []
 

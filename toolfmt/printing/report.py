@@ -7,7 +7,6 @@ comes from a model directory is untrusted: it is made `visible`, and nothing is 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from toolfmt.inspect.errors_in_words import plainly
 from toolfmt.inspect.report import Finding, Report
 from toolfmt.printing.chapters import chapters, everything, special_markers
 from toolfmt.printing.findings import SEVERITY_STYLES, worst_first
@@ -25,7 +23,6 @@ from toolfmt.printing.verdict import counts, verdict
 
 _CONFIDENCE_STYLES = {"declared": "green", "verified": "green", "signature": "yellow", "model-type": "yellow"}
 _VERDICT_STYLES = {"good": "bold green", "care": "bold yellow", "bad": "bold red"}
-_LINE_PREFIX = re.compile(r"^.{0,300}?, line \d+: ")
 _LONGEST_EVIDENCE = 160
 _LONGEST_MESSAGE = 240
 """So many characters of a finding are printed at a glance; all of them in full, and in JSON."""
@@ -90,8 +87,7 @@ def _abilities(report: Report) -> Table:
     table.add_column("line", justify="right", no_wrap=True)
     for name, capability, said in _ROWS:
         answer = report.capabilities[capability]
-        # An error repeats the file and the line that stand elsewhere in the report.
-        what = said(report) if answer.answer == "yes" else plainly(_LINE_PREFIX.sub("", answer.evidence))
+        what = said(report) if answer.answer == "yes" else answer.evidence
         table.add_row(
             Text("  " + name),
             Text(answer.answer, ANSWER_STYLES[answer.answer]),
@@ -134,11 +130,7 @@ def _results(report: Report) -> str:
 
 def _reasoning(report: Report) -> str:
     markers = report.profile.reasoning
-    return (
-        f"between {markers[0]} and {markers[1]}"
-        if markers
-        else report.capabilities["reasoning"].evidence.partition(": ")[0]
-    )
+    return f"between {markers[0]} and {markers[1]}" if markers else report.capabilities["reasoning"].words
 
 
 _ROWS: tuple[tuple[str, str, Callable[[Report], str]], ...] = (
@@ -176,27 +168,20 @@ def _findings(report: Report, findings: Iterable[Finding], notes: Sequence[Findi
     table.add_column(overflow="fold")
     for finding in findings:
         style = SEVERITY_STYLES[finding.severity]
-        table.add_row(
-            Text("  " + finding.severity, style), Text(finding.code, style), Text(_message(finding, report, longest))
-        )
+        table.add_row(Text("  " + finding.severity, style), Text(finding.code, style), Text(_message(finding, longest)))
         table.add_row("", "", Text("→ " + visible(finding.fix), "dim"))
     room = width - len("  warning  TF000  ")
     for note in notes if len(notes) <= _MOST_NOTES else ():
-        table.add_row(
-            Text("  note", "dim"), Text(note.code, "dim"), Text(shortened(_message(note, report, room), room), "dim")
-        )
+        table.add_row(Text("  note", "dim"), Text(note.code, "dim"), Text(shortened(_message(note, room), room), "dim"))
     if len(notes) > _MOST_NOTES:
         codes = " ".join(dict.fromkeys(note.code for note in notes))
         table.add_row(Text("  notes", "dim"), Text(str(len(notes)), "dim"), Text(f"{codes}: see --full", "dim"))
     return table
 
 
-def _message(finding: Finding, report: Report, longest: int) -> str:
-    """What was found, without the name of the file, which stands in the title; with the line where it is not told."""
-    file = "" if report.template is None else f"{report.template.origin}, "
-    message = finding.message.replace(f"{file}line ", "line ") if file else finding.message
-    told = finding.line is None or f"line {finding.line}" in message
-    return shortened(message, longest) + ("" if told else f" (line {finding.line})")
+def _message(finding: Finding, longest: int) -> str:
+    """What was found, with the line; the file stands in the title."""
+    return shortened(finding.message, longest) + ("" if finding.line is None else f" (line {finding.line})")
 
 
 # --- what to do next

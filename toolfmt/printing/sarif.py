@@ -75,9 +75,7 @@ def _results(one: InspectionOutcome) -> Iterator[dict[str, Any]]:
 def _message(finding: Finding, report: Report) -> str:
     """What was found and what to do; the line of a template inside another file is told in words."""
     inside = finding.line is not None and not _is_a_file(report)
-    where = (
-        f" (line {finding.line} of the template)" if inside and f"line {finding.line}" not in finding.message else ""
-    )
+    where = f" (line {finding.line} of the template)" if inside else ""
     return f"{finding.message}{where} {finding.fix}"
 
 

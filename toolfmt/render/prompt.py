@@ -322,8 +322,9 @@ def _check_limit(files: ModelFiles, profile: TemplateProfile) -> None:
     """Raises where the template took more than it is given when it was probed."""
     failure = profile.failure
     if failure is not None and failure.limit:
+        line = "" if failure.line is None else f" (line {failure.line})"
         raise TemplateError(
-            f"{files.directory}: {failure.message}; it is not rendered "
+            f"{files.directory}: {failure.message}{line}; it is not rendered "
             "(trusted=True, or --trusted, renders it without limits)"
         )
 
@@ -333,7 +334,8 @@ def broken(files: ModelFiles, profile: TemplateProfile) -> TemplateError | None:
     source, failure = files.template(True) or files.template(False), profile.failure
     if source is None or failure is None or failure.limit:
         return None
-    return TemplateError(_with_way_out(files.where(source) + failure.message.removeprefix(source.origin)), failure.line)
+    where = files.where(source) + ("" if failure.line is None else f", line {failure.line}")
+    return TemplateError(_with_way_out(f"{where}: {failure.message}"), failure.line)
 
 
 def _with_way_out(error: str) -> str:

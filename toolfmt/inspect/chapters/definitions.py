@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.chapters.escaping import NON_ASCII, QUOTED, how_quoted
-from toolfmt.inspect.errors_in_words import reason
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probe.capabilities import threw
 from toolfmt.inspect.probe.conversations import Message, tool_definition, user
 from toolfmt.inspect.probe.differences import first_change
 from toolfmt.inspect.probe.renders import Renders
@@ -62,6 +62,7 @@ _DEFAULT, _PATTERN, _FORMAT = "Fz4fallback", "Gz5pattern", "hz6format"
 _INNER, _INNER_ABOUT, _DEEP, _DEEP_ABOUT = "zqinner", "Iz7about", "zqdeep", "Jz8about"
 _ITEM, _REFERRED, _INSIDE = "zqitem", "Rz9thing", "zqinside"
 _LEAST, _MOST = 40423, 40427
+_SHOWN_TYPES = TYPES[:4]
 _NO_TEXT = "no description is in the prompt, so none can break it"
 _NULL = re.compile("null|none|optional", re.IGNORECASE)
 _THREE = ("ask_zqone", "ask_zqtwo", "ask_zqthree")
@@ -159,7 +160,7 @@ def _worded(part: str) -> Callable[[_Template, str], Answer]:
         prompt = template.show([_tool({f"{_KEY}_{name}": schema for name, (schema, _) in _WORDED.items()}, ())])
         if isinstance(prompt, TemplateError):
             prompt = template.parameter(**schema)
-        return _threw(prompt) if isinstance(prompt, TemplateError) else _present(prompt, words)
+        return threw(prompt) if isinstance(prompt, TemplateError) else _present(prompt, words)
 
     return ask
 
@@ -168,11 +169,11 @@ def _present(prompt: str, words: Iterable[str]) -> Answer:
     words = tuple(words)
     missing = [word for word in words if word not in prompt]
     if not missing:
-        return Answer("yes", f"it appears: {_around(prompt, words)}")
+        return Answer("yes", "it appears", excerpts=(_around(prompt, words),))
     if len(missing) == len(words):
         return Answer("no", "it is not in the prompt")
     shown = next(word for word in words if word in prompt)
-    return Answer("no", f"only a part of it is in the prompt: {_around(prompt, (shown,))}")
+    return Answer("no", "only a part of it is in the prompt", excerpts=(_around(prompt, (shown,)),))
 
 
 def _in_plain(word: str) -> Callable[[_Template, str], Answer]:
@@ -184,9 +185,9 @@ def _references(template: _Template, plain: str) -> Answer:
     schema = {"$ref": f"#/$defs/{_REFERRED}", "description": _KEY_ABOUT}
     prompt = template.show([_tool({_KEY: schema}, more={"$defs": {_REFERRED: inside}})])
     if isinstance(prompt, TemplateError):
-        return _threw(prompt)
+        return threw(prompt)
     if _INSIDE in prompt:
-        return Answer("yes", f"what `$ref` means appears: {_around(prompt, (_INSIDE,))}")
+        return Answer("yes", "what `$ref` means appears", excerpts=(_around(prompt, (_INSIDE,)),))
     named = "the name stays, what it means is dropped" if _REFERRED in prompt else "it is not in the prompt"
     return Answer("no", named)
 
@@ -197,19 +198,20 @@ def _references(template: _Template, plain: str) -> Answer:
 def _types(template: _Template, plain: str) -> Answer:
     """Whether each type makes another prompt; TypeScript's one type for all numbers is no loss of the others."""
     prompts = {name: template.parameter(**_of_type(name)) for name in TYPES}
-    threw = {name: prompt for name, prompt in prompts.items() if isinstance(prompt, TemplateError)}
-    if threw:
-        error = next(iter(threw.values()))
-        return Answer("error", f"a parameter of type {listed(threw)}: {reason(error)}", error.line, "threw")
+    failed = {name: prompt for name, prompt in prompts.items() if isinstance(prompt, TemplateError)}
+    if failed:
+        error = next(iter(failed.values()))
+        return threw(error, f"a parameter of type {listed(failed)}")
     texts = {name: prompt for name, prompt in prompts.items() if isinstance(prompt, str)}
     alike = [[name for name in TYPES if texts[name] == text] for text in dict.fromkeys(texts.values())]
     same = [group for group in alike if len(group) > 1]
     told = "; ".join(f"{listed(group)} look alike" for group in same)
-    shown = ", ".join(f"{name} as {quote(_as(texts, name), 40)}" for name in TYPES[:4])
+    shown = ", ".join(f"{name} as {{}}" for name in _SHOWN_TYPES)
+    written = tuple(quote(_as(texts, name), 40) for name in _SHOWN_TYPES)
     if not same:
-        return Answer("yes", f"every type can be told: {shown}")
+        return Answer("yes", f"every type can be told: {shown}", excerpts=written)
     if same == [["integer", "number"]]:
-        return Answer("yes", f"{told}, every other type can be told: {shown}")
+        return Answer("yes", f"{told}, every other type can be told: {shown}", excerpts=written)
     return Answer("no", told)
 
 
@@ -231,18 +233,16 @@ def _told_apart(*prompts: Shown) -> Answer:
     texts = []
     for prompt in prompts:
         if isinstance(prompt, TemplateError):
-            return _threw(prompt)
+            return threw(prompt)
         texts.append(prompt)
     if any(text == texts[0] for text in texts[1:]):
         return Answer("no", "the prompt is the same with another one")
-    return Answer("yes", _changes(texts[0], texts[1]))
-
-
-def _changes(one: str, other: str) -> str:
-    made = first_change(one, other)
+    made = first_change(texts[0], texts[1])
     if not made.removed:
-        return f"it adds {quote(made.added, 80)}"
-    return f"{quote(made.removed, 60)} becomes {quote(made.added, 60)}" if made.added else "it shortens the prompt"
+        return Answer("yes", "it adds {}", excerpts=(quote(made.added, 80),))
+    if not made.added:
+        return Answer("yes", "it shortens the prompt")
+    return Answer("yes", "{} becomes {}", excerpts=(quote(made.removed, 60), quote(made.added, 60)))
 
 
 def _nested_types(template: _Template, plain: str) -> Answer:
@@ -259,7 +259,8 @@ def _item_types(template: _Template, plain: str) -> Answer:
     )
     answer = _told_apart(string, integer, objects)
     if answer.answer == "yes" and isinstance(objects, str) and _ITEM not in objects:
-        return Answer("no", f"the properties of items that are objects are dropped; of other items {answer.evidence}")
+        lost = "the properties of items that are objects are dropped; of other items"
+        return replace(answer, answer="no", words=f"{lost} {answer.words}")
     return answer
 
 
@@ -275,7 +276,7 @@ def _alternatives(keyword: str) -> Callable[[_Template, str], Answer]:
 def _nullable(template: _Template, plain: str) -> Answer:
     answer = _told_apart(plain, prompt := template.parameter(**_text(type=["string", "null"])))
     if answer.answer == "yes" and isinstance(prompt, str) and not _NULL.search(first_change(plain, prompt).added):
-        return Answer("no", f"the type is lost: {answer.evidence}")
+        return replace(answer, answer="no", words=f"the type is lost: {answer.words}")
     return answer
 
 
@@ -300,7 +301,7 @@ def _no_descriptions(template: _Template, plain: str) -> Answer:
     for given, what in ((tool, "a parameter"), (mute, "a tool")):
         prompt = template.show([given])
         if isinstance(prompt, TemplateError):
-            return Answer("error", f"{what} without a description: {reason(prompt)}", prompt.line, "threw")
+            return threw(prompt, f"{what} without a description")
         if _NAME not in prompt or (_KEY in plain and _KEY not in prompt):
             return Answer("no", f"{what} without a description is not in the prompt")
     return Answer("yes", "tools and parameters without a description are shown")
@@ -313,7 +314,7 @@ def _no_parameters(template: _Template, plain: str) -> Answer:
     for tool, how in ((bare, "without properties"), (without, "without the key `parameters`")):
         prompt = template.show([tool])
         if isinstance(prompt, TemplateError):
-            return Answer("error", f"a tool {how}: {reason(prompt)}", prompt.line, "threw")
+            return threw(prompt, f"a tool {how}")
         if _NAME not in prompt:
             return Answer("no", f"a tool {how} is not in the prompt")
     return Answer("yes", "such a tool is shown")
@@ -324,7 +325,7 @@ def _several(template: _Template, plain: str) -> Answer:
     tools = [_tool({_KEY: _text()}, name=name, about=text) for name, text in zip(_THREE, about, strict=True)]
     prompt = template.show(tools)
     if isinstance(prompt, TemplateError):
-        return _threw(prompt)
+        return threw(prompt)
     shown = about if _ABOUT in plain else list(_THREE)
     counts = [prompt.count(word) for word in shown]
     places = [prompt.find(word) for word in shown]
@@ -341,7 +342,7 @@ def _several(template: _Template, plain: str) -> Answer:
 def _without_wrapper(template: _Template, plain: str) -> Answer:
     prompt = template.show([_tool({_KEY: _text()})["function"]])
     if isinstance(prompt, TemplateError):
-        return _threw(prompt)
+        return threw(prompt)
     lost = [word for word in (_NAME, _ABOUT, _KEY) if word in plain and word not in prompt]
     if lost:
         return Answer("no", "a definition without `function` around it is dropped, or parts of it are")
@@ -351,32 +352,31 @@ def _without_wrapper(template: _Template, plain: str) -> Answer:
 def _non_ascii(template: _Template, plain: str) -> Answer:
     prompt = template.show([_tool({_KEY: _text() | {"description": NON_ASCII}}, about=NON_ASCII)])
     if isinstance(prompt, TemplateError):
-        return _threw(prompt)
+        return threw(prompt)
     if NON_ASCII in prompt:
-        return Answer("yes", f"it appears as it is: {NON_ASCII}")
+        return Answer("yes", "it appears as it is", excerpts=(NON_ASCII,))
     at = prompt.find("\\u")
     if at >= 0:
-        return Answer("no", f"it is escaped: {excerpt(prompt, at - 10, at + 30)}")
+        return Answer("no", "it is escaped", excerpts=(excerpt(prompt, at - 10, at + 30),))
     shown = _ABOUT in plain or _KEY_ABOUT in plain
     return Answer("no", "it is not in the prompt") if shown else Answer("yes", _NO_TEXT)
 
 
 def _quoting(template: _Template, plain: str) -> Answer:
     """Quotes, a backslash and a newline, in the description of the tool and of its parameter."""
-    answer = Answer("yes", _NO_TEXT)
+    first: Answer | None = None
     for word, what in ((_ABOUT, "a tool's description"), (_KEY_ABOUT, "a parameter's description")):
         if word not in plain:
             continue
         about, inner = (QUOTED, _KEY_ABOUT) if word == _ABOUT else (_ABOUT, QUOTED)
         prompt = template.show([_tool({_KEY: {"type": "string", "description": inner}}, about=about)])
         if isinstance(prompt, TemplateError):
-            return Answer("error", f"in {what}: {reason(prompt)}", prompt.line, "threw")
+            return threw(prompt, f"in {what}")
         how = how_quoted(prompt)
         if how.broken:
-            return Answer("no", f"in {what} {how.what}: {how.stretch}")
-        if answer.evidence == _NO_TEXT:
-            answer = Answer("yes", how.what, how="python" if how.by_python else "")
-    return answer
+            return Answer("no", f"in {what} {how.what}", excerpts=(how.stretch,))
+        first = first or Answer("yes", how.what, outcome="python" if how.by_python else "")
+    return first or Answer("yes", _NO_TEXT)
 
 
 _ASKED: dict[str, Callable[[_Template, str], Answer]] = {
@@ -405,10 +405,6 @@ _ASKED: dict[str, Callable[[_Template, str], Answer]] = {
 
 
 # --- helpers
-
-
-def _threw(error: TemplateError) -> Answer:
-    return Answer("error", reason(error), error.line, "threw")
 
 
 def _around(prompt: str, words: Sequence[str], width: int = 16) -> str:

@@ -10,7 +10,7 @@ from toolfmt.inspect.probe.conversations import FURTHER, REPLY, SYSTEM, TOOL, TO
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.turn_markers import LONGEST_PROMPT, MARK, PROSE, between
-from toolfmt.inspect.report import Answer, Outcome
+from toolfmt.inspect.report import Answer
 from toolfmt.inspect.wording import quote
 
 _BESIDE_SYSTEM = "even beside a system message"
@@ -27,17 +27,21 @@ def no_instructions(facts: Facts, renders: Renders) -> Answer:
         return Answer("yes", "the template writes no sentences of its own")
     if found is None:
         line = renders.line_at(user(), TOOLS, place)
-        return Answer("no", f"unasked the template writes with tools: '{quote(with_tools, 200)}'", line)
+        what = "unasked the template writes with tools: '{}'"
+        return Answer("no", what, line, excerpts=(quote(with_tools, 200),))
     said = _said(renders, prompt, found[0])
     line = renders.line_at(user(), None, found.start())
     with_system = renders.text(user(system=True)) if facts.yes("system") else ""
     kept = _said(renders, with_system, found[0]) if SYSTEM in with_system and found[0] in with_system else ""
     stays = f" {_BESIDE_SYSTEM}" if kept and said in with_system else ""
-    other = f"; {_BESIDE_SYSTEM} it writes '{quote(kept, 200)}'" if kept and not stays else ""
+    words, excerpts = f"unasked the template writes{stays}: '{{}}'", [quote(said, 200)]
+    if kept and not stays:
+        words += f"; {_BESIDE_SYSTEM} it writes '{{}}'"
+        excerpts.append(quote(kept, 200))
     if with_tools and with_tools not in said:
-        other += f", and with tools: '{quote(with_tools, 200)}'"
-    how: Outcome = "stays" if kept else ""
-    return Answer("no", f"unasked the template writes{stays}: '{quote(said, 200)}'{other}", line, how)
+        words += ", and with tools: '{}'"
+        excerpts.append(quote(with_tools, 200))
+    return Answer("no", words, line, "stays" if kept else "", tuple(excerpts))
 
 
 def _said(renders: Renders, prompt: str, sentence: str) -> str:

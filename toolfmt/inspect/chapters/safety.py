@@ -15,6 +15,7 @@ from typing import Any
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.chapters.instructions import no_instructions
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probe.capabilities import threw
 from toolfmt.inspect.probe.conversations import (
     DESCRIPTION,
     FURTHER,
@@ -137,15 +138,17 @@ def _passing(
     """Whether the markers are neutralised: which of them the prompt holds more often than with harmless text."""
     without, prompt = renders.render(plain, tools), renders.render(forged, forged_tools)
     if isinstance(prompt, TemplateError):
-        return Answer("error", f"text with the template's markers is refused: {prompt}", prompt.line, "threw")
+        return threw(prompt, "text with the template's markers is refused")
     if isinstance(without, TemplateError) or _BEGIN not in without:
         return Answer("yes", "text from there is not in the prompt")
     passed = [mark for mark in found if prompt.count(mark) > without.count(mark)]
     if not passed:
-        return Answer("yes", f"the template's markers do not reach the prompt from there ({_listed(found)})")
+        what = "the template's markers do not reach the prompt from there ({})"
+        return Answer("yes", what, excerpts=(_listed(found),))
     where = prompt.find(passed[0], common_prefix(without, prompt))
     line = renders.line_at(forged, forged_tools, max(0, where))
-    return Answer("no", f"{_listed(passed)} {'reach' if len(passed) > 1 else 'reaches'} the prompt as written", line)
+    what = f"{{}} {'reach' if len(passed) > 1 else 'reaches'} the prompt as written"
+    return Answer("no", what, line, excerpts=(_listed(passed),))
 
 
 def forges_a_turn(renders: Renders) -> str | None:
@@ -186,7 +189,10 @@ def _content_kept(facts: Facts, renders: Renders, shape: Shape | None, plain_too
     found.sort(key=lambda change: change.harm)
     worst = found[0]
     line = worst.answer.line or _deciding(renders, worst.messages, worst.tools, worst.tested)
-    return replace(worst.answer, evidence="; ".join(change.answer.evidence for change in found), line=line)
+    # What the template threw is told behind everything else.
+    told = [change.answer for change in ([*found[1:], worst] if worst.answer.error else found)]
+    words, excerpts = "; ".join(one.words for one in told), [text for one in told for text in one.excerpts]
+    return replace(worst.answer, words=words, excerpts=tuple(excerpts), line=line)
 
 
 @dataclass(frozen=True)
@@ -201,7 +207,7 @@ class _Change:
     @property
     def harm(self) -> int:
         """The less, the worse: refused, changed, or only something else with it."""
-        return 0 if self.answer.answer == "error" else 2 if self.answer.how == "elsewhere" else 1
+        return 0 if self.answer.answer == "error" else 2 if self.answer.outcome == "elsewhere" else 1
 
 
 def _talks(facts: Facts, shape: Shape | None, plain_tools: list[Message] | None) -> Iterator[tuple[str, Any]]:
@@ -234,29 +240,29 @@ def _changed(renders: Renders, role: str, carrier: Any, texts: tuple[TestedText,
     held = f"{_NEUTRAL if last else first.text} {_END} {last.text if last else first.text}"
     text = f"{first.text} {_BEGIN} {held}".strip()  # blanks at the ends are lost to a `trim`, whatever is looked for
     prompt = renders.render(made(text), tools)
-    where = f" and '{quote(last.text, 60)}' at its ends" if last else " in it"
-    what = f"{role} with '{quote(first.text, 60)}'{where}"
+    what = f"{role} with '{{}}' and '{{}}' at its ends" if last else f"{role} with '{{}}' in it"
+    tested = tuple(quote(one.text, 60) for one in texts if one)
     expected = without.replace(neutral, text)
     if prompt == expected:
         return None
-    answer = _told(what, prompt, text, expected)
+    answer = _told(what, tested, prompt, text, expected)
     return _Change(answer, made(text), tools, first)
 
 
-def _told(what: str, prompt: str | TemplateError, text: str, expected: str) -> Answer:
-    """In words how the prompt is not the one expected."""
+def _told(what: str, held: tuple[str, ...], prompt: str | TemplateError, text: str, expected: str) -> Answer:
+    """How the prompt is not the one expected, of a message that holds these texts."""
     if isinstance(prompt, TemplateError):
-        return Answer("error", f"{what} is refused: {prompt}", prompt.line, "threw")
+        return threw(prompt, f"{what} is refused", *held)
     if text in prompt:
         place = common_prefix(prompt, expected)
         shown = excerpt(prompt, place - 20, place + 60)
-        return Answer("no", f"{what} changes how something else is rendered: '{shown}'", how="elsewhere")
+        return Answer("no", f"{what} changes how something else is rendered: '{{}}'", None, "elsewhere", (*held, shown))
     begin = min((place for place in (prompt.find(_BEGIN), prompt.find(_END)) if place >= 0), default=None)
     if begin is None:
-        return Answer("no", f"{what} is dropped", how="dropped")
+        return Answer("no", f"{what} is dropped", None, "dropped", held)
     shown = excerpt(prompt, begin - 20, begin + 60)
     how = "loses a part" if _BEGIN not in prompt or _END not in prompt else "is changed"
-    return Answer("no", f"{what} {how}: '{shown}'")
+    return Answer("no", f"{what} {how}: '{{}}'", excerpts=(*held, shown))
 
 
 def _deciding(renders: Renders, messages: list[Message], tools: list[Message] | None, tested: TestedText) -> int:

@@ -6,12 +6,12 @@ already. They are not part of a report's JSON.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
 from toolfmt.errors import TemplateError
+from toolfmt.inspect.errors_in_words import thrown
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import (
     ALL_TOOLS,
@@ -33,7 +33,6 @@ LONGEST = 200_000
 
 _Asked: TypeAlias = tuple[str, list[Message], Sequence[Message] | None, bool]
 """What a conversation holds, its messages, the tools, and whether the prompt for an answer is asked for."""
-_WHERE = re.compile(r"\A.{0,300}?(?:, line \d+)?: (?=the template refuses: |does not render)", re.DOTALL)
 
 
 def prompts(facts: Facts) -> dict[str, SamplePrompt]:
@@ -51,7 +50,7 @@ def _sample(made: str | TemplateError) -> SamplePrompt:
     """The prompt, or the error without the file and line, which another template has elsewhere."""
     if isinstance(made, str):
         return SamplePrompt(made[:LONGEST])
-    return SamplePrompt(_WHERE.sub("", str(made)), threw=True)
+    return SamplePrompt("", thrown(made))
 
 
 def _conversations() -> Iterator[_Asked]:

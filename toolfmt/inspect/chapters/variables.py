@@ -15,7 +15,7 @@ from typing import Any
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.chapters.tool_variables import form_taken, message_places
 from toolfmt.inspect.chapters.variable_effects import GIVEN, described, of_reasoning
-from toolfmt.inspect.errors_in_words import reason
+from toolfmt.inspect.errors_in_words import thrown
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.inference.decision import decide
 from toolfmt.inspect.probe.capabilities import probe
@@ -176,9 +176,9 @@ class _Seeing:
             if isinstance(becomes, TemplateError):
                 if isinstance(was, str):
                     where = where if failed else talk.where
-                    failed = failed or reason(becomes)
+                    failed = failed or thrown(becomes).clause
             elif isinstance(was, TemplateError):
-                first = first or f"is needed{talk.where}: without it the template fails ({reason(was)})"
+                first = first or f"is needed{talk.where}: without it the template fails: {thrown(was).clause}"
             elif was != becomes:
                 first = first or described(was, becomes) + talk.where
                 extra = extra or of_reasoning(was, becomes)

@@ -13,7 +13,6 @@ from importlib import import_module
 from types import ModuleType
 
 from toolfmt.errors import ToolfmtError
-from toolfmt.inspect.errors_in_words import plainly
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Finding, Severity
 
@@ -157,7 +156,7 @@ def findings(facts: Facts) -> tuple[Finding, ...]:
         Finding(
             code(check),
             name(check),
-            _sentence(plainly(_cut(found.message))),
+            _sentence(_cut(found.message)),
             found.line,
             _cut(found.fix),
             found.severity or severity(check),

@@ -13,10 +13,10 @@ _HOW = {"threw": "are refused", "python": "are printed as Python's repr", "dropp
 def refused(facts: Facts, capability: str, given: str, instead: str) -> Iterator[Found]:
     """That arguments given in this form do not come out; double-encoding is a finding of its own."""
     answer = facts.capabilities[capability]
-    if facts.renders_calls and answer.answer != "yes" and answer.how != "double-encoded":
-        shown = answer.evidence.partition(": ")[2] if answer.how == "python" else answer.evidence
+    if facts.renders_calls and answer.answer != "yes" and answer.outcome != "double-encoded":
+        shown = answer.excerpts[0] if answer.outcome == "python" else answer.evidence
         yield Found(
-            f"Arguments given as {given} {_HOW.get(answer.how, 'come out as another call')}: {shown}.",
+            f"Arguments given as {given} {_HOW.get(answer.outcome, 'come out as another call')}: {shown}.",
             f"Pass arguments as {instead}; toolfmt's render does it for you."
             + (" In the template, print an object with `tojson`." if capability == "arguments_object" else ""),
             answer.line,

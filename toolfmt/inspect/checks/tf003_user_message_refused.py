@@ -18,14 +18,13 @@ from collections.abc import Iterator
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.errors_in_words import lacks_a_filter, thrown
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import TOOLS, USER, text_part, user
 from toolfmt.inspect.report import Severity
 from toolfmt.inspect.wording import quote
 
 SEVERITY: Severity = "error"
-
-_UNKNOWN = "No filter named "
 
 
 def check(facts: Facts) -> Iterator[Found]:
@@ -35,12 +34,12 @@ def check(facts: Facts) -> Iterator[Found]:
     tools = TOOLS if named else None
     prompt = facts.renders.render(user(), tools)
     if isinstance(prompt, TemplateError):
-        if _UNKNOWN in str(prompt):
+        if lacks_a_filter(prompt):
             return  # the finding that names the filter says more
         works = isinstance(facts.renders.render(user(), TOOLS), str)
         when = " with tools" if named else " unless tools are given" if works else ""
         yield Found(
-            f"The template refuses a single user message{when}: {prompt}.",
+            f"The template refuses a single user message{when}: {thrown(prompt).sentence}.",
             "Give the template what its message asks for, or use another template for plain chat.",
             prompt.line,
         )

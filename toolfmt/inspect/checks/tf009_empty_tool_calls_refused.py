@@ -25,7 +25,7 @@ SEVERITY: Severity = "warning"
 
 def check(facts: Facts) -> Iterator[Found]:
     answer = facts.detail("calls_empty")
-    if answer.how:
+    if answer.outcome:
         yield Found(
             f"{answer.evidence[0].upper()}{answer.evidence[1:]}.",
             "Leave `tool_calls` out of turns without calls; toolfmt's render does it for you. In the template, write "

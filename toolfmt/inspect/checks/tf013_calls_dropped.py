@@ -20,6 +20,7 @@ from dataclasses import replace
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.errors_in_words import thrown
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.capabilities import written_at
 from toolfmt.inspect.probe.conversations import REPLY, SINGLE, TOOLS, reply
@@ -48,10 +49,10 @@ def _unwrapped(facts: Facts) -> Iterator[Found]:
     if renders is None or probed is None or probed.shape is None or probed.shape.wrapped:
         return
     ordinary = renders.calls(replace(probed.shape, wrapped=True), SINGLE, TOOLS)
-    refused = isinstance(ordinary, TemplateError)
+    what = f"is refused: {thrown(ordinary).sentence}" if isinstance(ordinary, TemplateError) else "is dropped"
     yield Found(
         "The template takes a call only with name and arguments in the call itself; as clients send it, under "
-        f"`function`, it {f'is refused: {ordinary}' if refused else 'is dropped'}.",
+        f"`function`, it {what}.",
         "In the template, read name and arguments from `tool_call.function`, and the id from the call itself; "
         "toolfmt's render takes the wrapper away for you.",
         ordinary.line if isinstance(ordinary, TemplateError) else facts.capabilities["tool_calls"].line,

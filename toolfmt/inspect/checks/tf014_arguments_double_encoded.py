@@ -24,7 +24,7 @@ SEVERITY: Severity = "warning"
 def check(facts: Facts) -> Iterator[Found]:
     for form, other in (("string", "objects"), ("object", "strings")):
         answer = facts.capabilities[f"arguments_{form}"]
-        if answer.how == "double-encoded":
+        if answer.outcome == "double-encoded":
             given = "a JSON string" if form == "string" else "an object"
             yield Found(
                 f"Arguments given as {given} come out double-encoded.",

@@ -21,12 +21,13 @@ SEVERITY: Severity = "warning"
 
 def check(facts: Facts) -> Iterator[Found]:
     answer = facts.capabilities["content_null"]
-    if facts.renders_calls and answer.how in ("threw", "dropped"):
-        what = "is refused" if answer.how == "threw" else "loses its call"
+    if facts.renders_calls and answer.outcome in ("threw", "dropped"):
+        what = "is refused" if answer.outcome == "threw" else "loses its call"
         empty = facts.yes("content_empty")
-        fits = empty or facts.detail("text_beside_call").how == "dropped"
+        fits = empty or facts.detail("text_beside_call").outcome == "dropped"
         done = "; toolfmt's render does it for you" if fits else ""
-        mend = "" if "the template refuses" in answer.evidence else " In the template, write `message.content or ''`."
+        refuses = answer.error is not None and answer.error.kind == "refused"
+        mend = "" if refuses else " In the template, write `message.content or ''`."
         yield Found(
             f"A turn with a call and content null {what}: {answer.evidence}.",
             f"Send {'an empty string' if empty else 'a word of text'} instead of null{done}.{mend}",

@@ -21,7 +21,7 @@ SEVERITY: Severity = "warning"
 
 def check(facts: Facts) -> Iterator[Found]:
     answer = facts.capabilities["content_null"]
-    if facts.renders_calls and answer.how == "none-printed":
+    if facts.renders_calls and answer.outcome == "none-printed":
         yield Found(
             "The content null of a turn with a call is printed as the word None.",
             "Send an empty string instead of null; toolfmt's render does it for you. In the template, write "

@@ -24,7 +24,7 @@ def check(facts: Facts) -> Iterator[Found]:
     if not facts.renders_calls or answer.answer == "yes":
         return
     what = "is refused" if answer.answer == "error" else "goes wrong"
-    mend = " In the template, go through all of `message.tool_calls`." if answer.how == "dropped" else ""
+    mend = " In the template, go through all of `message.tool_calls`." if answer.outcome == "dropped" else ""
     yield Found(
         f"A turn with two calls {what}: {answer.evidence}.",
         "Put each call into an assistant turn of its own, followed by its result; toolfmt's render does it for you."

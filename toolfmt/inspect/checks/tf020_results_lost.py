@@ -23,7 +23,7 @@ def check(facts: Facts) -> Iterator[Found]:
     answer = facts.capabilities["tool_results"]
     if answer.answer == "yes" or not (facts.shows_tools or facts.renders_calls):
         return
-    if answer.how == "spelled" and facts.detail("results_as_parts").answer == "yes":
+    if answer.outcome == "spelled" and facts.detail("results_as_parts").answer == "yes":
         yield Found(
             f"The result of a tool given as a string does not come out whole: {answer.evidence}.",
             "Give the result as a list of text parts; toolfmt's render does it for you.",

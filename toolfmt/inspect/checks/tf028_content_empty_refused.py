@@ -22,9 +22,9 @@ SEVERITY: Severity = "warning"
 def check(facts: Facts) -> Iterator[Found]:
     answer = facts.capabilities["content_empty"]
     if facts.renders_calls and answer.answer != "yes":
-        what = "is refused" if answer.how == "threw" else "goes wrong"
+        what = "is refused" if answer.outcome == "threw" else "goes wrong"
         instead = "null" if facts.yes("content_null") else "a word of text"
-        fits = facts.yes("content_null") or facts.detail("text_beside_call").how == "dropped"
+        fits = facts.yes("content_null") or facts.detail("text_beside_call").outcome == "dropped"
         done = "; toolfmt's render does it for you" if fits else ""
         yield Found(
             f"A turn with a call and empty content {what}: {answer.evidence}.",

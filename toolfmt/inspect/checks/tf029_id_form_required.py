@@ -26,10 +26,10 @@ _FORMS = {"function": "functions.NAME:N, counted through the conversation", "nin
 
 def check(facts: Facts) -> Iterator[Found]:
     answer = facts.detail("ids_ordinary")
-    if answer.how not in ("threw", "name-lost"):
+    if answer.outcome not in ("threw", "name-lost"):
         return
     needed = facts.profile.ids
-    what = "are refused" if answer.how == "threw" else "cost the tool's name"
+    what = "are refused" if answer.outcome == "threw" else "cost the tool's name"
     yield Found(
         f"Ids of calls as OpenAI's clients write them (call_…) {what}: {answer.evidence}.",
         f"Write ids as {_FORMS[needed]}; toolfmt's render does it for you." if needed else "Leave the ids out.",

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Severity
+from toolfmt.inspect.wording import filled
 
 SEVERITY: Severity = "warning"
 
@@ -29,12 +30,12 @@ _WHAT = {
 
 def check(facts: Facts) -> Iterator[Found]:
     answer = facts.detail("text_beside_call")
-    if not facts.renders_calls or answer.how not in _WHAT:
+    if not facts.renders_calls or answer.outcome not in _WHAT:
         return
-    lost = answer.how == "call-dropped"
-    shown = "" if lost else f": {answer.evidence.partition(': ')[2] or answer.evidence}"
+    lost = answer.outcome == "call-dropped"
+    shown = () if lost else answer.excerpts if answer.error is None else (answer.error.sentence,)
     yield Found(
-        f"{_WHAT[answer.how]}{shown}.",
+        f"{filled(_WHAT[answer.outcome], shown)}.",
         "Send the call without text." if lost else "Send the text as a turn of its own, or do without it.",
         answer.line,
         "error" if lost else None,

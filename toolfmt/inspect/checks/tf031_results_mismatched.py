@@ -22,16 +22,16 @@ SEVERITY: Severity = "warning"
 
 def check(facts: Facts) -> Iterator[Found]:
     unnamed = facts.detail("results_unnamed")
-    if facts.renders_calls and unnamed.how in ("threw", "dropped", "name-lost"):
-        refused = "is refused: " if unnamed.how == "threw" else "loses something: "
+    if facts.renders_calls and unnamed.outcome in ("threw", "dropped", "name-lost"):
+        refused = "is refused: " if unnamed.outcome == "threw" else "loses something: "
         yield Found(
             f"A result without the tool's name, as OpenAI's clients send it, {refused}{unnamed.evidence}.",
             "Put the tool's name on every result; toolfmt's render does it for you.",
             unnamed.line,
         )
     several = facts.detail("results_several")
-    if several.how in ("threw", "dropped", "misplaced"):
-        refused = "are refused: " if several.how == "threw" else "do not come out right: "
+    if several.outcome in ("threw", "dropped", "misplaced"):
+        refused = "are refused: " if several.outcome == "threw" else "do not come out right: "
         yield Found(
             f"The results of a turn with several calls {refused}{several.evidence}.",
             "Make one call a turn.",

@@ -21,8 +21,8 @@ SEVERITY: Severity = "warning"
 
 def check(facts: Facts) -> Iterator[Found]:
     answer = facts.detail("history_without_tools")
-    if facts.renders_calls and answer.how in ("threw", "dropped"):
-        what = "refused" if answer.how == "threw" else "lost"
+    if facts.renders_calls and answer.outcome in ("threw", "dropped"):
+        what = "refused" if answer.outcome == "threw" else "lost"
         yield Found(
             f"A conversation with calls is {what} when no tools are given: {answer.evidence}.",
             "Give the tools with every request of a conversation that holds calls.",

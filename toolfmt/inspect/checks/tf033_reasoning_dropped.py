@@ -38,7 +38,7 @@ def _how(facts: Facts) -> str:
 
 
 def check(facts: Facts) -> Iterator[Found]:
-    dropped = [where for name, where in _PLACES.items() if facts.detail(name).how == "dropped"]
+    dropped = [where for name, where in _PLACES.items() if facts.detail(name).outcome == "dropped"]
     if dropped:
         yield Found(
             f"The reasoning of an earlier turn is dropped: {' and '.join(dropped)}.",

@@ -27,7 +27,7 @@ _WHAT = {
 
 
 def check(facts: Facts) -> Iterator[Found]:
-    answers = {name: facts.detail(name) for name in _WHAT if facts.detail(name).how in ("threw", "dropped")}
+    answers = {name: facts.detail(name) for name in _WHAT if facts.detail(name).outcome in ("threw", "dropped")}
     if not answers:
         return
     first = next(iter(answers.values()))

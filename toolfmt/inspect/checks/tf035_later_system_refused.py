@@ -25,7 +25,7 @@ def check(facts: Facts) -> Iterator[Found]:
         "threw": f"is refused: {answer.evidence}",
         "dropped": "is dropped without a word",
         "misplaced": "takes the place of the first, which is lost",
-    }.get(answer.how)
+    }.get(answer.outcome)
     if what is not None:
         yield Found(
             f"A system message after the first turn {what}.",

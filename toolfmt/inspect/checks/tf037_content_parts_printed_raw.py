@@ -22,13 +22,13 @@ SEVERITY: Severity = "note"
 
 def check(facts: Facts) -> Iterator[Found]:
     answer = facts.detail("content_parts")
-    if answer.how == "threw":
+    if answer.outcome == "threw":
         yield Found(
             "Content given as a list of parts is refused.",
             "Send content as a string; toolfmt's render does it for you where all parts are text.",
             answer.line,
         )
-    if answer.how in ("python", "json-text", "dropped"):
+    if answer.outcome in ("python", "json-text", "dropped"):
         yield Found(
             f"Content given as a list of parts does not come out as its text: {answer.evidence}.",
             "Send content as a string; toolfmt's render does it for you where all parts are text.",

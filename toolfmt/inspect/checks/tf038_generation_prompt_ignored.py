@@ -29,10 +29,10 @@ SEVERITY: Severity = "note"
 def check(facts: Facts) -> Iterator[Found]:
     answer, renders = facts.detail("generation_prompt"), facts.renders
     # Where answers follow questions without a header, there is none to add.
-    if renders is None or answer.answer != "no" or answer.how == "in-place":
+    if renders is None or answer.answer != "no" or answer.outcome == "in-place":
         return
     message = f"add_generation_prompt is ignored: {answer.evidence}"
-    if answer.how == "misplaced":
+    if answer.outcome == "misplaced":
         fix = "Nothing to do for an answer; where none is to be generated, cut off what begins one."
         yield Found(f"{message}.", fix, answer.line)
         return

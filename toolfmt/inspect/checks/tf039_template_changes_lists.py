@@ -22,7 +22,7 @@ from toolfmt.inspect.report import Severity
 SEVERITY: Severity = "error"
 
 
-_REFUSED = re.compile(r"access to attribute '(\w+)' of '(list|dict|set)' object is unsafe")
+_REFUSED = re.compile(r"SecurityError: access to attribute '(\w+)' of '(list|dict|set)' object is unsafe\.")
 
 
 def check(facts: Facts) -> Iterator[Found]:
@@ -31,7 +31,7 @@ def check(facts: Facts) -> Iterator[Found]:
     probed = facts.renders.errors
     empty = facts.renders.render([{"role": "user", "content": ""}])  # some change a list only at an empty beginning
     for error in (*probed, *([empty] if isinstance(empty, TemplateError) else [])):
-        refused = _REFUSED.search(str(error))
+        refused = _REFUSED.fullmatch(error.own_words) if error.kind == "not-rendered" else None
         if refused is not None:
             method, kind = refused.groups()
             known = method in ("append", "pop") and kind == "list"

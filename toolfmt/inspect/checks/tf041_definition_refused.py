@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import Severity
+from toolfmt.inspect.report import Answer, Severity
 from toolfmt.inspect.wording import listed
 
 SEVERITY: Severity = "error"
@@ -43,31 +43,25 @@ _WHAT = {
     "quoting": "quotes or newlines in a description",
 }
 _LEFT_OUT = {"no_descriptions", "no_parameters"}
-_BECAUSE = ": it "
 
 
 def check(facts: Facts) -> Iterator[Found]:
-    refused: dict[str, list[str]] = {}
-    lines: dict[str, int | None] = {}
+    refused: dict[tuple[str, str], list[str]] = {}
+    first: dict[tuple[str, str], Answer] = {}
     for part, answer in facts.sections.definitions.items():
-        example, why = _split(answer.evidence)
-        if answer.answer == "error" and (part in _WHAT or part in _LEFT_OUT):
+        if answer.error is not None and (part in _WHAT or part in _LEFT_OUT):
             # What a tool may leave out is told by itself: it is a matter of its own, and easily given.
-            told = why if part in _WHAT else answer.evidence
-            named = refused.setdefault(told, [])
-            what = (example or _WHAT[part]) if part in _WHAT else ""
+            alike = answer.words if part in _LEFT_OUT else "", answer.error.in_words or answer.error.own_words
+            named = refused.setdefault(alike, [])
+            what = (answer.words or _WHAT[part]) if part in _WHAT else ""
             named += [what] if what and what not in named else []
-            lines.setdefault(told, answer.line)
-    for told, named in refused.items():
+            first.setdefault(alike, answer)
+    for alike, named in refused.items():
+        error = first[alike].error
+        assert error is not None
         yield Found(
-            f"The template fails on {listed(named)}: {told}" if named else f"The template fails on {told}",
+            f"The template fails on {listed(named) or first[alike].words}: {error.clause}",
             "Change the definition so that it does not, or render with toolfmt's strategy prose.",
-            lines[told],
+            first[alike].line,
             SEVERITY if named else "warning",
         )
-
-
-def _split(evidence: str) -> tuple[str, str]:
-    """Evidence is `example: it …` or the reason alone, which begins with `it` and may quote anything."""
-    example, found, why = evidence.partition(_BECAUSE)
-    return (example, f"it {why}") if found and not evidence.startswith("it ") else ("", evidence)

@@ -36,7 +36,7 @@ def check(facts: Facts) -> Iterator[Found]:
             "Write descriptions on one line and without quotes, or render with toolfmt's strategy prose.",
             line,
         )
-    if quoting is not None and quoting.how == "python":
+    if quoting is not None and quoting.outcome == "python":
         yield Found(
             "Definitions are printed as Python writes objects (single quotes, True, None), not as JSON: "
             f"{around(_with_a_tool(facts), TOOL)}.",

@@ -26,7 +26,7 @@ SEVERITY: Severity = "note"
 
 def check(facts: Facts) -> Iterator[Found]:
     answer = facts.detail("values_as_json")
-    if answer.how == "python" and not _is_python(facts.decided.format):
+    if answer.outcome == "python" and not _is_python(facts.decided.format):
         yield Found(
             f"In past calls {answer.evidence}.",
             "Write values that are no strings with tojson.",

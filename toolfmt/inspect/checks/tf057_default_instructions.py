@@ -30,6 +30,6 @@ def _fix(facts: Facts, answer: Answer) -> str:
     """A system message helps only where it is taken, and takes the place of these sentences."""
     if not facts.yes("system"):
         return "Make sure that these sentences are meant: no system message takes their place."
-    if answer.how == "stays":
+    if answer.outcome == "stays":
         return "Make sure that these sentences are meant: a system message does not take their place."
     return "Give a system message of your own, or make sure that these sentences are meant."

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from toolfmt.errors import TemplateError
+from toolfmt.inspect.errors_in_words import thrown
 from toolfmt.inspect.probe.conversations import (
     DESCRIPTION,
     PARALLEL,
@@ -75,8 +76,8 @@ class _Seen:
 
     how: str
     """`right`, `python`, `double`, `absent` or `error`."""
-    detail: str = ""
-    line: int | None = None
+    excerpt: str = ""
+    error: TemplateError | None = None
 
 
 def probe(renders: Renders) -> Probed:
@@ -119,7 +120,7 @@ def find_shape(renders: Renders) -> tuple[Shape | None, _Seen]:
 def _see(renders: Renders, shape: Shape) -> _Seen:
     region = renders.calls(shape, SINGLE, TOOLS)
     if isinstance(region, TemplateError):
-        return _Seen("error", str(region), region.line)
+        return _Seen("error", error=region)
     text, value = region.text, VALUES[0]
     if value not in text or TOOL not in text or _DUMPED.search(text):
         return _Seen("absent")
@@ -151,13 +152,13 @@ def _tool_calls(renders: Renders, shape: Shape | None, seen: _Seen) -> Answer:
     if shape is not None:
         needed = shape.describe()
         with_what = f" with {needed}" if needed else ""
-        return Answer("yes", f"a call is rendered{with_what}: {seen.detail}", _line_in_call(renders, shape, TOOL))
-    if seen.how == "error":
-        return Answer("error", seen.detail, seen.line, "threw")
+        line = _line_in_call(renders, shape, TOOL)
+        return Answer("yes", f"a call is rendered{with_what}", line, excerpts=(seen.excerpt,))
+    if seen.error is not None:
+        return threw(seen.error)
     if seen.how == "double":
-        return Answer(
-            "no", f"the arguments appear only double-encoded: {seen.detail}", renders.template.line_of(*CALLS_AT)
-        )
+        line = renders.template.line_of(*CALLS_AT)
+        return Answer("no", "the arguments appear only double-encoded", line, excerpts=(seen.excerpt,))
     return Answer("no", "the call of an assistant turn is not in the prompt")
 
 
@@ -187,10 +188,11 @@ def _results(renders: Renders, shape: Shape) -> Answer:
         messages, tools = conversation(found, SINGLE), TOOLS if found.tools else None
         line = written_at(renders, messages, tools, RESULT) or line
         how = "the result appears" + (", written as an answer of the model" if _as_answer(renders, found) else "")
-        return Answer("yes", f"{how}: {around(renders.text(messages, tools), RESULT)}", line)
+        return Answer("yes", how, line, excerpts=(around(renders.text(messages, tools), RESULT),))
     spelled = _SPELLED.search(renders.text(conversation(shape, SINGLE, results=True), TOOLS))
     if spelled is not None:
-        return Answer("no", f"the text of a result is printed letter by letter: {quote(spelled[0])}", line, "spelled")
+        what = "the text of a result is printed letter by letter"
+        return Answer("no", what, line, "spelled", (quote(spelled[0]),))
     return Answer("no", "the text of a result is not in the prompt", line)
 
 
@@ -232,7 +234,7 @@ def _ids(renders: Renders, shape: Shape) -> Answer:
             errors.append(prompt)
         elif identifier in prompt:
             line = renders.line_at(messages, TOOLS if shape.tools else None, prompt.find(identifier))
-            return Answer("yes", f"the id of a call appears: {around(prompt, identifier)}", line)
+            return Answer("yes", "the id of a call appears", line, excerpts=(around(prompt, identifier),))
     return threw(errors[0]) if len(errors) == 2 else Answer("no", "the id of a call is not in the prompt")
 
 
@@ -266,10 +268,10 @@ def content_beside_call(renders: Renders, shape: Shape | None, content: Literal[
     if _words(region.text).count("None") > _words(_with_text(renders, asked)).count("None"):
         tools = TOOLS if asked.tools else None
         line = renders.line_at(conversation(asked, SINGLE), tools, _none_at(region)) or line
-        return Answer("no", f"the word None is printed: {quote(region.text)}", line, "none-printed")
+        return Answer("no", "the word None is printed", line, "none-printed", (quote(region.text),))
     refused = _refused_later(renders, asked)
     if refused is not None:
-        return Answer("error", f"once a result follows: {refused}", refused.line, "threw")
+        return threw(refused, "once a result follows")
     without = "" if shape is not None else ", without the call"
     return Answer("yes", f"a turn with a call and {content} content is rendered{without}")
 
@@ -288,16 +290,16 @@ def _arguments(renders: Renders, shape: Shape | None, form: Literal["object", "s
         return _no_calls()
     shape = replace(shape, arguments=form)
     seen = _see(renders, shape)
-    if seen.how == "error":
-        return Answer("error", seen.detail, seen.line, "threw")
+    if seen.error is not None:
+        return threw(seen.error)
     line = _line_in_call(renders, shape, VALUES[0])
     match seen.how:
         case "right":
             return Answer("yes", "the value appears as it went in", line)
         case "double":
-            return Answer("no", f"the arguments are double-encoded: {seen.detail}", line, "double-encoded")
+            return Answer("no", "the arguments are double-encoded", line, "double-encoded", (seen.excerpt,))
         case "python":
-            return Answer("no", f"the arguments are printed as Python's repr: {seen.detail}", line, "python")
+            return Answer("no", "the arguments are printed as Python's repr", line, "python", (seen.excerpt,))
         case _:
             return Answer("no", "the value is not in the prompt", line, "dropped")
 
@@ -323,7 +325,7 @@ def _reasoning(renders: Renders, shape: Shape | None) -> tuple[Answer, str]:
                 continue  # a list of parts printed as Python's repr or as JSON is no reasoning block
             turn = prompt[prompt.rfind(USER) + len(USER) :]
             line = written_at(renders, messages, TOOLS, REASONING) or renders.template.line_of(*_REASONING_AT)
-            return Answer("yes", f"reasoning appears{how}: {around(prompt, REASONING)}", line), turn
+            return Answer("yes", f"reasoning appears{how}", line, excerpts=(around(prompt, REASONING),)), turn
     if first is not None and failed == len(turns):
         return threw(first), ""
     return Answer("no", "the reasoning of the last turn is not in the prompt"), ""
@@ -366,9 +368,9 @@ def _with_text(renders: Renders, shape: Shape) -> str:
     return region.text if isinstance(region, Region) else renders.text(reply(shape))
 
 
-def threw(error: TemplateError) -> Answer:
-    """The answer where a template throws at what is asked."""
-    return Answer("error", str(error), error.line, "threw")
+def threw(error: TemplateError, when: str = "", *excerpts: str) -> Answer:
+    """The answer where a template throws at what is asked; `when` says at what of it, with these excerpts."""
+    return Answer("error", when, error.line, "threw", excerpts, thrown(error))
 
 
 def _no_calls() -> Answer:

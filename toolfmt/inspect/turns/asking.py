@@ -129,15 +129,20 @@ def printed_as(prompt: str, sentinel: str) -> Literal["", "python", "json-text"]
     return "python" if found[2] == "'" else "json-text"
 
 
-def standing(between: str) -> str:
-    """What stands between two texts of a prompt; blanks alone are told as such."""
+def standing(between: str) -> tuple[str, tuple[str, ...]]:
+    """What stands between two texts of a prompt, in words and as an excerpt; blanks alone are told as such."""
     if between.strip():
-        return f"between them stands {quote(between, 80)}"
+        return "between them stands {}", (quote(between, 80),)
     if not between:
-        return "nothing stands between them"
-    return f"between them {'is a line break' if between == chr(10) else 'are blanks'} only"
+        return "nothing stands between them", ()
+    return f"between them {'is a line break' if between == chr(10) else 'are blanks'} only", ()
 
 
-def no(evidence: str, how: Outcome = "", line: int | None = None) -> Answer:
+def no(words: str, outcome: Outcome = "", line: int | None = None, *excerpts: str) -> Answer:
     """A plain no."""
-    return Answer("no", evidence, line, how)
+    return Answer("no", words, line, outcome, excerpts)
+
+
+def yes(words: str, line: int | None = None, *excerpts: str) -> Answer:
+    """A plain yes."""
+    return Answer("yes", words, line, "", excerpts)

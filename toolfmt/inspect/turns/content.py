@@ -16,7 +16,7 @@ from toolfmt.inspect.probe.conversations import (
     text_part,
 )
 from toolfmt.inspect.report import Answer
-from toolfmt.inspect.turns.asking import BESIDE, SECOND_USER, Asking, no, printed_as
+from toolfmt.inspect.turns.asking import BESIDE, SECOND_USER, Asking, no, printed_as, yes
 from toolfmt.inspect.wording import around, excerpt
 
 
@@ -33,9 +33,9 @@ def text_beside_call(asking: Asking) -> Answer:
     if VALUES[0] not in prompt:
         return no("a call is dropped where there is text beside it", "call-dropped", line)
     if BESIDE not in prompt:
-        return no(f"text beside a call is dropped: {around(prompt, VALUES[0], 60)}", "dropped", line)
+        return no("text beside a call is dropped", "dropped", line, around(prompt, VALUES[0], 60))
     line = asking.line_of(messages, BESIDE, *CALLS_AT)
-    return Answer("yes", f"text beside a call appears: {around(prompt, BESIDE)}", line)
+    return yes("text beside a call appears", line, around(prompt, BESIDE))
 
 
 def content_absent(asking: Asking) -> Answer:
@@ -53,18 +53,15 @@ def calls_empty(asking: Asking) -> Answer:
         messages = [*plain[:-1], plain[-1] | {"tool_calls": value}, *again]
         prompt = asking.prompt(messages)
         if isinstance(prompt, TemplateError):
-            return Answer("error", f"an answer with {told} as `tool_calls` is refused: {prompt}", prompt.line, "threw")
+            return threw(prompt, f"an answer with {told} as `tool_calls` is refused")
         if prompt != expected:
             line = asking.line_of(messages, REPLY, *CALLS_AT)
             if REPLY not in prompt:
                 return no(f"an answer with {told} as `tool_calls` is dropped", "dropped", line)
             written = excerpt(prompt, prompt.find(REPLY) - 30, prompt.find(REPLY) + len(REPLY) + 30)
-            return no(
-                f"an answer with {told} as `tool_calls` is written like a turn with calls: {written}",
-                "like-a-call",
-                line,
-            )
-    return Answer("yes", "an answer with null or an empty list as `tool_calls` is rendered as one without")
+            what = f"an answer with {told} as `tool_calls` is written like a turn with calls"
+            return no(what, "like-a-call", line, written)
+    return yes("an answer with null or an empty list as `tool_calls` is rendered as one without")
 
 
 def content_parts(asking: Asking) -> Answer:
@@ -86,11 +83,11 @@ def content_parts(asking: Asking) -> Answer:
             like = "Python's repr" if how == "python" else "JSON"
             shown = around(prompt, text, 40)
             line = asking.line_of(in_parts, text, r"\bcontent\b")
-            return no(f"a list of parts (role {role}) is printed as {like}: {shown}", how, line)
+            return no(f"a list of parts (role {role}) is printed as {like}", how, line, shown)
         said.append(role)
     if not said:
         return no("no content is rendered")
-    return Answer("yes", f"the text of a list of parts appears (role {', '.join(said)})")
+    return yes(f"the text of a list of parts appears (role {', '.join(said)})")
 
 
 def _before(role: str) -> list[Message]:

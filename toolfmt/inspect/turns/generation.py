@@ -8,7 +8,7 @@ from toolfmt.inspect.probe.capabilities import threw
 from toolfmt.inspect.probe.conversations import REPLY, USER, reply, user
 from toolfmt.inspect.report import Answer
 from toolfmt.inspect.template_profile import TemplateProfile
-from toolfmt.inspect.turns.asking import Asking, no
+from toolfmt.inspect.turns.asking import Asking, no, yes
 from toolfmt.inspect.wording import quote
 
 
@@ -26,7 +26,7 @@ def generation_prompt(asking: Asking) -> Answer:
     if added != without:
         what = added[len(without) :] if added.startswith(without) else added.rpartition(USER)[2]
         begin = len(added) - len(what.lstrip())
-        return Answer("yes", f"it adds {quote(what, 80)}", asking.line_at(user(), begin, generation=True) or line)
+        return yes("it adds {}", asking.line_at(user(), begin, generation=True) or line, quote(what, 80))
     tail = added.rpartition(USER)[2]
     same = "behind a question the prompt is the same with and without it"
     answered = asking.text(reply()).partition(REPLY)[0].rstrip() == without.rstrip()
@@ -34,8 +34,10 @@ def generation_prompt(asking: Asking) -> Answer:
         return no(f"{same}: the template writes an answer right behind it", "in-place", line)
     if answered or len(answer_prefix(tail)) < len(tail):
         line = asking.line_at(user(), len(added.rstrip()) - 1, generation=True) or line
-        return no(f"{same}; it always ends with {quote(tail, 80)}", "misplaced", line)
-    return no(f"{same}: nothing is added behind {quote(tail, 80) or 'the text'}", "", line)
+        return no(f"{same}; it always ends with {{}}", "misplaced", line, quote(tail, 80))
+    if not tail.strip():
+        return no(f"{same}: nothing is added behind the text", "", line)
+    return no(f"{same}: nothing is added behind {{}}", "", line, quote(tail, 80))
 
 
 def generation_open(profile: TemplateProfile) -> Answer:
@@ -44,16 +46,17 @@ def generation_open(profile: TemplateProfile) -> Answer:
         return no("the answer begins with its first word")
     closes = profile.reasoning is not None and profile.reasoning[1] in profile.prefill
     how = "has begun the answer with" if closes else "has opened"
-    return Answer("yes", f"the prompt {how} {quote(profile.prefill, 80)}")
+    return yes(f"the prompt {how} {{}}", None, quote(profile.prefill, 80))
 
 
 def stop(profile: TemplateProfile, *, eos_token: str | None, behind: str) -> Answer:
     """What ends an answer; whether the end-of-sequence token is among it. `behind` is what the template writes behind
     an answer.
     """
-    named = f"the eos_token is {eos_token}" if eos_token else "no eos_token is named"
     if not profile.stop:
         return no("unknown: no eos_token is named, and the template writes no other mark behind an answer")
     if eos_token and profile.stop == (eos_token,) and eos_token not in behind:
-        return no(f"the template writes no mark behind an answer; the eos_token, {eos_token}, is all that ends one")
-    return Answer("yes", f"an answer ends with {' or '.join(profile.stop)}; {named}")
+        what = "the template writes no mark behind an answer; the eos_token, {}, is all that ends one"
+        return no(what, "", None, eos_token)
+    named, token = ("the eos_token is {}", (eos_token,)) if eos_token else ("no eos_token is named", ())
+    return yes(f"an answer ends with {{}}; {named}", None, " or ".join(profile.stop), *token)

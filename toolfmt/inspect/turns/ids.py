@@ -9,7 +9,7 @@ from toolfmt.errors import TemplateError
 from toolfmt.inspect.probe.capabilities import CALLS_AT, threw
 from toolfmt.inspect.probe.conversations import ID, RESULT, SINGLE, TOOL, VALUES, Message, conversation, reply
 from toolfmt.inspect.report import Answer
-from toolfmt.inspect.turns.asking import Asking, no
+from toolfmt.inspect.turns.asking import Asking, no, yes
 from toolfmt.inspect.wording import around, quote
 
 Form: TypeAlias = Callable[[str, int], str | None]
@@ -73,8 +73,8 @@ def ids_paired(asking: Asking) -> Answer:
     if times == 1:
         place, value, result = (prompt.find(text) for text in (id, VALUES[0], RESULT))
         where = "the result" if abs(place - result) < abs(place - value) else "the call"
-        return no(f"the id of a call stands only at {where}: {around(prompt, id)}", "", line)
-    return Answer("yes", "the id of a call stands at the call and at its result", line)
+        return no(f"the id of a call stands only at {where}", "", line, around(prompt, id))
+    return yes("the id of a call stands at the call and at its result", line)
 
 
 def numbered(messages: Sequence[Message], form: Form) -> list[Message]:
@@ -112,9 +112,11 @@ def _taken(asking: Asking, form: Form) -> Answer:
     told = prompt if form is function else prompt.replace(id, "")
     spoken = asking.text(reply(asking.shape))
     if told.count(TOOL) <= spoken.count(TOOL):
-        return no(f"the tool's name is gone from the call: {around(prompt, VALUES[0], 60)}", "name-lost", line)
-    printed = f"; it is printed: {quote(around(prompt, id))}" if id and id in prompt else ""
-    return Answer("yes", f"a call with {f'the id {id}' if id else 'no id'} is rendered{printed}", line)
+        return no("the tool's name is gone from the call", "name-lost", line, around(prompt, VALUES[0], 60))
+    what = f"a call with {f'the id {id}' if id else 'no id'} is rendered"
+    if id and id in prompt:
+        return yes(f"{what}; it is printed", line, quote(around(prompt, id)))
+    return yes(what, line)
 
 
 def _with(message: Message, key: str, value: str | None) -> Message:

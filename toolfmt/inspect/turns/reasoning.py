@@ -6,7 +6,7 @@ from toolfmt.errors import TemplateError
 from toolfmt.inspect.probe.capabilities import threw
 from toolfmt.inspect.probe.conversations import REASONING, REPLY, Message, user
 from toolfmt.inspect.report import Answer
-from toolfmt.inspect.turns.asking import SECOND_USER, Asking, no
+from toolfmt.inspect.turns.asking import SECOND_USER, Asking, no, yes
 from toolfmt.inspect.wording import around
 
 FIELDS = ("reasoning_content", "reasoning", "thinking", "thinking_blocks", "thought", "tool_plan")
@@ -20,7 +20,7 @@ def reasoning_field(asking: Asking) -> Answer:
     read = {name: asked[name] for name in FIELDS if name in asked}
     if not read:
         return no("the template reads no field for reasoning")
-    return Answer("yes", f"read as {', '.join(read)}", min(read.values()))
+    return yes("read as {}", min(read.values()), ", ".join(read))
 
 
 def reasoning_earlier(asking: Asking) -> Answer:
@@ -44,5 +44,5 @@ def _kept(asking: Asking, messages: list[Message], where: str) -> Answer:
     if isinstance(prompt, TemplateError):
         return threw(prompt)
     if REASONING in prompt:
-        return Answer("yes", f"reasoning {where} is kept: {around(prompt, REASONING)}")
+        return yes(f"reasoning {where} is kept", None, around(prompt, REASONING))
     return no(f"reasoning {where} is not in the prompt", "dropped")

@@ -24,6 +24,7 @@ from toolfmt.inspect.turns.asking import (
     no,
     printed_as,
     standing,
+    yes,
 )
 from toolfmt.inspect.wording import around
 
@@ -45,7 +46,8 @@ def results_several(asking: Asking) -> Answer:
     stretch = prompt[first + len(RESULT) : second]
     ending = first_marker(asking.renders.text(reply(asking.shape)).rpartition(reply()[-1]["content"])[2])
     how = "each in a turn of its own" if ending and ending in stretch else "in one turn"
-    return Answer("yes", f"two results appear {how}; {standing(stretch)}", line)
+    words, shown = standing(stretch)
+    return yes(f"two results appear {how}; {words}", line, *shown)
 
 
 def results_reordered(asking: Asking) -> Answer:
@@ -73,7 +75,7 @@ def results_reordered(asking: Asking) -> Answer:
         if _names_by_id(asking):
             what = "among calls of one tool a result goes by its place alone: its id tells the tool's name only"
         return no(what, "by-order", line)
-    return Answer("yes", "the prompt tells by its id which call a result answers", line)
+    return yes("the prompt tells by its id which call a result answers", line)
 
 
 def _names_by_id(asking: Asking) -> bool:
@@ -125,8 +127,8 @@ def _with_content(asking: Asking, content: list[Message], form: str) -> Answer:
         return no(f"the text of a result given as a {form} is not in the prompt", "dropped", asking.result_line)
     printed, shown, line = printed_as(prompt, RESULT), around(prompt, RESULT), asking.result_line_of(messages)
     if printed == "python":
-        return no(f"the {form} is printed as Python's repr: {shown}", "python", line)
-    return Answer("yes", f"a {form} appears{' as JSON' if printed else ''}: {shown}", line)
+        return no(f"the {form} is printed as Python's repr", "python", line, shown)
+    return yes(f"a {form} appears{' as JSON' if printed else ''}", line, shown)
 
 
 def _without(asking: Asking, key: str) -> Answer:
@@ -138,19 +140,17 @@ def _without(asking: Asking, key: str) -> Answer:
     if isinstance(missing, TemplateError):
         return threw(missing)
     if isinstance(given, TemplateError) or given == missing:
-        return Answer("yes", f"a result without {key} is rendered as one with it")
+        return yes(f"a result without {key} is rendered as one with it")
     line = asking.line(rf"\b{key}\b") or asking.result_line
     if RESULT not in missing:
         return no(f"a result without {key} is dropped", "dropped", line)
     if missing.count("None") > given.count("None"):
-        return no(
-            f"a result without {key} is told under the word None: {around(missing, RESULT, 60)}", "name-lost", line
-        )
+        shown = around(missing, RESULT, 60)
+        return no(f"a result without {key} is told under the word None", "name-lost", line, shown)
     if key == "name" and missing.count(TOOL) < given.count(TOOL):
-        return no(
-            f"a result without {key} is told without the tool's name: {around(missing, RESULT)}", "name-lost", line
-        )
-    return Answer("yes", f"a result without {key} is rendered: {around(missing, RESULT)}", line)
+        shown = around(missing, RESULT)
+        return no(f"a result without {key} is told without the tool's name", "name-lost", line, shown)
+    return yes(f"a result without {key} is rendered", line, around(missing, RESULT))
 
 
 def _left_out(message: Message, key: str) -> Message:

@@ -19,7 +19,7 @@ from toolfmt.inspect.probe.conversations import (
     user,
 )
 from toolfmt.inspect.report import Answer
-from toolfmt.inspect.turns.asking import SECOND_REPLY, SECOND_USER, Asking, no, standing
+from toolfmt.inspect.turns.asking import SECOND_REPLY, SECOND_USER, Asking, no, standing, yes
 from toolfmt.inspect.wording import around
 
 _AGAIN: Message = {"role": "user", "content": SECOND_USER}
@@ -42,8 +42,8 @@ def system_later(asking: Asking) -> Answer:
     if SYSTEM not in prompt:
         return no("a later system message takes the place of the first, which is lost", "misplaced", line)
     if prompt.find(_LATER) < prompt.find(USER):
-        return Answer("yes", f"a later system message appears, moved to the beginning: {around(prompt, _LATER)}", line)
-    return Answer("yes", f"a later system message appears in its place: {around(prompt, _LATER)}", line)
+        return yes("a later system message appears, moved to the beginning", line, around(prompt, _LATER))
+    return yes("a later system message appears in its place", line, around(prompt, _LATER))
 
 
 def developer(asking: Asking) -> Answer:
@@ -59,8 +59,8 @@ def developer(asking: Asking) -> Answer:
     line, shown = asking.line_of(messages, _DEVELOPER), around(prompt, _DEVELOPER)
     for role, called in (("system", "a system message"), ("user", "a question"), ("assistant", "an answer")):
         if asking.prompt([{"role": role, "content": _DEVELOPER}, *user()]) == prompt:
-            return Answer("yes", f"a message of the role developer is treated as {called}: {shown}", line)
-    return Answer("yes", f"a message of the role developer is rendered: {shown}", line)
+            return yes(f"a message of the role developer is treated as {called}", line, shown)
+    return yes("a message of the role developer is rendered", line, shown)
 
 
 def users_in_a_row(asking: Asking) -> Answer:
@@ -109,7 +109,7 @@ def history_without_tools(asking: Asking) -> Answer:
             "dropped",
             asking.line(*CALLS_AT),
         )
-    return Answer("yes", "a call and its result are rendered without tools as well")
+    return yes("a call and its result are rendered without tools as well")
 
 
 def _both(
@@ -126,7 +126,8 @@ def _both(
     if lost:
         return no(f"of {what} one is dropped", "dropped")
     begin, end = prompt.find(texts[0]) + len(texts[0]), prompt.find(texts[1])
-    return Answer("yes", f"{what}: both are in the prompt; {standing(prompt[begin:end])}")
+    words, shown = standing(prompt[begin:end])
+    return yes(f"{what}: both are in the prompt; {words}", None, *shown)
 
 
 def _appear(asking: Asking, messages: Sequence[Message], texts: Sequence[str]) -> bool:

@@ -8,7 +8,7 @@ from toolfmt.errors import TemplateError
 from toolfmt.inspect.probe.capabilities import threw
 from toolfmt.inspect.probe.conversations import ALL_TOOLS, SINGLE, TYPED, TYPED_TOOL, conversation
 from toolfmt.inspect.report import Answer
-from toolfmt.inspect.turns.asking import Asking, no
+from toolfmt.inspect.turns.asking import Asking, no, yes
 from toolfmt.inspect.wording import excerpt
 
 PYTHON = re.compile(r"\b(?:True|False|None)\b|\{'[a-z]+': ")
@@ -35,5 +35,5 @@ def values_as_json(asking: Asking) -> Answer:
             tools = ALL_TOOLS if shape.tools else None
             line = renders.line_at(conversation(shape, (call,)), tools, len(region.before) + found.start())
             what = found[0] if found[0].isalpha() else "a dict"
-            return no(f"{what} is printed, as Python writes it: {shown}", "python", line)
-    return threw(refused) if refused else Answer("yes", "true, null and nested values are written as JSON")
+            return no(f"{what} is printed, as Python writes it", "python", line, shown)
+    return threw(refused) if refused else yes("true, null and nested values are written as JSON")

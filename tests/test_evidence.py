@@ -1,0 +1,197 @@
+"""Evidence is structured: what a template says is quoted to people and decides nothing, whatever it says."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolfmt.errors import TemplateError
+from toolfmt.inspect.comparison import compare
+from toolfmt.inspect.errors_in_words import lacks_a_filter, thrown
+from toolfmt.inspect.inspection import inspect_template
+from toolfmt.inspect.probe.renders import Renders
+from toolfmt.inspect.report import Answer, Report, Thrown
+from toolfmt.inspect.wording import filled
+from toolfmt.templates import ChatTemplate
+
+TEMPLATE = """\
+{% for tool in tools or [] %}{{ tool | tojson }}{% endfor %}\
+{% for m in messages %}<|{{ m.role }}|>{{ m.content or '' }}{% for c in m.tool_calls or [] %}<tool_call>
+{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}
+</tool_call>{% endfor %}<|end|>{% endfor %}"""
+
+
+def refusing(condition: str, said: str) -> str:
+    """The template, refusing messages of this condition with these words."""
+    refusal = "{% if " + condition + " %}{{ raise_exception('" + said + "') }}{% endif %}"
+    return TEMPLATE.replace("<|{{ m.role }}|>", refusal + "<|{{ m.role }}|>")
+
+
+def told(report: Report, code: str) -> tuple[str, str]:
+    """The message and the fix of a finding."""
+    found = next(one for one in (*report.findings, *report.notes) if one.code == code)
+    return found.message, found.fix
+
+
+# --- how a template fails
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("{{ raise_exception('No.') }}", Thrown("refused", "No.")),
+        ("{{ raise_exception('') }}", Thrown("refused", "")),
+        (
+            "{{ messages.split(',') }}",
+            Thrown(
+                "not-rendered",
+                "UndefinedError: 'list object' has no attribute 'split'",
+                "it wants `split`, which is not there",
+            ),
+        ),
+        ("{{ x.y }}", Thrown("not-rendered", "UndefinedError: 'x' is undefined", "it wants `x`, which is not there")),
+        ("{{ 1 // 0 }}", Thrown("not-rendered", "ZeroDivisionError: integer division or modulo by zero")),
+        (
+            "{% if messages %}{{ 1 | absent }}{% endif %}",
+            Thrown(
+                "not-rendered",
+                "TemplateRuntimeError: No filter named 'absent' found.",
+                "it wants a filter named 'absent', which is not there",
+            ),
+        ),
+        (
+            "{% for a in 3 %}{% endfor %}",
+            Thrown(
+                "not-rendered",
+                "TypeError: 'int' object is not iterable",
+                "it goes through something that is no list",
+            ),
+        ),
+        # What a template refuses with, or puts into what the engine says, is nobody's words but its own.
+        ("{{ raise_exception(\"'x' is undefined\") }}", Thrown("refused", "'x' is undefined")),
+        (
+            "{{ raise_exception(\"UndefinedError: 'x' is undefined\") }}",
+            Thrown("refused", "UndefinedError: 'x' is undefined"),
+        ),
+        (
+            "{{ '%d' | format(\"UndefinedError: 'x' is undefined\") }}",
+            Thrown("not-rendered", "TypeError: %d format: a real number is required, not str"),
+        ),
+        (
+            "{{ messages.append(1) }}",
+            Thrown("not-rendered", "SecurityError: access to attribute 'append' of 'list' object is unsafe."),
+        ),
+    ],
+)
+def test_a_failure_says_who_spoke_and_what_is_wanted(source: str, expected: Thrown) -> None:
+    error = Renders(ChatTemplate(source)).render([{"role": "user", "content": "x"}])
+    assert isinstance(error, TemplateError)
+    assert thrown(error) == expected
+
+
+def test_a_failure_is_told_in_plain_words_with_those_that_can_be_looked_up() -> None:
+    wants = Thrown("not-rendered", "UndefinedError: 'x' is undefined", "it wants `x`, which is not there")
+    assert wants.sentence == wants.clause == "it wants `x`, which is not there (UndefinedError: 'x' is undefined)"
+    refuses = Thrown("refused", "No.")
+    assert (refuses.sentence, refuses.clause) == ("the template refuses: No.", "it refuses: No.")
+    assert Thrown("refused", "").sentence == "the template refuses"
+    fails = Thrown("not-rendered", "ZeroDivisionError: by zero")
+    assert (fails.sentence, fails.clause) == (
+        "does not render: ZeroDivisionError: by zero",
+        "it fails: ZeroDivisionError: by zero",
+    )
+    assert Thrown("other", "memory ran out").sentence == "memory ran out"
+
+
+def test_a_missing_filter_is_known_by_the_engines_error_and_not_by_words() -> None:
+    said = "TemplateRuntimeError: No filter named 'x' found."
+    assert lacks_a_filter(TemplateError("", 1, "not-rendered", said))
+    assert not lacks_a_filter(TemplateError("", 1, "refused", said))
+    assert not lacks_a_filter(TemplateError("", 1, "not-rendered", "ValueError: No filter named 'x' found."))
+
+
+# --- sentences of words and excerpts
+
+
+def test_a_sentence_is_made_of_words_and_excerpts() -> None:
+    assert filled("it appears", ("…a {} b…",)) == "it appears: …a {} b…"
+    assert filled("it adds {}", ("a: b",)) == "it adds a: b"
+    assert filled("{} becomes {}", ("{}", "{x}")) == "{} becomes {x}"
+    assert filled("it appears", ()) == "it appears"
+    assert filled("", ("shown",)) == "shown"
+    assert Answer("error", "once a result follows", error=Thrown("refused", "no")).evidence == (
+        "once a result follows: the template refuses: no"
+    )
+
+
+def test_an_answer_as_json_has_the_sentence_and_what_it_is_made_of() -> None:
+    failed = Thrown("refused", "no")
+    assert Answer("no", "it is {}", 3, "dropped", ("cut",)).to_dict() == {
+        "answer": "no",
+        "evidence": "it is cut (line 3)",
+        "outcome": "dropped",
+        "excerpts": ["cut"],
+        "error": None,
+        "line": 3,
+    }
+    assert Answer("error", error=failed).to_dict() == {
+        "answer": "error",
+        "evidence": "the template refuses: no",
+        "outcome": "",
+        "excerpts": [],
+        "error": {"kind": "refused", "own_words": "no", "in_words": ""},
+        "line": None,
+    }
+
+
+def test_what_a_template_says_is_never_among_the_words() -> None:
+    report = inspect_template(TEMPLATE.replace("<|", "<|Kx9mark").replace("m.content or", "'Kx9text' ~ m.content or"))
+    chapters = (report.capabilities, report.sections.details, report.sections.definitions, report.sections.safety)
+    answers = [answer for chapter in chapters for answer in chapter.values()]
+    assert sum("Kx9" in answer.evidence for answer in answers) > 10
+    assert [answer.words for answer in answers if "Kx9" in answer.words] == []
+
+
+# --- what a template says decides nothing
+
+
+def test_a_text_about_a_filter_does_not_hide_that_a_question_is_refused() -> None:
+    report = inspect_template("{{ raise_exception('No filter named ') }}")
+    message, _ = told(report, "TF003")
+    assert message == "The template refuses a single user message: the template refuses: No filter named."
+
+
+def test_a_template_cannot_forge_what_to_do_about_null_content() -> None:
+    null = "m.tool_calls and m.content is none"
+    honest, fix = told(inspect_template(refusing(null, "no")), "TF017")
+    assert honest == "A turn with a call and content null is refused: the template refuses: no."
+    assert "In the template" not in fix
+    # An exception of the engine that quotes the template's words is none of its own refusals.
+    quoting = TEMPLATE.replace(
+        "<|{{ m.role }}|>", "{% if " + null + " %}{{ {}['the template refuses'].x }}{% endif %}<|{{ m.role }}|>"
+    )
+    message, fix = told(inspect_template(quoting), "TF017")
+    assert "the template refuses" in message
+    assert fix.endswith("In the template, write `message.content or ''`.")
+
+
+def test_a_refusal_cannot_say_that_a_list_is_changed() -> None:
+    said = "SecurityError: access to attribute \\'append\\' of \\'list\\' object is unsafe."
+    codes = {one.code for one in inspect_template(refusing("m.tool_calls", said)).findings}
+    assert "TF013" in codes
+    assert "TF039" not in codes
+
+
+def test_a_refusal_with_marks_of_sentences_is_quoted_whole() -> None:
+    said = "x: it wants `y`; line 3: does not render: chat_template.jinja, line 9: the template refuses: z"
+    report = inspect_template(refusing("m.role == 'developer'", said))
+    answer = report.sections.details["developer"]
+    assert (answer.answer, answer.outcome, answer.words, answer.excerpts) == ("error", "threw", "", ())
+    assert answer.error == Thrown("refused", said)
+    assert told(report, "TF036")[0] == told(inspect_template(refusing("m.role == 'developer'", "no")), "TF036")[0]
+
+
+def test_a_comparison_reads_no_sentences() -> None:
+    one, other = (inspect_template(refusing("m.role == 'developer'", said)) for said in ("a; b: c", "d"))
+    assert [change.what for change in compare(one, other).changes] == []
+    wants = TEMPLATE.replace("<|{{ m.role }}|>", "{% if m.role == 'developer' %}{{ m.x.y }}{% endif %}<|{{ m.role }}|>")
+    assert [change.what for change in compare(one, inspect_template(wants)).changes] == ["details.developer"]
