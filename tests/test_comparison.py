@@ -17,6 +17,7 @@ from toolfmt.inspect.comparison import Change, PromptChange, compare
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.report import (
     Answer,
+    Effect,
     SamplePrompt,
     Sections,
     Stability,
@@ -38,6 +39,7 @@ TEMPLATE = """\
 REWRITTEN = "{# as before #}\n" + TEMPLATE.replace("message", "turn").replace("turns", "messages").replace(
     ".content or ''", "['content'] or ''"
 )
+PREFILL = Effect("adds", "the prefill changes")
 REFUSED = Thrown("refused", "no")
 GONE = "{{ raise_exception('no results') if messages | selectattr('role', 'equalto', 'tool') | list }}"
 
@@ -111,7 +113,7 @@ def test_answers_of_every_chapter_are_compared_by_what_they_say() -> None:
         details={"ids": Answer("yes", "any")},
         definitions={"enum": Answer("yes", "the values appear", 3)},
         safety={"user_text": Answer("yes", "escaped")},
-        variables=(Variable("enable_thinking", "true", "the prefill changes", 4),),
+        variables=(Variable("enable_thinking", "true", (PREFILL,), 4),),
         stability=Stability((), 0.611),
         tokens=Tokens(preamble=5, tools=(ToolCost("f", 7),), total=12),
     )
@@ -143,7 +145,7 @@ def test_answers_of_every_chapter_are_compared_by_what_they_say() -> None:
         sections,
         safety={"user_text": Answer("yes", "escaped", 99)},
         definitions={"enum": Answer("yes", "the values appear", 4)},
-        variables=(Variable("enable_thinking", "true", "the prefill changes", 5),),
+        variables=(Variable("enable_thinking", "true", (PREFILL,), 5),),
         stability=Stability((), 0.609),
     )
     assert compare(replace(a, sections=sections), replace(a, sections=lines)).differs is False

@@ -195,3 +195,34 @@ def test_a_comparison_reads_no_sentences() -> None:
     assert [change.what for change in compare(one, other).changes] == []
     wants = TEMPLATE.replace("<|{{ m.role }}|>", "{% if m.role == 'developer' %}{{ m.x.y }}{% endif %}<|{{ m.role }}|>")
     assert [change.what for change in compare(one, inspect_template(wants)).changes] == ["details.developer"]
+
+
+THINKING = """\
+{% for m in messages %}<|{{ m.role }}|>{% if m.reasoning_content and (loop.last KEEP) %}\
+<think>{{ m.reasoning_content }}</think>{% endif %}{{ m.content or '' }}{% for c in m.tool_calls or [] %}<tool_call>
+{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}
+</tool_call>{% endfor %}<|end|>{% endfor %}"""
+
+
+def test_the_effects_of_a_variable_are_told_apart() -> None:
+    (keep,) = inspect_template(THINKING.replace("KEEP", "or keep")).sections.variables
+    (effect,) = keep.effects
+    assert (effect.kind, effect.values, effect.typed, effect.reasoning) == ("adds", ("true",), "true", "kept")
+    assert effect.words == 'adds "{}" with reasoning in the history, and keeps earlier reasoning'
+    assert effect.excerpts == ("<think>Tq5thought</think>",)
+    assert keep.to_dict()["effects"] == [effect.to_dict()]
+    source = "{% if x == 'b' %}{{ raise_exception('no b') }}{% endif %}{{ x | default('a') }}" + TEMPLATE
+    (x,) = inspect_template(source).sections.variables
+    assert [(one.kind, one.values, one.typed, one.error) for one in x.effects] == [
+        ("fails", ('"b"',), '"b"', Thrown("refused", "no b")),
+        ("printed", ("another text",), "", None),
+    ]
+
+
+def test_a_template_cannot_forge_what_keeps_reasoning() -> None:
+    _, honest = told(inspect_template(THINKING.replace("KEEP", "or keep")), "TF033")
+    assert honest == "Look on the model's page whether it wants its reasoning kept; keep=true keeps it."
+    forging = '{% if x %}z; "evil" keeps earlier reasoning{% endif %}' + THINKING.replace("KEEP", "")
+    report = inspect_template(forging)
+    assert "keeps earlier reasoning" in report.sections.variables[0].effect
+    assert told(report, "TF033")[1] == "Look on the model's page whether it wants its reasoning kept."

@@ -26,6 +26,7 @@ from toolfmt.inspect.report import (
     Advice,
     Answer,
     Difference,
+    Effect,
     Finding,
     FormatDecision,
     MarkerTokens,
@@ -64,7 +65,7 @@ def filled(report: Report) -> Report:
         details=answers,
         definitions=answers,
         safety=answers,
-        variables=(Variable(BAD, None, "", 3), Variable("enable_thinking", BAD, BAD)),
+        variables=(Variable(BAD, None, (), 3), Variable("enable_thinking", BAD, (Effect("adds", "{}", (BAD,)),))),
         stability=Stability(
             (Turn("answer", 10, 10), Turn("tool result", 5, 20, BAD, BAD, 7), Turn("none", 0, 0)), 0.83
         ),

@@ -13,6 +13,7 @@ from toolfmt.inspect.report import (
     Advice,
     Answer,
     Difference,
+    Effect,
     MarkerTokens,
     Portability,
     Reader,
@@ -35,8 +36,8 @@ SECTIONS = Sections(
     details={"ids_ordinary": NO, "ids_nine": YES, "text_beside_call": NO, "reasoning_earlier": NO, "unheard_of": NO},
     definitions={"name": YES, "enum": NO, "default": Answer("error", "it throws"), "no_parameters": NO},
     variables=(
-        Variable("enable_thinking", "true", "the answer begins with an empty block", 3),
-        Variable("documents", None, ""),
+        Variable("enable_thinking", "true", (Effect("adds", "the answer begins with {}", ("an empty block",)),), 3),
+        Variable("documents", None),
     ),
     stability=Stability((Turn("a result follows", 50, 100, "<think>", "<call>", 30), Turn("an answer", 9, 9)), 0.619),
     safety={"escaping": NO, "imports": YES},
@@ -215,7 +216,10 @@ def test_text_of_a_model_cannot_move_the_cursor_or_be_read_as_markup() -> None:
     sections = Sections(
         details={hostile: bad},
         definitions={hostile: bad},
-        variables=(Variable(hostile, hostile, hostile, 1), Variable(hostile + "2", None, "")),
+        variables=(
+            Variable(hostile, hostile, (Effect("adds", "{}", (hostile,), (hostile,)),), 1),
+            Variable(hostile + "2", None),
+        ),
         stability=Stability((Turn(hostile, 0, 1, hostile, hostile),), 0.1),
         safety={hostile: bad},
         tokens=Tokens(

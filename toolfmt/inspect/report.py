@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from toolfmt.errors import HAPPENED, FailureKind
 from toolfmt.inspect.template_profile import Strategy, TemplateProfile
-from toolfmt.inspect.wording import filled, quote
+from toolfmt.inspect.wording import filled, listed, quote
 
 SCHEMA = "toolfmt.report/1"
 
@@ -183,21 +183,69 @@ class TemplateInfo:
         return {"origin": self.origin, "name": self.name, "sha256": self.sha256, "variables": list(self.variables)}
 
 
+EffectKind: TypeAlias = Literal[
+    "printed",
+    "adds",
+    "leaves-out",
+    "replaces",
+    "blanks",
+    "reasoning-block",
+    "tools",
+    "calls",
+    "needed",
+    "fails",
+    "takes-tools",
+]
+"""What giving a variable changes first: its text is printed, something is added, left out or written instead, blanks
+alone; the reasoning block that the answer begins with, the tools, the calls; the template fails without it, or with it;
+or it takes the tools."""
+
+
+@dataclass(frozen=True)
+class Effect(JsonRecord):
+    """What some values of a variable were seen to change, in words of toolfmt's own with `{}` for each excerpt.
+
+    `values` are what a person calls the values, and `typed` is the first of them as it is typed (empty for one that is
+    only described). `reasoning` says what becomes of reasoning in the history, `error` what the template threw.
+    """
+
+    kind: EffectKind
+    words: str
+    excerpts: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
+    typed: str = ""
+    reasoning: Literal["", "kept", "dropped"] = ""
+    error: Thrown | None = None
+
+    @property
+    def sentence(self) -> str:
+        return " ".join(filter(None, (listed(self.values, "or"), filled(self.words, self.excerpts))))
+
+
 @dataclass(frozen=True)
 class Variable:
     """A variable of the template beyond the usual ones: `default` is the source of what it takes where nobody gives
-    one (None where the source does not say), `effect` what giving it another value was seen to change ("" for nothing).
+    one (None where the source does not say), `effects` what giving it another value was seen to change.
 
     `takes_tools` is the form in which it takes the tools ("" for one that does not); `formats` the format that calls
-    are written in for each value that changes it, the default's first.
+    are written in for each value that changes it, the default's first; `beside` the variables that had to be true.
     """
 
     name: str
     default: str | None
-    effect: str
+    effects: tuple[Effect, ...] = ()
     line: int | None = None
     takes_tools: str = ""
     formats: tuple[tuple[str, str], ...] = ()
+    beside: tuple[str, ...] = ()
+
+    @property
+    def effect(self) -> str:
+        """What giving it another value was seen to change, as a sentence; empty for nothing."""
+        told = [effect.sentence for effect in self.effects]
+        if self.formats:
+            told.append(f"calls are written in {', '.join(f'{name} with {value}' for value, name in self.formats)}")
+        return "; ".join(told) + (f" (with {' and '.join(self.beside)} true)" if self.beside else "")
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -207,6 +255,8 @@ class Variable:
             "line": self.line,
             "takes_tools": self.takes_tools,
             "formats": dict(self.formats),
+            "effects": [effect.to_dict() for effect in self.effects],
+            "beside": list(self.beside),
         }
 
 

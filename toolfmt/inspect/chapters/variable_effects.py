@@ -7,35 +7,39 @@ tools; else what is added, left out, or written instead.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from typing import Literal
 
 from toolfmt.inspect.probe.conversations import DESCRIPTION, REASONING, TOOL, VALUES
 from toolfmt.inspect.probe.differences import Change, change, first_change
 from toolfmt.inspect.probe.segments import added
 from toolfmt.inspect.probe.turn_markers import known_reasoning
+from toolfmt.inspect.report import Effect
 from toolfmt.inspect.wording import excerpt, quote
 
 GIVEN = "Vq9given"
 """The text that is given where any text will do."""
-KEEPS_REASONING = "keeps earlier reasoning"
-
 _TELLING = 20
 _LONGEST_BLOCK = 200
 _EMPTY_BLOCK = re.compile(r"<([\w|]{1,30})>\s*</\1>\s*\Z")
 _OPENED_BLOCK = re.compile(r"<(\w*think\w*|\w*reason\w*)>\s*\Z")
 
 
-def described(was: str, becomes: str) -> str:
+def described(was: str, becomes: str) -> Effect:
     """What one prompt has otherwise than the other, in one clause."""
     made = _whole(was, becomes)
     if GIVEN in becomes and GIVEN not in was:
         at = becomes.find(GIVEN)
-        return f"is printed: {excerpt(becomes, at - 30, at + len(GIVEN) + 30, 80)}"
+        return Effect("printed", "is printed: {}", (excerpt(becomes, at - 30, at + len(GIVEN) + 30, 80),))
     if not made.removed.strip() and not made.added.strip():
-        return "changes blanks or newlines only"
+        return Effect("blanks", "changes blanks or newlines only")
     block = _block(was, becomes)
-    if block:
+    if block is not None:
         before = _whole(*(text[: _block_begin(text)].rstrip() for text in (was, becomes)))
-        return f"{_plain(before)}, and {block}" if before.removed.strip() or before.added.strip() else block
+        if not before.removed.strip() and not before.added.strip():
+            return block
+        other = _plain(before)
+        return replace(block, words=f"{other.words}, and {block.words}", excerpts=other.excerpts + block.excerpts)
     one_sided = not made.removed or not made.added
     return _tools(made) or _plain(made if one_sided else _telling(made, first_change(was, becomes)))
 
@@ -58,28 +62,28 @@ def _telling(whole: Change, first: Change) -> Change:
     return whole if small < _TELLING and large > 10 * _TELLING else first
 
 
-def _plain(made: Change) -> str:
+def _plain(made: Change) -> Effect:
     if not made.removed.strip():
-        return f'adds "{quote(made.added, 80)}"'
+        return Effect("adds", 'adds "{}"', (quote(made.added, 80),))
     if not made.added.strip():
-        return f'leaves out "{quote(made.removed, 80)}"'
-    return f'writes "{quote(made.added, 60)}" instead of "{quote(made.removed, 60)}"'
+        return Effect("leaves-out", 'leaves out "{}"', (quote(made.removed, 80),))
+    return Effect("replaces", 'writes "{}" instead of "{}"', (quote(made.added, 60), quote(made.removed, 60)))
 
 
-def _block(was: str, becomes: str) -> str:
+def _block(was: str, becomes: str) -> Effect | None:
     """What becomes of the reasoning block at the end of the generation prompt."""
     old, new = map(_empty_block, (was, becomes))
     if new and not old:
-        return f"writes an empty reasoning block: {quote(new)}"
+        return Effect("reasoning-block", "writes an empty reasoning block: {}", (quote(new),))
     old_open, new_open = (_OPENED_BLOCK.search(text, max(0, len(text) - _LONGEST_BLOCK)) for text in (was, becomes))
     if new_open and not old_open:
-        what = f"opens a reasoning block: {quote(new_open[0])}"
-        return f"{what}, instead of an empty one" if old else what
+        words = "opens a reasoning block: {}" + (", instead of an empty one" if old else "")
+        return Effect("reasoning-block", words, (quote(new_open[0]),))
     if old and not new:
-        return f"writes no empty reasoning block ({quote(old)})"
+        return Effect("reasoning-block", "writes no empty reasoning block ({})", (quote(old),))
     if old_open and not new_open:
-        return f"does not open a reasoning block ({quote(old_open[0])})"
-    return ""
+        return Effect("reasoning-block", "does not open a reasoning block ({})", (quote(old_open[0]),))
+    return None
 
 
 def _empty_block(text: str) -> str:
@@ -104,16 +108,16 @@ def _block_begin(text: str) -> int:
     return len(text) if opened is None else opened.start()
 
 
-def _tools(made: Change) -> str:
+def _tools(made: Change) -> Effect | None:
     before, after = (any(word in text for word in (TOOL, DESCRIPTION)) for text in (made.removed, made.added))
     if before and not after and VALUES[0] in made.removed and DESCRIPTION not in made.removed:
-        return f"leaves out the calls: {quote(made.removed, 80)}"
+        return Effect("calls", "leaves out the calls: {}", (quote(made.removed, 80),))
     if before and after:
-        moved = _line_of(made.removed) == _line_of(made.added)
-        return f"shows the tools {'in another place' if moved else 'another way'}: {quote(made.added, 80)}"
+        how = "in another place" if _line_of(made.removed) == _line_of(made.added) else "another way"
+        return Effect("tools", f"shows the tools {how}: {{}}", (quote(made.added, 80),))
     if after:
-        return f"shows the tools: {quote(made.added, 80)}"
-    return f"leaves out the tools: {quote(made.removed, 80)}" if before else ""
+        return Effect("tools", "shows the tools: {}", (quote(made.added, 80),))
+    return Effect("tools", "leaves out the tools: {}", (quote(made.removed, 80),)) if before else None
 
 
 def _line_of(text: str) -> str:
@@ -123,9 +127,9 @@ def _line_of(text: str) -> str:
     return text[text.rfind("\n", 0, at) + 1 : end if end >= 0 else len(text)]
 
 
-def of_reasoning(was: str, becomes: str) -> str:
+def of_reasoning(was: str, becomes: str) -> Literal["", "kept", "dropped"]:
     """What becomes of reasoning in the prompt; empty where nothing does."""
     before, after = was.count(REASONING), becomes.count(REASONING)
     if before == after:
         return ""
-    return KEEPS_REASONING if after > before else "drops earlier reasoning"
+    return "kept" if after > before else "dropped"

@@ -8,9 +8,9 @@ a value. Nothing here raises, and a template with very many variables has only t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.chapters.tool_variables import form_taken, message_places
@@ -33,7 +33,7 @@ from toolfmt.inspect.probe.conversations import (
     user,
 )
 from toolfmt.inspect.probe.renders import Renders
-from toolfmt.inspect.report import Variable
+from toolfmt.inspect.report import Effect, Thrown, Variable
 from toolfmt.inspect.wording import listed, quote
 from toolfmt.templates.variable_uses import VariableUse
 
@@ -41,6 +41,7 @@ _NUMBERS = (1, 512)
 _MOST_TRIED = 24
 _MOST_LITERALS = 6
 _USUAL = frozenset({"messages", "tools", "add_generation_prompt", *STAND_INS, "sep_token", "cls_token", "mask_token"})
+_REASONING = {"kept": "keeps earlier reasoning", "dropped": "drops earlier reasoning"}
 _SWITCHES = ("enable_thinking", "thinking")
 _DOCUMENT = dict.fromkeys(("title", "text", "content", "contents", "snippet", "doc_id", "id"), GIVEN)
 _WITH_IMAGE = [{"type": "image"}, {"type": "text", "text": USER}]
@@ -62,10 +63,11 @@ class _Conversation:
 
 @dataclass(frozen=True)
 class _Value:
-    """A value that is tried, and what a person calls it."""
+    """A value that is tried, and what a person calls it; `described` where that is not how it is typed."""
 
     label: str
     value: Any
+    described: bool = False
 
 
 def variables(facts: Facts) -> tuple[Variable, ...]:
@@ -79,15 +81,23 @@ def variables(facts: Facts) -> tuple[Variable, ...]:
     found: list[Variable] = []
     for number, use in enumerate(uses):
         if number >= _MOST_TRIED:
-            found += [] if use.own else [Variable(use.name, use.default, "", use.line)]
+            found += [] if use.own else [Variable(use.name, use.default, line=use.line)]
         elif (variable := seeing.variable(use)) is not None:
             found.append(variable)
     if not facts.shows_tools:
         found += [
-            Variable(place.name, None, f"takes the tools as {place.form}", place.line, takes_tools=place.form)
+            Variable(place.name, None, (_taking(place.form),), place.line, takes_tools=place.form)
             for place in message_places(renders)
         ]
     return tuple(found)
+
+
+def _taking(form: str, beside: Sequence[str] = ()) -> Effect:
+    """That tools are taken in this form; and the variables that have to be given as well."""
+    words = f"takes the tools as {form}"
+    if not beside:
+        return Effect("takes-tools", words)
+    return Effect("takes-tools", f"{words}; {{}} has to be given as well", (listed(beside, "or"),))
 
 
 def _needed(renders: Renders, uses: list[VariableUse]) -> Mapping[str, str]:
@@ -129,46 +139,56 @@ class _Seeing:
         base = self._renders.given({name: text for name, text in self._needed.items() if name != use.name})
         takes = form_taken(base, use.name)
         if takes:
-            beside = listed((name for name in self._needed if name != use.name), "or")
-            effect = f"takes the tools as {takes}" + (f"; {beside} has to be given as well" if beside else "")
-            return Variable(use.name, use.default, effect, use.line, takes_tools=takes)
+            taking = _taking(takes, [name for name in self._needed if name != use.name])
+            return Variable(use.name, use.default, (taking,), use.line, takes_tools=takes)
         if use.own:
             return None
         values = list(_values(use))
-        effect = self._effects(use, base, values)
-        formats = self._formats(use, base, values) if effect else ()
-        if formats:
-            told = ", ".join(f"{name} with {value}" for value, name in formats)
-            effect = f"{effect}; calls are written in {told}"
-        effect = effect or self._thinking(use, base, values) or self._other_kinds(use, base, values)
-        return Variable(use.name, use.default, effect, use.line, formats=formats)
+        found = Variable(use.name, use.default, self._effects(use, base, values), use.line)
+        if found.effects:
+            return replace(found, formats=self._formats(use, base, values))
+        others = [name for name in self._switches if name != use.name]
+        effects = self._thinking(use, base, values, others)
+        if effects:
+            return replace(found, effects=effects, beside=tuple(others))
+        return replace(found, effects=self._other_kinds(use, base, values))
 
-    def _thinking(self, use: VariableUse, base: Renders, values: list[_Value]) -> str:
+    def _thinking(self, use: VariableUse, base: Renders, values: list[_Value], others: list[str]) -> tuple[Effect, ...]:
         """What the values change where the model is to think, for variables that count only then."""
-        others = {name: True for name in self._switches if name != use.name}
-        told = self._effects(use, base.given(others), values, throws=False) if others else ""
-        return f"{told} (with {' and '.join(others)} true)" if told else ""
+        return self._effects(use, base.given(dict.fromkeys(others, True)), values, throws=False) if others else ()
 
-    def _effects(self, use: VariableUse, base: Renders, values: list[_Value], *, throws: bool = True) -> str:
-        """One clause for every value, or values together, that changes a prompt."""
-        told: dict[str, list[str]] = {}
+    def _effects(
+        self, use: VariableUse, base: Renders, values: list[_Value], *, throws: bool = True
+    ) -> tuple[Effect, ...]:
+        """What every value, or values together, change of a prompt."""
+        told: dict[Effect, list[_Value]] = {}
         for value in values:
             effect = self._effect(base, base.given({use.name: value.value}), value, throws=throws)
-            if effect:
-                told.setdefault(effect, []).append(value.label)
-                if GIVEN in effect and value.value == GIVEN:
+            if effect is not None:
+                told.setdefault(effect, []).append(value)
+                if value.value == GIVEN and any(GIVEN in shown for shown in effect.excerpts):
                     break
-        return "; ".join(f"{listed(labels, 'or')} {effect}" for effect, labels in told.items())
+        return tuple(
+            replace(
+                effect,
+                values=tuple(value.label for value in alike),
+                typed="" if alike[0].described else alike[0].label,
+            )
+            for effect, alike in told.items()
+        )
 
-    def _other_kinds(self, use: VariableUse, base: Renders, tried: list[_Value]) -> str:
+    def _other_kinds(self, use: VariableUse, base: Renders, tried: list[_Value]) -> tuple[Effect, ...]:
         """What a value of another kind changes, where those that the source suggests change nothing."""
         kinds = (*_BOOLEANS, _A_TEXT, _DOCUMENTS, _A_LIST)
         others = [value for value in kinds if value not in tried]
-        return next((told for value in others if (told := self._effects(use, base, [value], throws=False))), "")
+        return next((told for value in others if (told := self._effects(use, base, [value], throws=False))), ())
 
-    def _effect(self, base: Renders, varied: Renders, value: _Value, *, throws: bool) -> str:
-        """What the value changes first, and what becomes of reasoning in the history; empty for nothing."""
-        first = extra = failed = where = ""
+    def _effect(self, base: Renders, varied: Renders, value: _Value, *, throws: bool) -> Effect | None:
+        """What the value changes first, and what becomes of reasoning in the history; None for nothing."""
+        first: Effect | None = None
+        failed: Thrown | None = None
+        reasoning: Literal["", "kept", "dropped"] = ""
+        where = ""
         for talk in self._talks:
             if first and not talk.thought:
                 continue
@@ -176,19 +196,22 @@ class _Seeing:
             if isinstance(becomes, TemplateError):
                 if isinstance(was, str):
                     where = where if failed else talk.where
-                    failed = failed or thrown(becomes).clause
+                    failed = failed or thrown(becomes)
             elif isinstance(was, TemplateError):
-                first = first or f"is needed{talk.where}: without it the template fails: {thrown(was).clause}"
+                first = first or _lacking(thrown(was), talk.where)
             elif was != becomes:
-                first = first or described(was, becomes) + talk.where
-                extra = extra or of_reasoning(was, becomes)
+                first = first or _behind(described(was, becomes), talk.where)
+                reasoning = reasoning or of_reasoning(was, becomes)
         if failed and (throws or first):
             # What fails with one conversation and works with another is told with the difference.
-            fails = f"makes the template fail{where or (' without tools' if first else '')}: {failed}"
-            return f"{first}; {fails}" if first else fails
-        first = f"{first}, and {extra}" if extra and extra not in first else first
+            fails = f"makes the template fail{where or (' without tools' if first else '')}: {{}}"
+            if first is None:
+                return Effect("fails", fails, (failed.clause,), error=failed)
+            return replace(_behind(first, f"; {fails}", failed.clause), error=failed)
+        if first is not None and reasoning:
+            first = replace(_behind(first, f", and {_REASONING[reasoning]}"), reasoning=reasoning)
         written = self._written(base, varied) if first and isinstance(value.value, str) else ""
-        return f"{first}; it writes calls as {quote(written, 80)}" if written else first
+        return _behind(first, "; it writes calls as {}", quote(written, 80)) if first and written else first
 
     def _written(self, base: Renders, varied: Renders) -> str:
         """A call as it is written with the value, where it is written otherwise without."""
@@ -225,32 +248,42 @@ class _Seeing:
         return decided.decision.name if certain else None
 
 
+def _lacking(error: Thrown, where: str) -> Effect:
+    """That the template fails where the variable is not given."""
+    return Effect("needed", f"is needed{where}: without it the template fails: {{}}", (error.clause,), error=error)
+
+
+def _behind(effect: Effect, words: str, *excerpts: str) -> Effect:
+    """The effect with more words behind its own, and their excerpts."""
+    return replace(effect, words=effect.words + words, excerpts=(*effect.excerpts, *excerpts))
+
+
 # --- values to try
 
 _BOOLEANS = (_Value("true", True), _Value("false", False))
-_A_TEXT = _Value("a text", GIVEN)
-_DOCUMENTS = _Value("a list of documents", [_DOCUMENT])
-_A_LIST = _Value("a list of texts", [GIVEN])
+_A_TEXT = _Value("a text", GIVEN, described=True)
+_DOCUMENTS = _Value("a list of documents", [_DOCUMENT], described=True)
+_A_LIST = _Value("a list of texts", [GIVEN], described=True)
 
 
 def _values(use: VariableUse) -> Iterator[_Value]:
     """The values that the source suggests."""
     literals = use.literals[:_MOST_LITERALS]
     if "keyed" in use.manners:
-        yield _Value("an object", dict.fromkeys(use.keys, GIVEN))
+        yield _Value("an object", dict.fromkeys(use.keys, GIVEN), described=True)
         return
     if "iterated" in use.manners:
         texts = [literal for literal in literals if isinstance(literal, str)]
-        yield _Value("a list of documents", [_DOCUMENT]) if use.name == "documents" else _A_LIST
+        yield _DOCUMENTS if use.name == "documents" else _A_LIST
         if texts:
-            yield _Value(f"the list {texts}", texts)
+            yield _Value(f"the list {texts}", texts, described=True)
         return
     for literal in literals:
         yield _Value(f'"{literal}"' if isinstance(literal, str) else str(literal), literal)
     if any(isinstance(literal, (int, float)) for literal in literals) or _is_number(use.default):
         yield from (_Value(str(number), number) for number in _NUMBERS if number not in literals)
     elif "printed" in use.manners or _is_text(use.default):
-        yield _Value("another text", GIVEN) if literals else _A_TEXT
+        yield _Value("another text", GIVEN, described=True) if literals else _A_TEXT
     elif "asked" in use.manners and not any(isinstance(literal, str) for literal in literals):
         yield from _BOOLEANS
 

@@ -12,10 +12,8 @@ Example: `{% if message.reasoning_content and loop.index0 > ns.last_query_index 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from toolfmt.inspect.chapters.variable_effects import KEEPS_REASONING
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Severity
@@ -23,17 +21,15 @@ from toolfmt.inspect.report import Severity
 SEVERITY: Severity = "note"
 
 
-_VALUE = re.compile(r"true|false|\"[^\"]+\"")
 _PLACES = {"reasoning_earlier": "before the last user message", "reasoning_in_loop": "beside an answered call"}
 
 
 def _how(facts: Facts) -> str:
     """The first variable that keeps it, with the value that does."""
     for one in facts.sections.variables:
-        keeps = next((clause for clause in one.effect.split("; ") if KEEPS_REASONING in clause), "")
-        if keeps:
-            value = _VALUE.match(keeps)
-            return f"; {one.name}{f'={value[0]}' if value else ''} keeps it."
+        for effect in one.effects:
+            if effect.reasoning == "kept":
+                return f"; {one.name}{f'={effect.typed}' if effect.typed else ''} keeps it."
     return "."
 
 
