@@ -94,7 +94,7 @@ def toolfmt(format: ToolCallFormat, pieces: list[str]) -> None:
 
 def mlx_lm(format: ToolCallFormat) -> Callable[[ToolCallFormat, list[str]], None] | None:
     try:
-        module = importlib.import_module(f"mlx_lm.tool_parsers.{format.elsewhere['mlx-lm']}")
+        module = importlib.import_module(f"mlx_lm.tool_parsers.{format.runtime_parsers['mlx-lm']}")
         machine = importlib.import_module("mlx_lm.generate").TextStateMachine
     except (ImportError, KeyError, AttributeError):
         return None

@@ -371,7 +371,7 @@ def test_formats_lists_all_and_shows_one() -> None:
         page = output("formats", (*format.aliases, format.name)[0])
         assert page.startswith(format.name + "\n")
         one = json.loads(output("formats", format.name, "--json"))
-        assert (list(format.aliases), dict(format.elsewhere)) == (one["aliases"], one["elsewhere"])
+        assert (list(format.aliases), list(format.runtime_parsers)) == (one["aliases"], list(one["runtime_parsers"]))
         assert "".join(one["example"].split()) in "".join(page.split())  # the page is indented
         assert one in told
 

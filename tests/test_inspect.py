@@ -109,10 +109,10 @@ def test_the_dictionary_has_the_keys_of_the_contract_and_is_json(tmp_path: Path)
 
 def test_runtimes_without_a_parser_say_what_to_do() -> None:
     told = inspect_template(TEMPLATE).runtimes
-    assert told == {runtime: JSON_CALLS.elsewhere.get(runtime, NO_PARSER) for runtime in told}
-    assert set(JSON_CALLS.elsewhere) <= set(told)
-    known = {runtime for format in formats.FORMATS for runtime in format.elsewhere}
-    few = replace(JSON_CALLS, elsewhere={"vLLM": "hermes"})
+    assert told == {runtime: JSON_CALLS.runtime_parsers.get(runtime, NO_PARSER) for runtime in told}
+    assert set(JSON_CALLS.runtime_parsers) <= set(told)
+    known = {runtime for format in formats.FORMATS for runtime in format.runtime_parsers}
+    few = replace(JSON_CALLS, runtime_parsers={"vLLM": "hermes"})
     from toolfmt.inspect.inspection import runtimes
 
     assert runtimes(few) == dict.fromkeys(sorted(known, key=str.lower), NO_PARSER) | {"vLLM": "hermes"}

@@ -75,7 +75,7 @@ def said(made: Report, chapter: str) -> str:
 
 
 def test_the_chapters_say_at_a_glance_what_a_person_needs() -> None:
-    assert {chapter: said(FULL, chapter) for chapter in ("prefix", "tokens", "variables", "safety", "elsewhere")} == {
+    assert {chapter: said(FULL, chapter) for chapter in ("prefix", "tokens", "variables", "safety", "runtimes")} == {
         "prefix": "61 % of the prompt stays from turn to turn, the rest is computed again. "
         "It changes when a result follows (line 30).",
         "tokens": "2 tools cost 1,412 tokens of 4,096, 90 of them for having tools at all; the dearest is dear "
@@ -83,7 +83,7 @@ def test_the_chapters_say_at_a_glance_what_a_person_needs() -> None:
         "variables": "enable_thinking (default true): the answer begins with an empty block "
         "nothing seen to change with documents",
         "safety": "escaping: it is not seen",
-        "elsewhere": "minijinja renders 12 of 14 conversations alike mlx-lm: it takes json",
+        "runtimes": "minijinja renders 12 of 14 conversations alike mlx-lm: it takes json",
     }
     assert said(FULL, "definitions").endswith("lost of a schema: enum, default not taken: tools without parameters")
     assert said(FULL, "calls").endswith("ids of nine letters and digits only; no text beside a call")

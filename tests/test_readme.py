@@ -47,10 +47,10 @@ def run_python(code: str) -> str:
 def formats_table() -> str:
     rows = [
         f"| `{format.name}` | {', '.join(format.families)} | "
-        f"{', '.join(f'{runtime} `{name}`' for runtime, name in sorted(format.elsewhere.items()))} |"
+        f"{', '.join(f'{runtime} `{name}`' for runtime, name in sorted(format.runtime_parsers.items()))} |"
         for format in FORMATS
     ]
-    return "\n".join(["| format | families | elsewhere |", "|---|---|---|", *rows])
+    return "\n".join(["| format | families | runtime parsers |", "|---|---|---|", *rows])
 
 
 def real_templates_table() -> str:

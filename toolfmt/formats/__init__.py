@@ -11,6 +11,7 @@ from toolfmt.formats.format import Call, ToolCallFormat
 from toolfmt.formats.parser import Parser
 from toolfmt.formats.prose import prose
 from toolfmt.formats.registry import default_format, for_model_type, formats, get, names
+from toolfmt.formats.runtime_parsers import RuntimeParser
 from toolfmt.formats.tolerances import TOLERANCES
 from toolfmt.formats.whole_calls import WholeCalls
 from toolfmt.formats.writing import read_back, write
@@ -31,6 +32,7 @@ __all__ = [
     "TOLERANCES",
     "Call",
     "Parser",
+    "RuntimeParser",
     "ToolCallFormat",
     "WholeCalls",
     "default_format",

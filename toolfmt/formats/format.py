@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.markers import Markers, markers_of
+from toolfmt.formats.runtime_parsers import RuntimeParser
 from toolfmt.formats.scan import Reading, Scan
 from toolfmt.formats.typed import Types
 
@@ -103,8 +104,8 @@ class ToolCallFormat:
     """Values of `model_type` in config.json that speak this format when nothing better is known."""
     signatures: tuple[str, ...] = ()
     """Regular expressions; each alone recognises the format in the source of a chat template."""
-    elsewhere: Mapping[str, str] = field(default_factory=dict)
-    """What other runtimes call the parser for it."""
+    runtime_parsers: Mapping[str, str | RuntimeParser] = field(default_factory=dict)
+    """What each runtime calls its parser for it: a name, or a `RuntimeParser` where there is more to say."""
     reasoning: tuple[tuple[str, str], ...] = (THINK,)
     """Opener and closer of the reasoning blocks that occur in the same answers."""
     between: tuple[str, ...] = ()
@@ -137,6 +138,11 @@ class ToolCallFormat:
     def markers(self) -> Markers:
         """What the driver looks for in answers."""
         return markers_of(self)
+
+    def runtime_parser(self, runtime: str) -> RuntimeParser | None:
+        """The runtime's parser for the format; None where it has none."""
+        parser = self.runtime_parsers.get(runtime)
+        return RuntimeParser(parser) if isinstance(parser, str) else parser
 
     def in_calls(self, literal: str) -> bool:
         """Whether calls are written with this literal, or it is a part of one of their markers: an answer does not end

@@ -156,7 +156,7 @@ def _told(report: Report) -> dict[str, Any]:
         f"variables.{variable.name}": {"default": variable.default, "effect": variable.effect}
         for variable in report.sections.variables
     }
-    return told | _costs(report) | _elsewhere(report)
+    return told | _costs(report) | _runtimes(report)
 
 
 def _costs(report: Report) -> dict[str, Any]:
@@ -172,7 +172,7 @@ def _costs(report: Report) -> dict[str, Any]:
     return told
 
 
-def _elsewhere(report: Report) -> dict[str, Any]:
+def _runtimes(report: Report) -> dict[str, Any]:
     """What other engines and runtimes make of it."""
     portability = report.sections.portability
     told: dict[str, Any] = {}

@@ -27,6 +27,7 @@ from toolfmt.inspect.probe.tokenizer_file import TokenizerFile, find_tokenizer
 from toolfmt.inspect.profiling import facts_of, with_other_template
 from toolfmt.inspect.report import Report, Sections, TemplateInfo
 from toolfmt.inspect.support.advice import advice
+from toolfmt.inspect.support.parser_names import DERIVED, parser_name
 from toolfmt.inspect.support.support import readers
 from toolfmt.templates import ModelFiles, template_alone
 
@@ -103,9 +104,9 @@ def runtimes(format: ToolCallFormat | None, *, by_template: bool = True) -> dict
     """
     if format is None:
         return {}
-    known = sorted({runtime for other in FORMATS for runtime in other.elsewhere}, key=str.lower)
-    named = {runtime: format.elsewhere.get(runtime, NO_PARSER) for runtime in known}
-    return {runtime: name for runtime, name in named.items() if by_template or name != "auto"}
+    known = sorted({runtime for other in FORMATS for runtime in other.runtime_parsers}, key=str.lower)
+    named = {runtime: parser_name(format, runtime) or NO_PARSER for runtime in known}
+    return {runtime: name for runtime, name in named.items() if by_template or name != DERIVED}
 
 
 def _template_info(facts: Facts) -> TemplateInfo | None:

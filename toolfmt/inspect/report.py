@@ -32,7 +32,7 @@ Outcome: TypeAlias = Literal[
     "json-text",
     "in-place",
     "stays",
-    "elsewhere",
+    "changes-other-text",
     "like-a-call",
 ]
 Source: TypeAlias = Literal["declared", "verified", "signature", "model-type", "default"]

@@ -29,7 +29,7 @@ def chapters(report: Report) -> list[tuple[str, Text]]:
         *(("tokens", line) for line in _tokens(report.sections.tokens)),
         *(("variables", line) for line in _variables(report.sections.variables)),
         *(("safety", line) for line in _safety(report.sections.safety)),
-        *(("elsewhere", line) for line in _elsewhere(report)),
+        *(("runtimes", line) for line in _runtimes(report)),
     ]
     return [(name, Text(visible(line))) for name, line in lines]
 
@@ -119,7 +119,7 @@ def _variable(variable: Variable) -> str:
     return f"{variable.name}{default}: {variable.effect}"
 
 
-def _elsewhere(report: Report) -> list[str]:
+def _runtimes(report: Report) -> list[str]:
     """Another engine that renders otherwise, and runtimes that take the wrong parser."""
     lines = []
     other = report.sections.portability

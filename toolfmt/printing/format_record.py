@@ -26,7 +26,11 @@ def described(format: ToolCallFormat) -> dict[str, Any]:
         "closers": list(format.closers),
         "reasoning": [list(pair) for pair in format.reasoning],
         "example": example(format),
-        "elsewhere": dict(format.elsewhere),
+        "runtime_parsers": {
+            runtime: {"name": parser.name, "others": dict(parser.others), "remark": parser.remark}
+            for runtime in format.runtime_parsers
+            if (parser := format.runtime_parser(runtime)) is not None
+        },
         "source": list(format.source),
         "page": format.page.strip(),
     }

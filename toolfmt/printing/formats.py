@@ -23,20 +23,20 @@ def formats_text(formats: Sequence[ToolCallFormat], width: int, colour: bool) ->
         table.add_column("format", style="bold", no_wrap=True, width=max(len(format.name) for format in formats))
         table.add_column("what", overflow="fold")
         call = example(format, short=True).replace("\n", "⏎")
-        for name, line in ((format.name, ", ".join(format.families)), ("", call), ("", _elsewhere(format))):
+        for name, line in ((format.name, ", ".join(format.families)), ("", call), ("", _runtime_parsers(format))):
             table.add_row(name, Text(line, "cyan" if line is call else ""))
         parts.append(table)
     return printed(spaced(parts), width, colour)
 
 
 def format_text(format: ToolCallFormat, width: int, colour: bool) -> str:
-    """One format's page: what it is, a call in it, its names here and elsewhere, where it is documented."""
+    """One format's page: what it is, a call in it, its names here and in runtimes, where it is documented."""
     facts = grid()
     rows: list[tuple[str, str]] = [
         ("aliases", ", ".join(format.aliases)),
         ("families", ", ".join(format.families)),
         ("model types", ", ".join(format.model_types)),
-        ("elsewhere", _elsewhere(format)),
+        ("runtimes", _runtime_parsers(format)),
         ("sources", "\n".join(format.source)),
     ]
     for name, value in rows:
@@ -47,5 +47,5 @@ def format_text(format: ToolCallFormat, width: int, colour: bool) -> str:
     return printed(what, width, colour) + printed(call, UNWRAPPED, colour) + "\n" + printed(facts, width, colour)
 
 
-def _elsewhere(format: ToolCallFormat) -> str:
-    return DOT.join(f"{runtime} {name}".replace(" ", GLUE) for runtime, name in format.elsewhere.items())
+def _runtime_parsers(format: ToolCallFormat) -> str:
+    return DOT.join(f"{runtime} {parser}".replace(" ", GLUE) for runtime, parser in format.runtime_parsers.items())

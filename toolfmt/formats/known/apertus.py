@@ -30,6 +30,6 @@ FORMAT = ToolCallFormat(
     families=("Apertus",),
     model_types=("apertus",),
     signatures=(r"<\|tools_prefix\|>", r"tool_calls_token = '<SPECIAL_71>'"),
-    elsewhere={"vLLM": "apertus", "SGLang": "apertus2509", "llama.cpp": "auto"},
+    runtime_parsers={"vLLM": "apertus", "SGLang": "apertus2509", "llama.cpp": "auto"},
     reasoning=(("<|inner_prefix|>", "<|inner_suffix|>"), ("<SPECIAL_69>", "<SPECIAL_70>")),
 )

@@ -24,7 +24,7 @@ FORMAT = ToolCallFormat(
     ),
     families=("Apriel Nemotron", "Apriel 1.5", "Apriel 1.6"),
     signatures=(r"<available_tools></available_tools>", r"\[BEGIN FINAL RESPONSE\]"),
-    elsewhere={"llama.cpp": "auto"},
+    runtime_parsers={"llama.cpp": "auto"},
     ignored_markers=("[END FINAL RESPONSE]",),
     reasoning=(("Here are my reasoning steps:", "[BEGIN FINAL RESPONSE]"), THINK),
 )

@@ -49,7 +49,7 @@ FORMAT = ToolCallFormat(
     families=("Muse Glimmer", "Muse Spark"),
     model_types=("muse_glimmer", "muse_spark"),
     signatures=(r"<atem:",),
-    elsewhere={
+    runtime_parsers={
         "vLLM": "muse_glimmer", "SGLang": "muse", "mlx-lm": "muse_spark", "mlx-swift-lm": "atem", "llama.cpp": "auto",
     },
     reasoning=tuple(("to=self<|message|>", closer) for closer in ("<|eom|>", "<|eot|>", "<|start|>assistant")),

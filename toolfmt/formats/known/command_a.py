@@ -17,6 +17,7 @@ from typing import Any
 
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.json_object import JsonObject
+from toolfmt.formats.runtime_parsers import RuntimeParser
 
 
 def _action(name: str, arguments: Mapping[str, Any], index: int) -> str:
@@ -52,9 +53,9 @@ FORMAT = ToolCallFormat(
     families=("Command R7B", "Command A", "Command A Reasoning", "Command A Plus", "Cohere2 MoE"),
     model_types=("cohere2", "cohere2_vision", "cohere2_moe"),
     signatures=(r"<\|START_ACTION\|>",),
-    elsewhere={
-        "vLLM": "cohere_command3 (Command A Reasoning and later: cohere_command4)", "SGLang": "cohere_command4",
-        "llama.cpp": "auto",
+    runtime_parsers={
+        "vLLM": RuntimeParser("cohere_command3", {"Command A Reasoning and later": "cohere_command4"}),
+        "SGLang": "cohere_command4", "llama.cpp": "auto",
     },
     reasoning=(("<|START_THINKING|>", "<|END_THINKING|>"),),
     ignored_markers=(

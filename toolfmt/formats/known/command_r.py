@@ -55,6 +55,6 @@ FORMAT = ToolCallFormat(
     families=("Command R", "Command R+"),
     model_types=("cohere",),
     signatures=(r"Action:\\n```json", r"Write \\?'Action:\\?' followed by"),
-    elsewhere={"llama.cpp": "auto"},
+    runtime_parsers={"llama.cpp": "auto"},
     ignored_markers=("<|START_OF_TURN_TOKEN|>", "<|CHATBOT_TOKEN|>", "<|END_OF_TURN_TOKEN|>"),
 )

@@ -18,6 +18,7 @@ from dataclasses import replace
 from toolfmt.formats.choice import Choice
 from toolfmt.formats.elsewhere import Elsewhere
 from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.runtime_parsers import RuntimeParser
 from toolfmt.formats.tagged import QUOTED, STRING_ATTRIBUTE, Tagged, text_beside_type
 
 
@@ -69,9 +70,9 @@ FORMAT = ToolCallFormat(
     families=("DeepSeek V3.2", "DeepSeek V4", "DeepSeek V4.1"),
     model_types=("deepseek_v32", "deepseek_v4", "deepseek_v41"),
     signatures=(r"｜DSML｜",),
-    elsewhere={
-        "vLLM": "deepseek_v4 (V3.2: deepseek_v32, V4.1: deepseek_v41)",
-        "SGLang": "deepseekv4 (V3.2: deepseekv32, V4.1: deepseekv41)",
+    runtime_parsers={
+        "vLLM": RuntimeParser("deepseek_v4", {"V3.2": "deepseek_v32", "V4.1": "deepseek_v41"}),
+        "SGLang": RuntimeParser("deepseekv4", {"V3.2": "deepseekv32", "V4.1": "deepseekv41"}),
         "llama.cpp": "auto",
     },
 )

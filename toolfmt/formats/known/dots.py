@@ -39,5 +39,5 @@ FORMAT = ToolCallFormat(
     families=("dots3-note",),
     model_types=("dots3_note", "dots3_note_omni"),
     signatures=(r"<dots_function_call>",),
-    elsewhere={"vLLM": "dots", "SGLang": "dots"},
+    runtime_parsers={"vLLM": "dots", "SGLang": "dots"},
 )

@@ -29,6 +29,6 @@ FORMAT = ToolCallFormat(
     families=("ERNIE 4.5 Thinking", "ERNIE 4.5 VL Thinking"),
     model_types=("ernie4_5", "ernie4_5_moe", "ernie4_5_vl_moe", "ernie4_5_moe_vl"),
     signatures=(r"<global_setting>", r"<tool_list>"),
-    elsewhere={"vLLM": "ernie45"},
+    runtime_parsers={"vLLM": "ernie45"},
     content_markers=(("<response>", "</response>"),),
 )

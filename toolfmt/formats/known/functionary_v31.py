@@ -27,5 +27,5 @@ FORMAT = ToolCallFormat(
         r"<function=example_function_name>\{",
         r"<function=' \+ tool_call\['function'\]\['name'\] \+ '>' \+ tool_call\['function'\]\['arguments'\]",
     ),
-    elsewhere={"llama.cpp": "auto"},
+    runtime_parsers={"llama.cpp": "auto"},
 )

@@ -23,7 +23,7 @@ FORMAT = ToolCallFormat(
     aliases=("functionary_v3.2",),
     families=("Functionary 3.2",),
     signatures=(r">>>\$\{recipient\}", r"'>>>all\\n'"),
-    elsewhere={"llama.cpp": "auto"},
+    runtime_parsers={"llama.cpp": "auto"},
     ignored_markers=(">>>all\n",),
     ignored_at_start=("all\n",),
 )

@@ -44,6 +44,6 @@ FORMAT = ToolCallFormat(
     families=("GigaChat 3.5",),
     model_types=("gigachat3_5",),
     signatures=(r"｜GCML｜",),
-    elsewhere={"SGLang": "gigachat35"},
+    runtime_parsers={"SGLang": "gigachat35"},
     ignored_markers=("<|message_sep|>",),
 )

@@ -38,5 +38,5 @@ FORMAT = ToolCallFormat(
     families=("FunctionGemma",),
     model_types=("functiongemma",),
     signatures=(r"<start_function_call>",),
-    elsewhere={"vLLM": "functiongemma", "mlx-lm": "function_gemma", "mlx-swift-lm": "gemma"},
+    runtime_parsers={"vLLM": "functiongemma", "mlx-lm": "function_gemma", "mlx-swift-lm": "gemma"},
 )

@@ -53,7 +53,13 @@ FORMAT = ToolCallFormat(
     families=("Gemma 4", "DiffusionGemma"),
     model_types=("gemma4", "gemma4_text", "gemma4_unified", "diffusion_gemma"),
     signatures=(r"<\|tool_call>",),
-    elsewhere={"vLLM": "gemma4", "SGLang": "gemma4", "mlx-lm": "gemma4", "mlx-swift-lm": "gemma4", "llama.cpp": "auto"},
+    runtime_parsers={
+        "vLLM": "gemma4",
+        "SGLang": "gemma4",
+        "mlx-lm": "gemma4",
+        "mlx-swift-lm": "gemma4",
+        "llama.cpp": "auto",
+    },
     ignored_markers=("<|tool_response>", "<turn|>"),
     reasoning=(("<|channel>thought", "<channel|>"), ("<|channel>", "<channel|>"), THINK),
 )

@@ -16,6 +16,7 @@ from toolfmt.formats.choice import Choice
 from toolfmt.formats.elsewhere import Elsewhere
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.json_object import JsonObject
+from toolfmt.formats.runtime_parsers import RuntimeParser
 from toolfmt.formats.tagged import Tagged
 
 _ENGINE = Tagged(
@@ -46,8 +47,8 @@ FORMAT = ToolCallFormat(
         "laguna", "spark2_5",
     ),
     signatures=(r"(?<!= ')<arg_key>(?!(?s:.{0,4000}?)</iquest_)",),
-    elsewhere={
-        "vLLM": "glm45 (GLM-4.7 and later: glm47)", "SGLang": "glm45 (GLM-4.7 and later: glm47)",
+    runtime_parsers={
+        **dict.fromkeys(("vLLM", "SGLang"), RuntimeParser("glm45", {"GLM-4.7 and later": "glm47"})),
         "mlx-lm": "glm47", "mlx-swift-lm": "glm4", "llama.cpp": "auto",
     },
 )  # fmt: skip

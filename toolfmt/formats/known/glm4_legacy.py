@@ -40,6 +40,6 @@ FORMAT = ToolCallFormat(
         r"message\.get\(.metadata.",
         r"item\['metadata'\]",
     ),
-    elsewhere={"mlx-swift-lm": "glm4_bare"},
+    runtime_parsers={"mlx-swift-lm": "glm4_bare"},
     ignored_markers=(_MESSAGE + "\n",),
 )

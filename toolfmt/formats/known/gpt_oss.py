@@ -48,7 +48,7 @@ FORMAT = ToolCallFormat(
     families=("gpt-oss", "LLM-jp 4", "InternVL 3.5 gpt-oss"),
     model_types=("gpt_oss",),
     signatures=(r"<\|channel\|>(?:analysis|commentary|final)",),
-    elsewhere={"vLLM": "openai", "SGLang": "gpt-oss", "mlx-swift-lm": "gpt_oss", "llama.cpp": "auto"},
+    runtime_parsers={"vLLM": "openai", "SGLang": "gpt-oss", "mlx-swift-lm": "gpt_oss", "llama.cpp": "auto"},
     reasoning=(("<|channel|>analysis<|message|>", "<|end|>"), ("<|channel|>analysis<|message|>", "<|start|>assistant")),
     ignored_markers=(
         *(

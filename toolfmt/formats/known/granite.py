@@ -51,6 +51,6 @@ FORMAT = ToolCallFormat(
     families=("Granite 3.0-3.3", "Granite 4.0 Tiny Preview", "Monostich 2"),
     model_types=("granite", "granitemoe", "granitemoeshared", "granite_speech"),
     signatures=(r"<\|tool_call\|>(?!\\n\{| and <)",),
-    elsewhere={"vLLM": "granite"},
+    runtime_parsers={"vLLM": "granite"},
     reasoning=(THINK, ("Here is my thought process:", "Here is my response:")),
 )

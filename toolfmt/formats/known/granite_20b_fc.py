@@ -33,5 +33,5 @@ FORMAT = ToolCallFormat(
     aliases=("granite-20b-fc", "granite_20b_functioncalling"),
     families=("Granite 20B Function Calling",),
     signatures=(r"<function_call>",),
-    elsewhere={"vLLM": "granite-20b-fc"},
+    runtime_parsers={"vLLM": "granite-20b-fc"},
 )

@@ -31,7 +31,7 @@ FORMAT = ToolCallFormat(
     families=("Hunyuan A13B",),
     model_types=("hunyuan_v1_moe",),
     signatures=(r'<tool_calls>\[\{"name": "func_name1"', "函数组合专家"),
-    elsewhere={"vLLM": "hunyuan_a13b"},
+    runtime_parsers={"vLLM": "hunyuan_a13b"},
     content_markers=(("<answer>", "</answer>"),),
     headers=(r"<\|extra_0\|>",),
 )

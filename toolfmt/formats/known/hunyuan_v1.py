@@ -33,5 +33,5 @@ FORMAT = ToolCallFormat(
     families=("Hunyuan 0.5B, 1.8B, 4B", "Hy-Embodied"),
     model_types=("hunyuan_v1_dense",),
     signatures=(r"<tool_calls><tool_call>",),
-    elsewhere={"llama.cpp": "auto"},
+    runtime_parsers={"llama.cpp": "auto"},
 )

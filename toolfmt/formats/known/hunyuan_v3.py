@@ -49,6 +49,6 @@ FORMAT = ToolCallFormat(
     families=("Hunyuan 3", "Hy-MT2 30B"),
     model_types=("hy_v3",),
     signatures=(r"(?s)<tool_calls.*<tool_sep",),
-    elsewhere={"vLLM": "hy_v3", "SGLang": "hunyuan", "llama.cpp": "auto"},
+    runtime_parsers={"vLLM": "hy_v3", "SGLang": "hunyuan", "llama.cpp": "auto"},
     reasoning=(THINK, ("<think:opensource>", "</think:opensource>")),
 )

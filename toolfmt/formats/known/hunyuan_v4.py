@@ -52,7 +52,7 @@ FORMAT = ToolCallFormat(
     families=("Hunyuan 4",),
     model_types=("hy_v4",),
     signatures=(r"(?s)<tool_calls(?!.*<tool_sep).*<arg_key",),
-    elsewhere={"vLLM": "hy_v4"},
+    runtime_parsers={"vLLM": "hy_v4"},
     reasoning=(("<think:opensource>", "</think:opensource>"), THINK),
     ignored_markers=("<｜hy_end:opensource｜>", "<｜hy_end｜>"),
 )

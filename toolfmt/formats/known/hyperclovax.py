@@ -11,6 +11,7 @@ end and its text, a blank and the arrow with calls behind it, or `/think` and it
 
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.json_object import JsonObject
+from toolfmt.formats.runtime_parsers import RuntimeParser
 
 FORMAT = ToolCallFormat(
     name="hyperclovax",
@@ -32,7 +33,7 @@ FORMAT = ToolCallFormat(
     families=("HyperCLOVA X SEED Think 14B",),
     model_types=("hyperclovax",),
     signatures=(r"-> tool/function_call",),
-    elsewhere={"vLLM": "hcx (from NAVER's hcx-vllm-plugin)"},
+    runtime_parsers={"vLLM": RuntimeParser("hcx", remark="from NAVER's hcx-vllm-plugin")},
     reasoning=(("/think\n", "<|im_end|>"),),
     ignored_markers=("<|im_start|>assistant", "<|im_end|>", "<|stop|>", "<|endofturn|>"),
 )

@@ -49,7 +49,7 @@ FORMAT = ToolCallFormat(
     families=("Inkling",),
     model_types=("inkling",),
     signatures=(r"<\|content_invoke_tool_json\|>",),
-    elsewhere={"vLLM": "inkling", "SGLang": "inkling"},
+    runtime_parsers={"vLLM": "inkling", "SGLang": "inkling"},
     reasoning=(("<|content_thinking|>", _END), ("<|content_thinking|>", _STOP)),
     ignored_markers=(
         _MESSAGE, _END, _STOP, "<|content_text|>", "<|content_invoke_tool_text|>", "<|content_tool_error|>",

@@ -35,5 +35,5 @@ FORMAT = ToolCallFormat(
     families=("InternLM 2", "InternLM 2.5", "InternLM 3", "Intern-S1"),
     model_types=("internlm2", "internlm3", "interns1"),
     signatures=(r"<\|action_start\|>\s*<\|plugin\|>",),
-    elsewhere={"vLLM": "internlm", "SGLang": "interns1", "llama.cpp": "auto"},
+    runtime_parsers={"vLLM": "internlm", "SGLang": "interns1", "llama.cpp": "auto"},
 )

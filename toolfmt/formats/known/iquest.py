@@ -32,5 +32,5 @@ FORMAT = ToolCallFormat(
     families=("IQuest Q1",),
     model_types=("iquest_q1",),
     signatures=(r"<iquest_tool_call>",),
-    elsewhere={"SGLang": "iquest_q1"},
+    runtime_parsers={"SGLang": "iquest_q1"},
 )

@@ -23,5 +23,5 @@ FORMAT = ToolCallFormat(
     families=("Jamba 1.5", "Jamba 1.6"),
     model_types=("jamba",),
     signatures=(r"<tool_definitions>", r"<\|bom\|>"),
-    elsewhere={"vLLM": "jamba"},
+    runtime_parsers={"vLLM": "jamba"},
 )

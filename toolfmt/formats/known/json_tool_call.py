@@ -58,7 +58,7 @@ FORMAT = ToolCallFormat(
         r"""(?<!<tool_calls>)(?<!<tool_calls>\n)(?<!<tool_calls>\\n)<tool_call>[\s\\n"'~+{}-]*["'](?:name|arg)""",
         r"<tool_call>\{\{\s*tool_call\.name",
     ),
-    elsewhere={
+    runtime_parsers={
         "vLLM": "hermes", "SGLang": "qwen25", "mlx-lm": "json_tools", "mlx-swift-lm": "json", "llama.cpp": "auto",
     },
 )  # fmt: skip

@@ -54,6 +54,6 @@ FORMAT = ToolCallFormat(
     families=("K2 Horizon",),
     model_types=("k2_horizon",),
     signatures=(r"<ifm\|tool_call",),
-    elsewhere={"vLLM": "k2_horizon", "SGLang": "k2_horizon"},
+    runtime_parsers={"vLLM": "k2_horizon", "SGLang": "k2_horizon"},
     reasoning=tuple((f"<ifm|{tag}>", f"</ifm|{tag}>") for tag in ("think", "think_fast", "think_faster")),
 )

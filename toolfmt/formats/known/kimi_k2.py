@@ -39,7 +39,7 @@ FORMAT = ToolCallFormat(
     model_types=("kimi_k2", "kimi_k25", "kimi_linear"),
     signatures=(r"<\|tool_calls_section_begin\|>", r"<\|tool_call_argument_begin\|>"),
     call_id="functions.{name}:{number}",
-    elsewhere={
+    runtime_parsers={
         "vLLM": "kimi_k2", "SGLang": "kimi_k2", "mlx-lm": "kimi_k2", "mlx-swift-lm": "kimi_k2", "llama.cpp": "auto",
     },
     reasoning=(THINK, ("◁think▷", "◁/think▷")),

@@ -72,7 +72,7 @@ FORMAT = ToolCallFormat(
     families=("Kimi K3",),
     model_types=("kimi_k3",),
     signatures=(r"<\|open\|>",),
-    elsewhere={"vLLM": "kimi_k3", "SGLang": "kimi_k3", "mlx-lm": "kimi_k3", "llama.cpp": "auto"},
+    runtime_parsers={"vLLM": "kimi_k3", "SGLang": "kimi_k3", "mlx-lm": "kimi_k3", "llama.cpp": "auto"},
     reasoning=((_THINK, "<|close|>think<|sep|>"), (_THINK, _RESPONSE)),
     ignored_markers=(_RESPONSE, "<|close|>response<|sep|>", "<|close|>message<|sep|>"),
     headers=(r'<\|open\|>message role="assistant"<\|sep\|>',),

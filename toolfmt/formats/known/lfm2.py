@@ -51,5 +51,11 @@ FORMAT = ToolCallFormat(
     families=("LFM2", "LFM2.5", "LFM2-VL"),
     model_types=("lfm2", "lfm2_moe", "lfm2_vl", "lfm2-vl"),
     signatures=(r"<\|tool_list_start\|>", r"<\|tool_call_start\|>\["),
-    elsewhere={"vLLM": "lfm2", "SGLang": "lfm2", "mlx-lm": "pythonic", "mlx-swift-lm": "lfm2", "llama.cpp": "auto"},
+    runtime_parsers={
+        "vLLM": "lfm2",
+        "SGLang": "lfm2",
+        "mlx-lm": "pythonic",
+        "mlx-swift-lm": "lfm2",
+        "llama.cpp": "auto",
+    },
 )

@@ -45,6 +45,6 @@ FORMAT = ToolCallFormat(
         r"""tool_call\.name \+ '", '\s*-?\}\}\s*\{\{-?\s*'"parameters": '""",
         r"""'\{"name": "' \+ tool_call\.function\.name \+ '", '\s*-?\}\}""",
     ),
-    elsewhere={"vLLM": "llama3_json", "SGLang": "llama3", "mlx-swift-lm": "llama3", "llama.cpp": "auto"},
+    runtime_parsers={"vLLM": "llama3_json", "SGLang": "llama3", "mlx-swift-lm": "llama3", "llama.cpp": "auto"},
     ignored_markers=("<|eot_id|>", "<|eom_id|>"),
 )

@@ -46,6 +46,6 @@ FORMAT = ToolCallFormat(
     families=("LongCat Flash", "LongCat Flash Lite", "LongCat 2.0"),
     model_types=("longcat_flash", "longcat_flash_ngram"),
     signatures=(r"<longcat_tool_call>",),
-    elsewhere={"vLLM": "longcat", "mlx-lm": "longcat", "llama.cpp": "auto"},
+    runtime_parsers={"vLLM": "longcat", "mlx-lm": "longcat", "llama.cpp": "auto"},
     reasoning=(("<longcat_think>", "</longcat_think>"), THINK),
 )

@@ -16,6 +16,7 @@ from functools import partial
 
 from toolfmt.formats.call_expression import CallExpression
 from toolfmt.formats.format import THINK, ToolCallFormat
+from toolfmt.formats.runtime_parsers import RuntimeParser
 from toolfmt.formats.values import CODE_CALL
 
 FORMAT = ToolCallFormat(
@@ -40,6 +41,6 @@ FORMAT = ToolCallFormat(
     families=("MiniCPM 3", "MiniCPM 4 MCP"),
     model_types=("minicpm3",),
     signatures=(r"<\|thought_start\|>",),
-    elsewhere={"vLLM": "minicpm (OpenBMB's fork)"},
+    runtime_parsers={"vLLM": RuntimeParser("minicpm", remark="OpenBMB's fork")},
     reasoning=(("<|thought_start|>", "<|thought_end|>"), THINK),
 )

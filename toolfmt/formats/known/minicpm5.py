@@ -59,7 +59,7 @@ FORMAT = ToolCallFormat(
     families=("MiniCPM 5", "MiniCPM-SALA", "G9v3"),
     model_types=("minicpm5_moe", "minicpm_sala"),
     signatures=(r'<function name="[^"\n]*"><param name=',),
-    elsewhere={
+    runtime_parsers={
         "vLLM": "minicpm5",
         "SGLang": "minicpm5",
         "mlx-lm": "minicpm5",

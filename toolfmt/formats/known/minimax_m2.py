@@ -42,7 +42,7 @@ FORMAT = ToolCallFormat(
     families=("MiniMax M2", "MiniMax M2.1", "MiniMax M2.5", "MiniMax M2.7"),
     model_types=("minimax_m2",),
     signatures=(r"<minimax:tool_call>",),
-    elsewhere={
+    runtime_parsers={
         "vLLM": "minimax_m2", "SGLang": "minimax-m2", "mlx-lm": "minimax_m2", "mlx-swift-lm": "minimax_m2",
         "llama.cpp": "auto",
     },

@@ -34,7 +34,7 @@ FORMAT = ToolCallFormat(
     families=("MiniMax M3",),
     model_types=("minimax_m3", "minimax_m3_vl", "minimax_m3_vl_text"),
     signatures=(r"\]<\]minimax\[>\[",),
-    elsewhere={"vLLM": "minimax_m3", "SGLang": "minimax-m3", "llama.cpp": "auto"},
+    runtime_parsers={"vLLM": "minimax_m3", "SGLang": "minimax-m3", "llama.cpp": "auto"},
     reasoning=(("<mm:think>", "</mm:think>"),),
     ignored_markers=("</mm:think>",),
 )

@@ -49,7 +49,7 @@ FORMAT = ToolCallFormat(
     ),
     model_types=("mistral3", "ministral3", "mistral4"),
     signatures=(r"\[ARGS\]",),
-    elsewhere={
+    runtime_parsers={
         "vLLM": "mistral", "SGLang": "mistral", "mlx-lm": "mistral", "mlx-swift-lm": "mistral", "llama.cpp": "auto",
     },
     reasoning=(("[THINK]", "[/THINK]"), THINK),

@@ -47,5 +47,5 @@ FORMAT = ToolCallFormat(
     model_types=("mixtral",),
     signatures=(r"\[TOOL_CALLS\] ?\[",),
     call_id="call{number:05d}",
-    elsewhere={"vLLM": "mistral", "SGLang": "mistral", "mlx-lm": "mistral", "llama.cpp": "auto"},
+    runtime_parsers={"vLLM": "mistral", "SGLang": "mistral", "mlx-lm": "mistral", "llama.cpp": "auto"},
 )

@@ -8,6 +8,7 @@ block that its prompt has opened, and breaks a line or two before the calls.
 
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.json_object import JsonObject
+from toolfmt.formats.runtime_parsers import RuntimeParser
 
 FORMAT = ToolCallFormat(
     name="nemotron",
@@ -25,5 +26,8 @@ FORMAT = ToolCallFormat(
     families=("Nemotron Nano v2", "Llama 3.1 Nemotron Nano", "Llama 3.3 Nemotron Super"),
     model_types=("nemotron-nas",),
     signatures=(r"<TOOLCALL>",),
-    elsewhere={"vLLM": "nemotron_json (a plug-in that comes with the models)", "llama.cpp": "auto"},
+    runtime_parsers={
+        "vLLM": RuntimeParser("nemotron_json", remark="a plug-in that comes with the models"),
+        "llama.cpp": "auto",
+    },
 )

@@ -41,5 +41,5 @@ FORMAT = ToolCallFormat(
     families=("OLMo 3", "OLMo 3.1", "OLMo Hybrid"),
     model_types=("olmo3", "olmo_hybrid"),
     signatures=(r"<function_calls>",),
-    elsewhere={"vLLM": "olmo3"},
+    runtime_parsers={"vLLM": "olmo3"},
 )

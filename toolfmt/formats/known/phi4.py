@@ -38,5 +38,5 @@ FORMAT = ToolCallFormat(
     families=("Phi-4-mini", "Phi-4-multimodal", "FireFunction v2"),
     model_types=("phi4mm", "phi4_multimodal"),
     signatures=(r"functools\[", r"<\|/tool\|>"),
-    elsewhere={"vLLM": "phi4_mini_json", "llama.cpp": "auto"},
+    runtime_parsers={"vLLM": "phi4_mini_json", "llama.cpp": "auto"},
 )

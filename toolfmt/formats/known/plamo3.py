@@ -49,7 +49,7 @@ FORMAT = ToolCallFormat(
     families=("PLaMo 3",),
     model_types=("plamo3",),
     signatures=(r"plamo:begin_tool_request",),
-    elsewhere={"vLLM": "plamo3"},
+    runtime_parsers={"vLLM": "plamo3"},
     reasoning=((_tag("begin_think"), _tag("end_think")),),
     ignored_markers=(_tag("end_tool_arguments"), _tag("end_tool_request"), _tag("end_tool_requests"), "<|plamo:tag|>"),
 )

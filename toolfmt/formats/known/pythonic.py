@@ -12,6 +12,7 @@ as it is clear.
 
 from toolfmt.formats.call_expression import CallExpression, as_python
 from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.runtime_parsers import RuntimeParser
 from toolfmt.formats.values import CODE_CALL
 
 FORMAT = ToolCallFormat(
@@ -37,5 +38,5 @@ FORMAT = ToolCallFormat(
     aliases=("llama4_pythonic", "toolace"),
     families=("Llama 4", "Llama 3.2 (lightweight)", "ToolACE", "Typhoon 2.1 Gemma 3"),
     signatures=(r"\[func_name1\(params_name1=",),
-    elsewhere={"vLLM": "pythonic (Llama 4: llama4_pythonic)", "SGLang": "pythonic"},
+    runtime_parsers={"vLLM": RuntimeParser("pythonic", {"Llama 4": "llama4_pythonic"}), "SGLang": "pythonic"},
 )

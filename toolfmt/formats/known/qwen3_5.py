@@ -22,6 +22,7 @@ from toolfmt.formats.choice import Choice
 from toolfmt.formats.elsewhere import Elsewhere
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.json_object import JsonObject
+from toolfmt.formats.runtime_parsers import RuntimeParser
 from toolfmt.formats.tagged import FUNCTION_TAGS, INVOKE_TAGS
 
 FORMAT = ToolCallFormat(
@@ -54,8 +55,8 @@ FORMAT = ToolCallFormat(
     families=("Qwen 3.5", "Qwen 3.6", "Qwen 3.8"),
     model_types=("qwen3_5", "qwen3_5_moe", "qwen3_5_text", "qwen3_5_moe_text"),
     signatures=(r"(?s)Unexpected item type in content.*<function=(?!example)",),
-    elsewhere={
-        **dict.fromkeys(("vLLM", "SGLang", "mlx-lm"), "qwen3_coder (reads no calls in JSON)"),
-        "mlx-swift-lm": "qwen3_5 (calls in tags alone: xml_function)", "llama.cpp": "auto",
+    runtime_parsers={
+        **dict.fromkeys(("vLLM", "SGLang", "mlx-lm"), RuntimeParser("qwen3_coder", remark="reads no calls in JSON")),
+        "mlx-swift-lm": RuntimeParser("qwen3_5", {"calls in tags alone": "xml_function"}), "llama.cpp": "auto",
     },
 )  # fmt: skip

@@ -30,6 +30,6 @@ FORMAT = ToolCallFormat(
     families=("Seed-OSS",),
     model_types=("seed_oss",),
     signatures=(r"<seed:tool_call>",),
-    elsewhere={"vLLM": "seed_oss", "llama.cpp": "auto"},
+    runtime_parsers={"vLLM": "seed_oss", "llama.cpp": "auto"},
     reasoning=(("<seed:think>", "</seed:think>"),),
 )

@@ -10,6 +10,7 @@ are messages of one answer: `<|end|>` and `<|begin|>assistant` between them, and
 
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.named_json import NamedJson, id_then_name
+from toolfmt.formats.runtime_parsers import RuntimeParser
 
 FORMAT = ToolCallFormat(
     name="solar",
@@ -31,7 +32,7 @@ FORMAT = ToolCallFormat(
     model_types=("solar_open",),
     signatures=(r"<\|tool_call:begin\|>",),
     call_id="call{number:06d}",
-    elsewhere={"vLLM": "solar_open (in Upstage's fork)"},
+    runtime_parsers={"vLLM": RuntimeParser("solar_open", remark="in Upstage's fork")},
     reasoning=(("<|think|>", "<|end|>"),),
     ignored_markers=("<|calls|>", "<|begin|>assistant", "<|content|>", "<|end|>", "<|flush|>"),
 )

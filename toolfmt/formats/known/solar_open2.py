@@ -34,6 +34,6 @@ FORMAT = ToolCallFormat(
     families=("Solar Open 2",),
     model_types=("solar_open2",),
     signatures=(r"<\|tool_arg:start\|>",),
-    elsewhere={"vLLM": "solar_open2"},
+    runtime_parsers={"vLLM": "solar_open2"},
     reasoning=(("<|think:start|>", "<|think:end|>"),),
 )

@@ -47,5 +47,5 @@ FORMAT = ToolCallFormat(
     families=("Step 3",),
     model_types=("step3_vl", "step3_text"),
     signatures=(r"<steptml:invoke",),
-    elsewhere={"vLLM": "step3", "SGLang": "step3", "llama.cpp": "auto"},
+    runtime_parsers={"vLLM": "step3", "SGLang": "step3", "llama.cpp": "auto"},
 )  # fmt: skip

@@ -12,6 +12,7 @@ them is read as well. The model may begin its calls before it has closed its rea
 
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.json_object import JsonObject
+from toolfmt.formats.runtime_parsers import RuntimeParser
 
 FORMAT = ToolCallFormat(
     name="step3_vl",
@@ -33,10 +34,10 @@ FORMAT = ToolCallFormat(
     families=("Step3-VL",),
     model_types=("step_robotics",),
     signatures=(r"<tool_calls>(?:\\n|\s)*<tool_call>(?:\\n|\s)*\{",),
-    elsewhere={
+    runtime_parsers={
         "SGLang": "hermes",
-        "mlx-lm": "json_tools (leaves the outer tags as text)",
-        "mlx-swift-lm": "json (leaves the outer tags as text)",
+        "mlx-lm": RuntimeParser("json_tools", remark="leaves the outer tags as text"),
+        "mlx-swift-lm": RuntimeParser("json", remark="leaves the outer tags as text"),
         "llama.cpp": "auto",
     },
 )

@@ -11,6 +11,7 @@ The prompt opens a `<think>` block; results come back under the role `function_o
 from toolfmt.formats.choice import Choice
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.named_json import NamedJson
+from toolfmt.formats.runtime_parsers import RuntimeParser
 
 FORMAT = ToolCallFormat(
     name="step_audio",
@@ -28,5 +29,8 @@ FORMAT = ToolCallFormat(
     families=("Step-Audio R1", "Step-Audio 2"),
     model_types=("step_audio_2",),
     signatures=(r"<\|CALL_START\|>",),
-    elsewhere={"vLLM": "step_audio_2 (fork)", "SGLang": "step_audio_2 (fork)"},
+    runtime_parsers={
+        "vLLM": RuntimeParser("step_audio_2", remark="fork"),
+        "SGLang": RuntimeParser("step_audio_2", remark="fork"),
+    },
 )

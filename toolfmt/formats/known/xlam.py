@@ -34,5 +34,5 @@ FORMAT = ToolCallFormat(
     families=("xLAM 2", "DeepHat"),
     model_types=(),
     signatures=(r"make calls in a single JSON array", r'"\]<\|eot_id\|>"'),
-    elsewhere={"vLLM": "xlam"},
+    runtime_parsers={"vLLM": "xlam"},
 )

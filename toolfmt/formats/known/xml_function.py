@@ -20,6 +20,7 @@ from toolfmt.formats.choice import Choice
 from toolfmt.formats.elsewhere import Elsewhere
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.json_object import JsonObject
+from toolfmt.formats.runtime_parsers import RuntimeParser
 from toolfmt.formats.tagged import FUNCTION_TAGS, INVOKE_TAGS
 
 _BARE = replace(FUNCTION_TAGS, opener="", closer="", unframed_openers=(), value_newline="")
@@ -61,9 +62,9 @@ FORMAT = ToolCallFormat(
         "qwen3_next", "nemotron_h", "mimo", "mimo_v2_flash", "step3p5", "step3p7", "step5", "step5_vl", "nanbeige",
     ),
     signatures=(r"<tool_call>(?:\\n|\s)*<function=", r"<function=function_name>\\n *<parameter="),
-    elsewhere={
+    runtime_parsers={
         "vLLM": "qwen3_coder", "SGLang": "qwen3_coder", "mlx-lm": "qwen3_coder",
-        "mlx-swift-lm": "xml_function (Qwen3.5 models: qwen3_5)",
+        "mlx-swift-lm": RuntimeParser("xml_function", {"Qwen3.5 models": "qwen3_5"}),
         "llama.cpp": "auto",
     },
 )  # fmt: skip

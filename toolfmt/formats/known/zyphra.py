@@ -16,6 +16,7 @@ and `None`.
 from dataclasses import replace
 
 from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.runtime_parsers import RuntimeParser
 from toolfmt.formats.tagged import FUNCTION_TAGS
 
 FORMAT = ToolCallFormat(
@@ -32,5 +33,5 @@ FORMAT = ToolCallFormat(
     families=("ZAYA1", "Osaurus-AppleScript"),
     model_types=("zaya", "zaya1_vl"),
     signatures=(r"<zyphra_tool_call>",),
-    elsewhere={"vLLM": "zaya_xml (in Zyphra's fork)", "llama.cpp": "auto"},
+    runtime_parsers={"vLLM": RuntimeParser("zaya_xml", remark="in Zyphra's fork"), "llama.cpp": "auto"},
 )

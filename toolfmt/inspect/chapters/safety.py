@@ -207,7 +207,7 @@ class _Change:
     @property
     def harm(self) -> int:
         """The less, the worse: refused, changed, or only something else with it."""
-        return 0 if self.answer.answer == "error" else 2 if self.answer.outcome == "elsewhere" else 1
+        return 0 if self.answer.answer == "error" else 2 if self.answer.outcome == "changes-other-text" else 1
 
 
 def _talks(facts: Facts, shape: Shape | None, plain_tools: list[Message] | None) -> Iterator[tuple[str, Any]]:
@@ -256,7 +256,9 @@ def _told(what: str, held: tuple[str, ...], prompt: str | TemplateError, text: s
     if text in prompt:
         place = common_prefix(prompt, expected)
         shown = excerpt(prompt, place - 20, place + 60)
-        return Answer("no", f"{what} changes how something else is rendered: '{{}}'", None, "elsewhere", (*held, shown))
+        return Answer(
+            "no", f"{what} changes how something else is rendered: '{{}}'", None, "changes-other-text", (*held, shown)
+        )
     begin = min((place for place in (prompt.find(_BEGIN), prompt.find(_END)) if place >= 0), default=None)
     if begin is None:
         return Answer("no", f"{what} is dropped", None, "dropped", held)

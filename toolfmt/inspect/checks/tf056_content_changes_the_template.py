@@ -29,5 +29,5 @@ def check(facts: Facts) -> Iterator[Found]:
         f"What a message says changes the prompt: {answer.evidence}.",
         "Break these words in text of others before it is rendered.",
         answer.line,
-        "note" if answer.outcome == "elsewhere" else None,
+        "note" if answer.outcome == "changes-other-text" else None,
     )

@@ -22,7 +22,7 @@ SEVERITY: Severity = "note"
 
 def check(facts: Facts) -> Iterator[Found]:
     best = facts.decided.read_back
-    if best is None or best.format.elsewhere:
+    if best is None or best.format.runtime_parsers:
         return
     yield Found(
         f"No runtime is known to have a parser for {best.format.name}, the format of this template's calls.",

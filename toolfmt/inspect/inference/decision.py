@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from toolfmt.errors import TemplateError, UnknownFormat
-from toolfmt.formats import FORMATS, ToolCallFormat, default_format, get
+from toolfmt.formats import FORMATS, RuntimeParser, ToolCallFormat, default_format, get
 from toolfmt.inspect.inference.read_back import (
     NASTY,
     SINGLE_CALL,
@@ -295,13 +295,13 @@ def _read_evidence(best: ReadBack | None, rendered: str) -> list[Evidence]:
 
 def _named(value: str, runtime: str) -> tuple[ToolCallFormat, ...]:
     """What a parser's name means: to the runtime that reads it, as a format's name or alias, to any other runtime."""
-    meant = tuple(format for format in FORMATS if format.elsewhere.get(runtime) == value)
+    meant = tuple(format for format in FORMATS if format.runtime_parser(runtime) == RuntimeParser(value))
     if meant:
         return meant
     try:
         return (get(value),)
     except UnknownFormat:
-        return tuple(format for format in FORMATS if value in format.elsewhere.values())
+        return tuple(format for format in FORMATS if value in format.runtime_parsers.values())
 
 
 def _response_literals(template: Any) -> set[str]:

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from toolfmt.formats import ToolCallFormat
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Advice, Reader
-from toolfmt.inspect.support.parser_names import DERIVED, caution, parser_name, parser_names, remark
+from toolfmt.inspect.support.parser_names import DERIVED, parser_name, parser_names
 from toolfmt.inspect.support.support import DECLARING_KEY, misread, readers, taken_by
 from toolfmt.inspect.support.template_choice import (
     LLAMA_CPP,
@@ -96,10 +96,10 @@ def _transformers(facts: Facts, format: ToolCallFormat, reader: Reader, taken: T
 
 def _flagged(runtime: str) -> _Adviser:
     def advise(facts: Facts, format: ToolCallFormat, reader: Reader, taken: Taken) -> Advice:
-        name = parser_name(format, runtime)
-        if name is None:
+        parser = format.runtime_parser(runtime)
+        if parser is None:
             return _without(runtime, format)
-        return Advice(runtime, f"{_FLAGS[runtime]} {name}{remark(format, runtime)}{_doubt(facts)}")
+        return Advice(runtime, f"{_FLAGS[runtime]} {parser}{_doubt(facts)}")
 
     return advise
 
@@ -122,8 +122,8 @@ def _finds_itself(format: ToolCallFormat, reader: Reader) -> bool:
 
 
 def _nothing_to_do(format: ToolCallFormat, reader: Reader) -> Advice:
-    usual = reader.format == parser_name(format, reader.runtime)
-    careful = caution(format, reader.runtime) if usual else ""
+    parser = format.runtime_parser(reader.runtime)
+    careful = f" ({parser.remark})" if parser and parser.remark and parser.name == reader.format else ""
     return Advice(reader.runtime, f"nothing to do: it takes {reader.format}{careful}")
 
 
