@@ -9,8 +9,9 @@ from toolfmt.inspect.comparison import compare
 from toolfmt.inspect.errors_in_words import lacks_a_filter, thrown
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.probe.renders import Renders
-from toolfmt.inspect.report import Answer, Report, Thrown
+from toolfmt.inspect.report import Answer, Evidence, Report, Thrown
 from toolfmt.inspect.wording import filled
+from toolfmt.printing.report import report_text
 from toolfmt.templates import ChatTemplate
 
 TEMPLATE = """\
@@ -226,3 +227,35 @@ def test_a_template_cannot_forge_what_keeps_reasoning() -> None:
     report = inspect_template(forging)
     assert "keeps earlier reasoning" in report.sections.variables[0].effect
     assert told(report, "TF033")[1] == "Look on the model's page whether it wants its reasoning kept."
+
+
+def test_evidence_of_a_format_keeps_apart_what_the_format_itself_cannot_carry() -> None:
+    evidence = Evidence("verified", "f", "5 of 6 read back", ("nasty (a; b)",), ("single_quotes",), "f cannot carry c")
+    assert evidence.at_a_glance == "5 of 6 read back; not: nasty (a; b); read generously: single_quotes"
+    assert evidence.detail == evidence.at_a_glance + "; f cannot carry c"
+    assert evidence.to_dict() == {
+        "source": "verified",
+        "format": "f",
+        "detail": evidence.detail,
+        "summary": "5 of 6 read back",
+        "faults": ["nasty (a; b)"],
+        "tolerated": ["single_quotes"],
+        "beyond": "f cannot carry c",
+    }
+    assert Evidence("declared", None, "a; b").at_a_glance == "a; b"
+
+
+def test_at_a_glance_a_list_of_strings_is_whole() -> None:
+    """LFM2.5 escapes nothing, and its format has no way to write some strings."""
+    called = "[{{ c.function.name }}({% for k, v in c.function.arguments.items() %}{{ k }}='{{ v }}'{% endfor %})]"
+    source = (
+        "{% for tool in tools or [] %}{{ tool | tojson }}{% endfor %}{% for m in messages %}<|{{ m.role }}|>"
+        "{{ m.content or '' }}{% for c in m.tool_calls or [] %}<|tool_call_start|>" + called + "<|tool_call_end|>"
+        "{% endfor %}{% endfor %}"
+    )
+    report = inspect_template(source)
+    (verified,) = [one for one in report.format.evidence if one.source == "verified"]
+    assert verified.faults
+    text = report_text(report, 400, False)
+    line = next(line for line in text.splitlines() if line.startswith("  format"))
+    assert line.endswith(f": {verified.at_a_glance}")

@@ -130,12 +130,41 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Evidence(JsonRecord):
-    """What one source says about the format; `format` is None where it names one that nobody knows, or several."""
+class Evidence:
+    """What one source says about the format; `format` is None where it names one that nobody knows, or several.
+
+    `summary` is what it comes to. Of calls that were read back, `faults` are the kinds that were not, each with the
+    reason, `tolerated` what was overlooked, and `beyond` what the format itself cannot carry, whoever reads it.
+    """
 
     source: Source
     format: str | None
-    detail: str
+    summary: str
+    faults: tuple[str, ...] = ()
+    tolerated: tuple[str, ...] = ()
+    beyond: str = ""
+
+    @property
+    def at_a_glance(self) -> str:
+        """All of it but what the format itself cannot carry, which would read as a contradiction."""
+        faults = f"not: {', '.join(self.faults)}" if self.faults else ""
+        tolerated = f"read generously: {', '.join(self.tolerated)}" if self.tolerated else ""
+        return "; ".join(filter(None, (self.summary, faults, tolerated)))
+
+    @property
+    def detail(self) -> str:
+        return "; ".join(filter(None, (self.at_a_glance, self.beyond)))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "source": self.source,
+            "format": self.format,
+            "detail": self.detail,
+            "summary": self.summary,
+            "faults": list(self.faults),
+            "tolerated": list(self.tolerated),
+            "beyond": self.beyond,
+        }
 
 
 @dataclass(frozen=True)

@@ -102,10 +102,9 @@ def _abilities(report: Report) -> Table:
 def _decisions(report: Report) -> list[tuple[str, Text]]:
     """The format with what proves it, and how tools go in."""
     format = report.format
-    # What a format itself cannot carry stands in the JSON; at a glance it would read as a contradiction.
-    proof = next((evidence.detail for evidence in format.evidence if evidence.source == format.confidence), None)
-    shown = proof or (format.evidence[0].detail if format.evidence else "nothing tells it")
-    detail = shortened(shown.partition(f"; {format.name} itself cannot carry")[0], 2 * _LONGEST_EVIDENCE)
+    proofs = [evidence for evidence in format.evidence if evidence.source == format.confidence] or format.evidence
+    shown = proofs[0].at_a_glance if proofs else "nothing tells it"
+    detail = shortened(shown, 2 * _LONGEST_EVIDENCE)
     decided = Text(format.name or "none", "bold")
     decided.append(f", {format.confidence}", _CONFIDENCE_STYLES.get(format.confidence, "red")).append(
         f": {detail}", "default"

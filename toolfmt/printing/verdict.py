@@ -53,7 +53,7 @@ def _speaks(report: Report) -> str:
     if decision.name is None:
         return "no known format reads the calls it renders"
     proofs = [item for item in decision.evidence if item.source == "verified" and item.format == decision.name]
-    proof = proofs[0].detail.partition(";")[0] if proofs else ""
+    proof = proofs[0].summary if proofs else ""
     sure = {
         "declared": "which the model's own files declare" + (f" and rendering confirms ({proof})" if proof else ""),
         "verified": f"which is proven: {proof}",

@@ -40,7 +40,7 @@ def check(facts: Facts) -> Iterator[Found]:
         if not trial.exact:
             what = "are refused" if trial.outcome == "refused" else f"do not read back as {best.format.name}"
             yield Found(
-                f"Calls with {trial.kind} {what}: {trial.detail}.",
+                f"Calls with {trial.kind} {what}: {'; '.join(filter(None, (trial.detail, trial.beyond)))}.",
                 "Keep such calls out of the history, or mend how the template writes arguments.",
                 trial.line or facts.capabilities["tool_calls"].line,
             )

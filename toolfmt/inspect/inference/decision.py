@@ -77,17 +77,16 @@ class ReadBack:
     def tolerated(self) -> tuple[str, ...]:
         return tuple(sorted({name for trial in self.trials if trial.kind != NASTY for name in trial.tolerated}))
 
-    def describe(self) -> str:
+    def evidence(self) -> Evidence:
         """`5 of 5 kinds of call read back exactly`, and which not."""
-        wrong = [f"{trial.kind} ({trial.detail})" for trial in self.trials if not trial.exact]
-        notes = [trial.detail for trial in self.trials if trial.exact and trial.detail]
-        parts = [
+        return Evidence(
+            "verified",
+            self.format.name,
             f"{self.exact} of {len(self.trials)} kinds of call read back exactly",
-            *(["not: " + ", ".join(wrong)] if wrong else []),
-            *notes,
-            *(["read generously: " + ", ".join(self.tolerated)] if self.tolerated else []),
-        ]
-        return "; ".join(parts)
+            tuple(f"{trial.kind} ({trial.detail})" for trial in self.trials if not trial.exact),
+            self.tolerated,
+            next((trial.beyond for trial in self.trials if trial.beyond), ""),
+        )
 
 
 @dataclass(frozen=True)
@@ -287,7 +286,7 @@ def _other_form(shape: Shape, probed: Probed) -> Shape | None:
 
 def _read_evidence(best: ReadBack | None, rendered: str) -> list[Evidence]:
     if best is not None:
-        return [Evidence("verified", best.format.name, best.describe())]
+        return [best.evidence()]
     if rendered:
         return [Evidence("verified", None, f"no format reads the call that the template renders: {quote(rendered)}")]
     return []

@@ -15,6 +15,7 @@ from toolfmt.errors import CannotWrite, TemplateError
 from toolfmt.events import Content, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
 from toolfmt.formats import Parser, ToolCallFormat, write
 from toolfmt.formats.prefix import answer_prefix
+from toolfmt.inspect.errors_in_words import thrown
 from toolfmt.inspect.probe.conversations import (
     ALL_TOOLS,
     BARE_TOOL,
@@ -60,13 +61,17 @@ _LONGEST_QUOTE = 60
 
 @dataclass(frozen=True)
 class Trial:
-    """How one set of calls fared: read back exactly, read as something else, or not to be had from the template."""
+    """How one set of calls fared: read back exactly, read as something else, or not to be had from the template.
+
+    `detail` is what went wrong, `beyond` what of the set the format itself cannot carry.
+    """
 
     kind: Kind
     outcome: Literal["exact", "inexact", "refused"]
     detail: str = ""
     tolerated: tuple[str, ...] = ()
     line: int | None = None
+    beyond: str = ""
 
     @property
     def exact(self) -> bool:
@@ -118,7 +123,7 @@ def try_calls(
     """Render the calls and read them back. `signed`: the template's source bears the format's signature."""
     region, tools = render_calls(renders, shape, calls)
     if isinstance(region, TemplateError):
-        return Trial(kind, "refused", str(region), line=region.line)
+        return Trial(kind, "refused", thrown(region).sentence, line=region.line)
     reading = read(format, region, tools)
     expected = [(name, dict(arguments)) for name, arguments in calls]
     wrong = _difference(expected, reading)
@@ -166,9 +171,7 @@ def _try_nasty(renders: Renders, format: ToolCallFormat, shape: Shape, signed: b
         if not trial.exact:
             (failed if can_carry(format, value) else impossible).append(_quote(value))
     beyond = f"{format.name} itself cannot carry {', '.join(impossible)}" if impossible else ""
-    if failed:
-        return Trial(NASTY, "inexact", "; ".join(filter(None, (", ".join(failed), beyond))), tuple(tolerated))
-    return Trial(NASTY, "exact", beyond, tuple(tolerated))
+    return Trial(NASTY, "inexact" if failed else "exact", ", ".join(failed), tuple(tolerated), beyond=beyond)
 
 
 def rendered_variant(renders: Renders, format: ToolCallFormat, shape: Shape, *, parallel: bool) -> str | None:

@@ -1,7 +1,7 @@
 """Which parser a runtime takes by itself: what mlx-lm and mlx-swift-lm look for in a template, as data.
 
 The names are theirs, not formats of toolfmt, though some are spelt alike. Nothing here renders; a test compares
-`mlx_lm` with the real one (tests/test_readers.py). Other runtimes take no parser by themselves (vLLM, SGLang,
+`mlx_lm` with the real one (tests/test_support.py). Other runtimes take no parser by themselves (vLLM, SGLang,
 transformers) or derive one (llama.cpp).
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
-from toolfmt.inspect.wording import quote
+from toolfmt.inspect.wording import listed, quote
 
 MLX_LM_VERSION = "0.32.2"
 
@@ -117,9 +117,9 @@ def mlx_lm(
     found = _first(_MLX_LM, template or "")
     if found is not None:
         return found
-    by_token = _first(_MLX_LM_VOCABULARY, (template or "") if tokens is None else tokens)
+    by_token = _first(_MLX_LM_VOCABULARY, (template or "") if tokens is None else tokens, vocabulary=True)
     if by_token is not None:
-        return Inferred(by_token.parser, f"{by_token.how} in the vocabulary".replace(" in the template", ""))
+        return by_token
     return Inferred(None, "none of the markers it looks for stands in the template")
 
 
@@ -168,11 +168,13 @@ def _of_model(model_type: str, config: Mapping[str, Any]) -> str | None:
     return "" if model_type in _MLX_SWIFT_LM_NONE else None
 
 
-def _first(markers: Markers, held: str | Collection[str]) -> Inferred | None:
-    """The first parser of which one group of markers is held, by a text or by a set of tokens."""
+def _first(markers: Markers, held: str | Collection[str], *, vocabulary: bool = False) -> Inferred | None:
+    """The first parser of which one group of markers is held, by the template or by the tokens of the vocabulary."""
     for parser, groups in markers:
         for group in groups:
             if all(marker in held for marker in group):
-                shown = " and ".join(marker.replace("\n", "\\n") for marker in group)
-                return Inferred(parser, f"{shown} stand{'s' if len(group) == 1 else ''} in the template", shown=True)
+                shown = listed(marker.replace("\n", "\\n") for marker in group)
+                where = "vocabulary" if vocabulary else "template"
+                how = f"{shown} stand{'s' if len(group) == 1 else ''} in the {where}"
+                return Inferred(parser, how, shown=not vocabulary)
     return None
