@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from model_cases import MODELS, directories, made
@@ -18,6 +19,7 @@ from toolfmt.inspect import inspection, profiling
 from toolfmt.inspect.facts import Options
 from toolfmt.inspect.report import Report
 from toolfmt.inspect.template_profile import TemplateProfile
+from toolfmt.render.saved_profile import restored, saved
 from toolfmt.templates import ModelFiles
 
 MESSAGES = [{"role": "user", "content": "Will it rain in Oslo?"}]
@@ -162,18 +164,36 @@ def test_what_is_no_saved_profile_of_this_toolfmt_is_refused(change: Callable[[s
     assert "\n" not in str(refused.value)
 
 
-def test_a_profile_of_other_files_is_refused(tmp_path: Path) -> None:
-    model = shutil.copytree(MODELS / "named-templates", tmp_path / "model")
-    text = toolfmt.load(model, trusted=True).saved_profile()
-    assert toolfmt.load(model, profile=text).profile.takes_tools
-    config = json.loads((model / "tokenizer_config.json").read_text("utf-8"))
-    for changed in (
-        {**config, "chat_template": [{**one, "template": one["template"] + " "} for one in config["chat_template"]]},
-        {**config, "eos_token": "<other>"},
-    ):
-        (model / "tokenizer_config.json").write_text(json.dumps(changed), "utf-8")
-        with pytest.raises(ToolfmtError, match="made of other files than the model has now"):
-            toolfmt.load(model, profile=text)
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda files: {"templates": tuple(replace(one, text=one.text + " ") for one in files.templates)},
+        lambda files: {
+            "templates": tuple(
+                replace(one, text=one.text + " ") if one.name == "default" else one for one in files.templates
+            )
+        },
+        lambda files: {"special_tokens": {**files.special_tokens, "eos_token": "<other>"}},
+        lambda files: {"model_type": "another"},
+        lambda files: {"config": {**files.config, "eos_token_id": 7}},
+        lambda files: {"tokenizer_config": {**files.tokenizer_config, "tool_parser": "hermes"}},
+        lambda files: {"generation_config": {**files.generation_config, "eos_token_id": 7}},
+    ],
+)
+def test_a_profile_of_other_files_is_refused(changed: Callable[[ModelFiles], dict[str, Any]]) -> None:
+    model = toolfmt.load(MODELS / "named-templates", trusted=True)
+    assert restored(model.files, model.saved_profile()) == model.profile
+    with pytest.raises(ToolfmtError, match="made of other files than the model has now"):
+        restored(replace(model.files, **changed(model.files)), model.saved_profile())
+
+
+def test_a_saved_profile_that_names_no_format_for_requests_without_tools_is_refused() -> None:
+    model = toolfmt.load(MODELS / "named-templates", trusted=True)
+    other = model.profile.without_tools
+    assert other is not None
+    text = saved(model.files, replace(model.profile, without_tools=replace(other, format="no such")))
+    with pytest.raises(ToolfmtError, match="it names a format that is not there"):
+        restored(model.files, text)
 
 
 def test_a_parser_of_a_model_begins_where_its_prompts_end() -> None:

@@ -79,6 +79,14 @@ def test_a_template_that_drops_tools_gets_them_as_prose(tmp_path: Path) -> None:
     assert f"<|system|>Be brief.\n\n{told}<|end|><|user|>Will it rain?<|end|><|assistant|>" == prompt.text
 
 
+def test_where_nobody_reads_the_calls_of_a_template_prose_teaches_the_default_format(tmp_path: Path) -> None:
+    call = "{{ '~~' + c.function.name + '~' + c.function.arguments | tojson }}"
+    calls = "{% for c in m.tool_calls or [] %}" + call + "{% endfor %}"
+    odd = "{% for m in messages %}{{ m.role + ': ' + (m.content or '') }}" + calls + "{% endfor %}"
+    prompt = made(tmp_path, odd).render([SYSTEM, USER], [TOOL])
+    assert (prompt.strategy, prompt.format, prompt.adaptations) == ("prose", "json", ("default-format",))
+
+
 def test_prose_without_a_system_message_makes_one(tmp_path: Path) -> None:
     prompt = made(tmp_path, DROPS_TOOLS).render([USER], [TOOL])
     assert prompt.text.startswith(f"<|system|>{prose('json', [TOOL])}<|end|><|user|>")
@@ -366,6 +374,13 @@ def test_a_header_without_a_known_shape_is_no_prefill(tmp_path: Path) -> None:
     text = "{% for m in messages %}{{ '### ' + m.role + ':\n' + m.content + '\n' }}{% endfor %}"
     text += "{{ '### assistant:\n' if add_generation_prompt }}"
     assert made(tmp_path, text).render([USER]).prefill == ""
+
+
+def test_what_stands_behind_a_header_without_a_known_shape_is_prefill(tmp_path: Path) -> None:
+    """The header is what also stands before an answer in words."""
+    text = "{% for m in messages %}{{ 'Me >> ' if m.role == 'user' else 'You >> ' }}{{ m.content + '\n' }}{% endfor %}"
+    text += "{{ 'You >> Well, ' if add_generation_prompt }}"
+    assert made(tmp_path, text).render([USER]).prefill == "Well, "
 
 
 def test_stop_holds_what_ends_a_turn_and_every_end_token_once(tmp_path: Path) -> None:

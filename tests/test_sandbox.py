@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,9 @@ from toolfmt.errors import BadTools, LimitHit, ToolfmtError
 from toolfmt.inspect.facts import NO_OPTIONS
 from toolfmt.inspect.inspection import inspect_files
 from toolfmt.inspect.report import Finding, FormatDecision, Report
-from toolfmt.jobs import INSPECT, new_worker
+from toolfmt.jobs import INSPECT, PROFILE, new_worker
 from toolfmt.sandbox import pool
-from toolfmt.sandbox.pool import Limits, Worker
+from toolfmt.sandbox.pool import Job, Limits, Worker
 from toolfmt.typed_json import packed
 
 PACKAGE = Path(toolfmt.__file__).parent
@@ -145,6 +146,21 @@ def test_a_prompt_of_the_worker_is_the_prompt_and_its_errors_are_the_errors(mode
     assert refused.value.line == 2
 
 
+def test_a_prompt_of_the_worker_shows_the_present_time(model: Any) -> None:
+    before = datetime.now()
+    shown = model("{{ strftime_now('%Y-%m-%d') }}").isolated_render([{"role": "user", "content": "hi"}]).text
+    assert shown in {moment.strftime("%Y-%m-%d") for moment in (before, datetime.now())}
+
+
+def test_the_modules_of_its_jobs_are_imported_when_the_process_starts() -> None:
+    """Before the limits count: what a job imports is not what its template takes."""
+    is_imported = Job(eval, bool, lambda answer: None)
+    for jobs in ((INSPECT,), ()):
+        worker = Worker(jobs, SMALL)
+        assert worker.run(is_imported, "'toolfmt.inspect.inspection' in __import__('sys').modules") is bool(jobs)
+        worker.close()
+
+
 def test_the_wall_time_ends_what_takes_no_processor_time() -> None:
     worker = new_worker(replace(SMALL, wall_seconds=0.5, processor_seconds=60))
     with pytest.raises(LimitHit) as hit:
@@ -233,6 +249,17 @@ def test_a_report_that_no_inspection_makes_is_a_crash(change: dict[str, Any]) ->
     report = replace(inspect_files(files(HONEST)), **change)
     with pytest.raises(LimitHit) as hit:
         pool._told(INSPECT, pool.DONE + packed(report))
+    assert hit.value.limit == "crash"
+
+
+@pytest.mark.parametrize("job", [INSPECT, PROFILE])
+def test_a_profile_with_a_format_that_is_not_there_is_a_crash(job: Job[Any]) -> None:
+    report = inspect_files(files(HONEST))
+    sound = {INSPECT: report, PROFILE: report.profile}[job]
+    wrong = replace(report.profile, format="no such format")
+    assert pool._told(job, pool.DONE + packed(sound)) == sound
+    with pytest.raises(LimitHit) as hit:
+        pool._told(job, pool.DONE + packed({INSPECT: replace(report, profile=wrong), PROFILE: wrong}[job]))
     assert hit.value.limit == "crash"
 
 
