@@ -247,7 +247,10 @@ def test_evidence_of_a_format_keeps_apart_what_the_format_itself_cannot_carry() 
 
 def test_at_a_glance_a_list_of_strings_is_whole() -> None:
     """LFM2.5 escapes nothing, and its format has no way to write some strings."""
-    called = "[{{ c.function.name }}({% for k, v in c.function.arguments.items() %}{{ k }}='{{ v }}'{% endfor %})]"
+    called = (
+        "[{{ c.function.name }}({% for k, v in c.function.arguments.items() %}{{ k }}={% if v is string %}'{{ v }}'"
+    )
+    called += "{% else %}{{ v }}{% endif %}{{ ', ' if not loop.last }}{% endfor %})]"
     source = (
         "{% for tool in tools or [] %}{{ tool | tojson }}{% endfor %}{% for m in messages %}<|{{ m.role }}|>"
         "{{ m.content or '' }}{% for c in m.tool_calls or [] %}<|tool_call_start|>" + called + "<|tool_call_end|>"
