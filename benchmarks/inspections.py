@@ -22,7 +22,7 @@ from toolfmt.inspect import checks, inspection
 
 CHAPTERS = (
     *("probe", "decide", "details", "definitions", "variables", "stability", "safety", "tokens", "portability"),
-    *("sample", "readers", "advice", "prompts"),
+    *("sample", "runtime_support", "advice", "prompts"),
 )
 """The functions of an inspection whose time is told; what one has rendered the next need not."""
 NOTHING, FINDINGS, UNREAD = 0, 1, 2

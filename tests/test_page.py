@@ -32,8 +32,8 @@ from toolfmt.inspect.report import (
     MarkerTokens,
     Piece,
     Portability,
-    Reader,
     Report,
+    RuntimeSupport,
     Stability,
     Tokens,
     ToolCost,
@@ -71,7 +71,10 @@ def filled(report: Report) -> Report:
         ),
         tokens=Tokens((MarkerTokens(BAD, (BAD, "x"), True),), 10, (ToolCost(BAD, 96),), 284, True, 4096, 1024, (BAD,)),
         portability=Portability("minijinja", 24, 21, (Difference(BAD, 54, BAD),)),
-        readers=(Reader("transformers", BAD, BAD, True, BAD), Reader("llama.cpp", "", None, None, BAD)),
+        runtime_support=(
+            RuntimeSupport("transformers", BAD, BAD, True, BAD),
+            RuntimeSupport("llama.cpp", "", None, None, BAD),
+        ),
         advice=(Advice("vLLM", BAD), Advice("Ollama", BAD, supported=False)),
         sample=(*report.sections.sample, Piece("frame", BAD), Piece("tools", f"\n{BAD}\n" + "x" * 2_000, BAD)),
     )

@@ -16,8 +16,8 @@ from toolfmt.inspect.report import (
     Effect,
     MarkerTokens,
     Portability,
-    Reader,
     Report,
+    RuntimeSupport,
     Sections,
     Stability,
     Tokens,
@@ -46,7 +46,10 @@ SECTIONS = Sections(
         90, (ToolCost("dear", 200), ToolCost("cheap", 22)), 1412, True, 4096, 1024, ("dear",),
     ),
     portability=Portability("minijinja", 14, 12, (Difference("x.y()", 3, "is unknown"),)),
-    readers=(Reader("mlx-lm", "a", "json", False, "it takes json"), Reader("vLLM", "a", None, None, "nothing")),
+    runtime_support=(
+        RuntimeSupport("mlx-lm", "a", "json", False, "", "it takes json"),
+        RuntimeSupport("vLLM", "a", None, None, "nothing"),
+    ),
     advice=(Advice("vLLM", "--parser x"), Advice("TGI", "no parser", False), Advice("Ollama", "no parser", False)),
 )  # fmt: skip
 FULL: Report = replace(
@@ -226,7 +229,7 @@ def test_text_of_a_model_cannot_move_the_cursor_or_be_read_as_markup() -> None:
             (MarkerTokens(hostile, (hostile,), True),), 1, (ToolCost(hostile, 2),), 3, True, 4, 5, (hostile,)
         ),
         portability=Portability(hostile, 2, 1, (Difference(hostile, 1, hostile),)),
-        readers=(Reader(hostile, hostile, hostile, False, hostile),),
+        runtime_support=(RuntimeSupport(hostile, hostile, hostile, False, hostile, hostile),),
         advice=(Advice(hostile, hostile), Advice(hostile + "2", hostile, False)),
     )
     assert [field.name for field in fields(Sections) if getattr(sections, field.name) in ((), {}, None)] == ["sample"]

@@ -15,10 +15,10 @@ from toolfmt.formats import FORMATS, RuntimeParser, get
 from toolfmt.inspect.inspection import NO_PARSER, inspect_files, inspect_template, runtimes
 from toolfmt.inspect.probe.conversations import SINGLE, TOOLS
 from toolfmt.inspect.probe.renders import Region, Renders
-from toolfmt.inspect.report import Reader, Report
+from toolfmt.inspect.report import Report, RuntimeSupport
 from toolfmt.inspect.support import parser_inference as inferring
 from toolfmt.inspect.support.parser_names import parser_name, parser_names
-from toolfmt.inspect.support.template_choice import RUNTIMES, takings
+from toolfmt.inspect.support.template_choice import RUNTIMES, template_choices
 from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource, load_files
 
 TOOLS_PART = "{% if tools %}<tools>{% for tool in tools %}{{ tool | tojson }}{% endfor %}</tools>{% endif %}\n"
@@ -60,12 +60,12 @@ def model(path: Path, **files: Any) -> Report:
     return inspect_files(load_files(path))
 
 
-def told(report: Report) -> dict[str, Reader]:
-    return {reader.runtime: reader for reader in report.sections.readers}
+def told(report: Report) -> dict[str, RuntimeSupport]:
+    return {support.runtime: support for support in report.sections.runtime_support}
 
 
 def places(report: Report) -> dict[str, str]:
-    return {runtime: reader.template for runtime, reader in told(report).items()}
+    return {runtime: support.template for runtime, support in told(report).items()}
 
 
 def advised(report: Report) -> dict[str, str]:
@@ -121,7 +121,7 @@ def test_swift_takes_the_processors_file_before_the_tokenizers_entry(tmp_path: P
     report = model(tmp_path, **files)
     assert places(report) == dict.fromkeys(RUNTIMES, TOKENIZER) | {"mlx-swift-lm": PROCESSOR}
     # It infers from the tokenizer's entry all the same.
-    assert told(report)["mlx-swift-lm"].format == "json"
+    assert told(report)["mlx-swift-lm"].parser == "json"
     assert told(report)["transformers"].why.startswith(
         "tokenizer_config.json comes before chat_template.json, which the tokenizer takes; a processor takes "
         "chat_template.json; "
@@ -152,7 +152,7 @@ def test_without_a_tokenizer_configuration_there_is_nothing_to_convert(tmp_path:
 def test_named_templates(tmp_path: Path) -> None:
     report = model(tmp_path, tokenizer_config={"chat_template": NAMED})
     assert places(report) == dict.fromkeys(RUNTIMES, BOTH)
-    assert told(report)["mlx-lm"].format is None
+    assert told(report)["mlx-lm"].parser is None
     assert found(report)["TF062"] == (
         "mlx-lm does not find its parser json_tools by itself: it looks for no parser in templates that have names."
     )
@@ -163,14 +163,14 @@ def test_named_templates(tmp_path: Path) -> None:
 def test_a_list_of_one_default_counts_as_named_for_mlx_lm(tmp_path: Path) -> None:
     report = model(tmp_path, tokenizer_config={"chat_template": [{"name": "default", "template": JSON}]})
     assert places(report) == dict.fromkeys(RUNTIMES, TOKENIZER)
-    assert told(report)["mlx-lm"].format is None
+    assert told(report)["mlx-lm"].parser is None
 
 
 def test_additional_templates_are_for_the_tokenizer_and_the_converter(tmp_path: Path) -> None:
     report = model(tmp_path, jinja=PLAIN, jinja_tool_use=JSON, tokenizer_config={"eos_token": "</s>"})
     both = "additional_chat_templates/tool_use.jinja, without tools chat_template.jinja"
     assert places(report) == dict.fromkeys(RUNTIMES, both) | {"mlx-swift-lm": JINJA}
-    assert told(report)["mlx-lm"].format is None
+    assert told(report)["mlx-lm"].parser is None
     assert "chat_template.jinja is taken by mlx-swift-lm" in found(report)["TF021"]
 
 
@@ -179,13 +179,13 @@ def test_an_additional_default_overrides_the_file(tmp_path: Path) -> None:
     other = "additional_chat_templates/default.jinja"
     assert places(report) == dict.fromkeys(RUNTIMES, other) | {"mlx-swift-lm": JINJA}
     # One name: the tokenizer hands the text out as it is, so that mlx-lm looks at it.
-    assert told(report)["mlx-lm"].format == "json_tools"
+    assert told(report)["mlx-lm"].parser == "json_tools"
 
 
 def test_a_gguf_file_is_read_by_the_runtimes_that_read_gguf() -> None:
     source = TemplateSource(JSON, "tokenizer.chat_template")
     files = ModelFiles(Path("org/quantised"), None, {}, {}, {}, (source,), {"eos_token": "</s>"}, kind="gguf")
-    assert [(taken.runtime, taken.with_tools) for taken in takings(files)] == [
+    assert [(choice.runtime, choice.with_tools) for choice in template_choices(files)] == [
         ("transformers", source),
         ("llama.cpp", source),
     ]
@@ -198,7 +198,10 @@ def test_a_file_with_a_template_is_a_template_given_alone(tmp_path: Path, templa
     (tmp_path / name).write_text(template, encoding="utf-8")
     report, alone = inspect_files(load_files(tmp_path / name)), inspect_template(template, name=name)
     assert places(report) == dict.fromkeys(RUNTIMES, name)
-    assert (report.sections.readers, report.sections.advice) == (alone.sections.readers, alone.sections.advice)
+    assert (report.sections.runtime_support, report.sections.advice) == (
+        alone.sections.runtime_support,
+        alone.sections.advice,
+    )
     assert found(report) == {}
 
 
@@ -208,9 +211,9 @@ def test_code_that_comes_before_the_template(tmp_path: Path) -> None:
     assert told(report)["mlx-lm"].right is None
 
 
-def test_without_a_template_there_are_no_readers(tmp_path: Path) -> None:
+def test_without_a_template_no_runtime_is_told_of(tmp_path: Path) -> None:
     report = model(tmp_path, config={"model_type": "qwen3"})
-    assert (report.sections.readers, found(report)) == ((), {})
+    assert (report.sections.runtime_support, found(report)) == ((), {})
     assert advised(report) == {"any runtime": "there is no chat template: take the one of the original model first"}
 
 
@@ -219,7 +222,7 @@ def test_without_a_template_there_are_no_readers(tmp_path: Path) -> None:
 
 def test_what_runtimes_infer_from_an_ordinary_template() -> None:
     report = inspect_template(JSON, model_type="qwen3")
-    assert {runtime: (reader.format, reader.right) for runtime, reader in told(report).items()} == {
+    assert {runtime: (support.parser, support.right) for runtime, support in told(report).items()} == {
         "transformers": (None, None),
         "vLLM": (None, None),
         "SGLang": (None, None),
@@ -232,16 +235,16 @@ def test_what_runtimes_infer_from_an_ordinary_template() -> None:
 
 def test_a_template_without_the_marker_gets_no_parser_from_mlx_lm() -> None:
     report = inspect_template(UNMARKED, model_type="qwen3")
-    assert (told(report)["mlx-lm"].format, told(report)["mlx-lm"].right) == (None, None)
+    assert (told(report)["mlx-lm"].parser, told(report)["mlx-lm"].right) == (None, None)
     # mlx-swift-lm falls back on JSON, which is right here.
-    assert (told(report)["mlx-swift-lm"].format, told(report)["mlx-swift-lm"].right) == ("json", True)
+    assert (told(report)["mlx-swift-lm"].parser, told(report)["mlx-swift-lm"].right) == ("json", True)
     assert advised(report)["mlx-lm"] == '"tool_parser_type": "json_tools" in tokenizer_config.json'
     assert list(found(report)) == ["TF062"]
 
 
 def test_a_marker_in_passing_misleads() -> None:
     report = inspect_template("{# not [TOOL_CALLS] #}" + JSON, model_type="qwen3")
-    assert {runtime: (told(report)[runtime].format, told(report)[runtime].right) for runtime in RUNTIMES[3:5]} == {
+    assert {runtime: (told(report)[runtime].parser, told(report)[runtime].right) for runtime in RUNTIMES[3:5]} == {
         "mlx-lm": ("mistral", False),
         "mlx-swift-lm": ("mistral", False),
     }
@@ -260,7 +263,7 @@ def test_a_marker_in_passing_misleads() -> None:
 
 def test_the_id_of_a_call_is_taken_for_its_name() -> None:
     report = inspect_template(WITH_ID)
-    assert (told(report)["mlx-lm"].format, told(report)["mlx-lm"].right) == ("mistral", False)
+    assert (told(report)["mlx-lm"].parser, told(report)["mlx-lm"].right) == ("mistral", False)
     assert told(report)["mlx-swift-lm"].right is True
     assert found(report)["TF061"].startswith(
         "mlx-lm takes mistral, which takes the id behind [CALL_ID] for the name of the tool: [TOOL_CALLS]"
@@ -278,7 +281,7 @@ def test_a_runtime_without_a_parser_falls_back_which_is_no_fault_of_the_template
         + "<|end|>\n{% endfor %}"
     )
     report = inspect_template(listed, model_type="llama")
-    assert (told(report)["mlx-swift-lm"].format, told(report)["mlx-swift-lm"].right) == ("json", False)
+    assert (told(report)["mlx-swift-lm"].parser, told(report)["mlx-swift-lm"].right) == ("json", False)
     assert found(report) == {
         "TF063": f"No runtime is known to have a parser for {report.format.name}, the format of this template's calls."
     }
@@ -312,8 +315,8 @@ def test_calls_without_their_frame_are_not_for_mlx_lm() -> None:
 
 def test_a_declared_parser_is_believed(tmp_path: Path) -> None:
     report = model(tmp_path, jinja=UNMARKED, tokenizer_config={"tool_parser_type": "json_tools"})
-    assert (told(report)["mlx-lm"].format, told(report)["mlx-lm"].right) == ("json_tools", True)
-    assert (told(report)["mlx-swift-lm"].format, told(report)["mlx-swift-lm"].right) == ("json", True)
+    assert (told(report)["mlx-lm"].parser, told(report)["mlx-lm"].right) == ("json_tools", True)
+    assert (told(report)["mlx-swift-lm"].parser, told(report)["mlx-swift-lm"].right) == ("json", True)
     assert found(report) == {}
 
 
@@ -536,7 +539,7 @@ READ_BY_MLX_LM = {
 def test_whether_the_parser_reads_the_calls_is_what_the_real_one_shows(name: str) -> None:
     utils = real()
     template = templates()[name]
-    reader = told(inspect_template(template))["mlx-lm"]
+    support = told(inspect_template(template))["mlx-lm"]
     module = importlib.import_module(f"mlx_lm.tool_parsers.{utils._infer_tool_parser(Tokenizer(template))}")
     shape = inspect_template(template).profile.shape
     assert shape is not None
@@ -550,4 +553,4 @@ def test_whether_the_parser_reads_the_calls_is_what_the_real_one_shows(name: str
         call = {}
     (call,) = call if isinstance(call, list) else [call]
     read = (call.get("name"), call.get("arguments")) == (SINGLE[0][0], SINGLE[0][1])
-    assert (reader.right, read) == (READ_BY_MLX_LM[name], READ_BY_MLX_LM[name])
+    assert (support.right, read) == (READ_BY_MLX_LM[name], READ_BY_MLX_LM[name])

@@ -178,7 +178,7 @@ def _runtimes(report: Report) -> dict[str, Any]:
     told: dict[str, Any] = {}
     if portability is not None:
         told[f"portability.{portability.engine}"] = {"renders": portability.renders, "same": portability.same}
-    told |= {f"readers.{reader.runtime}": {"right": reader.right} for reader in report.sections.readers}
+    told |= {f"runtime_support.{one.runtime}": {"right": one.right} for one in report.sections.runtime_support}
     return told | {f"runtimes.{one.runtime}": one.text for one in report.sections.advice}
 
 

@@ -28,7 +28,7 @@ from toolfmt.inspect.profiling import facts_of, with_other_template
 from toolfmt.inspect.report import Report, Sections, TemplateInfo
 from toolfmt.inspect.support.advice import advice
 from toolfmt.inspect.support.parser_names import DERIVED, parser_name
-from toolfmt.inspect.support.support import readers
+from toolfmt.inspect.support.support import runtime_support
 from toolfmt.templates import ModelFiles, template_alone
 
 NO_PARSER = "no parser: import toolfmt's"
@@ -92,7 +92,7 @@ def _sections(facts: Facts) -> Sections:
         tokens=tokens(facts),
         portability=portability(facts),
         sample=sample(facts),
-        readers=readers(facts),
+        runtime_support=runtime_support(facts),
         advice=advice(facts),
     )
 

@@ -403,17 +403,35 @@ class Portability(JsonRecord):
 
 
 @dataclass(frozen=True)
-class Reader(JsonRecord):
-    """What one runtime takes: `template` is where the one it renders stands ("" for none), `format` what it infers, in
+class RuntimeSupport:
+    """What one runtime takes: `template` is where the one it renders stands ("" for none), `parser` what it infers, in
     its own words (None where it finds no parser by itself), `right` whether that reads the calls the template renders
-    (None where that cannot be told), `why` one sentence.
+    (None where that cannot be told).
+
+    `why_template` and `why_parser` say why it takes these, a clause each; empty where there is nothing to say.
     """
 
     runtime: str
     template: str
-    format: str | None
+    parser: str | None
     right: bool | None
-    why: str
+    why_template: str = ""
+    why_parser: str = ""
+
+    @property
+    def why(self) -> str:
+        return "; ".join(filter(None, (self.why_template, self.why_parser)))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "runtime": self.runtime,
+            "template": self.template,
+            "parser": self.parser,
+            "right": self.right,
+            "why": self.why,
+            "why_template": self.why_template,
+            "why_parser": self.why_parser,
+        }
 
 
 @dataclass(frozen=True)
@@ -463,7 +481,7 @@ class Sections:
     safety: dict[str, Answer] = field(default_factory=dict)
     tokens: Tokens | None = None
     portability: Portability | None = None
-    readers: tuple[Reader, ...] = ()
+    runtime_support: tuple[RuntimeSupport, ...] = ()
     advice: tuple[Advice, ...] = ()
     sample: tuple[Piece, ...] = ()
 
@@ -476,7 +494,7 @@ class Sections:
             "safety": {name: answer.to_dict() for name, answer in self.safety.items()},
             "tokens": None if self.tokens is None else self.tokens.to_dict(),
             "portability": None if self.portability is None else self.portability.to_dict(),
-            "readers": [reader.to_dict() for reader in self.readers],
+            "runtime_support": [support.to_dict() for support in self.runtime_support],
             "advice": [advice.to_dict() for advice in self.advice],
             "sample": [piece.to_dict() for piece in self.sample],
         }

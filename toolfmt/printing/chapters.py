@@ -125,7 +125,7 @@ def _runtimes(report: Report) -> list[str]:
     other = report.sections.portability
     if other is not None and other.same < other.renders:
         lines.append(f"{other.engine} renders {other.same} of {other.renders} conversations alike")
-    wrong = [f"{reader.runtime}: {reader.why}" for reader in report.sections.readers if reader.right is False]
+    wrong = [f"{one.runtime}: {one.why}" for one in report.sections.runtime_support if one.right is False]
     return [*lines, *(shortened(line, 2 * _LONGEST_LINE) for line in wrong[:_MOST])]
 
 
@@ -146,7 +146,7 @@ def everything(report: Report) -> list[RenderableType]:
         ("prefix", _facts(_turns(report))),
         ("tokens", _facts(_costs(sections.tokens))),
         ("other engines", _facts(_differences(report))),
-        ("readers", _facts({one.runtime: one.why for one in sections.readers})),
+        ("runtimes", _facts({one.runtime: one.why for one in sections.runtime_support})),
     ]
     return [Group(Text(heading, "bold"), table) for heading, table in told if table.row_count]
 

@@ -97,7 +97,7 @@ def _chapters(report: Report) -> dict[str, str]:
         ("details", "In detail", sections.details),
         ("definitions", "Tool definitions", sections.definitions),
         ("safety", "Safety", sections.safety),
-        ("readers", "What runtimes take", sections.readers),
+        ("runtimes", "What runtimes take", sections.runtime_support),
         ("variables", "Variables", sections.variables),
         ("prefix", "Prefix stability", sections.stability and sections.stability.turns),
         ("tokens", "Tokens", tokens and (tokens.markers or tokens.tools or tokens.total)),

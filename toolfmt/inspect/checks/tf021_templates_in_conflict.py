@@ -21,7 +21,7 @@ from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import STAND_INS, TOOL, TOOLS, user
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report import Severity
-from toolfmt.inspect.support.support import taken_by
+from toolfmt.inspect.support.support import choices_of
 from toolfmt.inspect.support.template_choice import LLAMA_CPP, same_text
 from toolfmt.inspect.wording import listed
 from toolfmt.templates import ChatTemplate, TemplateSource
@@ -62,11 +62,11 @@ def check(facts: Facts) -> Iterator[Found]:
 def _choices(facts: Facts) -> list[tuple[TemplateSource, list[str]]]:
     """The different templates that runtimes render with when tools are given, and who takes which."""
     choices: list[tuple[TemplateSource, list[str]]] = []
-    for taken in taken_by(facts):
-        source = taken.with_tools
-        if source is None or taken.own:
+    for choice in choices_of(facts):
+        source = choice.with_tools
+        if source is None or choice.own:
             continue
-        runtime = f"{LLAMA_CPP}'s converter" if taken.runtime == LLAMA_CPP else taken.runtime
+        runtime = f"{LLAMA_CPP}'s converter" if choice.runtime == LLAMA_CPP else choice.runtime
         runtimes = next((runtimes for other, runtimes in choices if same_text(source, other)), None)
         if runtimes is None:
             choices.append((source, [runtime]))

@@ -36,7 +36,7 @@ def check(facts: Facts) -> Iterator[Found]:
         says = " or ".join(names)
         reads = f"calls that {best.format.name} reads" if best is not None else "calls that no known format reads"
         yield Found(
-            f"{declared.place} declares {declared.value!r} ({says}), but the template renders {reads}: "
+            f"{declared.source} declares {declared.value!r} ({says}), but the template renders {reads}: "
             f"{quote(rendered)}.",
             _instead(best.format) if best is not None else "Check which parser the model needs.",
             facts.capabilities["tool_calls"].line,

@@ -23,6 +23,6 @@ def check(facts: Facts) -> Iterator[Found]:
     for declared in facts.decided.declarations:
         if not declared.formats:
             yield Found(
-                f"{declared.place} declares {declared.value!r}, which no known format is called.",
+                f"{declared.source} declares {declared.value!r}, which no known format is called.",
                 "Check the spelling against the list of `toolfmt formats`.",
             )

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Severity
-from toolfmt.inspect.support.support import taken_by
+from toolfmt.inspect.support.support import choices_of
 from toolfmt.inspect.support.template_choice import LLAMA_CPP
 from toolfmt.inspect.wording import listed
 
@@ -28,10 +28,10 @@ def check(facts: Facts) -> Iterator[Found]:
     if facts.template is None:
         return
     without: dict[str, list[str]] = {}
-    for taken in taken_by(facts):
+    for choice in choices_of(facts):
         # Without a tokenizer_config.json there is nothing that llama.cpp could convert.
-        if not taken.describe() and not (taken.runtime == LLAMA_CPP and not facts.files.tokenizer_config):
-            without.setdefault(taken.why, []).append(taken.runtime)
+        if not choice.describe() and not (choice.runtime == LLAMA_CPP and not facts.files.tokenizer_config):
+            without.setdefault(choice.why, []).append(choice.runtime)
     for why, runtimes in without.items():
         yield Found(
             f"{listed(runtimes)} {'find' if len(runtimes) > 1 else 'finds'} no chat template here: {why}.",

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import Reader, Severity
+from toolfmt.inspect.report import RuntimeSupport, Severity
 from toolfmt.inspect.support.advice import our_parser, setting
 from toolfmt.inspect.support.parser_names import parser_name
 from toolfmt.inspect.support.support import declares_parser, misled, misread
@@ -34,19 +34,19 @@ def check(facts: Facts) -> Iterator[Found]:
     if best is None or declares_parser(facts):
         return
     wrong = [
-        reader
-        for reader in facts.sections.readers
-        if reader.runtime in (MLX_LM, MLX_SWIFT_LM)
-        and reader.right is False
+        support
+        for support in facts.sections.runtime_support
+        if support.runtime in (MLX_LM, MLX_SWIFT_LM)
+        and support.right is False
         # A runtime without a parser for the format has to fall back on something, which is no fault of the template.
-        and (parser_name(best.format, reader.runtime) is not None or misled(facts, reader.runtime))
+        and (parser_name(best.format, support.runtime) is not None or misled(facts, support.runtime))
     ]
     if not wrong:
         return
-    misread_only = all(misread(facts, reader.runtime, reader.format or "") for reader in wrong)
+    misread_only = all(misread(facts, support.runtime, support.parser or "") for support in wrong)
     but = "" if misread_only else f", but the template renders {best.format.name} calls"
     yield Found(
-        f"{listed([_takes(facts, reader) for reader in wrong])}{but}: {quote(facts.decided.rendered)}.",
+        f"{listed([_takes(facts, support) for support in wrong])}{but}: {quote(facts.decided.rendered)}.",
         _instead(facts, wrong),
         facts.capabilities["tool_calls"].line,
         # mlx-lm's parsers were run on such calls, those of mlx-swift-lm only read.
@@ -54,17 +54,17 @@ def check(facts: Facts) -> Iterator[Found]:
     )
 
 
-def _takes(facts: Facts, reader: Reader) -> str:
-    assert reader.format is not None
-    what = misread(facts, reader.runtime, reader.format)
-    return f"{reader.runtime} takes {reader.format}" + (f", which {what}" if what else "")
+def _takes(facts: Facts, support: RuntimeSupport) -> str:
+    assert support.parser is not None
+    what = misread(facts, support.runtime, support.parser)
+    return f"{support.runtime} takes {support.parser}" + (f", which {what}" if what else "")
 
 
-def _instead(facts: Facts, wrong: list[Reader]) -> str:
+def _instead(facts: Facts, wrong: list[RuntimeSupport]) -> str:
     best = facts.decided.read_back
     assert best is not None
     name = parser_name(best.format, MLX_LM)
-    if name is not None and not misread(facts, MLX_LM, name) and name not in [reader.format for reader in wrong]:
+    if name is not None and not misread(facts, MLX_LM, name) and name not in [support.parser for support in wrong]:
         return f"Write {setting(name)} into tokenizer_config.json."
     if wrong[0].runtime == MLX_LM:
         return f"Parse what mlx-lm generates with {our_parser(best.format)}."

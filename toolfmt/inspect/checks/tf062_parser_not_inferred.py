@@ -29,9 +29,9 @@ def check(facts: Facts) -> Iterator[Found]:
     name = None if best is None else parser_name(best.format, MLX_LM)
     if name is None or declares_parser(facts) or misread(facts, MLX_LM, name):
         return
-    for reader in facts.sections.readers:
-        if reader.runtime == MLX_LM and reader.template and reader.format is None:
+    for support in facts.sections.runtime_support:
+        if support.runtime == MLX_LM and support.template and support.parser is None:
             yield Found(
-                f"mlx-lm does not find its parser {name} by itself: {reader.why.rpartition('; ')[2]}.",
+                f"mlx-lm does not find its parser {name} by itself: {support.why_parser}.",
                 f"Write {setting(name)} into tokenizer_config.json.",
             )

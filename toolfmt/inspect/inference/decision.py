@@ -41,13 +41,19 @@ _MOST_LITERALS = 100
 
 @dataclass(frozen=True)
 class Declaration:
-    """A parser that the directory names: where, what it says, and the formats that can mean."""
+    """A parser that the directory names: the file and the key, what it says, and the formats that can mean."""
 
-    place: str
+    file: str
+    key: str
     value: str
     formats: tuple[ToolCallFormat, ...]
     runtime: str = ""
     """Whose name for a parser it is, where one runtime reads the key."""
+
+    @property
+    def source(self) -> str:
+        """Where it is declared, as a person reads it."""
+        return f"{self.file}: {self.key}"
 
     def covers(self, format: ToolCallFormat) -> bool:
         """Whether this names the format: also where the runtime's parser of that name reads only a part of it."""
@@ -142,18 +148,18 @@ def decide(
 def declarations(tokenizer_config: Mapping[str, Any], config: Mapping[str, Any]) -> tuple[Declaration, ...]:
     """The parsers that the files of a directory name."""
     found = []
-    for place, values in (("tokenizer_config.json", tokenizer_config), ("config.json", config)):
+    for file, values in (("tokenizer_config.json", tokenizer_config), ("config.json", config)):
         for key, runtime in _DECLARING_KEYS.items():
             value = values.get(key)
             if isinstance(value, str) and value:
                 value = value if len(value) <= LONGEST_NAME else quote(value)
-                found.append(Declaration(f"{place}: {key}", value, _named(value, runtime), runtime))
+                found.append(Declaration(file, key, value, _named(value, runtime), runtime))
         literals = _response_literals(values.get(_RESPONSE_TEMPLATE))
         if literals:
             formats = tuple(
                 format for format in FORMATS if any(opener in text for opener in format.openers for text in literals)
             )
-            found.append(Declaration(f"{place}: {_RESPONSE_TEMPLATE}", quote(" ".join(sorted(literals))), formats))
+            found.append(Declaration(file, _RESPONSE_TEMPLATE, quote(" ".join(sorted(literals))), formats))
     return tuple(found)
 
 
@@ -327,7 +333,9 @@ def _only_name(formats: Sequence[ToolCallFormat]) -> str | None:
 
 def _declares(declared: Declaration) -> str:
     names = " or ".join(format.name for format in declared.formats)
-    return f"{declared.place} is {declared.value!r}, " + (f"which is {names}" if names else "which no format is called")
+    return f"{declared.source} is {declared.value!r}, " + (
+        f"which is {names}" if names else "which no format is called"
+    )
 
 
 def _lists(format: ToolCallFormat, model_types: Sequence[str]) -> str:

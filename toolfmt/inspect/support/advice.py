@@ -12,9 +12,9 @@ from typing import TypeAlias
 
 from toolfmt.formats import ToolCallFormat
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import Advice, Reader
+from toolfmt.inspect.report import Advice, RuntimeSupport
 from toolfmt.inspect.support.parser_names import DERIVED, parser_name, parser_names
-from toolfmt.inspect.support.support import DECLARING_KEY, misread, readers, taken_by
+from toolfmt.inspect.support.support import DECLARING_KEY, choices_of, misread, runtime_support
 from toolfmt.inspect.support.template_choice import (
     LLAMA_CPP,
     MLX_LM,
@@ -22,11 +22,11 @@ from toolfmt.inspect.support.template_choice import (
     SGLANG,
     TRANSFORMERS,
     VLLM,
-    Taken,
+    TemplateChoice,
     same_text,
 )
 
-_Adviser: TypeAlias = Callable[[Facts, ToolCallFormat, Reader, Taken], Advice]
+_Adviser: TypeAlias = Callable[[Facts, ToolCallFormat, RuntimeSupport, TemplateChoice], Advice]
 
 EVERY_RUNTIME = "any runtime"
 _NO_QUESTION = {
@@ -83,11 +83,11 @@ def _in_words(format: ToolCallFormat | None, *, guessed: bool) -> Advice:
 
 
 def _each(facts: Facts, format: ToolCallFormat) -> list[Advice]:
-    both = zip(readers(facts), taken_by(facts), strict=True)
-    return [_ADVISERS[reader.runtime](facts, format, reader, taken) for reader, taken in both]
+    both = zip(runtime_support(facts), choices_of(facts), strict=True)
+    return [_ADVISERS[support.runtime](facts, format, support, choice) for support, choice in both]
 
 
-def _transformers(facts: Facts, format: ToolCallFormat, reader: Reader, taken: Taken) -> Advice:
+def _transformers(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choice: TemplateChoice) -> Advice:
     parse = f"read the answer with {our_parser(format)}"
     if not facts.shows_tools:
         return Advice(TRANSFORMERS, f"give it the prompt of toolfmt render, {parse}")
@@ -95,7 +95,7 @@ def _transformers(facts: Facts, format: ToolCallFormat, reader: Reader, taken: T
 
 
 def _flagged(runtime: str) -> _Adviser:
-    def advise(facts: Facts, format: ToolCallFormat, reader: Reader, taken: Taken) -> Advice:
+    def advise(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choice: TemplateChoice) -> Advice:
         parser = format.runtime_parser(runtime)
         if parser is None:
             return _without(runtime, format)
@@ -114,23 +114,23 @@ def _doubt(facts: Facts) -> str:
     return " (not confirmed: it may wait for the opening marker, which these calls lack)" if lacking else ""
 
 
-def _finds_itself(format: ToolCallFormat, reader: Reader) -> bool:
+def _finds_itself(format: ToolCallFormat, support: RuntimeSupport) -> bool:
     """Whether the runtime takes a parser by itself that reads the format, as far as that is known."""
-    if reader.format is None or reader.right is False:
+    if support.parser is None or support.right is False:
         return False
-    return reader.right is True or reader.format in parser_names(format, reader.runtime)
+    return support.right is True or support.parser in parser_names(format, support.runtime)
 
 
-def _nothing_to_do(format: ToolCallFormat, reader: Reader) -> Advice:
-    parser = format.runtime_parser(reader.runtime)
-    careful = f" ({parser.remark})" if parser and parser.remark and parser.name == reader.format else ""
-    return Advice(reader.runtime, f"nothing to do: it takes {reader.format}{careful}")
+def _nothing_to_do(format: ToolCallFormat, support: RuntimeSupport) -> Advice:
+    parser = format.runtime_parser(support.runtime)
+    careful = f" ({parser.remark})" if parser and parser.remark and parser.name == support.parser else ""
+    return Advice(support.runtime, f"nothing to do: it takes {support.parser}{careful}")
 
 
-def _mlx_lm(facts: Facts, format: ToolCallFormat, reader: Reader, taken: Taken) -> Advice:
-    found, name = reader.format, parser_name(format, MLX_LM)
-    if _finds_itself(format, reader):
-        return _nothing_to_do(format, reader)
+def _mlx_lm(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choice: TemplateChoice) -> Advice:
+    found, name = support.parser, parser_name(format, MLX_LM)
+    if _finds_itself(format, support):
+        return _nothing_to_do(format, support)
     if name is not None and name != found and not misread(facts, MLX_LM, name):
         instead = f", else it takes {found}" if found else ""
         return Advice(MLX_LM, f"{setting(name)} in tokenizer_config.json{instead}")
@@ -139,24 +139,24 @@ def _mlx_lm(facts: Facts, format: ToolCallFormat, reader: Reader, taken: Taken) 
     return _without(MLX_LM, format)
 
 
-def _mlx_swift_lm(facts: Facts, format: ToolCallFormat, reader: Reader, taken: Taken) -> Advice:
-    found, name = reader.format, parser_name(format, MLX_SWIFT_LM)
-    if _finds_itself(format, reader):
-        return _nothing_to_do(format, reader)
+def _mlx_swift_lm(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choice: TemplateChoice) -> Advice:
+    found, name = support.parser, parser_name(format, MLX_SWIFT_LM)
+    if _finds_itself(format, support):
+        return _nothing_to_do(format, support)
     if name is not None:
         text = f'toolCallFormat: ToolCallFormat(rawValue: "{name}") in its ModelConfiguration'
         return Advice(MLX_SWIFT_LM, text + _doubt(facts))
-    misreads = ", which misreads these calls" if reader.right is False else ""
+    misreads = ", which misreads these calls" if support.right is False else ""
     taking = "" if found is None else f"; it takes {found}{misreads}"
     return Advice(MLX_SWIFT_LM, f"no parser for it{taking}", False)
 
 
-def _llama_cpp(facts: Facts, format: ToolCallFormat, reader: Reader, taken: Taken) -> Advice:
+def _llama_cpp(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choice: TemplateChoice) -> Advice:
     if not facts.shows_tools:
         return Advice(LLAMA_CPP, f"no parser for toolfmt's prompts: {our_parser(format)} reads the answer", False)
     confirmed = DERIVED in parser_names(format, LLAMA_CPP)
     text = "--jinja" + ("" if confirmed else f" (it derives a parser; for {format.name} that is not confirmed)")
-    if facts.template is None or same_text(taken.with_tools, facts.template):
+    if facts.template is None or same_text(choice.with_tools, facts.template):
         return Advice(LLAMA_CPP, text)
     file = facts.template.origin
     if not file.endswith(".jinja"):

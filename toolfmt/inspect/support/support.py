@@ -1,14 +1,15 @@
 """A chapter of the report: which template each runtime takes, which parser it finds by itself, whether that reads the
 calls that the template renders.
 
-Where templates stand is `places`, what runtimes look for is `inferring`; here the two meet what the probes found.
+Where templates stand is `template_choice`, what runtimes look for is `parser_inference`; here the two meet what the
+probes found.
 """
 
 from __future__ import annotations
 
 from toolfmt.formats import FORMATS
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import Reader
+from toolfmt.inspect.report import RuntimeSupport
 from toolfmt.inspect.support.parser_inference import Inferred, misread_by_mlx_lm, mlx_lm, mlx_swift_lm
 from toolfmt.inspect.support.parser_names import DERIVED, parser_names
 from toolfmt.inspect.support.template_choice import (
@@ -17,10 +18,10 @@ from toolfmt.inspect.support.template_choice import (
     MLX_SWIFT_LM,
     RUNTIMES,
     TRANSFORMERS,
-    Taken,
+    TemplateChoice,
     same_text,
     swift_infers_from,
-    takings,
+    template_choices,
 )
 from toolfmt.templates import ModelFiles, TemplateSource
 
@@ -28,22 +29,22 @@ DECLARING_KEY = "tool_parser_type"
 _RESPONSE_TEMPLATE = "response_template"
 
 
-def readers(facts: Facts) -> tuple[Reader, ...]:
+def runtime_support(facts: Facts) -> tuple[RuntimeSupport, ...]:
     """One entry a runtime, in the order of `RUNTIMES`; none where there is no template to take.
 
     For a template given alone every runtime is taken to render that one.
     """
     if facts.template is None:
         return ()
-    return tuple(_reader(facts, taken) for taken in taken_by(facts))
+    return tuple(_support(facts, choice) for choice in choices_of(facts))
 
 
-def taken_by(facts: Facts) -> tuple[Taken, ...]:
+def choices_of(facts: Facts) -> tuple[TemplateChoice, ...]:
     """What every runtime takes of the directory, or of the one template that was given."""
     if not _alone(facts.files):
-        return takings(facts.files)
+        return template_choices(facts.files)
     given = facts.template
-    return tuple(Taken(runtime, given, given, "the only template given") for runtime in RUNTIMES)
+    return tuple(TemplateChoice(runtime, given, given, "the only template given") for runtime in RUNTIMES)
 
 
 def _alone(files: ModelFiles) -> bool:
@@ -58,7 +59,7 @@ def declares_parser(facts: Facts) -> bool:
 
 def misled(facts: Facts, runtime: str) -> bool:
     """Whether it is the template's text that makes the runtime take its parser."""
-    return any(_inferred(facts, taken).shown for taken in taken_by(facts) if taken.runtime == runtime)
+    return any(_inferred(facts, choice).shown for choice in choices_of(facts) if choice.runtime == runtime)
 
 
 def misread(facts: Facts, runtime: str, parser: str) -> str:
@@ -69,42 +70,42 @@ def misread(facts: Facts, runtime: str, parser: str) -> str:
     return misread_by_mlx_lm(parser, facts.decided.rendered)
 
 
-def _reader(facts: Facts, taken: Taken) -> Reader:
-    where = taken.describe()
+def _support(facts: Facts, choice: TemplateChoice) -> RuntimeSupport:
+    where = choice.describe()
     if not where:
-        return Reader(taken.runtime, "", None, None, taken.why)
-    if taken.runtime == LLAMA_CPP:
-        parser, right, how = _derived(facts, taken)
-    elif taken.runtime == TRANSFORMERS:
+        return RuntimeSupport(choice.runtime, "", None, None, choice.why)
+    if choice.runtime == LLAMA_CPP:
+        parser, right, how = _derived(facts, choice)
+    elif choice.runtime == TRANSFORMERS:
         parser, right, how = _declared(facts)
-    elif taken.runtime in (MLX_LM, MLX_SWIFT_LM):
-        inferred = _inferred(facts, taken)
+    elif choice.runtime in (MLX_LM, MLX_SWIFT_LM):
+        inferred = _inferred(facts, choice)
         parser, how = inferred.parser, inferred.how
-        right = None if parser is None else _reads(facts, taken, parser)
-        how += _verdict(facts, taken.runtime, parser, right)
+        right = None if parser is None else _reads(facts, choice, parser)
+        how += _verdict(facts, choice.runtime, parser, right)
     else:
         parser, right, how = None, None, "it takes no parser by itself"
-    why = how if _alone(facts.files) else f"{taken.why}; {how}"
-    return Reader(taken.runtime, where, parser, right, why)
+    why_template = "" if _alone(facts.files) else choice.why
+    return RuntimeSupport(choice.runtime, where, parser, right, why_template, how)
 
 
-def _inferred(facts: Facts, taken: Taken) -> Inferred:
+def _inferred(facts: Facts, choice: TemplateChoice) -> Inferred:
     files = facts.files
     model_type = next(iter(files.model_types), None)
     declared = files.tokenizer_config.get(DECLARING_KEY)
-    if taken.runtime == MLX_SWIFT_LM:
-        source = taken.with_tools if _alone(files) else swift_infers_from(files)
+    if choice.runtime == MLX_SWIFT_LM:
+        source = choice.with_tools if _alone(files) else swift_infers_from(files)
         return mlx_swift_lm(_text(source), declared, model_type, files.config)
     tokens = None if files.added_tokens is None else frozenset(files.added_tokens.values())
-    inferred = mlx_lm(None if taken.named else _text(taken.with_tools), declared, model_type, tokens)
-    if taken.named and inferred.parser is None and declared is None:
+    inferred = mlx_lm(None if choice.named else _text(choice.with_tools), declared, model_type, tokens)
+    if choice.named and inferred.parser is None and declared is None:
         return Inferred(None, "it looks for no parser in templates that have names")
     return inferred
 
 
-def _derived(facts: Facts, taken: Taken) -> tuple[str | None, bool | None, str]:
+def _derived(facts: Facts, choice: TemplateChoice) -> tuple[str | None, bool | None, str]:
     """llama.cpp makes a parser from the template: confirmed for the formats that say so."""
-    same = same_text(taken.with_tools, facts.template)
+    same = same_text(choice.with_tools, facts.template)
     if same and not facts.shows_tools:
         return None, None, "the template shows no tools, so that there is no parser to derive from it"
     best = facts.decided.read_back
@@ -114,23 +115,23 @@ def _derived(facts: Facts, taken: Taken) -> tuple[str | None, bool | None, str]:
 
 def _declared(facts: Facts) -> tuple[str | None, bool | None, str]:
     """transformers parses what a `response_template` describes, and nothing else."""
-    found = next((known for known in facts.decided.declarations if known.place.endswith(_RESPONSE_TEMPLATE)), None)
+    found = next((known for known in facts.decided.declarations if known.key == _RESPONSE_TEMPLATE), None)
     if found is None:
         return None, None, "it parses no calls without a response_template"
     best = facts.decided.read_back
     right = None if best is None or not found.formats else best.format in found.formats
-    return _RESPONSE_TEMPLATE, right, f"{found.place} tells it how calls are written"
+    return _RESPONSE_TEMPLATE, right, f"{found.source} tells it how calls are written"
 
 
-def _reads(facts: Facts, taken: Taken, parser: str) -> bool | None:
+def _reads(facts: Facts, choice: TemplateChoice, parser: str) -> bool | None:
     """Whether the parser of this name reads the calls that the inspected template renders."""
     best = facts.decided.read_back
-    if best is None or facts.renders is None or taken.own or not same_text(taken.with_tools, facts.template):
+    if best is None or facts.renders is None or choice.own or not same_text(choice.with_tools, facts.template):
         return None
-    if parser in parser_names(best.format, taken.runtime):
-        return not misread(facts, taken.runtime, parser)
+    if parser in parser_names(best.format, choice.runtime):
+        return not misread(facts, choice.runtime, parser)
     # A parser that no format names could be one for anything.
-    return False if any(parser in parser_names(format, taken.runtime) for format in FORMATS) else None
+    return False if any(parser in parser_names(format, choice.runtime) for format in FORMATS) else None
 
 
 def _verdict(facts: Facts, runtime: str, parser: str | None, right: bool | None) -> str:

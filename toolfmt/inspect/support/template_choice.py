@@ -20,7 +20,7 @@ _OWN_CODE = "chat_template_type"
 
 
 @dataclass(frozen=True)
-class Taken:
+class TemplateChoice:
     """What a runtime renders with: `with_tools` and `without` are templates of the directory, None for none.
 
     `named` says that it was handed several templates by name; `own` is what it renders with instead of a template.
@@ -48,7 +48,7 @@ class Taken:
         return f"{_label(first)}, without tools {_label(other)}"
 
 
-def takings(files: ModelFiles) -> tuple[Taken, ...]:
+def template_choices(files: ModelFiles) -> tuple[TemplateChoice, ...]:
     """What every runtime takes of this directory, in the order of `RUNTIMES`."""
     if files.kind == "gguf":
         return _of_gguf(files)
@@ -70,31 +70,31 @@ def swift_infers_from(files: ModelFiles) -> TemplateSource | None:
     return _pick(_at(files, _TOKENIZER), tools=True) or _pick(_at(files, _JINJA), tools=True)
 
 
-def _as_transformers(files: ModelFiles, runtime: str) -> Taken:
+def _as_transformers(files: ModelFiles, runtime: str) -> TemplateChoice:
     """transformers 5.23 and who loads its tokenizer; the precedence is that of `ModelFiles.template`."""
     why = files.reason(True)
     if any(source.origin != _PROCESSOR for source in files.templates):
         processors = next(iter(_at(files, _PROCESSOR)), None)
         if processors is not None and not _at(files, _JINJA) and not same_text(processors, files.template(True)):
             why += f", which the tokenizer takes; a processor takes {_PROCESSOR}"
-        return Taken(runtime, files.template(True), files.template(False), why)
+        return TemplateChoice(runtime, files.template(True), files.template(False), why)
     if not files.templates:
-        return Taken(runtime, None, None, why)
+        return TemplateChoice(runtime, None, None, why)
     if runtime == TRANSFORMERS:
         why = f"{_PROCESSOR} holds the only chat template, and only processors read it: the tokenizer has none"
-        return Taken(runtime, files.template(True), files.template(False), why)
-    return Taken(runtime, None, None, f"the tokenizer has no template: only processors read {_PROCESSOR}")
+        return TemplateChoice(runtime, files.template(True), files.template(False), why)
+    return TemplateChoice(runtime, None, None, f"the tokenizer has no template: only processors read {_PROCESSOR}")
 
 
-def _mlx_lm(files: ModelFiles) -> Taken:
+def _mlx_lm(files: ModelFiles) -> TemplateChoice:
     """mlx-lm 0.32.2, tokenizer_utils.load: the tokenizer of transformers, unless its own code is asked for."""
-    taken = _as_transformers(files, MLX_LM)
+    choice = _as_transformers(files, MLX_LM)
     code = files.tokenizer_config.get(_OWN_CODE)
     if isinstance(code, str) and code:
         code = quote(code)
         why = f"{_TOKENIZER} declares {_OWN_CODE} {code}, which comes before any template"
-        return Taken(MLX_LM, taken.with_tools, taken.without, why, own=f"its own code for {code}")
-    return Taken(MLX_LM, taken.with_tools, taken.without, taken.why, _named(files))
+        return TemplateChoice(MLX_LM, choice.with_tools, choice.without, why, own=f"its own code for {code}")
+    return TemplateChoice(MLX_LM, choice.with_tools, choice.without, choice.why, _named(files))
 
 
 def _named(files: ModelFiles) -> bool:
@@ -105,23 +105,23 @@ def _named(files: ModelFiles) -> bool:
     return any(source.name != "default" for source in files.templates if source.origin.endswith(".jinja"))
 
 
-def _mlx_swift_lm(files: ModelFiles) -> Taken:
+def _mlx_swift_lm(files: ModelFiles) -> TemplateChoice:
     """swift-transformers, which it renders with: the .jinja file, chat_template.json, then the tokenizer's entry."""
     for place in (_JINJA, _PROCESSOR, _TOKENIZER):
         found = _at(files, place)
         if found:
             others = {source.origin for source in files.templates} - {place}
             why = f"it takes {place} before any other" if others else f"{place} holds the only chat template"
-            return Taken(MLX_SWIFT_LM, _pick(found, tools=True), _pick(found, tools=False), why)
-    return Taken(MLX_SWIFT_LM, None, None, "it finds no chat template where it looks")
+            return TemplateChoice(MLX_SWIFT_LM, _pick(found, tools=True), _pick(found, tools=False), why)
+    return TemplateChoice(MLX_SWIFT_LM, None, None, "it finds no chat template where it looks")
 
 
-def _llama_cpp(files: ModelFiles) -> Taken:
+def _llama_cpp(files: ModelFiles) -> TemplateChoice:
     """llama.cpp's converter, gguf-py/gguf/vocab.py (main, November 2026), and what its runtime makes of the result."""
     config = files.tokenizer_config
     if not config:
         why = f"its converter takes a template only beside a {_TOKENIZER}"
-        return Taken(LLAMA_CPP, None, None, why)
+        return TemplateChoice(LLAMA_CPP, None, None, why)
     if "chat_template" in config:
         usable = isinstance(config["chat_template"], (str, list))
         found = _at(files, _TOKENIZER) if usable else []
@@ -135,15 +135,15 @@ def _llama_cpp(files: ModelFiles) -> Taken:
     else:
         found = _at(files, _PROCESSOR)
         why = f"its converter takes {_PROCESSOR} where nothing else is" if found else "its converter finds no template"
-    return Taken(LLAMA_CPP, _pick(found, tools=True), _pick(found, tools=False), why)
+    return TemplateChoice(LLAMA_CPP, _pick(found, tools=True), _pick(found, tools=False), why)
 
 
-def _of_gguf(files: ModelFiles) -> tuple[Taken, ...]:
+def _of_gguf(files: ModelFiles) -> tuple[TemplateChoice, ...]:
     """A GGUF file: llama.cpp reads it as it is, transformers where it is told to."""
     both = files.template(True), files.template(False)
     return (
-        Taken(TRANSFORMERS, *both, "it reads the template of a GGUF file given as gguf_file="),
-        Taken(LLAMA_CPP, *both, "it takes the template in the file"),
+        TemplateChoice(TRANSFORMERS, *both, "it reads the template of a GGUF file given as gguf_file="),
+        TemplateChoice(LLAMA_CPP, *both, "it takes the template in the file"),
     )
 
 
