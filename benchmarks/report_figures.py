@@ -43,7 +43,7 @@ def evidence(report: Report, capability: str, words: str) -> bool:
 
 def object_only(report: Report) -> bool:
     """Arguments as a string are refused or dropped."""
-    lost = answer(report, "arguments_string") == "error" or evidence(report, "arguments_string", "not in the prompt")
+    lost = report["capabilities"]["arguments_string"]["outcome"] in ("threw", "dropped")
     return describes(report) and answer(report, "arguments_object") == "yes" and lost
 
 

@@ -135,14 +135,14 @@ def test_markers_are_cut_as_the_tokenizer_cuts_them(tmp_path: Path) -> None:
 def test_special_markers_of_calls_are_a_warning_and_name_the_setting(tmp_path: Path) -> None:
     told = found(inspected(tmp_path, special(*FRAMES, *CALLS)), "TF065")
     assert [finding.severity for finding in told] == ["warning"]
-    assert told[0].message.startswith("<tool_call>, </tool_call> are special tokens in calls")
+    assert told[0].message.startswith("<tool_call> and </tool_call> are special tokens in calls")
     assert "skip_special_tokens=False" in told[0].fix
 
 
 def test_special_markers_of_reasoning_are_a_note(tmp_path: Path) -> None:
     told = found(inspected(tmp_path, special(*FRAMES, "<think>", "</think>")), "TF065")
     assert [(finding.severity, finding.message.partition(" are ")[0]) for finding in told] == [
-        ("note", "<think>, </think>")
+        ("note", "<think> and </think>")
     ]
 
 

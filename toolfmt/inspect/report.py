@@ -274,7 +274,7 @@ class Variable:
         told = [effect.sentence for effect in self.effects]
         if self.formats:
             told.append(f"calls are written in {', '.join(f'{name} with {value}' for value, name in self.formats)}")
-        return "; ".join(told) + (f" (with {' and '.join(self.beside)} true)" if self.beside else "")
+        return "; ".join(told) + (f" (with {listed(self.beside)} true)" if self.beside else "")
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -383,13 +383,16 @@ class Tokens(JsonRecord):
 class Difference(JsonRecord):
     """What another engine makes differently: the construct of the template, its line, what happens instead.
 
-    `fails` tells an engine that refuses the template from one that writes another prompt.
+    `fails` tells an engine that refuses the template from one that writes another prompt; of that one `written` is what
+    stands where the prompts part, and `expected` what jinja2 has there.
     """
 
     construct: str
     line: int | None
     what: str
     fails: bool = True
+    written: str = ""
+    expected: str = ""
 
 
 @dataclass(frozen=True)

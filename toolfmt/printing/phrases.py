@@ -69,9 +69,10 @@ def phrases(report: Report, ability: str) -> list[str]:
         return _definitions(report.sections.definitions)
     if ability == "reasoning" and report.capabilities["reasoning"].answer != "yes":
         return []
-    told = [words for name, words in _DETAILS.get(ability, {}).items() if _is_not(details, name)]
-    if ability == "results" and report.capabilities["parallel_tool_calls"].answer != "yes":
-        told = [words for words in told if words != _DETAILS[ability][_SEVERAL]]
+    # Where a turn has one call only, nothing is said of several results.
+    unasked = () if report.capabilities["parallel_tool_calls"].answer == "yes" else (_SEVERAL,)
+    asked = {name: words for name, words in _DETAILS.get(ability, {}).items() if name not in unasked}
+    told = [words for name, words in asked.items() if _is_not(details, name)]
     if ability == "calls":
         told = [*_ids(details), *told]
     outcomes = {name: answer.outcome for name, answer in details.items()}

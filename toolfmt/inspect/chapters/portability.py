@@ -257,19 +257,19 @@ def _other_prompt(renders: Renders, asked: _Asked, prompt: str, other: str) -> D
     template = renders.template
     place = common_prefix(prompt, other)
     begin, end = max(0, place - _QUOTED_BEFORE), place + _LONGEST_SHARED
+    wrong, right = other[begin:end], prompt[begin:end]
     # Not through `quote`, which drops the blanks at the ends: often they are the difference.
-    wrong, right = (json.dumps(text[begin:end], ensure_ascii=False) for text in (other, prompt))
-    what = f"{wrong} for {right}"
+    what = " for ".join(json.dumps(text, ensure_ascii=False) for text in (wrong, right))
     cut = _without_generation_tags(template.source) != template.source
     if cut and "".join(other.split()) == "".join(prompt.split()):
         line = template.line_of(re.escape(_TAG))
-        return Difference(_TAG, line, f"cut out, it leaves other blanks: {what}", fails=False)
+        return Difference(_TAG, line, f"cut out, it leaves other blanks: {what}", False, wrong, right)
     if at_fault := _filter_at_fault(renders, asked, prompt):
         name, line = at_fault
-        return Difference(f"the filter {name}", line, what, fails=False)
+        return Difference(f"the filter {name}", line, what, False, wrong, right)
     line = _line_of_text(template, prompt, place)
     written = "" if line is None else template.source.splitlines()[line - 1].strip()
-    return Difference(quote(written, _LONGEST_TAG) or "a prompt", line, what, fails=False)
+    return Difference(quote(written, _LONGEST_TAG) or "a prompt", line, what, False, wrong, right)
 
 
 def _filter_at_fault(renders: Renders, asked: _Asked, prompt: str) -> tuple[str, int] | None:

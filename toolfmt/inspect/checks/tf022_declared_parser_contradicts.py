@@ -19,7 +19,7 @@ from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Severity
 from toolfmt.inspect.support.parser_names import parser_name
 from toolfmt.inspect.support.template_choice import MLX_LM
-from toolfmt.inspect.wording import quote
+from toolfmt.inspect.wording import listed, quote
 
 SEVERITY: Severity = "error"
 
@@ -33,7 +33,7 @@ def check(facts: Facts) -> Iterator[Found]:
         names = [known.name for known in declared.formats]
         if not names or (best is not None and declared.covers(best.format)):
             continue
-        says = " or ".join(names)
+        says = listed(names, "or")
         reads = f"calls that {best.format.name} reads" if best is not None else "calls that no known format reads"
         yield Found(
             f"{declared.source} declares {declared.value!r} ({says}), but the template renders {reads}: "

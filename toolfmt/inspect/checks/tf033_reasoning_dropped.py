@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Severity
+from toolfmt.inspect.wording import listed
 
 SEVERITY: Severity = "note"
 
@@ -37,7 +38,7 @@ def check(facts: Facts) -> Iterator[Found]:
     dropped = [where for name, where in _PLACES.items() if facts.detail(name).outcome == "dropped"]
     if dropped:
         yield Found(
-            f"The reasoning of an earlier turn is dropped: {' and '.join(dropped)}.",
+            f"The reasoning of an earlier turn is dropped: {listed(dropped)}.",
             "Look on the model's page whether it wants its reasoning kept" + _how(facts),
             facts.capabilities["reasoning"].line,
         )

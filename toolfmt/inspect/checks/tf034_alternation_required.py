@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Severity
+from toolfmt.inspect.wording import listed
 
 SEVERITY: Severity = "warning"
 
@@ -31,9 +32,9 @@ def check(facts: Facts) -> Iterator[Found]:
     if not answers:
         return
     first = next(iter(answers.values()))
-    listed = ", ".join(_WHAT[name] for name in answers)
+    turns = listed(_WHAT[name] for name in answers)
     yield Found(
-        f"The template does not take {listed}: {first.evidence}.",
+        f"The template does not take {turns}: {first.evidence}.",
         "Join neighbouring messages of one role into one.",
         first.line,
     )

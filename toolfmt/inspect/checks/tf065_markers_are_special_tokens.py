@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import MarkerKind, Severity
+from toolfmt.inspect.wording import listed
 
 SEVERITY: Severity = "warning"
 
@@ -47,5 +48,5 @@ def _special(facts: Facts, kind: MarkerKind) -> list[str]:
 
 
 def _are(markers: list[str]) -> str:
-    listed = ", ".join(marker.replace("\n", "\\n") for marker in markers)
-    return f"{listed} {'is a special token' if len(markers) == 1 else 'are special tokens'}"
+    named = listed(marker.replace("\n", "\\n") for marker in markers)
+    return f"{named} {'is a special token' if len(markers) == 1 else 'are special tokens'}"

@@ -31,7 +31,7 @@ def check(facts: Facts) -> Iterator[Found]:
                 f"With the engine {other.engine if other else ''}, {difference.construct} comes out differently: "
                 f"{difference.what}.",
                 "Save the template with plain line ends (LF): jinja2 reads CRLF as LF, the other engine does not."
-                if "\\r\\n" in difference.what
+                if "\r\n" in difference.written + difference.expected
                 else "Write it in a way that both engines render alike, or use a runtime that renders with jinja2.",
                 difference.line,
             )

@@ -29,7 +29,7 @@ from toolfmt.inspect.probe.conversations import SINGLE, STAND_INS, TOOLS, Shape,
 from toolfmt.inspect.probe.renders import Region, Renders
 from toolfmt.inspect.report import Confidence, Evidence, FormatDecision
 from toolfmt.inspect.support.parser_names import parser_names
-from toolfmt.inspect.wording import quote
+from toolfmt.inspect.wording import listed, quote
 from toolfmt.templates import ChatTemplate
 from toolfmt.templates.reading import LONGEST_NAME, LONGEST_TOKEN
 
@@ -332,7 +332,7 @@ def _only_name(formats: Sequence[ToolCallFormat]) -> str | None:
 
 
 def _declares(declared: Declaration) -> str:
-    names = " or ".join(format.name for format in declared.formats)
+    names = listed((format.name for format in declared.formats), "or")
     return f"{declared.source} is {declared.value!r}, " + (
         f"which is {names}" if names else "which no format is called"
     )

@@ -37,7 +37,7 @@ from toolfmt.inspect.probe.conversations import (
 )
 from toolfmt.inspect.probe.renders import Region, Renders
 from toolfmt.inspect.report import Answer
-from toolfmt.inspect.wording import around, quote
+from toolfmt.inspect.wording import around, listed, quote
 
 # Where a template handles something, as a pattern of its source; the first that matches gives the line.
 _STATEMENT = r"\{%[^%]{0,200}"
@@ -171,7 +171,7 @@ def _parallel(renders: Renders, shape: Shape | None) -> Answer:
     places = [region.text.find(value) for value in VALUES]
     line = _line_in_call(renders, shape, TOOL)
     if -1 in places:
-        lost = " and ".join(name for name, place in zip(("first", "second"), places, strict=True) if place < 0)
+        lost = listed(name for name, place in zip(("first", "second"), places, strict=True) if place < 0)
         return Answer("no", f"of two calls in one turn the {lost} is dropped", line, "dropped")
     if places[0] > places[1]:
         return Answer("no", "two calls in one turn appear in the wrong order", line)

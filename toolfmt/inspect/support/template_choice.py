@@ -40,9 +40,8 @@ class TemplateChoice:
         first, other = self.with_tools, self.without
         if first is None or other is None or (first.origin, first.name) == (other.origin, other.name):
             source = first or other
-            when = "" if first or not other else "; only without tools"
-            only = "; only with tools" if first and not other else ""
-            return "" if source is None else _label(source, when + only)
+            when = "" if bool(first) == bool(other) else "only with tools" if first else "only without tools"
+            return "" if source is None else _label(source, when)
         if first.origin == other.origin:
             return f"{first.origin} ({first.name}; without tools {other.name})"
         return f"{_label(first)}, without tools {_label(other)}"
@@ -160,5 +159,6 @@ def _pick(sources: Iterable[TemplateSource], *, tools: bool) -> TemplateSource |
 
 
 def _label(source: TemplateSource, when: str = "") -> str:
-    within = (source.name if source.name != "default" and source.origin in (_TOKENIZER, _PROCESSOR) else "") + when
-    return source.origin + (f" ({within.removeprefix('; ')})" if within else "")
+    name = source.name if source.name != "default" and source.origin in (_TOKENIZER, _PROCESSOR) else ""
+    within = "; ".join(filter(None, (name, when)))
+    return source.origin + (f" ({within})" if within else "")

@@ -20,7 +20,7 @@ from toolfmt.inspect.probe.conversations import (
 )
 from toolfmt.inspect.report import Answer
 from toolfmt.inspect.turns.asking import SECOND_REPLY, SECOND_USER, Asking, no, standing, yes
-from toolfmt.inspect.wording import around
+from toolfmt.inspect.wording import around, listed
 
 _AGAIN: Message = {"role": "user", "content": SECOND_USER}
 _LATER = "Vs3later"
@@ -105,7 +105,7 @@ def history_without_tools(asking: Asking) -> Answer:
     if lost:
         verb = "is" if len(lost) == 1 else "are"
         return no(
-            f"without tools {' and '.join(lost)} of an earlier turn {verb} not in the prompt",
+            f"without tools {listed(lost)} of an earlier turn {verb} not in the prompt",
             "dropped",
             asking.line(*CALLS_AT),
         )
