@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -34,8 +35,13 @@ ALLOWED = {
 }
 
 
-def imported(module: Path) -> Iterator[str]:
+@cache
+def imported(module: Path) -> frozenset[str]:
     """The full names that a module imports, those for type checking included."""
+    return frozenset(_imported(module))
+
+
+def _imported(module: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(module.read_text("utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
