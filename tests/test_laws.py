@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
+from itertools import chain
 from typing import Any
 
 import depth
@@ -55,8 +57,10 @@ OPTIONS = st.fixed_dictionaries(
 )
 
 
-def markers(format: ToolCallFormat) -> list[str]:
+@cache
+def markers(name: str) -> list[str]:
     """Every literal that stands in a written call, and what else frames answers in the format."""
+    format = get(name)
     text = write(format, [("f", {"s": "x", "n": 1}), ("f", {})])
     found = re.findall(r"<[^<>\n]*>|\[/?[A-Z_]+\]|[\w:]+[({]|[)}\]]+|\w+=", text)
     return sorted({*found, *format.openers, *format.closers, *format.unframed_openers, *frame(format)})
@@ -68,20 +72,21 @@ def first_mark(format: ToolCallFormat) -> str:
 
 
 SOUP = {
-    format.name: st.lists(st.sampled_from([*COMMON, *markers(format), *markers(format)]), max_size=24).map("".join)
-    for format in FORMATS
+    name: st.lists(st.sampled_from([*COMMON, *markers(name), *markers(name)]), max_size=24).map("".join)
+    for name in NAMES
 }
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
 STRINGS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.lists(
-    st.sampled_from([*COMMON[:-8], *(m for format in FORMATS for m in markers(format))]), max_size=5
-).map("".join).filter(lambda text: "\ud800" not in text)
+    st.sampled_from([*(piece for piece in COMMON[:-8] if piece != "\ud800"), *chain(*map(markers, NAMES))]), max_size=5
+).map("".join)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | STRINGS,
     lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.from_regex(r"[a-z]{1,5}", fullmatch=True), inner, max_size=3)
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(LETTERS, min_size=1, max_size=5), inner, max_size=3)
     ),
     max_leaves=6,
 )
-ARGUMENTS = st.dictionaries(st.from_regex(r"[a-z_]{1,8}", fullmatch=True), VALUES, max_size=4)
+ARGUMENTS = st.dictionaries(st.text(LETTERS + "_", min_size=1, max_size=8), VALUES, max_size=4)
 CALLS = st.lists(st.tuples(st.sampled_from(["f", "get_weather", "a.b-c"]), ARGUMENTS), min_size=1, max_size=3)
 
 
@@ -100,7 +105,7 @@ def mutated(draw: st.DrawFn, format: str) -> str:
     for _ in range(draw(st.integers(0, 3))):
         at = draw(st.integers(0, len(text)))
         length = draw(st.integers(0, 6))
-        piece = draw(st.sampled_from(["", *COMMON, *markers(get(format))]))
+        piece = draw(st.sampled_from(["", *COMMON, *markers(format)]))
         text = text[:at] + piece + text[at + length :]
     return text
 
@@ -150,7 +155,7 @@ def notes_of(format: str, calls: list[Any], typed: bool) -> set[str]:
     holds a closing tag of the format."""
     other = typed and any(isinstance(given.get(key), str) for _, given in calls for key in ("n", "b", "o", "l"))
     text = json.dumps(calls, ensure_ascii=False)
-    closed = any(mark[:2] == "</" and mark in text for mark in markers(get(format)))
+    closed = any(mark[:2] == "</" and mark in text for mark in markers(format))
     return {name for name, may in (("other_type", other), ("text_behind_closer", closed)) if may}
 
 
@@ -160,7 +165,7 @@ def notes_of(format: str, calls: list[Any], typed: bool) -> set[str]:
 def test_plain_values_are_never_refused(format: str, value: Any) -> None:
     """Law 7: a format refuses only what holds a marker of its own, or what is left of one that is damaged: its end, or
     the word before the name in it."""
-    literals = [literal for literal in markers(get(format)) if len(literal) > 3]
+    literals = [literal for literal in markers(format) if len(literal) > 3]
     literals += re.findall(r"\w+ name=\"", " ".join(literals))
     text = json.dumps(value, ensure_ascii=False).replace('\\"', '"')
     assume(not any(literal[-12:] in text for literal in literals))
@@ -225,12 +230,12 @@ def test_half_a_draft_does_not_hold_the_answer(format: str) -> None:
 def test_cost_is_linear(format: str) -> None:
     """Law 9: the characters looked at, counted, stay a multiple of the characters fed: at most a marker's length
     each."""
-    most = 4 + max(map(len, markers(get(format))))
+    most = 4 + max(map(len, markers(format)))
     code = "for i in range(10):\n    print(\"{i}\", [1, 2], '<a>')\n"
     value = write(format, [("f", {"s": code * 100})], TOOLS)
     cases = [value, "some prose. " * 400, first_mark(get(format)) + "x" * 5000, value[: len(value) // 2] + " <" * 2000]
     cases += ["<think>" + first_mark(get(format)) * 500, first_mark(get(format)) * 1000, "{" * 3000, "\n{" * 2000]
-    closers = [marker for marker in markers(get(format)) if marker.startswith(("</", "<esc"))]
+    closers = [marker for marker in markers(format) if marker.startswith(("</", "<esc"))]
     cases += [value[:-40] + (closer + " \n x") * 400 for closer in closers]
     cases += [value + " " * 4000, "<think>" + value * 3, '{"name": "' * 500]
     for text in cases if depth.exhaustive else cases[:8] + cases[8::3]:
