@@ -1,22 +1,17 @@
-"""How deep a run looks (`--exhaustive`), and at its end how much of the material outside the repository took part.
-
-What a run spends beside its tests is kept small here: on bytecode, on the garbage collector, on Python's own stack.
-"""
+"""How deep a run looks (`--exhaustive`), and at its end how much of the material outside the repository took part."""
 
 from __future__ import annotations
 
-import compileall
 import gc
 import os
-import py_compile
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import depth
-import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    import pytest
 
 # A run that decides whether a change lands must say the same twice; everywhere else every run looks at new texts.
 usual = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=depth.EXAMPLES)
@@ -28,23 +23,6 @@ settings.register_profile("exhaustive", usual, max_examples=depth.MANY_EXAMPLES)
 def pytest_addoption(parser: pytest.Parser) -> None:
     text = "every cut of every case, every template, a thousand fresh examples a law"
     parser.addoption("--exhaustive", action="store_true", help=text)
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_cmdline_main(config: pytest.Config) -> object:
-    """The whole run on one piece of Python's stack."""
-    run = config.pluginmanager.subset_hook_caller("pytest_cmdline_main", [sys.modules[__name__]])
-    return _roomy(lambda: run(config=config))
-
-
-def _roomy(call: Callable[[], object]) -> object:
-    return call()
-
-
-# CPython takes its stack from the system 16 kB at a time, and gives each piece back as soon as it is left: where calls
-# go in and out over such a border (recursive strategies do), it does so ten thousand times a test. A frame as large as
-# this one makes the piece that the rest of the run shares large. Measured 2026-11-22: an eighth of the laws' time.
-_roomy.__code__ = _roomy.__code__.replace(co_stacksize=70_000)
 
 
 def pytest_collection_finish() -> None:
@@ -64,10 +42,6 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "outside: needs the folder of templates and cases that the founders keep")
     depth.exhaustive = config.getoption("--exhaustive")
     settings.load_profile("exhaustive" if depth.exhaustive else "ci" if os.environ.get("CI") else "usual")
-    if sys.dont_write_bytecode and not hasattr(config, "workerinput"):
-        # Else each of the processes that tests start would compile toolfmt anew. The sources' hashes are compared.
-        by_hash = py_compile.PycInvalidationMode.CHECKED_HASH
-        compileall.compile_dir(Path(__file__).parents[1] / "toolfmt", quiet=2, invalidation_mode=by_hash)
 
 
 SHARED = Path(__file__).parents[2] / "shared"
