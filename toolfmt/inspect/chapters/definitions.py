@@ -328,10 +328,10 @@ def _several(template: _Template, plain: str) -> Answer:
         return threw(prompt)
     shown = about if _ABOUT in plain else list(_THREE)
     counts = [prompt.count(word) for word in shown]
-    places = [prompt.find(word) for word in shown]
+    offsets = [prompt.find(word) for word in shown]
     if 0 in counts:
         return Answer("no", f"of three tools {3 - counts.count(0)} are in the prompt")
-    if places != sorted(places):
+    if offsets != sorted(offsets):
         return Answer("no", "three tools appear in another order")
     alone = plain.count(_ABOUT if _ABOUT in plain else _NAME)
     if max(counts) > alone:

@@ -22,11 +22,11 @@ def no_instructions(facts: Facts, renders: Renders) -> Answer:
     """
     prompt = renders.text(user())
     found = None if len(prompt) > LONGEST_PROMPT else PROSE.search(prompt)
-    with_tools, place = _beside_tools(facts, renders)
+    with_tools, offset = _beside_tools(facts, renders)
     if found is None and not with_tools:
         return Answer("yes", "the template writes no sentences of its own")
     if found is None:
-        line = renders.line_at(user(), TOOLS, place)
+        line = renders.line_at(user(), TOOLS, offset)
         what = "unasked the template writes with tools: '{}'"
         return Answer("no", what, line, excerpts=(quote(with_tools, 200),))
     said = _said(renders, prompt, found[0])

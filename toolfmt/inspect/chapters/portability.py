@@ -245,9 +245,9 @@ def _construct(error: TemplateError, template: ChatTemplate, before: str) -> str
         return "the template"
     # The engine counts bytes.
     source = _without_generation_tags(template.source).encode()
-    place = error.range[0] - len(before.encode())
-    opened = max(source.rfind(b"{%", 0, place), source.rfind(b"{{", 0, place))
-    closing = [end for end in (source.find(b"%}", place), source.find(b"}}", place)) if end >= 0]
+    offset = error.range[0] - len(before.encode())
+    opened = max(source.rfind(b"{%", 0, offset), source.rfind(b"{{", 0, offset))
+    closing = [end for end in (source.find(b"%}", offset), source.find(b"}}", offset)) if end >= 0]
     if opened < 0 or not closing:
         return "the template"
     return quote(source[opened : min(closing) + 2].decode(errors="replace"), _LONGEST_TAG)
@@ -255,8 +255,8 @@ def _construct(error: TemplateError, template: ChatTemplate, before: str) -> str
 
 def _other_prompt(renders: Renders, asked: _Asked, prompt: str, other: str) -> Difference:
     template = renders.template
-    place = common_prefix(prompt, other)
-    begin, end = max(0, place - _QUOTED_BEFORE), place + _LONGEST_SHARED
+    offset = common_prefix(prompt, other)
+    begin, end = max(0, offset - _QUOTED_BEFORE), offset + _LONGEST_SHARED
     wrong, right = other[begin:end], prompt[begin:end]
     # Not through `quote`, which drops the blanks at the ends: often they are the difference.
     what = " for ".join(json.dumps(text, ensure_ascii=False) for text in (wrong, right))
@@ -267,7 +267,7 @@ def _other_prompt(renders: Renders, asked: _Asked, prompt: str, other: str) -> D
     if at_fault := _filter_at_fault(renders, asked, prompt):
         name, line = at_fault
         return Difference(f"the filter {name}", line, what, False, wrong, right)
-    line = _line_of_text(template, prompt, place)
+    line = _line_of_text(template, prompt, offset)
     written = "" if line is None else template.source.splitlines()[line - 1].strip()
     return Difference(quote(written, _LONGEST_TAG) or "a prompt", line, what, False, wrong, right)
 
@@ -288,10 +288,10 @@ def _filter_at_fault(renders: Renders, asked: _Asked, prompt: str) -> tuple[str,
     return None
 
 
-def _line_of_text(template: ChatTemplate, prompt: str, place: int) -> int | None:
+def _line_of_text(template: ChatTemplate, prompt: str, offset: int) -> int | None:
     """The line that writes the text before or behind a place in the prompt, where the source holds it just once."""
     for length in range(_LONGEST_SHARED, _SHORTEST_SHARED - 1, -1):
-        for text in (prompt[max(0, place - length) : place], prompt[place : place + length]):
+        for text in (prompt[max(0, offset - length) : offset], prompt[offset : offset + length]):
             if len(text) == length and template.source.count(text) == 1:
                 return template.line_of(re.escape(text))
     return None

@@ -254,12 +254,12 @@ def _told(what: str, held: tuple[str, ...], prompt: str | TemplateError, text: s
     if isinstance(prompt, TemplateError):
         return threw(prompt, f"{what} is refused", *held)
     if text in prompt:
-        place = common_prefix(prompt, expected)
-        shown = excerpt(prompt, place - 20, place + 60)
+        offset = common_prefix(prompt, expected)
+        shown = excerpt(prompt, offset - 20, offset + 60)
         return Answer(
             "no", f"{what} changes how something else is rendered: '{{}}'", None, "changes-other-text", (*held, shown)
         )
-    begin = min((place for place in (prompt.find(_BEGIN), prompt.find(_END)) if place >= 0), default=None)
+    begin = min((offset for offset in (prompt.find(_BEGIN), prompt.find(_END)) if offset >= 0), default=None)
     if begin is None:
         return Answer("no", f"{what} is dropped", None, "dropped", held)
     shown = excerpt(prompt, begin - 20, begin + 60)

@@ -241,14 +241,14 @@ def _shown_with(
         other = renders.render(talk.messages(), tools, generation=True)
         if isinstance(other, str):
             own = sorted([*calls, *occurrences(prompt, _TEXTS)], key=lambda stretch: stretch.begin)
-            return [place for place in added(prompt, other, texts) if _is_told(prompt, place, own)]
+            return [span for span in added(prompt, other, texts) if _is_told(prompt, span, own)]
     return []
 
 
-def _is_told(prompt: str, place: tuple[int, int], texts: Sequence[Stretch]) -> bool:
+def _is_told(prompt: str, span: tuple[int, int], texts: Sequence[Stretch]) -> bool:
     """Whether a stretch is told to the model: it holds no call, and names a tool or does not begin the model's turn."""
-    begin, end = place
-    first, behind = (bisect_left(texts, at, key=lambda text: text.begin) for at in place)
+    begin, end = span
+    first, behind = (bisect_left(texts, at, key=lambda text: text.begin) for at in span)
     if any(text.kind == "call" for text in texts[first:behind]):
         return False
     following = texts[behind].kind if behind < len(texts) else "user"
@@ -285,11 +285,11 @@ def _calls(renders: Renders, talk: _Conversation, prompt: str) -> list[Stretch]:
     if talk.calls == 1:
         return [Stretch(begin, end, "call", _NAMES[0])]
     second = _second_call(renders, talk)
-    place = prompt.find(second, begin, end) if second else -1
-    if place < 0:
+    offset = prompt.find(second, begin, end) if second else -1
+    if offset < 0:
         return [Stretch(begin, end, "call")]
-    first = begin + len(prompt[begin:place].rstrip(", \n"))
-    return [Stretch(begin, first, "call", _NAMES[0]), Stretch(place, end, "call", _NAMES[1])]
+    first = begin + len(prompt[begin:offset].rstrip(", \n"))
+    return [Stretch(begin, first, "call", _NAMES[0]), Stretch(offset, end, "call", _NAMES[1])]
 
 
 def _again(prompt: str, text: str) -> tuple[int, int]:
@@ -302,10 +302,10 @@ def _again(prompt: str, text: str) -> tuple[int, int]:
     opening, name, _ = text.partition(_NAMES[0])
     # Reasoning before the calls may have come into what opens them.
     openings = [opening[cut:] for cut in range(min(len(opening), _LONGEST_TAIL))] if name else []
-    begin = next((place for shown in openings if (place := prompt.find(shown + name, asking)) >= 0), -1)
+    begin = next((offset for shown in openings if (offset := prompt.find(shown + name, asking)) >= 0), -1)
     if begin < 0:
         return -1, -1
-    until = min((place for result in _RESULTS if (place := prompt.find(result, begin)) >= 0), default=len(prompt))
+    until = min((offset for result in _RESULTS if (offset := prompt.find(result, begin)) >= 0), default=len(prompt))
     asked = prompt.rfind(_CITY_ASKED, begin, until)
     tail = text.partition(RESULT)[0].rpartition(_CITY_ASKED)[2][-_LONGEST_TAIL:]
     for cut in range(len(tail)):

@@ -195,8 +195,8 @@ def _in_generation_prompt(renders: Renders, before: _Moment, kept: int, tools: S
 
 def _first_text(text: str) -> str | None:
     """The text of the conversation that stands first in this one."""
-    places = [(text.find(known), known) for known in _TEXTS]
-    return min(((place, known) for place, known in places if place >= 0), default=(0, None))[1]
+    offsets = [(text.find(known), known) for known in _TEXTS]
+    return min(((offset, known) for offset, known in offsets if offset >= 0), default=(0, None))[1]
 
 
 _TEXTS = (SYSTEM_TEXT, DESCRIPTION, *QUESTIONS, *REASONS, *PLACES, *RESULTS, *ANSWERS)
@@ -226,13 +226,13 @@ def _line(renders: Renders, before: _Moment, answer: Message, kept: int, tools: 
     return renders.line_at(before.messages, tools, kept, generation=True)
 
 
-def _border(text: str, place: int) -> int:
+def _border(text: str, offset: int) -> int:
     """The beginning of the line or of the token near before the place."""
-    begin = max(0, place - _BEFORE)
-    borders = [found.end() for found in _BORDER.finditer(text, begin, place + 60) if found.end() <= place]
+    begin = max(0, offset - _BEFORE)
+    borders = [found.end() for found in _BORDER.finditer(text, begin, offset + 60) if found.end() <= offset]
     if borders:
         return borders[-1]
-    space = text.rfind(" ", begin, place)
+    space = text.rfind(" ", begin, offset)
     return space + 1 if space >= 0 else begin
 
 

@@ -58,9 +58,9 @@ def _unread(facts: Facts) -> Found:
     if near is None or not isinstance(region, Region):
         return Found(message, _SET_IT, line)
     tools = TOOLS if facts.probed.shape.tools else None
-    place = len(region.before) + near.place
+    offset = len(region.before) + near.offset
     return Found(
         f"{message}. It is what {near.format.name} writes, {near.differs}.",
         f"Mend the template there if the model speaks {near.format.name}; else set the parser that its card names.",
-        facts.renders.line_at(conversation(facts.probed.shape, SINGLE), tools, place) or line,
+        facts.renders.line_at(conversation(facts.probed.shape, SINGLE), tools, offset) or line,
     )

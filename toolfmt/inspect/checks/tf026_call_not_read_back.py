@@ -55,11 +55,11 @@ def _overlooked(facts: Facts, best: ReadBack) -> Iterator[Found]:
     found = difference(region, best.shape, best.format) if isinstance(region, Region) else None
     if found is None or not isinstance(region, Region):
         return
-    differs, place = found
+    differs, offset = found
     tools = TOOLS if best.shape.tools else None
     yield Found(
         f"Calls are read as {best.format.name} only by overlooking a fault: they are what it writes, {differs}.",
         "Mend the template there; stricter parsers do not take such calls.",
-        facts.renders.line_at(conversation(best.shape, SINGLE), tools, len(region.before) + place)
+        facts.renders.line_at(conversation(best.shape, SINGLE), tools, len(region.before) + offset)
         or facts.capabilities["tool_calls"].line,
     )

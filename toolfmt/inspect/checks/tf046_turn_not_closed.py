@@ -56,13 +56,13 @@ def _reasoning(facts: Facts) -> Iterator[Found]:
     before, found, after = facts.renders.text(messages).partition(REPLY)
     turn, rest = before.rpartition(USER)[2], after.partition(USER)[0]
     for opener, closer in known_reasoning():
-        place = turn.rfind(opener)
-        if found and place >= 0 and closer not in turn[place:] and closer not in rest:
+        offset = turn.rfind(opener)
+        if found and offset >= 0 and closer not in turn[offset:] and closer not in rest:
             yield Found(
                 f"An answer without reasoning stands behind {opener}, which is never closed: "
                 f"{quote(turn[-60:])}{REPLY}.",
                 f"Write {closer} behind it, or leave {opener} out.",
-                facts.renders.line_at(messages, None, len(before) - len(turn) + place),
+                facts.renders.line_at(messages, None, len(before) - len(turn) + offset),
             )
             return
 

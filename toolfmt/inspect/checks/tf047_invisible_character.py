@@ -46,13 +46,13 @@ def check(facts: Facts) -> Iterator[Found]:
         found = _INVISIBLE.search(prompt)
         if found is None:
             continue
-        name, place = _NAMES[found[0]], found.start()
-        after = prompt[place + 1 : place + 31]
+        name, offset = _NAMES[found[0]], found.start()
+        after = prompt[offset + 1 : offset + 31]
         yield Found(
             f"The template writes a {name} (U+{ord(found[0]):04X}) into the prompt, before '{quote(after)}'.",
             "Save the template as UTF-8 without a byte order mark."
             if found[0] == "\ufeff" and renders.template.source.startswith(found[0])
             else "Write an ordinary space or nothing in its place.",
-            renders.line_at(messages, tools, place),
+            renders.line_at(messages, tools, offset),
         )
         return

@@ -45,11 +45,11 @@ def check(facts: Facts) -> Iterator[Found]:
             return
         other = next((other for other in others if other != one), None)
         if other is not None:
-            place = common_prefix(one, other)
+            offset = common_prefix(one, other)
             yield Found(
                 "The same request rendered again gives another prompt: "
-                f"'{quote(one[place : place + 60])}' becomes '{quote(other[place : place + 60])}'.",
+                f"'{quote(one[offset : offset + 60])}' becomes '{quote(other[offset : offset + 60])}'.",
                 fix,
-                renders.line_at(messages, tools, place),
+                renders.line_at(messages, tools, offset),
             )
             return

@@ -42,10 +42,8 @@ def check(facts: Facts) -> Iterator[Found]:
         message = f"{what}, which is no token of this model; its files name {stops}."
         fix = "Take the template of the original model: this one was written for a model with other tokens."
     elif end == eos_token:
-        place = eos_place(files)
-        message = (
-            f"{what}, but eos_token_id in {place} names {listed(sorted(named))}: transformers does not stop there."
-        )
+        file = eos_place(files)
+        message = f"{what}, but eos_token_id in {file} names {listed(sorted(named))}: transformers does not stop there."
         fix = f"Add the id of {end} to eos_token_id in generation_config.json and config.json."
     else:
         message = f"{what}, but what stops the model, by its files, is {stops}: the answer goes on behind its end."
@@ -54,5 +52,5 @@ def check(facts: Facts) -> Iterator[Found]:
             "generation_config.json and config.json; or take the template of the original model."
         )
     messages = reply(facts.probed.shape or Shape())
-    place_of_end = renders.text(messages, TOOLS).find(end, renders.text(messages, TOOLS).rfind(REPLY))
-    yield Found(message, fix, renders.line_at(messages, TOOLS, place_of_end) if place_of_end >= 0 else None)
+    end_offset = renders.text(messages, TOOLS).find(end, renders.text(messages, TOOLS).rfind(REPLY))
+    yield Found(message, fix, renders.line_at(messages, TOOLS, end_offset) if end_offset >= 0 else None)

@@ -35,7 +35,7 @@ class Nearest:
 
     format: ToolCallFormat
     differs: str
-    place: int
+    offset: int
 
 
 def nearest(region: Region, shape: Shape, likely: Sequence[ToolCallFormat]) -> Nearest | None:
@@ -56,14 +56,14 @@ def nearest(region: Region, shape: Shape, likely: Sequence[ToolCallFormat]) -> N
     most, own, format = max(likenesses, key=lambda one: one[0])
     if most < _NEAR or own == rendered:
         return None
-    differs, place = _first_difference(own, rendered)
-    return Nearest(format, differs, len(text) - len(text.lstrip()) + place)
+    differs, offset = _first_difference(own, rendered)
+    return Nearest(format, differs, len(text) - len(text.lstrip()) + offset)
 
 
 def difference(region: Region, shape: Shape, format: ToolCallFormat) -> tuple[str, int] | None:
     """Where the single call in this region first differs from what the format writes; None where it does not.
 
-    In words behind "what FORMAT writes", and the place in the region.
+    In words behind "what FORMAT writes", and the offset in the region.
     """
     text = region.text
     rendered = text.strip()
@@ -71,8 +71,8 @@ def difference(region: Region, shape: Shape, format: ToolCallFormat) -> tuple[st
     own = max(written, key=lambda one: common_prefix(rendered, one))
     if own in rendered or len(text) > _LONGEST:
         return None
-    differs, place = _first_difference(own, rendered)
-    return differs, len(text) - len(text.lstrip()) + place
+    differs, offset = _first_difference(own, rendered)
+    return differs, len(text) - len(text.lstrip()) + offset
 
 
 def _unescaped(text: str) -> str:

@@ -168,12 +168,12 @@ def _parallel(renders: Renders, shape: Shape | None) -> Answer:
     region = renders.calls(shape, PARALLEL, TOOLS)
     if isinstance(region, TemplateError):
         return threw(region)
-    places = [region.text.find(value) for value in VALUES]
+    offsets = [region.text.find(value) for value in VALUES]
     line = _line_in_call(renders, shape, TOOL)
-    if -1 in places:
-        lost = listed(name for name, place in zip(("first", "second"), places, strict=True) if place < 0)
+    if -1 in offsets:
+        lost = listed(name for name, offset in zip(("first", "second"), offsets, strict=True) if offset < 0)
         return Answer("no", f"of two calls in one turn the {lost} is dropped", line, "dropped")
-    if places[0] > places[1]:
+    if offsets[0] > offsets[1]:
         return Answer("no", "two calls in one turn appear in the wrong order", line)
     return Answer("yes", "two calls in one turn appear in order", line)
 
@@ -338,18 +338,18 @@ def written_at(
     renders: Renders, messages: Sequence[Message], tools: Sequence[Message] | None, sentinel: str
 ) -> int | None:
     """The line of the template that writes this word into the prompt; None where it does not stand there."""
-    place = renders.text(messages, tools).find(sentinel)
-    return renders.line_at(messages, tools, place) if place >= 0 else None
+    offset = renders.text(messages, tools).find(sentinel)
+    return renders.line_at(messages, tools, offset) if offset >= 0 else None
 
 
 def _line_in_call(renders: Renders, shape: Shape, word: str) -> int | None:
     """The line that writes this word of a single call; where the word is not there, the first that mentions calls."""
     region = renders.calls(shape, SINGLE, TOOLS)
-    place = region.text.find(word) if isinstance(region, Region) else -1
+    offset = region.text.find(word) if isinstance(region, Region) else -1
     line = None
-    if isinstance(region, Region) and place >= 0:
+    if isinstance(region, Region) and offset >= 0:
         tools = TOOLS if shape.tools else None
-        line = renders.line_at(conversation(shape, SINGLE), tools, len(region.before) + place)
+        line = renders.line_at(conversation(shape, SINGLE), tools, len(region.before) + offset)
     return line or renders.template.line_of(*CALLS_AT)
 
 

@@ -105,19 +105,19 @@ class Renders:
         self,
         messages: Sequence[Message],
         tools: Sequence[Message] | None,
-        place: int,
+        offset: int,
         *,
         generation: bool = False,
     ) -> int | None:
-        """The line of the template that wrote the character at this place of the prompt; None where there is none."""
+        """The line of the template that wrote the character at this offset of the prompt; None where there is none."""
         given: dict[str, Any] = {"tools": tools, "add_generation_prompt": generation, **self._tokens}
         try:
             pieces = self.template.pieces(messages, **given)
         except (ToolfmtError, RecursionError, MemoryError):
             return None
         for text, line in pieces:
-            place -= len(text)
-            if place < 0:
+            offset -= len(text)
+            if offset < 0:
                 return line
         return None
 

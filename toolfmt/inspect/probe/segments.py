@@ -37,7 +37,7 @@ class Stretch:
 
 def occurrences(prompt: str, texts: Mapping[str, PieceKind]) -> list[Stretch]:
     """Every place where one of the texts stands, in order."""
-    return [Stretch(place, place + len(text), texts[text]) for place, text in _places(prompt, texts)]
+    return [Stretch(offset, offset + len(text), texts[text]) for offset, text in _offsets(prompt, texts)]
 
 
 def added(prompt: str, other: str, anchors: Sequence[str]) -> list[tuple[int, int]]:
@@ -45,13 +45,13 @@ def added(prompt: str, other: str, anchors: Sequence[str]) -> list[tuple[int, in
     found = []
     here = there = 0
     missing: set[str] = set()
-    for begin, anchor in _places(prompt, anchors):
-        place = -1 if anchor in missing else other.find(anchor, there)
-        if place < 0:
+    for begin, anchor in _offsets(prompt, anchors):
+        offset = -1 if anchor in missing else other.find(anchor, there)
+        if offset < 0:
             missing.add(anchor)
             continue
-        found.append(_difference(prompt, here, begin, other[there:place]))
-        here, there = begin + len(anchor), place + len(anchor)
+        found.append(_difference(prompt, here, begin, other[there:offset]))
+        here, there = begin + len(anchor), offset + len(anchor)
     found.append(_difference(prompt, here, len(prompt), other[there:]))
     return [(begin, end) for begin, end in found if begin < end]
 
@@ -76,18 +76,18 @@ def overlaid(below: Sequence[Stretch], above: Sequence[Stretch]) -> list[Stretch
     return sorted([*left, *above], key=lambda stretch: stretch.begin)
 
 
-def _places(prompt: str, texts: Iterable[str]) -> Iterator[tuple[int, str]]:
+def _offsets(prompt: str, texts: Iterable[str]) -> Iterator[tuple[int, str]]:
     """Where one of the texts stands, and which; of several at one place the longest.
 
     By `find`: a regular expression would compare a text of megabytes anew at every place.
     """
     ahead = {text: prompt.find(text) for text in sorted({text for text in texts if text}, key=lambda text: -len(text))}
-    while ahead := {text: place for text, place in ahead.items() if place >= 0}:
+    while ahead := {text: offset for text, offset in ahead.items() if offset >= 0}:
         text = min(ahead, key=lambda text: ahead[text])
-        place = ahead[text]
-        yield place, text
-        end = place + len(text)
-        ahead = {text: place if place >= end else prompt.find(text, end) for text, place in ahead.items()}
+        offset = ahead[text]
+        yield offset, text
+        end = offset + len(text)
+        ahead = {text: offset if offset >= end else prompt.find(text, end) for text, offset in ahead.items()}
 
 
 def _difference(prompt: str, begin: int, end: int, other: str) -> tuple[int, int]:

@@ -72,8 +72,8 @@ def prefill(renders: Renders, *, tools: bool, headers: tuple[str, ...] = ()) -> 
     pairs = known_reasoning()
     # A closer alone counts where it is a tag's own: other closers end any turn.
     marks = {opener for opener, _ in pairs} | {closer for opener, closer in pairs if closer == f"</{opener[1:]}"}
-    places = [place for mark in marks if (place := behind.find(mark)) >= 0]
-    return behind[min(places) :] if places else ""
+    offsets = [offset for mark in marks if (offset := behind.find(mark)) >= 0]
+    return behind[min(offsets) :] if offsets else ""
 
 
 def reasoning_markers(turn: str) -> tuple[str, str] | None:
@@ -101,11 +101,11 @@ def known_reasoning() -> Sequence[tuple[str, str]]:
 def between(prompt: str, *texts: str) -> list[str]:
     """What stands between texts that follow one another; empty where they do not."""
     found = []
-    place = prompt.rfind(texts[0])
+    offset = prompt.rfind(texts[0])
     for one, other in itertools.pairwise(texts):
-        next_place = prompt.find(other, place)
-        if place < 0 or next_place < 0:
+        next_offset = prompt.find(other, offset)
+        if offset < 0 or next_offset < 0:
             return []
-        found.append(prompt[place + len(one) : next_place])
-        place = next_place
+        found.append(prompt[offset + len(one) : next_offset])
+        offset = next_offset
     return found

@@ -106,11 +106,11 @@ def _named(files: ModelFiles) -> bool:
 
 def _mlx_swift_lm(files: ModelFiles) -> TemplateChoice:
     """swift-transformers, which it renders with: the .jinja file, chat_template.json, then the tokenizer's entry."""
-    for place in (_JINJA, _PROCESSOR, _TOKENIZER):
-        found = _at(files, place)
+    for origin in (_JINJA, _PROCESSOR, _TOKENIZER):
+        found = _at(files, origin)
         if found:
-            others = {source.origin for source in files.templates} - {place}
-            why = f"it takes {place} before any other" if others else f"{place} holds the only chat template"
+            others = {source.origin for source in files.templates} - {origin}
+            why = f"it takes {origin} before any other" if others else f"{origin} holds the only chat template"
             return TemplateChoice(MLX_SWIFT_LM, _pick(found, tools=True), _pick(found, tools=False), why)
     return TemplateChoice(MLX_SWIFT_LM, None, None, "it finds no chat template where it looks")
 

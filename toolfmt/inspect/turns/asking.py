@@ -66,9 +66,9 @@ class Asking:
         """The line that writes this word into the prompt of a conversation without calls; else as `line`."""
         return written_at(self.renders, messages, self._tools, sentinel) or self.line(*patterns)
 
-    def line_at(self, messages: Sequence[Message], place: int, *, generation: bool = False) -> int | None:
-        """The line that writes what stands at this place of the prompt of a conversation without calls."""
-        return self.renders.line_at(messages, self._tools, place, generation=generation)
+    def line_at(self, messages: Sequence[Message], offset: int, *, generation: bool = False) -> int | None:
+        """The line that writes what stands at this offset of the prompt of a conversation without calls."""
+        return self.renders.line_at(messages, self._tools, offset, generation=generation)
 
     @cached_property
     def result_line(self) -> int | None:

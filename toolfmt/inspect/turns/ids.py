@@ -71,8 +71,8 @@ def ids_paired(asking: Asking) -> Answer:
     if times == 0:
         return no("the id of a call is not in the prompt")
     if times == 1:
-        place, value, result = (prompt.find(text) for text in (id, VALUES[0], RESULT))
-        where = "the result" if abs(place - result) < abs(place - value) else "the call"
+        offset, value, result = (prompt.find(text) for text in (id, VALUES[0], RESULT))
+        where = "the result" if abs(offset - result) < abs(offset - value) else "the call"
         return no(f"the id of a call stands only at {where}", "", line, around(prompt, id))
     return yes("the id of a call stands at the call and at its result", line)
 
