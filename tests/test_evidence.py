@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolfmt.errors import TemplateError
+from toolfmt.errors import FailureKind, TemplateError
 from toolfmt.inspect.comparison import compare
 from toolfmt.inspect.errors_in_words import lacks_a_filter, thrown
 from toolfmt.inspect.inspection import inspect_template
@@ -110,6 +110,21 @@ def test_a_missing_filter_is_known_by_the_engines_error_and_not_by_words() -> No
     assert not lacks_a_filter(TemplateError("", 1, "not-rendered", "ValueError: No filter named 'x' found."))
 
 
+@pytest.mark.parametrize(
+    ("kind", "own_words"),
+    [
+        ("refused", "UndefinedError: 'x' is undefined"),
+        ("not-parsed", "UndefinedError: 'x' is undefined"),
+        ("other", "TypeError: Can only get item pairs from a mapping."),
+        ("not-rendered", "ValueError: UndefinedError: 'x' is undefined"),
+        ("not-rendered", "ValueError: can only concatenate str"),
+        ("not-rendered", "TypeError: macro 'm' takes no keyword argument 'NoneType' object is not iterable"),
+    ],
+)
+def test_plain_words_are_found_for_what_the_engine_says_itself_alone(kind: FailureKind, own_words: str) -> None:
+    assert thrown(TemplateError("", 1, kind, own_words)) == Thrown(kind, own_words)
+
+
 # --- sentences of words and excerpts
 
 
@@ -119,6 +134,7 @@ def test_a_sentence_is_made_of_words_and_excerpts() -> None:
     assert filled("{} becomes {}", ("{}", "{x}")) == "{} becomes {x}"
     assert filled("it appears", ()) == "it appears"
     assert filled("", ("shown",)) == "shown"
+    assert filled("they appear", ("a", "b")) == "they appear: a, b"
     assert Answer("error", "once a result follows", error=Thrown("refused", "no")).evidence == (
         "once a result follows: the template refuses: no"
     )
@@ -194,8 +210,14 @@ def test_a_refusal_with_marks_of_sentences_is_quoted_whole() -> None:
 def test_a_comparison_reads_no_sentences() -> None:
     one, other = (inspect_template(refusing("m.role == 'developer'", said)) for said in ("a; b: c", "d"))
     assert [change.what for change in compare(one, other).changes] == []
-    wants = TEMPLATE.replace("<|{{ m.role }}|>", "{% if m.role == 'developer' %}{{ m.x.y }}{% endif %}<|{{ m.role }}|>")
-    assert [change.what for change in compare(one, inspect_template(wants)).changes] == ["details.developer"]
+    x, z = (
+        inspect_template(
+            TEMPLATE.replace("<|{{ m", "{% if m.role == 'developer' %}{{ m." + key + ".y }}{% endif %}<|{{ m")
+        )
+        for key in ("x", "z")
+    )
+    assert [change.what for change in compare(one, x).changes] == ["details.developer"]
+    assert [change.what for change in compare(x, z).changes] == ["details.developer"]
 
 
 THINKING = """\
@@ -218,6 +240,15 @@ def test_the_effects_of_a_variable_are_told_apart() -> None:
         ("fails", ('"b"',), '"b"', Thrown("refused", "no b")),
         ("printed", ("another text",), "", None),
     ]
+
+
+def test_what_keeps_reasoning_is_told_with_a_value_that_can_be_typed() -> None:
+    printed = THINKING.replace("KEEP", "or keep").replace("<think>", "{{ keep }}<think>")
+    assert told(inspect_template(printed), "TF033")[1].endswith("wants its reasoning kept; keep keeps it.")
+    dropping = THINKING.replace("(loop.last KEEP)", "not m.tool_calls and not drop")
+    report = inspect_template(dropping)
+    assert [effect.reasoning for effect in report.sections.variables[0].effects] == ["dropped"]
+    assert told(report, "TF033")[1] == "Look on the model's page whether it wants its reasoning kept."
 
 
 def test_a_template_cannot_forge_what_keeps_reasoning() -> None:
