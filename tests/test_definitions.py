@@ -127,6 +127,19 @@ def test_what_throws_for_one_reason_is_one_finding() -> None:
     ]
 
 
+def test_what_is_wanted_for_one_reason_is_one_finding_whatever_the_engine_calls_it() -> None:
+    joins = (
+        "{% for p in f.parameters.properties.values() %}{{ '' + (p.enum or '') + (p.get('items') or '') }}{% endfor %}"
+    )
+    report = after(joins + "{{ f | tojson }}")
+    errors = {part: report.sections.definitions[part].error for part in ("enum", "item_types")}
+    assert len({error.own_words for error in errors.values() if error}) == 2
+    assert [finding.message for finding in report.findings if finding.code == "TF041"][:1] == [
+        "The template fails on a parameter of type array, `enum` and lists: it joins to a text what is no text "
+        '(TypeError: can only concatenate str (not "dict") to str).'
+    ]
+
+
 def test_a_refusal_is_quoted_whole() -> None:
     refuse = (
         "{% for p in f.parameters.properties.values() if p.enum %}{{ raise_exception('no: enum: here') }}{% endfor %}"

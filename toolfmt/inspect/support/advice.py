@@ -123,7 +123,7 @@ def _finds_itself(format: ToolCallFormat, support: RuntimeSupport) -> bool:
 
 def _nothing_to_do(format: ToolCallFormat, support: RuntimeSupport) -> Advice:
     parser = format.runtime_parser(support.runtime)
-    careful = f" ({parser.remark})" if parser and parser.remark and parser.name == support.parser else ""
+    careful = f" ({parser.remark})" if parser and parser.remark else ""
     return Advice(support.runtime, f"nothing to do: it takes {support.parser}{careful}")
 
 
