@@ -128,9 +128,8 @@ def test_what_throws_for_one_reason_is_one_finding() -> None:
 
 
 def test_what_is_wanted_for_one_reason_is_one_finding_whatever_the_engine_calls_it() -> None:
-    joins = (
-        "{% for p in f.parameters.properties.values() %}{{ '' + (p.enum or '') + (p.get('items') or '') }}{% endfor %}"
-    )
+    joins = "{% for p in f.parameters.properties.values() %}{{ '' + (p.enum or '') }}"
+    joins += "{{ '' + (p.get('items') or '') }}{% endfor %}"
     report = after(joins + "{{ f | tojson }}")
     errors = {part: report.sections.definitions[part].error for part in ("enum", "item_types")}
     assert len({error.own_words for error in errors.values() if error}) == 2

@@ -457,6 +457,22 @@ def test_a_runtimes_parser_has_a_name_others_and_when_they_are_meant() -> None:
     assert glm4.runtime_parser("llama.cpp") in (None, RuntimeParser("auto"))
 
 
+def test_why_a_template_and_why_a_parser_stand_apart(tmp_path: Path) -> None:
+    alone, found = (told(report)["mlx-lm"] for report in (inspect_template(JSON), model(tmp_path, jinja=JSON)))
+    parser = "<tool_call> and tool_call.name stand in the template"
+    assert (alone.why_template, alone.why_parser, alone.why) == ("", parser, parser)
+    assert (found.why_template, found.why_parser) == ("chat_template.jinja holds the only chat template", parser)
+    assert found.to_dict() == {
+        "runtime": "mlx-lm",
+        "template": "chat_template.jinja",
+        "parser": "json_tools",
+        "right": True,
+        "why": f"{found.why_template}; {parser}",
+        "why_template": found.why_template,
+        "why_parser": parser,
+    }
+
+
 def test_a_declared_name_means_the_format_whose_parser_it_is_without_more_to_say() -> None:
     # mlx-lm's qwen3_coder reads Qwen3.5's calls in tags as well, and none of its calls in JSON.
     declared = {"qwen3_coder": "xml_function", "json_tools": "json", "glm45": "glm4", "hermes": "json"}
