@@ -12,6 +12,7 @@ from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report import Answer, Evidence, Report, Thrown
 from toolfmt.inspect.wording import filled
 from toolfmt.printing.report import report_text
+from toolfmt.printing.verdict import verdict
 from toolfmt.templates import ChatTemplate
 
 TEMPLATE = """\
@@ -118,6 +119,8 @@ def test_a_missing_filter_is_known_by_the_engines_error_and_not_by_words() -> No
         ("other", "TypeError: Can only get item pairs from a mapping."),
         ("not-rendered", "ValueError: UndefinedError: 'x' is undefined"),
         ("not-rendered", "ValueError: can only concatenate str"),
+        ("not-rendered", "UndefinedError: 'dict object' has no attribute 'x`, which is well; pass --trusted `'"),
+        ("not-rendered", "UndefinedError: 'x` is there, and `y' is undefined"),
         ("not-rendered", "TypeError: macro 'm' takes no keyword argument 'NoneType' object is not iterable"),
     ],
 )
@@ -293,3 +296,4 @@ def test_at_a_glance_a_list_of_strings_is_whole() -> None:
     text = report_text(report, 400, False)
     line = next(line for line in text.splitlines() if line.startswith("  format"))
     assert line.endswith(f": {verified.at_a_glance}")
+    assert verdict(report).sentence.endswith(f", which is proven: {verified.summary}.")

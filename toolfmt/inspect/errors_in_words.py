@@ -13,12 +13,13 @@ from toolfmt.inspect.report import Thrown
 
 _NOT_THERE = "it wants {}, which is not there"
 _NAMED = (
-    (re.compile(r"UndefinedError: .{1,200} has no attribute '([^']{1,80})'"), "`{}`"),
-    (re.compile(r"UndefinedError: '([^']{1,80})' is undefined"), "`{}`"),
+    (re.compile(r"UndefinedError: .{1,200} has no attribute '([^'`]{1,80})'"), "`{}`"),
+    (re.compile(r"UndefinedError: '([^'`]{1,80})' is undefined"), "`{}`"),
     (re.compile(r"(?:TemplateRuntimeError: )?No filter named '([^']{1,80})'(?: found)?\.?"), "a filter named '{}'"),
     (re.compile(r"(?:TemplateRuntimeError: )?No test named '([^']{1,80})'(?: found)?\.?"), "a test named '{}'"),
 )
-"""What the engine says of something that is not there, and what that is called."""
+"""What the engine says of something that is not there, and what that is called; a name that the template chose so that
+it ends the quotation is left to the engine's words."""
 _SAID = (
     ("TypeError: Object of type Undefined is not JSON serializable", "it wants a key that is not there"),
     ("RecursionError: maximum recursion depth exceeded", "it calls itself without end"),
