@@ -23,8 +23,10 @@ def finding(*codes: str, words: str = "") -> Test:
     return lambda report: any(told(report, code, words) for code in codes)
 
 
-def capability(name: str, expected: str, words: str = "") -> Test:
-    return lambda report: answer(report, name) == expected and words in report["capabilities"][name]["evidence"]
+def capability(name: str, expected: str, outcome: str | None = None) -> Test:
+    return lambda report: (
+        answer(report, name) == expected and (outcome in (None, report["capabilities"][name]["outcome"]))
+    )
 
 
 def detail(name: str, expected: str) -> Test:
@@ -48,9 +50,7 @@ def rewritten(report: Report) -> bool:
     return any(turn["kept"] < turn["length"] for turn in (report["prefix"] or {}).get("turns", []))
 
 
-PYTHON_VALUES = either(
-    anywhere(" is printed, as Python writes it: "), capability("arguments_object", "no", "Python's repr")
-)
+PYTHON_VALUES = either(anywhere(" is printed, as Python writes it: "), capability("arguments_object", "no", "python"))
 TESTS: dict[str, Test] = {
     "Filter that jinja2/transformers does not define": anywhere("No filter named"),
     "Mutates lists/dicts": finding("TF039"),
@@ -62,13 +62,13 @@ TESTS: dict[str, Test] = {
     "Raises on two user messages in a row": detail("users_in_a_row", "error"),
     "Fails even on a plain user message": finding("TF003"),
     "Accepts/handles tool messages but never shows": finding("TF011", "TF012"),
-    "Shows tools only when the first message is": capability("tools", "yes", "when there is a system message"),
+    "Shows tools only when the first message is": capability("tools", "yes", "beside-system"),
     "`tools=[]` is not the same as": finding("TF010"),
     "Raises with `tools` given": capability("tools", "error"),
     "Needs arguments as an object": capability("arguments_string", "error"),
     "String arguments accepted but lost or mangled": finding("TF016"),
     "Needs arguments as a JSON string": capability("arguments_object", "error"),
-    "Dict arguments printed as Python repr": capability("arguments_object", "no", "Python's repr"),
+    "Dict arguments printed as Python repr": capability("arguments_object", "no", "python"),
     "Double-encodes string arguments": finding("TF014"),
     "Takes both forms with the same output": both(
         capability("arguments_object", "yes"), capability("arguments_string", "yes")

@@ -69,7 +69,9 @@ class Figure:
 
 NEED_TOOLS: dict[str, Test] = {"refuse a question without tools": refuses}
 NEED_MORE: dict[str, Test] = NEED_TOOLS | {
-    "show them beside a system message only": lambda report: evidence(report, "tools", "when there is a system message")
+    "show them beside a system message only": lambda report: (
+        report["capabilities"]["tools"]["outcome"] == "beside-system"
+    )
 }
 FIGURES = (
     Figure("describe tools", describes, 384, 2301, NEED_MORE),

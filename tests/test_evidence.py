@@ -297,3 +297,11 @@ def test_at_a_glance_a_list_of_strings_is_whole() -> None:
     line = next(line for line in text.splitlines() if line.startswith("  format"))
     assert line.endswith(f": {verified.at_a_glance}")
     assert verdict(report).sentence.endswith(f", which is proven: {verified.summary}.")
+
+
+def test_tools_that_are_shown_beside_a_system_message_only_have_an_outcome() -> None:
+    always = inspect_template(TEMPLATE).capabilities["tools"]
+    beside = TEMPLATE.replace("in tools or []", "in (tools if messages[0].role == 'system') or []")
+    sometimes = inspect_template(beside).capabilities["tools"]
+    assert [(one.answer, one.outcome) for one in (always, sometimes)] == [("yes", ""), ("yes", "beside-system")]
+    assert sometimes.evidence.endswith("appear in the prompt when there is a system message")

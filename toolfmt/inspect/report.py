@@ -34,6 +34,7 @@ Outcome: TypeAlias = Literal[
     "stays",
     "changes-other-text",
     "like-a-call",
+    "beside-system",
 ]
 Source: TypeAlias = Literal["declared", "verified", "signature", "model-type", "default"]
 Confidence: TypeAlias = Literal["declared", "verified", "signature", "model-type", "default", "none"]

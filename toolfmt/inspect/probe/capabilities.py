@@ -36,7 +36,7 @@ from toolfmt.inspect.probe.conversations import (
     user,
 )
 from toolfmt.inspect.probe.renders import Region, Renders
-from toolfmt.inspect.report import Answer
+from toolfmt.inspect.report import Answer, Outcome
 from toolfmt.inspect.wording import around, listed, quote
 
 # Where a template handles something, as a pattern of its source; the first that matches gives the line.
@@ -137,11 +137,15 @@ def _see(renders: Renders, shape: Shape) -> _Seen:
 def _tools(renders: Renders) -> Answer:
     plain, with_tools = renders.render(user(), None), renders.render(user(), TOOLS)
     line = renders.template.line_of(*_TOOLS_AT)
-    for system, where in ((False, ""), (True, " when there is a system message")):
+    ways: tuple[tuple[bool, str, Outcome], ...] = (
+        (False, "", ""),
+        (True, " when there is a system message", "beside-system"),
+    )
+    for system, where, outcome in ways:
         messages = user(system=system)
         for word, what in ((DESCRIPTION, _DESCRIBED), (TOOL, _NAMED)):
             if word in renders.text(messages, TOOLS):
-                return Answer("yes", what.format(where), written_at(renders, messages, TOOLS, word) or line)
+                return Answer("yes", what.format(where), written_at(renders, messages, TOOLS, word) or line, outcome)
     if isinstance(with_tools, TemplateError):
         return threw(with_tools)
     same = "the prompt is the same with and without tools" if plain == with_tools else "the tools are not in the prompt"
