@@ -119,10 +119,12 @@ def test_a_limit_is_not_called_a_template_that_does_not_compile(model: Any) -> N
     assert report.capabilities["tools"].answer == "error"
     assert report.profile.failure is not None
     assert report.profile.failure.limit == "memory"
+    message = "Limit hit: memory: a text or list 10,000,000,000 times over."
+    assert [(one.message, one.line) for one in report.findings if one.code == "TF007"] == [(message, 1)]
 
 
 def test_what_hit_a_limit_is_not_rendered(model: Any) -> None:
-    with pytest.raises(ToolfmtError, match=r"Limit hit: memory.* it is not rendered"):
+    with pytest.raises(ToolfmtError, match=r"Limit hit: memory: .* times over \(line 1\); it is not rendered"):
         model("{{ 'a' * 10 ** 10 }}").render([{"role": "user", "content": "hi"}])
 
 
