@@ -10,7 +10,7 @@ from toolfmt.inspect.errors_in_words import lacks_a_filter, thrown
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report import Answer, Evidence, Report, Thrown
-from toolfmt.inspect.wording import filled
+from toolfmt.inspect.wording import filled, listed, listed_first
 from toolfmt.printing.report import report_text
 from toolfmt.printing.verdict import verdict
 from toolfmt.templates import ChatTemplate
@@ -305,3 +305,9 @@ def test_tools_that_are_shown_beside_a_system_message_only_have_an_outcome() -> 
     sometimes = inspect_template(beside).capabilities["tools"]
     assert [(one.answer, one.outcome) for one in (always, sometimes)] == [("yes", ""), ("yes", "beside-system")]
     assert sometimes.evidence.endswith("appear in the prompt when there is a system message")
+
+
+def test_names_are_listed_as_a_person_reads_them() -> None:
+    assert [listed(names) for names in ((), ("a",), ("a", "b"), ("a", "b", "c"))] == ["", "a", "a and b", "a, b and c"]
+    assert listed(("a", "b", "c"), "or") == "a, b or c"
+    assert [listed_first(["a", "b", "c"][:n], 2) for n in range(4)] == ["", "a", "a, b", "a, b and 1 more"]

@@ -11,6 +11,12 @@ def listed(names: Iterable[str], last: str = "and") -> str:
     return f"{', '.join(most)} {last} {final}" if most else final
 
 
+def listed_first(names: Sequence[str], most: int) -> str:
+    """`a, b and 3 more`: so many of the names, and how many more there are."""
+    shown, more = ", ".join(names[:most]), len(names) - most
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
 def filled(words: str, excerpts: Sequence[str]) -> str:
     """The words with the excerpts in the places marked `{}`; behind them where they have no such place."""
     first, *rest = words.split("{}")

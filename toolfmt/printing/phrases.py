@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from toolfmt.inspect.report import Answer, Report
+from toolfmt.inspect.wording import listed_first
 
 _MOST = 6
 """So many parts of a schema are named; the others are counted."""
@@ -102,8 +103,7 @@ def _definitions(definitions: Mapping[str, Answer]) -> list[str]:
     refused = [words for name, words in _FORMS.items() if _is_not(definitions, name)]
     lines = []
     if lost:
-        more = f" and {len(lost) - _MOST} more" if len(lost) > _MOST else ""
-        lines.append(f"lost of a schema: {', '.join(name.replace('_', ' ') for name in lost[:_MOST])}{more}")
+        lines.append(f"lost of a schema: {listed_first([name.replace('_', ' ') for name in lost], _MOST)}")
     if refused:
         lines.append(f"not taken: tools {', '.join(refused)}")
     return lines

@@ -39,7 +39,7 @@ from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.turn_markers import LONGEST_PROMPT, MARK, between, known_reasoning
 from toolfmt.inspect.report import Answer
-from toolfmt.inspect.wording import excerpt, quote
+from toolfmt.inspect.wording import excerpt, listed_first, quote
 from toolfmt.templates import ChatTemplate
 from toolfmt.templates.tested_texts import TestedText
 
@@ -163,8 +163,7 @@ def forges_a_turn(renders: Renders) -> str | None:
 
 
 def _listed(marks: Sequence[str]) -> str:
-    shown = ", ".join(quote(mark, 60) for mark in marks[:_MOST_SHOWN])
-    return shown if len(marks) <= _MOST_SHOWN else f"{shown} and {len(marks) - _MOST_SHOWN} more"
+    return listed_first([quote(mark, 60) for mark in marks], _MOST_SHOWN)
 
 
 # --- text that changes what is rendered

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Severity
+from toolfmt.inspect.wording import listed_first
 
 SEVERITY: Severity = "warning"
 
@@ -30,9 +31,7 @@ def check(facts: Facts) -> Iterator[Found]:
         return
     rest = tokens.total - sum(cost.tokens for cost in tokens.tools if cost.name in tokens.leave_out)
     whole = "the whole" if tokens.total > tokens.context else "a quarter of the"
-    named = ", ".join(tokens.leave_out[:_MOST_NAMED])
-    more = len(tokens.leave_out) - _MOST_NAMED
-    fix = f"Leave out {named}{f' and {more} more' if more > 0 else ''}: the rest takes {rest:,} tokens"
+    fix = f"Leave out {listed_first(tokens.leave_out, _MOST_NAMED)}: the rest takes {rest:,} tokens"
     if len(tokens.leave_out) == len(tokens.tools):
         fix = "Give the model a larger context: not one of these tools fits"
     yield Found(
