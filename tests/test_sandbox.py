@@ -128,6 +128,15 @@ def test_what_hit_a_limit_is_not_rendered(model: Any) -> None:
         model("{{ 'a' * 10 ** 10 }}").render([{"role": "user", "content": "hi"}])
 
 
+def test_a_limit_comes_back_with_its_own_words(model: Any) -> None:
+    source = "{% if messages[0].content == 'big' %}\n{{ 'a' * (messages | length * 10 ** 10) }}{% endif %}" + HONEST
+    with pytest.raises(LimitHit) as hit:
+        model(source).isolated_render([{"role": "user", "content": "big"}])
+    assert (hit.value.limit, hit.value.line) == ("memory", 2)
+    assert hit.value.own_words == "a text or list 10,000,000,000 times over"
+    assert str(hit.value).endswith(f"chat_template.jinja, line 2: {hit.value.own_words}")
+
+
 @linux
 def test_a_prompt_that_takes_too_long_is_no_prompt(model: Any) -> None:
     source = "{% if 'slow' in messages[0].content %}" + ATTACKS["nested ranges"] + "{% endif %}" + HONEST
