@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from toolfmt.events import Event
-from toolfmt.formats.scan import Reading, Scan, Take
+from toolfmt.formats.scan import Reading, Scan, Stretch
 
 Answer = TypeVar("Answer")
 
@@ -26,24 +25,11 @@ class TooFar(Exception):
     """A reading ahead needs more than it may have."""
 
 
-def _inside(scan: Scan, view: Scan, lies_inside: Take, most: int) -> Take:
-    """The fast path while a stretch is waiting: text that plainly lies inside it is passed over, unless it is the last
-    of the `most` characters that may be read."""
-    passed = scan.passed()
-
-    def take(text: str) -> list[Event] | None:
-        nonlocal most
-        if len(text) >= most:
-            return None
-        held, view.text = view.text, ""
-        if lies_inside(held + text) is None:
-            view.text = held
-            return None
-        passed(text)
-        most -= len(text)
-        return []
-
-    return take
+def _seen_through(waiting: Stretch | None, scan: Scan, end: int) -> Stretch | None:
+    """A stretch that is read ahead, as the reading of `scan` waits in it."""
+    if waiting is not None:
+        waiting.outer, waiting.end = (scan, *waiting.outer), min(waiting.end, end)
+    return waiting
 
 
 def ahead(scan: Scan, read: Callable[[Scan], Reading[Answer]], most: int = FAR) -> Reading[Answer]:
@@ -60,12 +46,11 @@ def ahead(scan: Scan, read: Callable[[Scan], Reading[Answer]], most: int = FAR) 
         while True:
             piece = scan.text[scan.at : scan.at + min(step, end - scan.position)]
             scan.skip(len(piece))
-            view.settle()
             view.append(piece)
             left = scan.at < len(scan.text)
             view.closed, view.cut = scan.closed and not left and scan.position < end, scan.cut
             try:
-                next(reading)
+                waiting = next(reading)
             except StopIteration as done:
                 answer: Answer = done.value
                 return answer
@@ -74,10 +59,6 @@ def ahead(scan: Scan, read: Callable[[Scan], Reading[Answer]], most: int = FAR) 
             step *= 2
             view.compact()
             if not left:
-                if view.take is not None:
-                    scan.take = _inside(scan, view, view.take, end - scan.position)
-                yield
-                scan.take = None
+                yield _seen_through(waiting, scan, end)
     finally:
-        scan.take = None
         scan.rewind(begin)

@@ -1,8 +1,8 @@
 """The stretches of text that stream: content, raw values, and the inside of strings in each notation.
 
-Each is a `Body` of the scanner: `may_end` is the fast path, it clears a chunk that lies plainly inside; `read` goes on
-to the end or to where it cannot be sure yet. The bodies of arguments answer in JSON: what they return is the inside of
-a JSON string.
+Each is a `Body` of the scanner: `may_end` finds what could end it, and where that finds nothing a chunk lies plainly
+inside; `read` goes on to the end or to where it cannot be sure yet. The bodies of arguments answer in JSON: what they
+return is the inside of a JSON string.
 """
 
 from __future__ import annotations
@@ -134,13 +134,13 @@ _JSON_PARTIAL = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 class JsonString:
     """The inside of a JSON string after its opening quote, as it is; what JSON forbids is escaped and noted."""
 
-    __slots__ = ("_notes", "encode", "may_end")
-    sign = before = ""
-    beginning: Callable[[re.Match[str]], int | None] | None = None
+    __slots__ = ("_notes", "before", "beginning", "encode", "may_end", "sign")
 
     def __init__(self, notes: Notes) -> None:
         self._notes = notes
         self.may_end: MayEnd = _JSON_SPECIAL.search
+        self.sign = self.before = ""
+        self.beginning: Callable[[re.Match[str]], int | None] | None = None
         self.encode: Callable[[str], str] | None = None
 
     def read(self, text: str, at: int, closed: bool) -> tuple[str, int, bool]:
@@ -199,9 +199,7 @@ class CodeString:
     where another string begins shows that this one has lost its closing quote: where it ended nobody knows.
     """
 
-    __slots__ = ("_notes", "_quote", "_simple", "_unescaped", "encode", "may_end")
-    sign = before = ""
-    beginning: Callable[[re.Match[str]], int | None] | None = None
+    __slots__ = ("_notes", "_quote", "_simple", "_unescaped", "before", "beginning", "encode", "may_end", "sign")
 
     def __init__(self, quote: str, notes: Notes) -> None:
         self._quote = quote
@@ -209,6 +207,8 @@ class CodeString:
         self._notes = notes
         self._unescaped = False
         self.may_end: MayEnd = _CODE_SPECIAL[quote[0]].search
+        self.sign = self.before = ""
+        self.beginning: Callable[[re.Match[str]], int | None] | None = None
         self.encode: Callable[[str], str] | None = None if quote[0] == '"' else _double_quotes_escaped
 
     def read(self, text: str, at: int, closed: bool) -> tuple[str, int, bool]:

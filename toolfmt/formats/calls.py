@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from toolfmt.events import Event, RejectionReason, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
 from toolfmt.formats.likenesses import Likenesses
-from toolfmt.formats.scan import Body, Incomplete, Malformed, Reading, Scan, Take
+from toolfmt.formats.scan import Body, Incomplete, Malformed, Reading, Scan, Stretch
 from toolfmt.formats.typed import Types, parameter_types
 from toolfmt.tools import parameter_order
 
@@ -47,7 +47,7 @@ class Calls:
     framed_until = -1
     """Where a frame of calls ended behind which the same text may stand again."""
     _begin = _unsaid = 0
-    _open = _announced = _telling = _complete = _continued = False
+    _open = _announced = telling = _complete = _continued = False
     _name = ""
     _reason: RejectionReason | None = None
     _likenesses: Likenesses | None = None
@@ -66,7 +66,7 @@ class Calls:
         self._scan = scan
         self._schemas = schemas
         self.strict = strict
-        self._index = -1
+        self.index = -1
         self._tolerated: dict[str, None] = {}
         self._fragments: list[str] = []
         self._types: dict[tuple[str, ...], Types] = {}
@@ -106,12 +106,12 @@ class Calls:
         elif self._schemas is not None and name not in self._schemas:
             self.refuse("undeclared_tool")
         elif self._reason is None:
-            self._announced = self._telling = True
-            self.events.append(ToolCallStart(self._index, name, id))
+            self._announced = self.telling = True
+            self.events.append(ToolCallStart(self.index, name, id))
 
     def arguments(self, fragment: str) -> None:
         """More of the arguments' JSON text."""
-        if self._telling:
+        if self.telling:
             self._fragments.append(fragment)
         elif self._reason == "undeclared_tool":
             self._unsaid += len(fragment)
@@ -151,12 +151,19 @@ class Calls:
         if self._reason is None:
             self.flush()
             self._reason = reason
-            self._telling = False
+            self.telling = False
 
     def stream(self, body: Body) -> Reading[None]:
         """Pass a stretch of the arguments on while it arrives."""
-        if not (yield from self._scan.stream(body, self.arguments, self._take(body))):
+        if not (yield from self._scan.stream(body, self)):
             raise Incomplete
+
+    def waits_in(self, body: Body) -> Stretch | None:
+        """What the driver may pass over while the stretch arrives; None where what arrives is counted."""
+        return None if self._reason == "undeclared_tool" else self._stretch(body)
+
+    def _stretch(self, body: Body) -> Stretch:
+        return Stretch(self._scan, body)
 
     def types(self, *path: str) -> Types:
         """The JSON Schema types the tool declares for a parameter, or for a part of it: the keys that lead there, an
@@ -282,11 +289,11 @@ class Calls:
         self._begin_call(position)
 
     def _begin_call(self, position: int) -> None:
-        self._index += 1
+        self.index += 1
         self._begin, self.was_committed = position, self.committed
         self._unsaid = 0
         self._open = True
-        self._announced = self._telling = self._complete = False
+        self._announced = self.telling = self._complete = False
         self._reason = None
         self._tolerated = {}
         if self._noted:
@@ -307,8 +314,8 @@ class Calls:
     def waiting_for(self) -> str:
         """Which call the reading is inside of, as a sentence."""
         if self._announced:
-            return f"The arguments of call {self._index}, {self._name}."
-        return f"Call {self._index}, whose name is not known yet."
+            return f"The arguments of call {self.index}, {self._name}."
+        return f"Call {self.index}, whose name is not known yet."
 
     def copy(self, scan: Scan) -> Calls:
         """Calls of the same tools, over another scanner."""
@@ -331,19 +338,19 @@ class Calls:
 
     def take_over(self, trial: Trial) -> None:
         """What has been read ahead is what has been read: it is told."""
-        shift = self._index - trial.from_index  # a copy knows only now which call it is
+        shift = self.index - trial.from_index  # a copy knows only now which call it is
         for event in trial.events:
             event.index += shift  # type: ignore[union-attr]  # of a call, all of them
         self.events.extend(trial.events)
         self._stand_where(trial)
-        self._index += shift
+        self.index += shift
         self._fragments = trial._fragments
         for name in ("started", "ended", "keyed", "from_index"):
             del self.__dict__[name]
 
     def forget(self) -> None:
         """What began was no call at all."""
-        self._index -= 1
+        self.index -= 1
         self._open = False
         self.committed = False
 
@@ -364,14 +371,14 @@ class Calls:
         """Of the events of a prefix those of the call that it leaves open, which is the first of the answer."""
         if self._complete:
             self._open = False  # only its frame is still to come: it is the prompt's
-        self._index = 0 if self._open else -1
+        self.index = 0 if self._open else -1
         begun = [event for event in events if isinstance(event, (ToolCallStart, ToolCallArguments))]
         starts = [at for at, event in enumerate(begun) if isinstance(event, ToolCallStart)]
         if not (self._open and self._announced):
             return []
         self._continued = True
         for event in begun[starts[-1] :]:
-            event.index = self._index
+            event.index = self.index
         return list(begun[starts[-1] :])
 
     def flush(self) -> None:
@@ -379,7 +386,7 @@ class Calls:
         if self._fragments:
             said = "".join(self._fragments)
             if said:
-                self.events.append(ToolCallArguments(self._index, said))
+                self.events.append(ToolCallArguments(self.index, said))
             self._fragments = []
 
     def _finish(self, position: int) -> None:
@@ -391,51 +398,15 @@ class Calls:
         if not continued and (position < 0 or (position == 0 and self._reason is None)):
             # It ended within the prefix, however late that became clear.
             of_this = (ToolCallStart, ToolCallArguments)
-            self.events[:] = [e for e in self.events if not (isinstance(e, of_this) and e.index == self._index)]
-            self._index -= 1
+            self.events[:] = [e for e in self.events if not (isinstance(e, of_this) and e.index == self.index)]
+            self.index -= 1
             return
         span = (max(self._begin, 0), max(position, 0))
         if self._reason is None:
-            self.events.append(ToolCallEnd(self._index, span, tuple(self._tolerated)))
+            self.events.append(ToolCallEnd(self.index, span, tuple(self._tolerated)))
         else:
             raw = self._scan.kept_between(*span)
-            self.events.append(ToolCallRejected(self._index, self._reason, span, raw))
-
-    def _take(self, body: Body) -> Take:
-        """The fast path of a stretch of arguments: this runs once a delta, and is all that runs for most of them."""
-        scan, passed, strict = self._scan, self._scan.passed(), self.strict
-        may_end, encode, read, beginning = body.may_end, body.encode, body.read, body.beginning
-        sign, before = body.sign, body.before
-
-        def take(text: str) -> list[Event] | None:
-            if not self._telling and self._reason == "undeclared_tool":
-                return None  # it is counted, which may end it
-            found = None if sign and sign not in text and text[-1] not in before else may_end(text)
-            if found is None:
-                passed(text)
-                said = text if encode is None else encode(text)
-            elif beginning is not None and (begins := beginning(found)) is not None:
-                scan.text = text[begins:]
-                said = text[:begins]
-                passed(said)
-                if encode is not None:
-                    said = encode(said)
-            elif strict:
-                return None
-            else:
-                try:
-                    said, at, ended = read(text, 0, False)
-                except Malformed:
-                    return None  # the reading finds the same, and says so
-                if ended:
-                    return None
-                passed(text[:at])
-                scan.text = text[at:]
-            if not said or not self._telling:
-                return []
-            return [ToolCallArguments(self._index, said)]
-
-        return take
+            self.events.append(ToolCallRejected(self.index, self._reason, span, raw))
 
 
 class DryRun(Calls):
@@ -458,10 +429,9 @@ class DryRun(Calls):
     def refuse(self, reason: RejectionReason) -> None:
         """Not said; what would be rejected as it stands is no less a call."""
 
-    def stream(self, body: Body) -> Reading[None]:
-        """Without the fast path, so that the driver sees how far the reading has come."""
-        if not (yield from self._scan.stream(body, self.arguments, None)):
-            raise Incomplete
+    def waits_in(self, body: Body) -> Stretch | None:
+        """In none, so that the driver sees how far the reading has come."""
+        return None
 
     def begin_at(self, position: int) -> None:
         """Nothing is told, and nothing is forgotten: the driver goes back to the opener."""
@@ -481,29 +451,13 @@ class Trial(Calls):
         self.events, self._scan, self._fragments = [], scan, []
         self._stand_where(calls)
         self.committed = True
-        self.from_index = calls._index
+        self.from_index = calls.index
         self.started = self.ended = 0
         self.keyed = False
         """Whether the last call that has started has had a key."""
 
-    def stream(self, body: Body) -> Reading[None]:
-        """As ever; what the fast path says is kept."""
-        may_end, encode, passed, otherwise = body.may_end, body.encode, self._scan.passed(), self._take(body)
-
-        def take(text: str) -> list[Event] | None:
-            if may_end(text) is None:
-                passed(text)
-                self.arguments(text if encode is None else encode(text))
-                return []
-            told = otherwise(text)
-            for event in told or ():
-                assert isinstance(event, ToolCallArguments)
-                self._fragments.append(event.delta)
-            return None if told is None else []
-
-        counted = self._reason == "undeclared_tool"
-        if not (yield from self._scan.stream(body, self.arguments, None if counted else take)):
-            raise Incomplete
+    def _stretch(self, body: Body) -> Stretch:
+        return Stretch(self._scan, body, fragments=self._fragments if self.telling else [])
 
     def start(self, name: str, id: str | None = None) -> None:
         super().start(name, id)

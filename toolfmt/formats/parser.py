@@ -15,13 +15,14 @@ from typing import Literal, NoReturn
 from toolfmt.events import Content, Event, Reasoning
 from toolfmt.formats.bodies import Plain
 from toolfmt.formats.calls import Calls, Undeclared
+from toolfmt.formats.fast_path import pass_over
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.frames import read_name
 from toolfmt.formats.markers import BLANK_LINES, FENCES, sought
 from toolfmt.formats.prefix import answer_prefix
 from toolfmt.formats.reasoning_drafts import Drafts
 from toolfmt.formats.registry import resolved
-from toolfmt.formats.scan import Incomplete, Literals, Malformed, NoCall, Reading, Scan, literals
+from toolfmt.formats.scan import Incomplete, Literals, Malformed, NoCall, Reading, Scan, Stretch, literals
 from toolfmt.tools import tool_schemas
 
 _MOST_REJECTED = 400
@@ -114,48 +115,41 @@ class Parser:
         self._stop = _stop_strings(stop) if stop else None
         self._parts: list[str] = []
         self._name_at_start = self.format.name_at_start != "never"
-        self._reading: Iterator[None] = self._answer()
-        next(self._reading)
+        self._reading: Iterator[Stretch | None] = self._answer()
+        self._waiting = next(self._reading)
+        """The stretch that the reading waits in; None where it has to see every chunk."""
         if begins_with:
             self._begin_inside(begins_with)
         self._fed = True
 
     def feed(self, text: str) -> list[Event]:
         """More of the answer. Returns the events that are certain by now."""
-        scan = self._scan
         if self._stop is not None:
             self._check(text)
             text, ended = self._before_stop(text, self._stop)
             if ended:
-                self._stop = None
-                events = self.feed(text)
-                scan.settle()
-                scan.closed = True
-                return events + self._go_on()
-        take = scan.take
-        if take is not None and text:  # the reading waits in a stretch: the answer has not ended
-            held = scan.text
+                return self._end_with(text)
+        stretch = self._waiting
+        if stretch is not None and text:  # the answer has not ended
             try:
-                if held:
-                    joined = held + text
-                    scan.text = ""
-                    told = take(joined)
-                    if told is None:
-                        scan.text = held
-                else:
-                    told = take(text)
+                events = pass_over(stretch, text, self._calls)
             except TypeError:
                 self._check(text)
                 raise
-            if told is not None:
-                return told
-        if scan.closed or not isinstance(text, str):
+            if events is not None:
+                return events
+        if self._scan.closed or not isinstance(text, str):
             self._check(text)
             return []  # a stop string has ended the answer
-        if take is not None:
-            scan.settle()
-        scan.append(text)
+        self._scan.append(text)
         return self._go_on()
+
+    def _end_with(self, text: str) -> list[Event]:
+        """As `feed`, of the last text before a stop string."""
+        self._stop = None
+        events = self.feed(text)
+        self._scan.closed = True
+        return events + self._go_on()
 
     def _check(self, text: object) -> None:
         if self._finished:
@@ -177,7 +171,6 @@ class Parser:
             self._unstopped = ""
         self._finished = self._scan.closed = True
         self._scan.cut = cut
-        self._scan.settle()
         return self._go_on()
 
     def _before_stop(self, text: str, stop: Literals) -> tuple[str, bool]:
@@ -215,7 +208,7 @@ class Parser:
         if in_call:
             twin._state = "answer"
         twin._reading = twin._answer()
-        next(twin._reading)
+        twin._waiting = next(twin._reading)
         if not self._finished or not scan.closed:
             twin._calls.committed = in_call and calls.was_committed
             twin._within = None if head is None else len(head)
@@ -227,19 +220,16 @@ class Parser:
         twin._drafts = self._drafts.copy(twin._scan, twin._calls)
         twin._tell_first()
         if scan.closed:  # by a stop string: nothing is read any more
-            twin._scan.take = None
+            twin._waiting = None
         return twin
 
     def _catch_up(self) -> None:
         """Read what the fast path has left for the next piece; what that says is told with it."""
         scan = self._scan
-        scan.settle()
         if scan.mark is None and self._state == "answer" and not scan.closed:
-            for _ in self._reading:  # nothing was fed: the reading has not begun
-                break
-        if scan.take is not None and scan.text:
-            for _ in self._reading:
-                break
+            self._waiting = next(self._reading, None)  # nothing was fed: the reading has not begun
+        if self._waiting is not None and scan.text:
+            self._waiting = next(self._reading, None)
             scan.compact()
             self._calls.flush()
             self._join()
@@ -248,7 +238,7 @@ class Parser:
     def _tell_first(self) -> None:
         """The fast path tells its own piece alone: what is still to be told keeps the next one from it."""
         if self._events:
-            self._scan.take = None
+            self._waiting = None
 
     @property
     def waiting_for(self) -> str:
@@ -279,7 +269,6 @@ class Parser:
     @property
     def scanned_characters(self) -> int:
         """Characters looked at so far, each counted as often as it was: a small multiple of what was fed."""
-        self._scan.settle()
         return self._scan.scanned + self._scan.position
 
     def _without_closer(self, begun: str) -> str:
@@ -295,7 +284,7 @@ class Parser:
     def _answer(self) -> Reading[None]:
         """The whole answer, a stretch at a time: reasoning, a call, or content up to the next call."""
         scan, marks, look = self._scan, self._markers, self._sought
-        yield
+        yield None
         if self._state == "content" and not (yield from self._content_and_call()):
             return
         if self._state in ("reasoning", "again"):
@@ -640,27 +629,16 @@ class Parser:
     def _run(self, kind: type[Content] | type[Reasoning], body: Plain) -> Reading[str]:
         """Text passed on while it arrives, up to a marker, which is returned; empty at the end of the answer."""
         scan = self._scan
-        may_end = body.may_end
         if self._verbatim:
             kind = Content
-
-        def take(text: str) -> list[Event] | None:
-            if may_end(text) is not None:
-                return None
-            start = scan.offset
-            scan.offset = start + len(text)
-            return [kind(text, start)]
-
+        waiting = Stretch(scan, body, kind)
         while True:
             start = scan.position
             said, scan.at, ended = body.read(scan.text, scan.at, scan.closed)
             self._say(kind, said, start)
             if ended or scan.closed:
                 return body.found if ended else ""
-            if scan.position >= 0:  # what a prefix held back is not the model's, and told apart by `_say`
-                scan.take = take
-            yield
-            scan.take = None
+            yield waiting if scan.position >= 0 else None  # what a prefix held back is told apart by `_say`
 
     def _say(self, kind: type[Content] | type[Reasoning], text: str, start: int) -> None:
         if self._verbatim:
@@ -693,8 +671,7 @@ class Parser:
     def _go_on(self) -> list[Event]:
         """Read what can be read by now, and return what it says."""
         scan = self._scan
-        for _ in self._reading:
-            break
+        self._waiting = next(self._reading, None)
         if scan.at:
             scan.compact()
         self._calls.flush()

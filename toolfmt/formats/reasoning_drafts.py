@@ -163,5 +163,5 @@ class Drafts:
                 stands: bool | None = done.value
                 return stands
             if self._scan.position <= end:
-                yield
+                yield None
         return None

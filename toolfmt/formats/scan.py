@@ -11,15 +11,17 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol, TypeAlias, TypeVar
 
-from toolfmt.events import Event, RejectionReason
+from toolfmt.events import Content, Reasoning, RejectionReason
 
 Answer = TypeVar("Answer")
 MayEnd: TypeAlias = Callable[[str], "re.Match[str] | None"]
-Reading: TypeAlias = Generator[None, None, Answer]
-"""A reading in progress: yields where it needs more text, returns its answer."""
+Reading: TypeAlias = Generator["Stretch | None", None, Answer]
+"""A reading in progress: yields where it needs more text, with the stretch that it waits in, if it is one that streams;
+returns its answer."""
 
 SPACE = re.compile(r"[ \t\r\n]*")
 LONGEST_WORD = 256
@@ -61,7 +63,7 @@ class Literals:
         self._closed = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
         self._open = re.compile(_trie(self.literals))
         self.may_end: MayEnd = self._open.search
-        """Whether one of the literals stands in a text, or may be beginning at its end."""
+        """Where the first of the literals stands in a text, or may be beginning at its end."""
         self._extendable = {
             short: any(long != short and long.startswith(short) for long in self.literals) for short in self.literals
         }
@@ -151,7 +153,7 @@ class Body(Protocol):
     """A stretch of text that is passed on while it arrives: the inside of a string, a raw value, content."""
 
     may_end: MayEnd
-    """Whether a text may hold the end of the stretch or a doubtful place; None where it lies plainly inside."""
+    """The first place in a text that may be the end of the stretch, or is doubtful; None where it has none."""
     encode: Callable[[str], str] | None
     """What such a text stands for; None where it stands for itself."""
     sign: str
@@ -159,21 +161,43 @@ class Body(Protocol):
     none."""
     before: str
     beginning: Callable[[re.Match[str]], int | None] | None
-    """Where what a suspicion has found begins, if it may only become the end of the stretch; None where it is more.
-    Nothing stands here where every suspicion has to be read."""
+    """Where such a place begins, if it may only become the end of the stretch; None where it is more. Nothing stands
+    here where every such place has to be read."""
 
     def read(self, text: str, at: int, closed: bool) -> tuple[str, int, bool]:
         """What stands from `at` on, up to where it is certain; where that is; and whether the stretch ended there."""
 
 
-Emit: TypeAlias = Callable[[str], object]
-Take: TypeAlias = Callable[[str], "list[Event] | None"]
+@dataclass(slots=True)
+class Stretch:
+    """What a reading waits in, as data: the fast path passes over a chunk that does not end it."""
+
+    scan: Scan
+    body: Body
+    kind: type[Content] | type[Reasoning] | None = None
+    """What the text is said as; None for arguments."""
+    fragments: list[str] | None = None
+    """Where arguments go that are not said yet; None where they are the open call's."""
+    outer: tuple[Scan, ...] = ()
+    """The scanners whose text is read ahead in `scan`, the driver's own first."""
+    end: int = sys.maxsize
+    """Up to where they may be read ahead."""
+
+
+class Receiver(Protocol):
+    """Who is told a stretch of arguments."""
+
+    def arguments(self, fragment: str) -> None:
+        """More of it."""
+
+    def waits_in(self, body: Body) -> Stretch | None:
+        """The stretch in which a reading of this body waits; None where it has to see every chunk."""
 
 
 class Scan:
     """The text fed so far and not yet read, and the verbs that read it."""
 
-    __slots__ = ("_kept", "_mark", "_settled", "at", "closed", "cut", "offset", "scanned", "take", "text")
+    __slots__ = ("_mark", "at", "closed", "cut", "kept", "offset", "scanned", "text")
 
     def __init__(self, text: str = "", offset: int = 0, closed: bool = False) -> None:
         self.text = text
@@ -182,14 +206,10 @@ class Scan:
         self.closed = closed
         self.cut = False
         """Whether the runtime stopped the model there, so that what lacks its closer at the end is not whole."""
-        self.take: Take | None = None
-        """The fast path of the stretch that is waiting: the events of a text that does not end it, which it passes
-        over; else None, and nothing is read."""
         self.scanned = 0
         """Characters handed to the verbs so far, counted anew for each piece: a test holds it to a multiple of what
         was fed."""
-        self._kept: list[str] = []
-        self._settled = 0
+        self.kept: list[str] = []
         self._mark: int | None = None
 
     # --- for the driver
@@ -198,27 +218,16 @@ class Scan:
         self.text += chunk
         self.scanned += len(self.text)
 
-    def settle(self) -> None:
-        """Count what the fast path of a call has passed over since it was last counted."""
-        if len(self._kept) != self._settled:
-            self.offset += sum(map(len, self._kept[self._settled :]))
-            self._settled = len(self._kept)
-
     def compact(self) -> None:
         """Drop what has been read."""
         at = self.at
         if at:
             if self._mark is not None:
                 begin = self._mark - self.offset
-                self._kept.append(self.text[begin if begin > 0 else 0 : at])
-                self._settled += 1
+                self.kept.append(self.text[begin if begin > 0 else 0 : at])
             self.text = self.text[at:]
             self.offset += at
             self.at = 0
-
-    def passed(self) -> Callable[[str], None]:
-        """What the fast path of a call tells what it has passed over; it holds until the stretch ends."""
-        return self._kept.append
 
     @property
     def position(self) -> int:
@@ -226,27 +235,26 @@ class Scan:
 
     def keep(self, position: int) -> None:
         """From here on remember what is read, from `position` (at or after the last compacted place)."""
-        self._mark, self._kept, self._settled = position, [], 0
+        self._mark, self.kept = position, []
 
     def forget_before(self, position: int) -> None:
         """Of what is kept, only what was read from `position` on is still needed."""
         if self._mark is None or position <= self._mark:
             return
         dropped = 0
-        while dropped < len(self._kept) and self._mark + len(self._kept[dropped]) <= position:
-            self._mark += len(self._kept[dropped])
+        while dropped < len(self.kept) and self._mark + len(self.kept[dropped]) <= position:
+            self._mark += len(self.kept[dropped])
             dropped += 1
         if dropped:
-            self._kept = self._kept[dropped:]
-            self._settled -= dropped
-        if not self._kept:
+            self.kept = self.kept[dropped:]
+        if not self.kept:
             self._mark = position
 
     def before(self, text: str, at: int) -> str:
         """What stands before a place in the text that is being read, as far back as a key may be long; for a body,
         which is handed only what has just arrived."""
         found = text[max(at - _BACK, 0) : at]
-        for piece in reversed(self._kept):
+        for piece in reversed(self.kept):
             if len(found) >= _BACK:
                 break
             found = piece[len(found) - _BACK :] + found
@@ -261,16 +269,15 @@ class Scan:
         """Stand where another stands, whose text has been read again."""
         self.text, self.at, self.offset = other.text, other.at, other.offset
         self.closed, self.cut = other.closed, other.cut
-        self._mark, self._settled = other._mark, other._settled
-        self._kept[:] = other._kept  # in place: the stretch that is waiting appends to it
+        self._mark, self.kept = other._mark, other.kept[:]
 
     def release(self) -> None:
-        self._mark, self._kept, self._settled = None, [], 0
+        self._mark, self.kept = None, []
 
     def kept_between(self, begin: int, end: int) -> str:
         """What was read from one position to another, both at or after the mark."""
         assert self._mark is not None
-        kept = "".join(self._kept) + self.text[max(self._mark - self.offset, 0) : self.at]
+        kept = "".join(self.kept) + self.text[max(self._mark - self.offset, 0) : self.at]
         return kept[begin - self._mark : end - self._mark]
 
     def read_between(self, begin: int, end: int) -> str:
@@ -279,13 +286,13 @@ class Scan:
             read = self.kept_between(begin, end)  # most of what is kept: its pieces need not be gone through
         else:
             first, start = self._piece(begin)
-            read = "".join((*self._kept[first:], self.text[: self.at]))[begin - start : end - start]
+            read = "".join((*self.kept[first:], self.text[: self.at]))[begin - start : end - start]
         self.scanned += len(read)
         return read
 
     def _piece(self, position: int) -> tuple[int, int]:
         """Which of the pieces that are kept holds a place, or begins behind it, and where it begins."""
-        kept, first, start = self._kept, len(self._kept), self.offset
+        kept, first, start = self.kept, len(self.kept), self.offset
         while start > position:
             first -= 1
             start -= len(kept[first])
@@ -295,10 +302,9 @@ class Scan:
         """Go back to a place that is still held or kept; costs as much as the way back is long."""
         if position < self.offset:
             first, start = (0, position) if position == self._mark else self._piece(position)
-            text = "".join((*self._kept[first:], self.text))
+            text = "".join((*self.kept[first:], self.text))
             cut = position - start
-            self._kept[first:] = [text[:cut]] if cut else []  # in place: the stretch that waits appends to it
-            self._settled = len(self._kept)
+            self.kept[first:] = [text[:cut]] if cut else []
             self.offset, self.text = position, text[cut:]
             self.scanned += len(self.text)
         elif (back := self.offset + self.at - position) > 0:
@@ -312,7 +318,7 @@ class Scan:
         while self.at >= len(self.text):
             if self.closed:
                 return ""
-            yield
+            yield None
         return self.text[self.at]
 
     def need(self) -> Reading[str]:
@@ -320,7 +326,7 @@ class Scan:
         while self.at >= len(self.text):
             if self.closed:
                 raise Incomplete
-            yield
+            yield None
         return self.text[self.at]
 
     def begins(self, pattern: re.Pattern[str], *, again: bool = False) -> Reading[re.Match[str] | None]:
@@ -332,7 +338,7 @@ class Scan:
                 return found
             if self.closed or again:
                 return None
-            yield
+            yield None
 
     def quoted_word(self) -> Reading[str]:
         """A name or a key as they most often stand in JSON, read with its quotes: one look tells. Else an empty string,
@@ -346,7 +352,7 @@ class Scan:
                 return found[1]
             if self.closed:
                 return ""
-            yield
+            yield None
 
     def skip(self, count: int = 1) -> None:
         """Read characters that `peek` or `literal` has shown to be there."""
@@ -366,7 +372,7 @@ class Scan:
                 return "".join((*parts, found.group())) if parts else found.group()
             if end > at:
                 parts.append(found.group())
-            yield
+            yield None
 
     def word(self, pattern: re.Pattern[str], most: int = LONGEST_WORD) -> Reading[str]:
         """As `take_while`, for a name or a key: malformed where the run is longer than that."""
@@ -385,7 +391,7 @@ class Scan:
             if end > at:
                 parts.append(found.group())
                 most -= end - at
-            yield
+            yield None
 
     def spaces(self) -> Reading[str]:
         """The blanks, tabs and line ends that stand here."""
@@ -393,7 +399,7 @@ class Scan:
             return ""
         return (yield from self.take_while(SPACE))
 
-    def skip_spaces(self) -> Iterable[None]:
+    def skip_spaces(self) -> Iterable[Stretch | None]:
         """As `spaces`, for callers that do not need them: costs next to nothing where none stand."""
         text, at = self.text, self.at
         if at == len(text):
@@ -424,7 +430,7 @@ class Scan:
                     return literal
             if self.closed:
                 return ""
-            yield
+            yield None
 
     def expect(self, *wanted: str) -> Reading[str]:
         """One of the literals, read; anything else is malformed."""
@@ -448,7 +454,7 @@ class Scan:
                 return "".join(parts), found[1]
             if self.closed:
                 return "".join(parts), ""
-            yield
+            yield None
 
     def near(self, wanted: Literals, most: int) -> Reading[str]:
         """The first of the literals that begins within so many characters, read with what stands before it; or an empty
@@ -469,7 +475,7 @@ class Scan:
                 self.rewind(begin)
                 return ""
             self.at = end
-            yield
+            yield None
 
     def within(self, wanted: Literals, most: int = LONGEST_WORD) -> Reading[tuple[str, str]]:
         """As `until`, for a name, a key or a tag: malformed as soon as the text before the literal is longer than that,
@@ -484,19 +490,17 @@ class Scan:
                 return self.text[begin:end], found[1]
             if self.closed:
                 raise Incomplete
-            yield
+            yield None
 
-    def stream(self, body: Body, emit: Emit, take: Take | None) -> Reading[bool]:
+    def stream(self, body: Body, receiver: Receiver) -> Reading[bool]:
         """Pass a stretch on while it arrives. True at its end, False where the answer ended first."""
         while True:
             begin = self.at
             said, self.at, ended = body.read(self.text, begin, self.closed)
             if said:
-                emit(said)
+                receiver.arguments(said)
             if begin < self.at < len(self.text) and not ended:
                 continue
             if ended or self.closed:
                 return ended
-            self.take = take
-            yield
-            self.take = None
+            yield receiver.waits_in(body)

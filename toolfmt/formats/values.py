@@ -14,10 +14,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Protocol, TypeAlias
 
-from toolfmt.events import Event
 from toolfmt.formats.ahead import FAR
 from toolfmt.formats.bodies import ArgumentString, CodeString, JsonString, Marked, Notes, escaped, quoted
-from toolfmt.formats.scan import Body, Incomplete, Literals, Malformed, Reading, Scan, literals
+from toolfmt.formats.scan import Body, Incomplete, Literals, Malformed, Reading, Scan, Stretch, literals
 
 DEEPEST = 256
 """Values nested deeper than this are refused: Python's own JSON reader gives up at about a thousand."""
@@ -70,17 +69,11 @@ class Gathered:
         return self._scan.before(text, at)
 
     def stream(self, body: Body) -> Reading[None]:
-        passed = self._scan.passed()
-
-        def take(text: str) -> list[Event] | None:
-            if body.may_end(text) is not None:
-                return None
-            passed(text)
-            self.fragments.append(text if body.encode is None else body.encode(text))
-            return []
-
-        if not (yield from self._scan.stream(body, self.fragments.append, take)):
+        if not (yield from self._scan.stream(body, self)):
             raise Incomplete
+
+    def waits_in(self, body: Body) -> Stretch | None:
+        return Stretch(self._scan, body, fragments=self.fragments)
 
     @property
     def text(self) -> str:
@@ -109,12 +102,15 @@ class Brief(Gathered):
     def stream(self, body: Body) -> Reading[None]:
         begin = self._scan.position
         try:
-            ended = yield from self._scan.stream(body, self.arguments, None)
+            ended = yield from self._scan.stream(body, self)
         except TooLong:
             self._scan.rewind(begin)  # how much of it had arrived by now decides nothing
             raise
         if not ended:
             raise Incomplete
+
+    def waits_in(self, body: Body) -> Stretch | None:
+        return None  # each chunk is measured
 
     def word(self, notation: Notation, opener: str) -> Reading[str]:
         """The string behind its opener."""
