@@ -36,15 +36,26 @@ def _headers(own: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join((*own, *_SHAPES)), re.IGNORECASE)
 
 
-def answer_prefix(prefix: str, marks: Collection[str] = (), headers: tuple[str, ...] = ()) -> str:
+def answer_prefix(
+    prefix: str,
+    marks: Collection[str] = (),
+    headers: tuple[str, ...] = (),
+    reasoning: Collection[tuple[str, str]] = (),
+) -> str:
     """The part of the prefix that the answer begins with; most often empty or an opened reasoning block.
 
     `marks` are markers of the format: one right behind the role belongs to the answer, not to the header. `headers` are
-    regular expressions of headers that only the format knows.
+    regular expressions of headers that only the format knows. `reasoning` are the openers and closers of its reasoning
+    blocks: of one that the prompt has only closed nothing belongs to the answer.
     """
     begin = 0
     for header in _headers(headers).finditer(prefix):
         behind = header["behind"] or ""
         of_answer = behind and any(mark.startswith(behind.strip()) for mark in marks)
         begin = header.end() - (len(behind) if of_answer else 0)
-    return prefix[begin:]
+    prefix = prefix[begin:]
+    for opener, closer in reasoning:
+        before, closed, behind = prefix.partition(closer)
+        if closed and opener not in before and not before.strip():
+            return behind
+    return prefix
