@@ -79,13 +79,14 @@ class Answer:
 
     def read(self) -> Reading[None]:
         """The whole answer, a stretch at a time: reasoning, a call, or content up to the next call."""
-        scan, marks, look = self.scan, self.markers, self.sought
+        scan = self.scan
         yield None
-        if self.state == "content" and not (yield from self._content_and_call()):
-            return
+        goes_on = True
+        if self.state == "content":
+            goes_on = yield from self._content_and_call()
         if self.state in ("reasoning", "again"):
             yield from self._block()
-        while True:
+        while goes_on:
             self.state = "answer"
             begin = scan.position
             scan.keep(begin)
@@ -94,42 +95,47 @@ class Answer:
                 if not self.beside_call:
                     self._say(Content, spaces, begin)
                 return
-            here = scan.position
             if self.behind_call:
-                left = scan.text[scan.at : scan.at + 1] in marks.residue.first
-                self.behind_call = left and (yield from self._residue(here))
-                if self.behind_call:
-                    continue
-            opener = yield from scan.literal(look.at_start)
-            if opener not in look.calls and not (not opener and self.name_at_start):
-                scan.release()
-            ignored = opener in marks.ignored_markers or (opener in marks.ignored_at_start and begin == 0)
-            if opener in marks.reasoning:
-                if (
-                    not self.beside_call and not marks.start_only_openers
-                ):  # else a message begins, wherever its header stands
-                    self._say(Content, spaces, begin)
+                left = scan.text[scan.at : scan.at + 1] in self.markers.residue.first
+                self.behind_call = left and (yield from self._residue(scan.position))
+            if not self.behind_call:
+                goes_on = yield from self._what_begins(spaces, begin)
+
+    def _what_begins(self, spaces: str, begin: int) -> Reading[bool]:
+        """What begins behind blanks, which have begun at `begin`. False at the end of the answer."""
+        scan, marks, here = self.scan, self.markers, self.scan.position
+        opener = yield from scan.literal(self.sought.at_start)
+        may_call = opener in self.sought.calls or (not opener and self.name_at_start)
+        if not may_call:
+            scan.release()
+        if opener in marks.reasoning:
+            if not self.beside_call and not marks.start_only_openers:
+                self._say(Content, spaces, begin)  # else a message begins, wherever its header stands
+            self._mark(opener, here)
+            self.state, self.block_closers, self.drafts.looked_at = "again", marks.reasoning[opener], 0
+            yield from self._block()
+        elif may_call and (yield from self._call(opener, here)):
+            self.beside_call, self.name_at_start = True, False
+        elif self._is_ignored(opener, begin):
+            if opener not in marks.ignored_markers and opener in marks.reasoning_closers:
                 self._mark(opener, here)
-                self.state, self.block_closers, self.drafts.looked_at = "again", marks.reasoning[opener], 0
-                yield from self._block()
-            elif (opener in look.calls or (not opener and self.name_at_start)) and (
-                yield from self._call(opener, here)
-            ):
-                self.beside_call, self.name_at_start = True, False
-            elif ignored or (opener and opener == self.closing):
-                if opener not in marks.ignored_markers and opener in marks.reasoning_closers:
-                    self._mark(opener, here)
-                self.beside_call = True
-            elif opener in marks.content_markers:
-                self.beside_call, self.closing = True, marks.content_markers[opener]
-            else:
-                self._say(Content, spaces, begin)
-                self._say(Content, opener, here)
-                if look.fences and opener in FENCES:
-                    self.fence, self.fence_line = opener, True
-                self.content_begins = scan.position
-                if not (yield from self._content_and_call()):
-                    return
+            self.beside_call = True
+        elif opener in marks.content_markers:
+            self.beside_call, self.closing = True, marks.content_markers[opener]
+        else:
+            self._say(Content, spaces, begin)
+            self._say(Content, opener, here)
+            if self.sought.fences and opener in FENCES:
+                self.fence, self.fence_line = opener, True
+            self.content_begins = scan.position
+            return (yield from self._content_and_call())
+        return True
+
+    def _is_ignored(self, marker: str, begin: int) -> bool:
+        """Whether a marker says nothing behind blanks that have begun there."""
+        if marker in self.markers.ignored_markers or (marker and marker == self.closing):
+            return True
+        return begin == 0 and marker in self.markers.ignored_at_start
 
     def _residue(self, begin: int) -> Reading[bool]:
         """Reads what a model has left behind its call, and says nothing; else nothing is read."""
@@ -250,44 +256,50 @@ class Answer:
         if not framed:
             scan.rewind(begin)
         within, self.within = self.within, None
-        reads, again, back = True, False, begin + (len(opener) if within is None else within)
+        back = behind_opener = begin + (len(opener) if within is None else within)
         while True:
-            try:
-                yield from self.format.engine.read(scan, calls, opener if framed else "")
-                calls.close()
-            except Malformed as wrong:
-                first = framed and within is None and back == begin + len(opener) and not isinstance(wrong, NoCall)
-                attempted = not calls.committed and first and (yield from self.recovery.attempted(back))
-                reads, again = calls.committed or attempted, False
-                if reads:
-                    again = framed and (yield from self.recovery.resume(attempted))
-                    if scan.position > calls.begins:
-                        calls.reject(wrong.reason)
-                    else:  # nothing was read: another opener that goes wrong where it stands would be met for ever
-                        again = False
-                        calls.forget()
-            except Undeclared:
-                back, reads, again = max(back, calls.begins), False, False
-            except Incomplete:
-                scan.at = len(scan.text)
-                reads = calls.committed or (
-                    framed and (scan.cut or scan.kept_between(back, scan.position).strip() != "")
-                )
-                again = False
-                if reads:
-                    calls.reject("incomplete_output")
-            else:
-                again, self.behind_call = False, True
-            if not again:
+            first = framed and within is None and back == behind_opener
+            found = yield from self._frame(opener if framed else "", back, first)
+            if found != "another":
                 break
             back = scan.position
             calls.begin_at(back)
-        if not reads:
+        if found == "nothing":
+            back = max(back, calls.begins)
             calls.forget()
             scan.rewind(back)
         scan.release()
         self.state = outside
-        return reads or within is not None or back > begin + len(opener)
+        return found == "calls" or within is not None or back > behind_opener
+
+    def _frame(self, opener: str, begin: int, first: bool) -> Reading[Literal["calls", "another", "nothing"]]:
+        """What stands in a frame from `begin` on: calls; one that went wrong, with another behind it; or none after
+        all, and they begin to be unread. Only behind the opener (`first`) a call may have been attempted."""
+        scan, calls = self.scan, self.calls
+        try:
+            yield from self.format.engine.read(scan, calls, opener)
+            calls.close()
+        except Malformed as wrong:
+            attempted = False
+            if not calls.committed:
+                attempted = first and not isinstance(wrong, NoCall) and (yield from self.recovery.attempted(begin))
+                if not attempted:
+                    return "nothing"
+            another = bool(opener) and (yield from self.recovery.resume(attempted))
+            if scan.position > calls.begins:
+                calls.reject(wrong.reason)
+                return "another" if another else "calls"
+            calls.forget()  # nothing was read: another opener that goes wrong where it stands would be met for ever
+        except Undeclared:
+            return "nothing"
+        except Incomplete:
+            scan.at = len(scan.text)
+            if not calls.committed and not (opener and (scan.cut or scan.kept_between(begin, scan.position).strip())):
+                return "nothing"
+            calls.reject("incomplete_output")
+        else:
+            self.behind_call = True
+        return "calls"
 
     # --- reasoning
 

@@ -313,7 +313,7 @@ def read_calls(
     if wrapped is not None:
         scan.skip(wrapped.end() - wrapped.start())
         keys = replace(keys, known_only=True)
-    listed = "[" if wrapped else (yield from scan.literal(literals("[")))
+    listed = wrapped is not None or bool((yield from scan.literal(literals("["))))
     yield from scan.skip_spaces()
     calls.inside()
     while True:
@@ -327,16 +327,8 @@ def read_calls(
             calls.tolerate("list_of_calls")
         yield from read_call(scan, calls, keys)
         calls.end()
-        here, comma = scan.position, ""
-        yield from scan.skip_spaces()
-        if (yield from scan.peek()) not in _GOES_ON:
-            break
-        scan.rewind(here)
-        yield from read_behind(scan, calls, keys.notation)
-        here = scan.position
-        comma = yield from follows(scan, ",", ";")
-        yield from scan.skip_spaces()
-        if (yield from scan.peek()) != "{" or not (listed or closed or (yield from _stands(scan, calls, keys))):
+        here, comma, another = yield from _behind_call(scan, calls, keys, any_object=listed or closed)
+        if not another:
             break
         calls.begin()
         if keys.separator is None:
@@ -345,15 +337,36 @@ def read_calls(
         elif comma != keys.separator.strip():
             calls.tolerate("other_separator")
     if listed:
-        if comma:
-            calls.tolerate("trailing_comma")
-        if not (yield from scan.literal(literals("]"))):
-            scan.rewind(here)
-            calls.tolerate("missing_closer")
-        elif wrapped is not None and not (yield from follows(scan, "}")):
-            calls.tolerate("missing_closer")
+        yield from _close_list(scan, calls, here, comma, wrapped is not None)
     else:
         scan.rewind(here)
+
+
+def _behind_call(scan: Scan, calls: Calls, keys: Keys, *, any_object: bool) -> Reading[tuple[int, str, bool]]:
+    """Where a call ends with what still belongs to it, the sign behind it, and whether another call stands there; any
+    object is one in a list, and in a frame that something closes."""
+    here = scan.position
+    yield from scan.skip_spaces()
+    if (yield from scan.peek()) not in _GOES_ON:
+        return here, "", False
+    scan.rewind(here)
+    yield from read_behind(scan, calls, keys.notation)
+    here = scan.position
+    comma = yield from follows(scan, ",", ";")
+    yield from scan.skip_spaces()
+    another = (yield from scan.peek()) == "{" and (any_object or (yield from _stands(scan, calls, keys)))
+    return here, comma, another
+
+
+def _close_list(scan: Scan, calls: Calls, here: int, comma: str, wrapped: bool) -> Reading[None]:
+    """The end of a list of calls, the last of which ends `here`, and of the object that wraps it."""
+    if comma:
+        calls.tolerate("trailing_comma")
+    if not (yield from scan.literal(literals("]"))):
+        scan.rewind(here)
+        calls.tolerate("missing_closer")
+    elif wrapped and not (yield from follows(scan, "}")):
+        calls.tolerate("missing_closer")
 
 
 def _read_unframed(scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:

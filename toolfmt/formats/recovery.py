@@ -89,17 +89,7 @@ class Recovery:
             scan.at = len(scan.text)  # the message ends with the answer
             return False
         if found in inner.closers:
-            behind = literals(*self._markers.frame_closers, *inner.openers, *inner.skipped)
-            while True:
-                here = scan.position
-                yield from scan.skip_spaces()
-                found = yield from scan.literal(behind)
-                if found in self._markers.frame_closers:
-                    return False
-                if found not in inner.skipped:
-                    break
-            scan.rewind(here)
-            return bool(found)
+            return (yield from self._another_behind())
         if found in self._markers.frame_closers:
             return False
         if found in inner.openers:
@@ -110,3 +100,18 @@ class Recovery:
         else:
             scan.rewind(wrong)
         return False
+
+    def _another_behind(self) -> Reading[bool]:
+        """Whether another call of the frame stands behind the closer of one, unread; the frame's closer is read."""
+        scan, inner, frame_closers = self._scan, self._markers.inner, self._markers.frame_closers
+        behind = literals(*frame_closers, *inner.openers, *inner.skipped)
+        while True:
+            here = scan.position
+            yield from scan.skip_spaces()
+            found = yield from scan.literal(behind)
+            if found in frame_closers:
+                return False
+            if found not in inner.skipped:
+                break
+        scan.rewind(here)
+        return bool(found)

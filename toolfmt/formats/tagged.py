@@ -288,31 +288,26 @@ class Tagged(Frame):
             yield from follows(scan, self.json_arguments[1])
             yield from scan.skip_spaces()
             return (yield from scan.expect(*self.tags.ends))
+        return (yield from self._arguments(scan, calls, name, token))
+
+    def _arguments(self, scan: Scan, calls: Calls, name: str, token: str) -> Reading[str]:
+        """The arguments, behind the first token of the call; returns the closer that ended it, read."""
         calls.arguments("{")
-        separator, given = "", Given()
+        known, given = calls.knows(name), Given()
         while token == self.key_opener:
-            key, stated, fault = yield from self._key(scan, " " if known is False and not separator else "")
+            first = not given.keys
+            key, stated, fault = yield from self._key(scan, " " if first and known is False else "")
             if not key or (fault == _DAMAGED and calls.declares(key, name) is not True):
                 raise Malformed
             repeated = self.value_opener or (self.key_closer if len(self.key_closer) > 1 else "")
             doubled = bool(repeated) and bool((yield from scan.literal(literals(repeated))))
-            if not separator and not known:
+            if first and not known:
                 if known is False:
                     yield from self._closed_soon(scan, calls)
                 calls.start(name)
                 calls.arguments("{")
-            if calls.declares(key) is not True and (unquoted := _QUOTED_KEY.fullmatch(key)):
-                key = unquoted[1]
-                calls.tolerate("quoted_key")
-            if doubled:
-                calls.tolerate("repeated_opener")
-            if fault:
-                calls.tolerate(fault)
-            if key in given.keys:
-                calls.tolerate("duplicate_key")
-            given.keys.add(key)
-            calls.arguments(f"{separator}{quoted(key)}: ")
-            separator = ", "
+            key = _noted_key(calls, key, doubled, fault, given)
+            calls.arguments(f"{'' if first else ', '}{quoted(key)}: ")
             token = yield from self._value(scan, calls, _agreed(calls.types(key), stated), given)
         calls.arguments("}")
         if given.doubted - given.keys:
@@ -427,6 +422,21 @@ class Tagged(Frame):
 def opens_json(types: Types, first: str) -> bool:
     """Whether an object or a list begins here, where the schema wants one and no string."""
     return types is not None and not types & STRING and first in "{[" and bool(types & {"object", "array"})
+
+
+def _noted_key(calls: Calls, key: str, doubled: bool, fault: str, given: Given) -> str:
+    """The key of an argument, which is given now, without quotes that are not its own; what is wrong is noted."""
+    if calls.declares(key) is not True and (unquoted := _QUOTED_KEY.fullmatch(key)):
+        key = unquoted[1]
+        calls.tolerate("quoted_key")
+    if doubled:
+        calls.tolerate("repeated_opener")
+    if fault:
+        calls.tolerate(fault)
+    if key in given.keys:
+        calls.tolerate("duplicate_key")
+    given.keys.add(key)
+    return key
 
 
 def _agreed(declared: Types, stated: Types) -> Types:
