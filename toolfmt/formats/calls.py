@@ -163,7 +163,7 @@ class Calls:
         return None if self._reason == "undeclared_tool" else self._stretch(body)
 
     def _stretch(self, body: Body) -> Stretch:
-        return Stretch(self._scan, body)
+        return Stretch(self._scan, body, calls=self)
 
     def types(self, *path: str) -> Types:
         """The JSON Schema types the tool declares for a parameter, or for a part of it: the keys that lead there, an
@@ -457,7 +457,7 @@ class Trial(Calls):
         """Whether the last call that has started has had a key."""
 
     def _stretch(self, body: Body) -> Stretch:
-        return Stretch(self._scan, body, fragments=self._fragments if self.telling else [])
+        return Stretch(self._scan, body, calls=self, fragments=self._fragments if self.telling else [])
 
     def start(self, name: str, id: str | None = None) -> None:
         super().start(name, id)

@@ -1,9 +1,9 @@
-"""The fast path: a chunk that lies plainly inside the stretch that the reading waits in, passed over in one step.
+"""The fast path: a chunk that lies inside the stretch that the reading waits in, passed over in one step.
 
 Most chunks of content, of a raw value or of a string hold nothing that could end it. A reading that waits in one yields
-its `Stretch`; before the driver wakes it with the next chunk, it asks here. Nothing else moves a scanner while a
-reading waits, and whatever is done here equals what the reading would have done with the chunk. `pass_over` runs once
-a chunk, and is all that runs for most of them: it says again what `_said` says.
+its `Stretch`, and before `Parser.feed` wakes it with the next chunk, it looks whether the chunk lies plainly inside:
+what then happens stands there, since it runs once a chunk; what else may be read without waking the reading stands
+here. Nothing else moves a scanner while a reading waits, and whatever is done equals what the reading would have done.
 """
 
 from __future__ import annotations
@@ -11,83 +11,52 @@ from __future__ import annotations
 import re
 
 from toolfmt.events import Event, ToolCallArguments
-from toolfmt.formats.calls import Calls
 from toolfmt.formats.scan import Malformed, Stretch
 
 
-def pass_over(stretch: Stretch, text: str, calls: Calls) -> list[Event] | None:
-    """The events of a chunk that lies inside the stretch, and is read then, but for what may be the beginning of the
-    stretch's end. None where the chunk may end the stretch: nothing is read, and the reading has to be woken. `calls`
-    has the open call."""
-    scan, body = stretch.scan, stretch.body
-    if scan.text or stretch.outer:
-        return _joined(stretch, text, calls)
-    sign = body.sign
-    found = None if sign and sign not in text and text[-1] not in body.before else body.may_end(text)
-    if found is not None:
-        return _in_part(stretch, text, found, calls)
+def pass_over(stretch: Stretch, text: str, found: re.Match[str] | None) -> list[Event] | None:
+    """The events of a text that lies inside the stretch, and is read then, but for what may be the beginning of the
+    stretch's end. `found` is the first place in it that may be that, or is doubtful. None where the reading has to be
+    woken; nothing is read then."""
+    body, calls = stretch.body, stretch.calls
+    if found is None:
+        said, at = text if body.encode is None else body.encode(text), len(text)
+    elif body.beginning is not None and (begins := body.beginning(found)) is not None:
+        said, at = text[:begins] if body.encode is None else body.encode(text[:begins]), begins
+    elif calls is None or calls.strict:
+        return None  # strict reading goes on at once behind what it refuses
+    else:
+        try:
+            said, at, ended = body.read(text, 0, False)
+        except Malformed:
+            return None  # the reading finds the same, and says so
+        if ended:
+            return None
+    scan, kind = stretch.scan, stretch.kind
     start = scan.offset
-    scan.offset = start + len(text)
-    kind = stretch.kind
+    scan.offset = start + at
+    if at < len(text):
+        scan.text, text = text[at:], text[:at]
+    else:
+        scan.text = ""
     if kind is not None:
-        return [kind(text, start)]
+        return [kind(said, start)] if said else []
     scan.kept.append(text)
-    encode = body.encode
-    if encode is not None:
-        text = encode(text)
-    if stretch.fragments is None:
-        return [ToolCallArguments(calls.index, text)] if calls.telling else []
-    stretch.fragments.append(text)
-    return []
+    if stretch.fragments is not None:
+        stretch.fragments.append(said)
+        return []
+    return [ToolCallArguments(calls.index, said)] if said and calls.telling else []  # type: ignore[union-attr]  # it has them
 
 
-def _joined(stretch: Stretch, text: str, calls: Calls) -> list[Event] | None:
-    """As `pass_over`, where the end of the last chunk is still held, or the text is read ahead."""
+def pass_over_joined(stretch: Stretch, text: str) -> list[Event] | None:
+    """As `pass_over`, of a chunk before which the end of the last one is still held, or which is read ahead."""
     outer = stretch.outer
     if outer and outer[0].offset + len(text) >= stretch.end:
         return None
     joined = stretch.scan.text + text
-    found = stretch.body.may_end(joined)
-    if found is not None:
-        events = _in_part(stretch, joined, found, calls)
-    else:
-        said = joined if stretch.body.encode is None else stretch.body.encode(joined)
-        events = _said(stretch, joined, len(joined), said, calls)
+    events = pass_over(stretch, joined, stretch.body.may_end(joined))
     if events is not None:
         for scan in outer:
             scan.offset += len(text)
             scan.kept.append(text)
     return events
-
-
-def _in_part(stretch: Stretch, text: str, found: re.Match[str], calls: Calls) -> list[Event] | None:
-    """As `pass_over`, where the text holds what may be the end of the stretch, or is doubtful."""
-    body, beginning = stretch.body, stretch.body.beginning
-    if beginning is not None and (at := beginning(found)) is not None:
-        said = text[:at] if body.encode is None else body.encode(text[:at])
-        return _said(stretch, text, at, said, calls)
-    if calls.strict:
-        return None
-    try:
-        said, at, ended = body.read(text, 0, False)
-    except Malformed:
-        return None  # the reading finds the same, and says so
-    return None if ended else _said(stretch, text, at, said, calls)
-
-
-def _said(stretch: Stretch, text: str, at: int, said: str, calls: Calls) -> list[Event]:
-    """The text is read up to a place, and what that stands for is said; the rest is held."""
-    scan, kind = stretch.scan, stretch.kind
-    start = scan.offset
-    scan.offset = start + at
-    scan.text = text[at:]
-    if kind is None:
-        scan.kept.append(text[:at])
-    if not said:
-        return []
-    if kind is not None:
-        return [kind(said, start)]
-    if stretch.fragments is None:
-        return [ToolCallArguments(calls.index, said)] if calls.telling else []
-    stretch.fragments.append(said)
-    return []

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, NoReturn
 
-from toolfmt.events import Event
+from toolfmt.events import Event, ToolCallArguments
 from toolfmt.formats.answer import Answer
 from toolfmt.formats.copies import copy_of
-from toolfmt.formats.fast_path import pass_over
+from toolfmt.formats.fast_path import pass_over, pass_over_joined
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.prefix import answer_prefix
 from toolfmt.formats.registry import resolved
@@ -81,16 +81,41 @@ class Parser:
             text, ended = self._before_stop(text, self._stop)
             if ended:
                 return self._end_with(text)
+        stretch = self._answer.waiting
+        if stretch is None or not text:
+            return self._read(text)
+        scan, body = stretch.scan, stretch.body
+        try:
+            if scan.text or stretch.outer:
+                events = pass_over_joined(stretch, text)
+                return self._read(text) if events is None else events
+            sign = body.sign
+            found = None if sign and sign not in text and text[-1] not in body.before else body.may_end(text)
+        except TypeError:
+            self._check(text)
+            raise
+        if found is not None:
+            events = pass_over(stretch, text, found)
+            return self._read(text) if events is None else events
+        # What follows is `pass_over` for a chunk that lies plainly inside: all that runs for most of them.
+        start = scan.offset
+        scan.offset = start + len(text)
+        kind = stretch.kind
+        if kind is not None:
+            return [kind(text, start)]
+        scan.kept.append(text)
+        encode = body.encode
+        if encode is not None:
+            text = encode(text)
+        if stretch.fragments is not None:
+            stretch.fragments.append(text)
+            return []
+        calls = stretch.calls
+        return [ToolCallArguments(calls.index, text)] if calls.telling else []  # type: ignore[union-attr]  # it has them
+
+    def _read(self, text: str) -> list[Event]:
+        """Wake the reading with a chunk."""
         answer = self._answer
-        stretch = answer.waiting
-        if stretch is not None and text:  # the answer has not ended
-            try:
-                events = pass_over(stretch, text, answer.calls)
-            except TypeError:
-                self._check(text)
-                raise
-            if events is not None:
-                return events
         if answer.scan.closed or not isinstance(text, str):
             self._check(text)
             return []  # a stop string has ended the answer

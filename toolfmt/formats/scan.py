@@ -13,9 +13,12 @@ import sys
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from toolfmt.events import Content, Reasoning, RejectionReason
+
+if TYPE_CHECKING:
+    from toolfmt.formats.calls import Calls
 
 Answer = TypeVar("Answer")
 MayEnd: TypeAlias = Callable[[str], "re.Match[str] | None"]
@@ -176,8 +179,10 @@ class Stretch:
     body: Body
     kind: type[Content] | type[Reasoning] | None = None
     """What the text is said as; None for arguments."""
+    calls: Calls | None = None
+    """Whose open call the arguments are; of some that are gathered that is not known."""
     fragments: list[str] | None = None
-    """Where arguments go that are not said yet; None where they are the open call's."""
+    """Where arguments go that are not said yet; None where they are said as the open call's."""
     outer: tuple[Scan, ...] = ()
     """The scanners whose text is read ahead in `scan`, the driver's own first."""
     end: int = sys.maxsize
