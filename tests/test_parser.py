@@ -585,6 +585,16 @@ def test_a_list_that_has_shown_no_declared_call_within_the_bound_is_content(text
     assert told(read(text, "pythonic", tools=TOOLS)) == [("content", text)]
 
 
+@pytest.mark.parametrize("size", [1, 4, 50])
+def test_what_the_prompt_began_and_was_held_stays_the_prompts(size: int) -> None:
+    """It may have been the beginning of a marker, and turns out to be none within the model's own text."""
+    text = "call and so on"
+    parser = Parser("json", prefix="Hello <tool_")
+    events = [event for at in range(0, len(text), size) for event in parser.feed(text[at : at + size])]
+    assert merge(events + parser.finish()) == [Content(text, 0)]
+    assert "".join(event.text for event in parser.continued if isinstance(event, Content)) == "Hello <tool_"
+
+
 def test_a_plain_type_is_read_like_any_other() -> None:
     schema = {"properties": {"a": {"type": "string"}, "b": {"type": "string", "nullable": True}, "c": {"type": "int"}}}
     assert [parameter_types(schema, key) for key in "abcd"] == [{"string"}, {"string", "null"}, {"integer"}, None]

@@ -1,11 +1,16 @@
-"""The scanner's sets of given: what their shortcuts say is what the search says."""
+"""The scanner: what the shortcuts of its literals say is what the search says; what is read again, or read ahead."""
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolfmt.formats.scan import Scan, literals
+from toolfmt.formats.ahead import TooFar, ahead
+from toolfmt.formats.bodies import JsonString
+from toolfmt.formats.fast_path import pass_over_joined
+from toolfmt.formats.scan import Reading, Scan, Stretch, literals
+from toolfmt.formats.values import Gathered
 
 SETS = (
     ("</parameter>", "\n</parameter>", "<parameter=", "\n<function="),
@@ -86,3 +91,53 @@ def test_what_is_no_longer_needed_is_forgotten() -> None:
     assert scan.mark == 4
     scan.forget_before(6)
     assert scan.mark == 6
+
+
+def in_a_string_read_ahead_twice(scan: Scan, most: int) -> Reading[tuple[str, str]]:
+    """The inside of a string, read ahead in what is read ahead; and what is read after that."""
+
+    def string(view: Scan) -> Reading[str]:
+        gathered = Gathered(view)
+        yield from gathered.stream(JsonString(gathered))
+        return gathered.text
+
+    def twice(view: Scan) -> Reading[tuple[str, str]]:
+        text = yield from ahead(view, string, most)
+        return text, (yield from view.until(literals('"')))[0]
+
+    return ahead(scan, twice)
+
+
+def woken(scan: Scan, reading: Reading[tuple[str, str]], chunk: str) -> Stretch:
+    """What the reading waits in behind a chunk, as the driver wakes it."""
+    scan.append(chunk)
+    waiting = next(reading)
+    scan.compact()
+    assert waiting is not None
+    return waiting
+
+
+def test_what_is_passed_over_while_it_is_read_ahead_twice_is_unread_twice() -> None:
+    scan = Scan()
+    scan.keep(0)
+    reading = in_a_string_read_ahead_twice(scan, 100)
+    for chunk in ("one ", "two ", "three"):
+        waiting = woken(scan, reading, chunk)
+    for chunk in (" four", " five"):
+        assert pass_over_joined(waiting, chunk) == []
+    scan.append('"')
+    with pytest.raises(StopIteration) as done:
+        next(reading)
+    assert done.value.value == ("one two three four five", "one two three four five")
+    assert (scan.position, scan.text) == (0, 'one two three four five"')
+
+
+def test_nothing_is_passed_over_beyond_what_may_be_read_ahead() -> None:
+    scan = Scan()
+    scan.keep(0)
+    reading = in_a_string_read_ahead_twice(scan, 10)
+    waiting = woken(scan, reading, "four")
+    assert pass_over_joined(waiting, "sixsix") is None
+    assert pass_over_joined(waiting, "fives") == []
+    with pytest.raises(TooFar):
+        woken(scan, reading, "x")
