@@ -562,9 +562,9 @@ READ_BY_MLX_LM = {
 def test_whether_the_parser_reads_the_calls_is_what_the_real_one_shows(name: str) -> None:
     utils = real()
     template = templates()[name]
-    support = told(inspect_template(template))["mlx-lm"]
+    report = inspect_template(template)
+    support, shape = told(report)["mlx-lm"], report.profile.shape
     module = importlib.import_module(f"mlx_lm.tool_parsers.{utils._infer_tool_parser(Tokenizer(template))}")
-    shape = inspect_template(template).profile.shape
     assert shape is not None
     region = Renders(ChatTemplate(template), {"bos_token": "<s>", "eos_token": "</s>"}).calls(shape, SINGLE, TOOLS)
     assert isinstance(region, Region)
