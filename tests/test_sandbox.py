@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from toolfmt.inspect.report import Finding, FormatDecision, Report
 from toolfmt.jobs import INSPECT, PROFILE, new_worker
 from toolfmt.sandbox import pool
 from toolfmt.sandbox.pool import Job, Limits, Worker
+from toolfmt.templates.chat_template import LARGEST_TREE
 from toolfmt.typed_json import packed
 
 PACKAGE = Path(toolfmt.__file__).parent
@@ -104,12 +106,24 @@ def test_an_attack_ends_as_a_finding_and_the_next_template_is_inspected(name: st
         told = [finding.message for finding in report.findings if finding.code == "TF007"]
         assert len(told) == 1
         assert LIMITS.get(name, "") in told[0]
-    assert model(HONEST).inspect() == inspect_files(files(HONEST))
+    assert model(HONEST).inspect() == honest_report()
 
 
-@pytest.mark.parametrize("name", ["200,000 expressions", *(["a long sum"] if depth.exhaustive else [])])
+@cache
+def honest_report() -> Report:
+    """The report on a template that attacks nothing, made in this process."""
+    return inspect_files(files(HONEST))
+
+
+LARGE_TREES = {"one node too many": "{{1}}" * (LARGEST_TREE - 1)}
+"""A node an expression, one for the template and one for all that it prints."""
+if depth.exhaustive:
+    LARGE_TREES |= {name: ATTACKS[name] for name in ("200,000 expressions", "a long sum")}
+
+
+@pytest.mark.parametrize("name", LARGE_TREES)
 def test_a_large_tree_is_not_compiled(name: str) -> None:
-    codes = {finding.code: finding.message for finding in inspect_files(files(ATTACKS[name])).findings}
+    codes = {finding.code: finding.message for finding in inspect_files(files(LARGE_TREES[name])).findings}
     assert "Limit hit: syntax tree: " in codes["TF007"]
 
 
@@ -193,7 +207,7 @@ def test_a_worker_that_died_is_replaced(small: Worker) -> None:
     assert small._process is not None
     os.kill(small._process.pid, signal.SIGKILL)
     small._process.wait()
-    assert small.run(INSPECT, files(HONEST), NO_OPTIONS) == inspect_files(files(HONEST))
+    assert small.run(INSPECT, files(HONEST), NO_OPTIONS) == honest_report()
 
 
 @linux
@@ -240,7 +254,7 @@ def test_an_error_is_one_of_toolfmt(name: str, error: type[ToolfmtError]) -> Non
 
 
 def test_a_report_goes_through_unchanged() -> None:
-    report = inspect_files(files(HONEST))
+    report = honest_report()
     assert pool._told(INSPECT, pool.DONE + packed(report)) == report
 
 
@@ -257,7 +271,7 @@ def test_a_report_goes_through_unchanged() -> None:
     ],
 )
 def test_a_report_that_no_inspection_makes_is_a_crash(change: dict[str, Any]) -> None:
-    report = replace(inspect_files(files(HONEST)), **change)
+    report = replace(honest_report(), **change)
     with pytest.raises(LimitHit) as hit:
         pool._told(INSPECT, pool.DONE + packed(report))
     assert hit.value.limit == "crash"
@@ -289,7 +303,7 @@ def test_a_process_that_keeps_the_pipe_open_is_not_waited_for() -> None:
     assert hit.value.limit == "wall time"
     assert time.monotonic() - begin < 10
     worker.limits = SMALL
-    assert worker.run(INSPECT, files(HONEST), NO_OPTIONS) == inspect_files(files(HONEST))
+    assert worker.run(INSPECT, files(HONEST), NO_OPTIONS) == honest_report()
     os.close(holder)
     worker.close()
 
@@ -310,7 +324,7 @@ def test_a_request_that_is_not_read_is_given_up() -> None:
         worker.run(INSPECT, large, NO_OPTIONS)
     assert hit.value.limit == "wall time"
     worker.limits = SMALL
-    assert worker.run(INSPECT, files(HONEST), NO_OPTIONS) == inspect_files(files(HONEST))
+    assert worker.run(INSPECT, files(HONEST), NO_OPTIONS) == honest_report()
     worker.close()
 
 
@@ -357,7 +371,7 @@ def test_a_trusted_model_starts_no_process(monkeypatch: pytest.MonkeyPatch) -> N
         raise AssertionError("a process was asked for")
 
     monkeypatch.setattr("toolfmt.model.shared_worker", refuse)
-    assert toolfmt.Model(files(HONEST), trusted=True).inspect() == inspect_files(files(HONEST))
+    assert toolfmt.Model(files(HONEST), trusted=True).inspect() == honest_report()
 
 
 def test_the_process_runs_the_same_toolfmt(tmp_path: Path) -> None:
@@ -381,5 +395,5 @@ def test_modules_of_the_current_directory_are_not_imported(tmp_path: Path, monke
     (tmp_path / "jinja2.py").write_text("raise SystemExit(7)", "utf-8")
     monkeypatch.chdir(tmp_path)
     worker = new_worker(SMALL)
-    assert worker.run(INSPECT, files(HONEST), NO_OPTIONS) == inspect_files(files(HONEST))
+    assert worker.run(INSPECT, files(HONEST), NO_OPTIONS) == honest_report()
     worker.close()
