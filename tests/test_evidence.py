@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from toolfmt.errors import FailureKind, TemplateError
@@ -311,3 +313,45 @@ def test_names_are_listed_as_a_person_reads_them() -> None:
     assert [listed(names) for names in ((), ("a",), ("a", "b"), ("a", "b", "c"))] == ["", "a", "a and b", "a, b and c"]
     assert listed(("a", "b", "c"), "or") == "a, b or c"
     assert [listed_first(["a", "b", "c"][:n], 2) for n in range(4)] == ["", "a", "a, b", "a, b and 1 more"]
+
+
+EVIL = (
+    "No filter named x found.; the template refuses: z; it wants `y`, which is not there; true keeps earlier reasoning",
+    "SecurityError: access to attribute \\'append\\' of \\'list\\' object is unsafe. (line 1); it refuses: {} {0}",
+)
+CONDITIONS = (
+    "m.role == 'system'",
+    "m.role == 'tool'",
+    "m.role == 'developer'",
+    "m.tool_calls",
+    "m.tool_calls and m.content is none",
+    "m.tool_calls and m.tool_calls[0].function.arguments is string",
+    "m.role == 'user'",
+)
+
+
+def decided(report: Report) -> object:
+    """What a report decides, without what it quotes."""
+    answers = {
+        (chapter, name): (answer.answer, answer.outcome, answer.words, answer.line)
+        for chapter, table in (
+            ("capabilities", report.capabilities),
+            ("details", report.sections.details),
+            ("definitions", report.sections.definitions),
+            ("safety", report.sections.safety),
+        )
+        for name, answer in table.items()
+    }
+    found = [(one.code, one.severity, one.line, one.fix) for one in (*report.findings, *report.notes)]
+    effects = [
+        (one.kind, one.words, one.reasoning) for variable in report.sections.variables for one in variable.effects
+    ]
+    profile = replace(report.profile, sha256="")
+    return answers, found, effects, report.sections.advice, report.strategy, verdict(report), profile
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_what_a_template_refuses_with_decides_nothing(condition: str) -> None:
+    honest = decided(inspect_template(refusing(condition, "no")))
+    for said in EVIL:
+        assert decided(inspect_template(refusing(condition, said))) == honest, said
