@@ -95,6 +95,8 @@ def test_a_failure_says_who_spoke_and_what_is_wanted(source: str, expected: Thro
 def test_a_failure_is_told_in_plain_words_with_those_that_can_be_looked_up() -> None:
     wants = Thrown("not-rendered", "UndefinedError: 'x' is undefined", "it wants `x`, which is not there")
     assert wants.sentence == wants.clause == "it wants `x`, which is not there (UndefinedError: 'x' is undefined)"
+    mapping = Thrown("not-rendered", "TypeError: Can only get item pairs from a mapping.", "it wants an object")
+    assert mapping.sentence == "it wants an object (TypeError: Can only get item pairs from a mapping)"
     refuses = Thrown("refused", "No.")
     assert (refuses.sentence, refuses.clause) == ("the template refuses: No.", "it refuses: No.")
     assert Thrown("refused", "").sentence == "the template refuses"

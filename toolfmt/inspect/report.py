@@ -86,7 +86,7 @@ class Thrown(JsonRecord):
     def sentence(self) -> str:
         """What happened, with the words that it can be looked up by; the line is told elsewhere."""
         if self.in_words:
-            return f"{self.in_words} ({quote(self.own_words)})"
+            return f"{self.in_words} ({quote(self.own_words.removesuffix('.'))})"
         return ": ".join(filter(None, (HAPPENED.get(self.kind, ""), self.own_words)))
 
     @property
