@@ -18,7 +18,7 @@ from toolfmt.printing.phrases import phrased, phrases
 _LONGEST_LINE = 120
 _MOST = 4
 """So many details, variables or reasons are told at a glance; the others are counted."""
-_TOLD_BY_A_FINDING = {"content kept", "no instructions"}
+_TOLD_BY_A_FINDING = {"content_kept", "no_instructions"}
 
 
 def chapters(report: Report) -> list[tuple[str, Text]]:
@@ -59,9 +59,9 @@ def _safety(answers: Mapping[str, Answer]) -> list[str]:
     alike: dict[str, list[str]] = {}
     for name, answer in answers.items():
         if answer.answer != "yes":
-            alike.setdefault(answer.evidence, []).append(_words(name))
+            alike.setdefault(answer.evidence, []).append(name)
     told = [(names, evidence) for evidence, names in alike.items() if not set(names) & _TOLD_BY_A_FINDING]
-    return [shortened(f"{', '.join(names)}: {evidence}", 2 * _LONGEST_LINE) for names, evidence in told]
+    return [shortened(f"{', '.join(map(_words, names))}: {evidence}", 2 * _LONGEST_LINE) for names, evidence in told]
 
 
 def _unphrased(details: Mapping[str, Answer]) -> list[str]:
