@@ -139,9 +139,9 @@ def test_a_folder_of_models_is_told_as_its_models(tmp_path: Path) -> None:
         (tmp_path / "model").rename(tmp_path / "models" / name)
     (tmp_path / "models" / "empty").mkdir()
     folder = str(tmp_path / "models")
-    status, reports = told(folder)
+    status, reports = told("--trusted", folder)
     assert (status, [one["path"] for one in reports]) == (1, [f"{folder}/group/two", f"{folder}/one"])
-    rows = [line.split() for line in run(folder).stdout.splitlines()]
+    rows = [line.split() for line in run("--trusted", folder).stdout.splitlines()]
     assert [row[0] for row in rows[1:3]] == ["group/two", "one"]
     assert expanded([f"{folder}/one"]) is None
     assert expanded([f"{folder}/one", f"{folder}/one"]) == [f"{folder}/one", f"{folder}/one"]
@@ -155,7 +155,7 @@ def test_a_folder_without_models_is_one_line(tmp_path: Path) -> None:
 
 
 def test_in_a_pipe_nothing_is_drawn_and_no_line_is_cut() -> None:
-    result = run(str(MODELS))
+    result = run("--trusted", str(MODELS))
     assert "\x1b" not in result.stdout + result.stderr
     assert "mend the template or copy it again from the repository of the original model" in result.stdout
     assert len(result.stdout.splitlines()) == len(list(MODELS.iterdir())) + 3
@@ -282,8 +282,8 @@ def test_options_that_contradict_are_one_line(options: tuple[str, ...], said: st
 def test_those_who_ask_for_tokens_are_told_that_none_are_counted(more: tuple[str, ...]) -> None:
     place = str(MODELS / "double-encoded")
     message = f"toolfmt: {place}: no tokens are counted: there is no tokenizer.json that can be read\n"
-    assert run(place, *more).stderr.startswith(message)
-    assert "counted" not in run(place).stderr
+    assert run("--trusted", place, *more).stderr.startswith(message)
+    assert "counted" not in run("--trusted", place).stderr
 
 
 @pytest.mark.usefixtures("invented")
@@ -300,13 +300,13 @@ def test_what_was_left_out_is_counted_on_top() -> None:
 
 def test_one_model_is_no_models(tmp_path: Path) -> None:
     made(tmp_path, "{{ messages }}")
-    assert "\n1 model: " in run(str(tmp_path)).stdout
+    assert "\n1 model: " in run("--trusted", str(tmp_path)).stdout
 
 
 def test_why_a_template_is_not_read_begins_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "a.jinja").write_text("{{ messages", "utf-8")
     (tmp_path / "b.jinja").write_text("{% for x in y %}", "utf-8")
-    lines = run(str(tmp_path)).stdout.splitlines()
+    lines = run("--trusted", str(tmp_path)).stdout.splitlines()
     assert [line.split(maxsplit=8)[8][:24] for line in lines[1:3]] == ["line 1: does not parse: "] * 2
     assert not any(".;" in line for line in lines)
 
@@ -331,4 +331,4 @@ def test_progress_is_drawn_on_a_terminal_and_leaves_the_output_as_it_is() -> Non
     os.close(terminal)
     os.close(reading)
     assert (done.returncode, b"inspecting" in drawn, b"Traceback" in drawn) == (1, True, False)
-    assert done.stdout.decode() == run(*places).stdout
+    assert done.stdout.decode() == run("--trusted", *places).stdout
