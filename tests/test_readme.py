@@ -9,13 +9,14 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
+from click.testing import CliRunner
+
+from toolfmt.cli.commands import main
 from toolfmt.formats import FORMATS, TOLERANCES
 from toolfmt.inspect import checks
 
@@ -29,12 +30,9 @@ def run(command: str) -> str:
     """What a command of the README prints; both streams, as a terminal would show them."""
     program, *arguments = shlex.split(command)
     assert program == "toolfmt"
-    environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"}
-    done = subprocess.run(
-        [sys.executable, "-m", "toolfmt.cli.commands", *arguments],
-        cwd=ROOT, capture_output=True, encoding="utf-8", env=environment, check=False,
-    )  # fmt: skip
-    return done.stdout + done.stderr
+    with contextlib.chdir(ROOT):
+        terminal = CliRunner(env={"COLUMNS": "100", "NO_COLOR": "1"})
+        return terminal.invoke(main, arguments, prog_name=program).output
 
 
 def run_python(code: str) -> str:
