@@ -48,10 +48,10 @@ def _imported(module: Path) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{module.name}: a relative import, line {node.lineno}"
             assert node.module is not None
-            # `from toolfmt import formats` imports toolfmt.formats.
-            yield from (
-                f"{node.module}.{alias.name}" if node.module == "toolfmt" else node.module for alias in node.names
-            )
+            # What is imported from a package may be a module of it.
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            modules = [name for name in names if PACKAGE.parent.joinpath(*name.split(".")).with_suffix(".py").exists()]
+            yield from (names if node.module == "toolfmt" else [node.module, *modules])
 
 
 def is_below(name: str, parents: set[str]) -> bool:

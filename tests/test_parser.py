@@ -471,6 +471,15 @@ def test_a_copy_of_a_call_is_as_strict_as_the_parser_was_with_it() -> None:
         assert [event.to_dict().get("delta") for event in merge(events)] == [' two"}', None]
 
 
+def test_a_copy_behind_a_key_that_names_no_call_reads_the_object_from_its_beginning() -> None:
+    """A later object of the list: its second key is a call, which cannot be read without the brace before it."""
+    text = '<|tools_prefix|>[{"f": {}}, {"g": 1, "h": {"a": 1}, "i": {}}]<|tools_suffix|>'
+    started = [event.name for event in events_of("apertus", text) if isinstance(event, ToolCallStart)]
+    assert started == ["f", "h", "i"]
+    for place in range(len(text)):
+        check_copy("apertus", text, place)
+
+
 def test_a_copy_within_a_frame_says_its_opening_once() -> None:
     """The second call of the frame turns out to be text, which the copy tells as the original does."""
     call = "<｜tool▁call▁begin｜>function%s```json\n%s\n```<｜tool▁call▁end｜>"

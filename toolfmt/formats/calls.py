@@ -47,6 +47,9 @@ class Calls:
     framed_until = -1
     """Where a frame of calls ended behind which the same text may stand again."""
     _begin = _unsaid = 0
+    readable_from = 0
+    """Where the last call of the frame begins that can be read without those before it; behind it others may stand
+    beside it (`begin_beside`)."""
     _open = _announced = telling = _complete = _continued = False
     _name = ""
     _reason: RejectionReason | None = None
@@ -286,6 +289,7 @@ class Calls:
                 self._head = self._scan.kept_between(self._frame, self._inside)
         self._finish(position)
         self._scan.forget_before(position)
+        self.readable_from = position
         self._begin_call(position)
 
     def _begin_call(self, position: int) -> None:

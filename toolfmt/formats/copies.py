@@ -40,7 +40,7 @@ def _open_text(answer: Answer) -> tuple[str | None, int, str]:
     head = calls.head if answer.state == "call" else None
     if scan.mark is None:
         return head, scan.offset, scan.text
-    start = scan.mark if head is None else calls.begins
+    start = scan.mark if head is None else calls.readable_from
     text = scan.kept_between(start, scan.position) + scan.text[scan.at :]
     if head and text.lstrip().startswith(head):
         head = None  # each call has its own
