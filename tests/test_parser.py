@@ -288,6 +288,19 @@ def test_headers_of_messages_are_no_text_where_reasoning_is() -> None:
     assert [told for _, told in told(read(text, "gpt_oss", reasoning="text"))] == ["One", "Two"]
 
 
+@pytest.mark.parametrize("format", ["glm4", "json", "pythonic"])
+def test_what_is_no_text_is_refused_within_a_string_and_nothing_is_lost(format: str) -> None:
+    text = write(format, [("get_weather", {"city": "Oslo and so on"})])
+    parser = Parser(format, tools=TOOLS)
+    place = text.index("and")
+    events = parser.feed(text[:place])
+    for wrong in (["word"], b"word", 3):
+        with pytest.raises(TypeError, match=rf"^feed\(\) takes a str, not {type(wrong).__name__}$"):
+            parser.feed(wrong)  # type: ignore[arg-type]  # what it must refuse
+    events += parser.feed(text[place:]) + parser.finish()
+    assert merge(events) == events_of(format, [text], tools=TOOLS)
+
+
 def test_what_is_no_text_is_refused_and_nothing_is_lost() -> None:
     parser = Parser("json")
     parser.feed("ab<tool")

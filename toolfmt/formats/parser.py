@@ -84,19 +84,22 @@ class Parser:
         stretch = self._answer.waiting
         if stretch is None or not text:
             return self._read(text)
-        scan, body = stretch.scan, stretch.body
+        scan, body, said = stretch.scan, stretch.body, text
         try:
             if scan.text or stretch.outer:
                 events = pass_over_joined(stretch, text)
                 return self._read(text) if events is None else events
             sign = body.sign
             found = None if sign and sign not in text and text[-1] not in body.before else body.may_end(text)
+            if found is not None:
+                events = pass_over(stretch, text, found)
+                return self._read(text) if events is None else events
+            encode = body.encode
+            if encode is not None:
+                said = encode(text)
         except TypeError:
             self._check(text)
             raise
-        if found is not None:
-            events = pass_over(stretch, text, found)
-            return self._read(text) if events is None else events
         # What follows is `pass_over` for a chunk that lies plainly inside: all that runs for most of them.
         start = scan.offset
         scan.offset = start + len(text)
@@ -104,14 +107,11 @@ class Parser:
         if kind is not None:
             return [kind(text, start)]
         scan.kept.append(text)
-        encode = body.encode
-        if encode is not None:
-            text = encode(text)
         if stretch.fragments is not None:
-            stretch.fragments.append(text)
+            stretch.fragments.append(said)
             return []
         calls = stretch.calls
-        return [ToolCallArguments(calls.index, text)] if calls.telling else []  # type: ignore[union-attr]  # it has them
+        return [ToolCallArguments(calls.index, said)] if calls.telling else []  # type: ignore[union-attr]  # it has them
 
     def _read(self, text: str) -> list[Event]:
         """Wake the reading with a chunk."""
