@@ -13,7 +13,7 @@ import pytest
 from model_cases import MODELS, directories, made
 
 import toolfmt
-from toolfmt.errors import BadModelDirectory, TemplateError, ToolfmtError
+from toolfmt.errors import BadModelDirectory, BadProfile, LimitHit, TemplateError, ToolfmtError
 from toolfmt.events import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallStart, merge
 from toolfmt.inspect import inspection, profiling
 from toolfmt.inspect.facts import Options
@@ -143,7 +143,7 @@ def test_a_saved_profile_renders_without_probing(monkeypatch: pytest.MonkeyPatch
     ("change", "told"),
     [
         (lambda text: "", "none that toolfmt saved"),
-        (lambda text: "[]", "none that toolfmt saved .list where _Saved with its fields"),
+        (lambda text: "[]", "none that toolfmt saved .list where SavedProfile with its fields"),
         (lambda text: text.replace("toolfmt.profile/1", "toolfmt.profile/9"), "its schema is 'toolfmt.profile/9'"),
         (lambda text: text.replace(toolfmt.__version__, "0.0.9"), "made by toolfmt 0.0.9, this is"),
         (lambda text: text.replace('"takes_tools":true', '"takes_tools":1'), "int where bool"),
@@ -158,9 +158,9 @@ def test_what_is_no_saved_profile_of_this_toolfmt_is_refused(change: Callable[[s
     text = toolfmt.load(MODELS / "json-frames", trusted=True).saved_profile()
     changed = change(text)
     assert changed != text
-    with pytest.raises(ToolfmtError, match=told) as refused:
+    with pytest.raises(BadProfile, match=told) as refused:
         toolfmt.load(MODELS / "json-frames", profile=changed)
-    assert "make it again (Model.saved_profile)" in str(refused.value)
+    assert str(refused.value).endswith("; give the text that Model.saved_profile makes of it now")
     assert "\n" not in str(refused.value)
 
 
@@ -183,8 +183,44 @@ def test_what_is_no_saved_profile_of_this_toolfmt_is_refused(change: Callable[[s
 def test_a_profile_of_other_files_is_refused(changed: Callable[[ModelFiles], dict[str, Any]]) -> None:
     model = toolfmt.load(MODELS / "named-templates", trusted=True)
     assert restored(model.files, model.saved_profile()) == model.profile
-    with pytest.raises(ToolfmtError, match="made of other files than the model has now"):
+    with pytest.raises(BadProfile, match="made of other files than the model has now"):
         restored(replace(model.files, **changed(model.files)), model.saved_profile())
+
+
+def test_a_profile_counts_for_the_tokens_that_tokenizer_json_names(tmp_path: Path) -> None:
+    """What ends an answer may stand nowhere else."""
+    (tmp_path / "config.json").write_text('{"model_type": "qwen3", "eos_token_id": 3}', "utf-8")
+    (tmp_path / "chat_template.jinja").write_text("{% for m in messages %}{{ m.content }}{% endfor %}", "utf-8")
+    tokenizer = {"version": "1.0", "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "c": 2}, "merges": []}}
+
+    def write_token(text: str) -> None:
+        token = {"id": 3, "content": text, "special": True, "normalized": False, "single_word": False}
+        added = {**tokenizer, "added_tokens": [{**token, "lstrip": False, "rstrip": False}]}
+        (tmp_path / "tokenizer.json").write_text(json.dumps(added), "utf-8")
+
+    write_token("<eot>")
+    model = toolfmt.load(tmp_path, trusted=True)
+    text = model.saved_profile()
+    assert "<eot>" in model.profile.stop
+    assert toolfmt.load(tmp_path, profile=text).profile == model.profile
+    write_token("<other>")
+    with pytest.raises(BadProfile, match="made of other files"):
+        toolfmt.load(tmp_path, profile=text)
+
+
+@pytest.mark.parametrize("given", [b"{}", {}, Path("profile.json")])
+def test_a_profile_that_is_no_text_is_refused(given: Any) -> None:
+    with pytest.raises(BadProfile, match=f"is no text, but of type {type(given).__name__}; give the text"):
+        toolfmt.load(MODELS / "json-frames", profile=given)
+
+
+@pytest.mark.parametrize("other", [False, True])
+def test_what_hit_a_limit_is_not_saved(other: bool) -> None:
+    files = toolfmt.load(MODELS / "named-templates").files
+    stopped = profiling.profile_stopped(files, LimitHit("it ran for 30 seconds", "wall time"))
+    sound = profiling.profile_files(files)
+    with pytest.raises(BadProfile, match="Limit hit: wall time: it ran for 30 seconds; there is no profile to save"):
+        saved(files, replace(sound, without_tools=stopped) if other else stopped)
 
 
 def test_a_saved_profile_that_names_no_format_for_requests_without_tools_is_refused() -> None:
@@ -192,7 +228,7 @@ def test_a_saved_profile_that_names_no_format_for_requests_without_tools_is_refu
     other = model.profile.without_tools
     assert other is not None
     text = saved(model.files, replace(model.profile, without_tools=replace(other, format="no such")))
-    with pytest.raises(ToolfmtError, match="it names a format that is not there"):
+    with pytest.raises(BadProfile, match="it names a format that is not there"):
         restored(model.files, text)
 
 

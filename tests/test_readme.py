@@ -13,12 +13,16 @@ import re
 import shlex
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from click.testing import CliRunner
 
 from toolfmt.cli.commands import main
 from toolfmt.formats import FORMATS, TOLERANCES
 from toolfmt.inspect import checks
+
+if TYPE_CHECKING:
+    import pytest
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -35,9 +39,9 @@ def run(command: str) -> str:
         return terminal.invoke(main, arguments, prog_name=program).output
 
 
-def run_python(code: str) -> str:
+def run_python(code: str, folder: Path = ROOT) -> str:
     printed = io.StringIO()
-    with contextlib.redirect_stdout(printed), contextlib.chdir(ROOT):
+    with contextlib.redirect_stdout(printed), contextlib.chdir(folder):
         exec(compile(code, "README.md", "exec"), {})
     return printed.getvalue()
 
@@ -104,6 +108,18 @@ def updated(text: str) -> str:
 def test_the_readme_shows_what_is() -> None:
     text = README.read_text(encoding="utf-8")
     assert updated(text) == text, "the README is stale: read what `python tests/test_readme.py --update` makes of it"
+
+
+def test_the_profile_that_the_readme_saves_is_read_the_next_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocks = re.findall(r"```python\n(.*?)```\n", README.read_text(encoding="utf-8"), re.DOTALL)
+    (code,) = (block for block in blocks if "saved_profile" in block)
+    (tmp_path / "corpus").symlink_to(ROOT / "corpus")
+    render = "\nprint(model.render([{'role': 'user', 'content': 'Hi'}]).text)"
+    first = run_python(code + render, tmp_path)
+    monkeypatch.setattr("toolfmt.model.shared_worker", None)  # nothing is probed
+    assert run_python(code + render, tmp_path) == first
 
 
 def test_the_readme_has_two_commands_that_set_up() -> None:

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from toolfmt.errors import BadTools, CannotWrite, RepeatedTool, ToolfmtError, UnknownFormat
+    from toolfmt.errors import BadProfile, BadTools, CannotWrite, RepeatedTool, ToolfmtError, UnknownFormat
     from toolfmt.events import (
         Content,
         Event,
@@ -40,6 +40,7 @@ _HOMES = {
     "ToolCallRejected": "toolfmt.events",
     "ToolCallStart": "toolfmt.events",
     "merge": "toolfmt.events",
+    "BadProfile": "toolfmt.errors",
     "BadTools": "toolfmt.errors",
     "CannotWrite": "toolfmt.errors",
     "UnknownFormat": "toolfmt.errors",
@@ -64,6 +65,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "BadProfile",
     "BadTools",
     "CallIds",
     "CannotWrite",

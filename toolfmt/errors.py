@@ -48,6 +48,12 @@ class BadModelDirectory(ToolfmtError):
     """A model's place that cannot be read: a directory or a file in it, a GGUF file, a template, a repository."""
 
 
+class BadProfile(ToolfmtError):
+    """A saved profile that is none, or that was made of other files or by another version of toolfmt; or a profile that
+    there is no use in saving.
+    """
+
+
 class TemplateError(ToolfmtError):
     """A chat template that does not compile or does not render.
 

@@ -36,7 +36,7 @@ def load(path: str | Path, *, trusted: bool = False, profile: str | None = None)
     inspected in a process with limits on time and memory.
 
     `profile` is what `Model.saved_profile` gave for the same files: with it prompts are rendered, in this process,
-    without probing the templates again. Raises `ToolfmtError` for one of other files, or of another version of toolfmt.
+    without probing the templates again. Raises `BadProfile` for one of other files, or of another version of toolfmt.
     """
     files = load_files(path)
     return Model(files, trusted=trusted, profile=None if profile is None else restored(files, profile))
@@ -143,7 +143,10 @@ class Model:
         return Parser(self._known(), tools=tools, prefix=begun, strict=strict, stop=stop, reasoning=reasoning)
 
     def saved_profile(self) -> str:
-        """The profile as text (JSON), to be kept beside the model and given to `load` as `profile`."""
+        """The profile as text (JSON), to be kept beside the model and given to `load` as `profile`.
+
+        Raises `BadProfile` where the template hit a limit, which it may not do another time.
+        """
         return saved(self.files, self.profile)
 
     def _known(self) -> str:

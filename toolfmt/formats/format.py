@@ -90,6 +90,9 @@ class Engine(Protocol):
 class ToolCallFormat:
     """A tool-call format: how it is called, who emits it, how it is recognised, read, written and explained."""
 
+    def __repr__(self) -> str:
+        return f"<ToolCallFormat {self.name}>"
+
     name: str
     engine: Engine
     page: str

@@ -1,6 +1,7 @@
 """A model directory: the templates of its files, its configuration, its special tokens.
 
-`load_directory` is the loader; it reads files and decides nothing about dialects. A file that cannot be read as what it
+`load_directory` is the loader; it reads the files in the order of their precedence, decides nothing about dialects, and
+leaves to `model_files.py` which template is in force. A file that cannot be read as what it
 is raises `BadModelDirectory`; a value of an unexpected type inside a readable file is recorded in `problems` and
 otherwise counts as absent.
 """
