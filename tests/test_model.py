@@ -92,8 +92,10 @@ def test_a_prompt_and_a_parser_are_made_from_the_profile_alone(monkeypatch: pyte
 def test_a_profile_is_that_of_the_report(trusted: bool) -> None:
     for directory in directories():
         probed, inspected = (toolfmt.load(directory, trusted=trusted) for _ in range(2))
-        assert probed.profile == inspected.inspect().profile
-        assert inspected.profile is inspected.inspect().profile
+        report = inspected.inspect()
+        assert replace(probed.profile, without_tools=None) == report.profile
+        assert probed.profile == inspected.profile
+        assert inspected.profile.without_tools is not None or inspected.profile is report.profile
 
 
 def test_the_profile_holds_that_of_the_template_for_requests_without_tools() -> None:
@@ -109,19 +111,49 @@ def test_the_profile_holds_that_of_the_template_for_requests_without_tools() -> 
     assert toolfmt.load(MODELS / "json-frames", trusted=True).profile.without_tools is None
 
 
-def test_a_template_that_takes_too_much_does_not_stop_the_other_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("inspected", [False, True])
+@pytest.mark.parametrize("trusted", [False, True])
+@pytest.mark.parametrize("endless", ["{{ '" + "x" * 1_100_000 + "' }}", "{% set x = 'a' * 10 ** 10 %}"])
+def test_a_template_that_takes_too_much_does_not_stop_the_other_one(
+    tmp_path: Path, endless: str, trusted: bool, inspected: bool
+) -> None:
     """Where no tools are given another template is in force: only what would be rendered by it is refused."""
-    sound = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}"
-    endless = "{{ '" + "x" * 1_100_000 + "' }}"
-    config = {"chat_template": [{"name": "default", "template": endless}, {"name": "tool_use", "template": sound}]}
-    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config), "utf-8")
+    sound = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}{{ tools | tojson if tools }}"
+    templates = {"default": endless, "tool_use": sound}
+    for refused, rendered in ((None, [TOOLS[0]]), ([TOOLS[0]], None)):
+        config = {"chat_template": [{"name": name, "template": text} for name, text in templates.items()]}
+        (tmp_path / "tokenizer_config.json").write_text(json.dumps(config), "utf-8")
+        model = toolfmt.load(tmp_path, trusted=trusted)
+        if inspected:
+            model.inspect()
+        assert model.render(MESSAGES, rendered).text.startswith("<|")
+        with pytest.raises(TemplateError, match=r"Limit hit: (source size|memory).*; it is not rendered$"):
+            model.render(MESSAGES, refused, "template")
+        templates = {"default": sound, "tool_use": endless}
+
+
+def test_a_limit_that_only_a_chapter_hits_stops_no_prompt(tmp_path: Path) -> None:
+    """The long conversations that a report asks for are none that rendering asked for."""
+    long = "{% if messages | length > 6 %}{{ 'a' * 10 ** 10 }}{% endif %}"
+    model = made(tmp_path, long + "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}")
+    assert "TF007" in {finding.code for finding in model.inspect().findings}
+    assert model.render(MESSAGES).text.startswith("<|user|>")
+
+
+def test_a_template_that_is_not_rendered_is_told_before_a_variable_that_it_does_not_read(tmp_path: Path) -> None:
+    with pytest.raises(TemplateError, match="does not parse"):
+        made(tmp_path, "{% if enable_thinking %}{{ messages }").render(MESSAGES, enable_thinking=True)
+
+
+def test_a_profile_with_half_a_character_is_saved_as_text_that_any_file_can_hold(tmp_path: Path) -> None:
+    (tmp_path / "chat_template.jinja").write_text("{% for m in messages %}{{ m.content }}é😀{% endfor %}", "utf-8")
+    (tmp_path / "tokenizer_config.json").write_text('{"eos_token": "\\ud800x😀"}', "utf-8")
+    (tmp_path / "config.json").write_text("{}", "utf-8")
     model = toolfmt.load(tmp_path, trusted=True)
-    assert model.profile.failure is None
-    assert model.profile.without_tools is not None
-    assert model.profile.without_tools.failure is not None
-    assert model.profile.without_tools.failure.limit == "source size"
-    with pytest.raises(TemplateError, match=r"Limit hit: source size.*it is not rendered"):
-        model.render(MESSAGES)
+    assert "\ud800x😀" in model.profile.stop
+    text = model.saved_profile()
+    assert text.isascii()
+    assert toolfmt.load(tmp_path, profile=text).profile == model.profile
 
 
 def test_a_saved_profile_renders_without_probing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -168,7 +168,7 @@ def test_a_prompt_of_the_worker_is_the_prompt_and_its_errors_are_the_errors(mode
         model(HONEST).isolated_render({})
     with pytest.raises(toolfmt.errors.TemplateError, match="the template refuses: no") as refused:
         model("\n{{ raise_exception('no') }}").isolated_render(asked)
-    assert refused.value.line == 2
+    assert (refused.value.line, refused.value.kind, refused.value.own_words) == (2, "refused", "no")
 
 
 def test_a_prompt_of_the_worker_shows_the_present_time(model: Any) -> None:
@@ -249,7 +249,7 @@ def test_what_is_no_answer_is_a_crash(answer: bytes) -> None:
 )
 def test_an_error_is_one_of_toolfmt(name: str, error: type[ToolfmtError]) -> None:
     with pytest.raises(ToolfmtError, match="what went wrong") as raised:
-        pool._told(INSPECT, pool.ERROR + packed((name, "what went wrong", None)))
+        pool._told(INSPECT, pool.ERROR + packed((name, "what went wrong", None, "other", "")))
     assert type(raised.value) is error
 
 

@@ -58,7 +58,8 @@ class TemplateError(ToolfmtError):
     """A chat template that does not compile or does not render.
 
     `line` is the line of the template (1-based) where it happened, or None where that is not known; `kind` says how it
-    failed, and `own_words` what the engine said, the exception's name first, or the template where it refused.
+    failed, and `own_words` what the engine said (the exception's name first, but for syntax errors), or the template
+    where it refused.
     """
 
     def __init__(
@@ -72,12 +73,17 @@ class TemplateError(ToolfmtError):
 
 class LimitHit(TemplateError):
     """A chat template that takes more than it is given; `limit` names what of: `source size`, `syntax tree`,
-    `processor time`, `memory`, `wall time`, `output` or, where the worker died without saying of what, `crash`.
+    `processor time`, `memory`, `wall time`, `output` or, where the worker died without saying of what or answered
+    nothing that can be read, `crash`.
     """
 
     def __init__(self, message: str, limit: str, line: int | None = None, own_words: str | None = None) -> None:
         super().__init__(message, line, own_words=own_words)
         self.limit = limit
+
+
+OF_THE_PROCESS = frozenset({"processor time", "wall time", "crash"})
+"""Limits that only a template in a process of its own can hit."""
 
 
 def json_fault(error: Exception) -> str:

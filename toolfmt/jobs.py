@@ -15,7 +15,7 @@ from typing import Any
 from toolfmt.formats.registry import has_variant
 from toolfmt.inspect.checks import CHECKS, code
 from toolfmt.inspect.inspection import inspect_files
-from toolfmt.inspect.profiling import profile_files
+from toolfmt.inspect.profiling import profile_files, whole_profile
 from toolfmt.inspect.report import CAPABILITIES, Report
 from toolfmt.inspect.template_profile import TemplateProfile
 from toolfmt.render.prompt import Prompt, StrategyChoice, render
@@ -26,7 +26,7 @@ from toolfmt.typed_json import Unreadable
 
 def render_files(files: ModelFiles, messages: Any, tools: Any, strategy: StrategyChoice) -> Prompt:
     """One prompt of a model that is probed first; a template that asks the clock is shown the present time."""
-    return render(files, profile_files(files), messages, tools, strategy, now=datetime.now())
+    return render(files, whole_profile(files, profile_files), messages, tools, strategy, now=datetime.now())
 
 
 def _check_report(report: Report) -> None:

@@ -1,7 +1,8 @@
 """A model as one object: inspected, rendered for, and its answers parsed.
 
-`load` is the way in. A `Model` reads its files once and is inspected once, when that is first needed; nothing it hands
-out changes afterwards. Everything raised for bad input is a `ToolfmtError` of one line.
+`load` is the way in. A `Model` reads its files once, is probed once and inspected once, each when that is first needed
+(and inspected anew for tools or a context size); nothing it hands out changes afterwards. Everything raised for bad
+input is a `ToolfmtError` of one line, but for an argument of the wrong type.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
 from toolfmt.formats import Call, Parser, write
 from toolfmt.inspect.facts import NO_OPTIONS, Options
 from toolfmt.inspect.inspection import inspect_files, inspect_stopped
-from toolfmt.inspect.profiling import profile_files, profile_stopped
+from toolfmt.inspect.profiling import profile_files, profile_stopped, whole_profile
 from toolfmt.inspect.report import Report
 from toolfmt.inspect.template_profile import TemplateProfile
 from toolfmt.jobs import INSPECT, PROFILE, RENDER, shared_worker
@@ -33,7 +34,7 @@ def load(path: str | Path, *, trusted: bool = False, profile: str | None = None)
 
     A path that exists is never taken for a repository id. Raises `BadModelDirectory` where there is no model or a file
     of it cannot be read, with what was tried and the way out. The template of a model that is not `trusted` is
-    inspected in a process with limits on time and memory.
+    probed and inspected in a process with limits on time and memory.
 
     `profile` is what `Model.saved_profile` gave for the same files: with it prompts are rendered, in this process,
     without probing the templates again. Raises `BadProfile` for one of other files, or of another version of toolfmt.
@@ -109,7 +110,8 @@ class Model:
         )
 
     def isolated_render(self, messages: object, tools: object = None, strategy: StrategyChoice = "auto") -> Prompt:
-        """What `render` returns for these arguments, made in the process with limits; for a single prompt.
+        """What `render` returns for these arguments, made in the process with limits, where the template is probed
+        anew; for a single prompt.
 
         Raises what `render` raises, and `LimitHit` where the template took more than it may.
         """
@@ -160,17 +162,22 @@ class Model:
 
     @cached_property
     def profile(self) -> TemplateProfile:
-        """What rendering needs to know of the model's templates: probed once, and no more than that is."""
-        if self._profile is not None:
-            return self._profile
-        if self._inspected is not None:
-            return self._inspected.profile
+        """What rendering needs to know of the model's templates: what was given, else what the report holds where there
+        is one, else what probing them shows.
+        """
+        return self._profile or whole_profile(self.files, self._profiled)
+
+    def _profiled(self, files: ModelFiles) -> TemplateProfile:
+        """The profile of one template; a chapter of the report may hit a limit where it does not."""
+        report = self._inspected if files is self.files else None
+        if report is not None and (report.profile.failure is None or not report.profile.failure.limit):
+            return report.profile
         if self._trusted:
-            return profile_files(self.files)
+            return profile_files(files)
         try:
-            return self._asked.run(PROFILE, self.files)
+            return self._asked.run(PROFILE, files)
         except LimitHit as hit:
-            return profile_stopped(self.files, hit)
+            return profile_stopped(files, hit)
 
     @property
     def _asked(self) -> Worker:

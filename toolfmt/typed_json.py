@@ -1,4 +1,4 @@
-"""Data classes as bytes and back, checked: what a process that ran untrusted code says is what was asked, or nothing.
+"""Data classes as bytes and back, checked: what untrusted code or a file says is what was asked for, or nothing.
 
 `packed` writes, `unpacked` reads. The bytes are JSON: a data class is an object of its fields. Reading knows the type
 that is wanted and builds exactly that, every value checked against its annotation, so that whoever gets the result may

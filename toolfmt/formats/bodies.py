@@ -26,7 +26,7 @@ class Notes(Protocol):
         """Something was read that strict reading refuses."""
 
     def before(self, text: str, at: int) -> str:
-        """What stands right before a place in the text that a body was given, as far back as a key is long."""
+        """What stands right before a place in the text that a body was given, a few words of it at most."""
 
 
 MISSING_CLOSER = "missing_value_closer"

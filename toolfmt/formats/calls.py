@@ -142,7 +142,7 @@ class Calls:
                 self.refuse("incomplete_output")
 
     def before(self, text: str, at: int) -> str:
-        """What stands right before a place in the text that a body was given, as far back as a key is long."""
+        """What stands right before a place in the text that a body was given, a few words of it at most."""
         return self._scan.before(text, at)
 
     def noted(self, name: str) -> bool:

@@ -61,7 +61,7 @@ def get(name: str) -> ToolCallFormat:
 
 
 def has_variant(name: str, variant: str) -> bool:
-    """Whether there is a format of exactly this name, with this spelling ("" for its own)."""
+    """Whether there is a format of exactly this name, with this variant ("" for none)."""
     return any(format.name == name and variant in ("", *format.variants) for format in formats())
 
 

@@ -28,7 +28,7 @@ returns its answer."""
 
 SPACE = re.compile(r"[ \t\r\n]*")
 LONGEST_WORD = 256
-"""No name, key or tag of a call is longer than so many characters, and none goes over a line's end."""
+"""No name or tag of a call, and no key but JSON's, is longer than so many characters; none goes over a line's end."""
 
 _BACK = 64
 
@@ -256,7 +256,7 @@ class Scan:
             self._mark = position
 
     def before(self, text: str, at: int) -> str:
-        """What stands before a place in the text that is being read, as far back as a key may be long; for a body,
+        """What stands before a place in the text that is being read, a few words of it at most; for a body,
         which is handed only what has just arrived."""
         found = text[max(at - _BACK, 0) : at]
         for piece in reversed(self.kept):

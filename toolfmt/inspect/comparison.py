@@ -1,7 +1,8 @@
 """Two models compared by what they do, not by how their templates are written: data only, made from two reports.
 
 `compare` takes the reports (with the prompts they carry) and returns a `Comparison`; nothing here inspects, renders or
-prints. Lines of a template and what is quoted of a prompt are no answer, and are not compared.
+prints. Lines of a template are no answer, and are not compared; nor is what is quoted of a prompt, but for what a
+variable changes.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 `inspect_files` takes what `toolfmt.templates.load_files` read, `inspect_template` a template's text alone; both return
 a `Report` and never raise on what a template is or does. The template's code runs in this process:
-`toolfmt.sandbox.pool` has them run in one with limits, and asks `inspect_stopped` for the report where one was hit.
+`toolfmt.jobs` has `inspect_files` run in one with limits; where that was ended, `inspect_stopped` makes the report.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from toolfmt.inspect.chapters.turns import details
 from toolfmt.inspect.chapters.variables import variables
 from toolfmt.inspect.facts import NO_OPTIONS, Facts, Options
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFile, find_tokenizer
-from toolfmt.inspect.profiling import facts_of, with_other_template
+from toolfmt.inspect.profiling import facts_of
 from toolfmt.inspect.report import Report, Sections, TemplateInfo
 from toolfmt.inspect.support.advice import advice
 from toolfmt.inspect.support.parser_names import DERIVED, parser_name
@@ -76,7 +76,7 @@ def _judged(files: ModelFiles, options: Options, tokenizer: TokenizerFile | None
         findings=tuple(finding for finding in found if finding.severity != "note"),
         notes=tuple(finding for finding in found if finding.severity == "note"),
         sections=facts.sections,
-        profile=facts.profile if hit else with_other_template(files, facts.profile),
+        profile=facts.profile,
         prompts=prompts(facts),
     )
 

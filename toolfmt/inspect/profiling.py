@@ -45,13 +45,12 @@ _QUESTIONS: tuple[Callable[[Asking], Answer], ...] = (
 
 
 def profile_files(files: ModelFiles) -> TemplateProfile:
-    """The profile of the template in force where tools are given, with that of the one where none are."""
+    """The profile of the template in force where tools are given, and of no other."""
     tokenizer = find_tokenizer(files.home)
     try:
-        facts = facts_of(files, tokenizer)
+        return facts_of(files, tokenizer).profile
     except LimitHit as hit:
-        facts = facts_of(files, tokenizer, hit)
-    return with_other_template(files, facts.profile)
+        return facts_of(files, tokenizer, hit).profile
 
 
 def profile_stopped(files: ModelFiles, hit: LimitHit) -> TemplateProfile:
@@ -59,12 +58,14 @@ def profile_stopped(files: ModelFiles, hit: LimitHit) -> TemplateProfile:
     return facts_of(files, None, hit).profile
 
 
-def with_other_template(files: ModelFiles, profile: TemplateProfile) -> TemplateProfile:
-    """The profile, with that of the template in force where no tools are given, where that is another one."""
-    source = files.template(False)
+def whole_profile(files: ModelFiles, profile_of: Callable[[ModelFiles], TemplateProfile]) -> TemplateProfile:
+    """The profile that `profile_of` makes of the files; where another template is in force without tools, with the one
+    that it makes of files that have only that.
+    """
+    profile, source = profile_of(files), files.template(False)
     if source is None or source == files.template(True):
         return profile
-    return replace(profile, without_tools=profile_files(replace(files, templates=(replace(source, name="default"),))))
+    return replace(profile, without_tools=profile_of(replace(files, templates=(replace(source, name="default"),))))
 
 
 def facts_of(

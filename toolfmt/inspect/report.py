@@ -1,6 +1,6 @@
-"""What an inspection says: data only, made by `toolfmt.inspect.inspection`, read by printers and by the renderer.
+"""What an inspection says: data only, made by `toolfmt.inspect.inspection`, read by printers.
 
-`Report.to_dict()` is the JSON of the command line, exactly; what only the renderer needs (`profile`) is not part of it.
+`Report.to_dict()` is the JSON of the command line, exactly; of the `profile` only `stop` and `prefill` are part of it.
 Nothing in here decides anything.
 """
 
@@ -60,7 +60,7 @@ CAPABILITIES = (
 
 @dataclass(frozen=True)
 class JsonRecord:
-    """A data class whose JSON is all of its fields, by their names and in their order."""
+    """A data class whose JSON is all of its fields, by their names and in their order, unless it says otherwise."""
 
     def to_dict(self) -> dict[str, Any]:
         return {field.name: _as_json(getattr(self, field.name)) for field in fields(self)}

@@ -1,6 +1,6 @@
 """What rendering needs to know about a template, as probing it has shown: data, made by `toolfmt.inspect.profiling`.
 
-A profile is finished before any chapter of a report is made; the report holds it, and the renderer takes nothing else.
+A profile needs no chapter of a report; the report holds it, and the renderer takes it with the model's files.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class TemplateProfile:
     """The template in force where tools are given.
 
     `arguments_form` is the form of a call's arguments that comes out right, `shape` the whole shape of the turn that
-    does (None where no call is rendered). `reasoning` is what stands around a turn's reasoning, `stop` what stands
-    behind a finished answer, `prefill` what of the answer the generation prompt already holds.
+    does (None where no call is rendered). `reasoning` is what stands around a turn's reasoning, `stop` what ends
+    an answer, `prefill` what of the answer the generation prompt already holds.
     """
 
     sha256: str = ""
@@ -42,7 +42,7 @@ class TemplateProfile:
     format: str | None = None
     """The tool-call format; None where it is not known."""
     variant: str = ""
-    """The spelling of the format that the template renders calls in; empty for the format's own."""
+    """The variant of the format that the template renders calls in; empty for the format itself."""
     format_shown: bool = False
     """Whether anything about this model tells its format; False where it is the one that most models speak, or none."""
     why_no_format: str = ""
@@ -84,7 +84,7 @@ class TemplateProfile:
 
     @property
     def has_known_format(self) -> bool:
-        """Whether the format and the spelling that it names are there: a profile that was read may name any."""
+        """Whether the format and the variant that it names are there: a profile that was read may name any."""
         known = self.format is None or has_variant(self.format, self.variant)
         return known and (self.without_tools is None or self.without_tools.has_known_format)
 

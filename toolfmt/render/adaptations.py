@@ -1,4 +1,6 @@
-"""A conversation rewritten where the profile of the template shows that it is needed, and nowhere else.
+"""A conversation rewritten where the profile of the template shows it to be needed, and nowhere else.
+
+`remedies` are for one that the template has just refused all the same.
 
 `toolfmt.render.prompt` calls `adapt`; what was done is told in stable names, which the prompt carries:
 

@@ -1,6 +1,6 @@
 """A request rendered: through the model's own template or with the tools in prose, never both.
 
-`Model.render` calls `render`. What decides is evidence: the profile chooses the strategy and every adaptation,
+`Model.render` calls `render`. What decides is evidence: the profile chooses the strategy and the adaptations,
 and a check on the finished prompt proves that the tools stand in it by one way. The same request gives the same bytes.
 Bad input raises a `ToolfmtError` of one line; no file is read and no clock is asked here.
 """
@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
-from toolfmt.errors import BadModelDirectory, TemplateError, ToolfmtError
+from toolfmt.errors import OF_THE_PROCESS, BadModelDirectory, TemplateError, ToolfmtError
 from toolfmt.formats import Parser, ToolCallFormat, default_format, get, prose
 from toolfmt.formats.prefix import answer_prefix
 from toolfmt.formats.registry import resolved
@@ -49,10 +49,11 @@ _LONGEST_HEADER = 200
 class Prompt:
     """A finished prompt.
 
-    `strategy` is how the tools went in, `format` what calls are written and read in (None where no format is known),
-    `prefill` what of the answer stands in the prompt already, `stop` the strings that end an answer, `adaptations` the
-    names of what was changed so that the template takes the conversation (`toolfmt.render.adaptations` lists them),
-    `tools` the tools as rendered.
+    `strategy` is how the tools went in, `format` what calls are written and read in (None where no format is
+    known), `prefill` what of the answer stands in the prompt already, `stop` the strings that end an answer,
+    `adaptations` the names of what was changed so that the template takes the conversation
+    (`toolfmt.render.adaptations` lists them) or is to be known about it (the names above), `tools` the tools as
+    rendered.
     """
 
     text: str
@@ -151,7 +152,7 @@ def _check_variables(given: Mapping[str, Any], profiles: Sequence[TemplateProfil
     """A variable that nothing reads is a mistake of the caller's: the prompt is the same without it."""
     read = {name for profile in profiles for name in profile.variables}
     unread = [name for name in given if name not in read]
-    if unread and any(profile.sha256 for profile in profiles):
+    if unread and all(profile.sha256 and profile.failure is None for profile in profiles):
         own = sorted(read - {"messages", "tools", "add_generation_prompt"})
         raise ToolfmtError(
             f"the template reads no variable {unread[0]!r}; leave it out"
@@ -315,7 +316,7 @@ def _compiled(text: str, special_tokens: tuple[tuple[str, str], ...], origin: st
     try:
         return ChatTemplate(text, dict(special_tokens), origin=origin)
     except TemplateError as error:
-        raise TemplateError(_with_way_out(str(error)), error.line) from None
+        raise TemplateError(_with_way_out(str(error)), error.line, error.kind, error.own_words) from None
 
 
 def _check_limit(files: ModelFiles, profile: TemplateProfile) -> None:
@@ -323,10 +324,8 @@ def _check_limit(files: ModelFiles, profile: TemplateProfile) -> None:
     failure = profile.failure
     if failure is not None and failure.limit:
         line = "" if failure.line is None else f" (line {failure.line})"
-        raise TemplateError(
-            f"{files.directory}: {failure.message}{line}; it is not rendered "
-            "(trusted=True, or --trusted, renders it without limits)"
-        )
+        trusted = " (trusted=True, or --trusted, renders it without limits)" if failure.limit in OF_THE_PROCESS else ""
+        raise TemplateError(f"{files.directory}: {failure.message}{line}; it is not rendered{trusted}")
 
 
 def broken(files: ModelFiles, profile: TemplateProfile) -> TemplateError | None:
@@ -335,7 +334,7 @@ def broken(files: ModelFiles, profile: TemplateProfile) -> TemplateError | None:
     if source is None or failure is None or failure.limit:
         return None
     where = files.where(source) + ("" if failure.line is None else f", line {failure.line}")
-    return TemplateError(_with_way_out(f"{where}: {failure.message}"), failure.line)
+    return TemplateError(_with_way_out(f"{where}: {failure.message}"), failure.line, "not-parsed", failure.message)
 
 
 def _with_way_out(error: str) -> str:

@@ -7,6 +7,7 @@ another version has learned about a template is not in it. What hit a limit may 
 from __future__ import annotations
 
 import hashlib
+import json
 from dataclasses import dataclass
 
 from toolfmt import __version__
@@ -36,7 +37,10 @@ def saved(files: ModelFiles, profile: TemplateProfile) -> str:
     for one in (profile, profile.without_tools):
         if one is not None and one.failure is not None and one.failure.limit:
             raise BadProfile(f"{files.directory}: {one.failure.message}; there is no profile to save")
-    return packed(SavedProfile(SCHEMA, __version__, _made_of(files), profile)).decode("utf-8", "backslashreplace")
+    data = packed(SavedProfile(SCHEMA, __version__, _made_of(files), profile))
+    return json.dumps(
+        json.loads(data.decode("utf-8", "surrogatepass")), separators=(",", ":")
+    )  # ASCII: any file can hold it
 
 
 def restored(files: ModelFiles, text: str) -> TemplateProfile:

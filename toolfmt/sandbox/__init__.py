@@ -1,1 +1,1 @@
-"""Where templates of strangers run: a process with limits, and what it answers."""
+"""Where templates of strangers run: a process with limits."""

@@ -2,7 +2,8 @@
 
 A `Worker` is one process, started when it is first needed and again after it was killed, and runs one job at a time;
 any thread may ask. It knows no job: each is handed to it (`toolfmt.jobs` has those of toolfmt). What comes back was
-written by a process that ran untrusted code: nothing but the job's own data classes is built from it, whatever it says.
+written by a process that ran untrusted code: nothing but the job's own data classes and toolfmt's errors is built from
+it, whatever it says.
 
 Memory and processor time are limited by the operating system (`RLIMIT_AS`, `RLIMIT_CPU`): Linux keeps both limits,
 macOS none on memory, Windows neither; the wall time ends a job everywhere.
@@ -24,7 +25,7 @@ from pathlib import Path
 from typing import IO, Any, Generic, TypeVar
 
 from toolfmt import errors
-from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
+from toolfmt.errors import FailureKind, LimitHit, TemplateError, ToolfmtError
 from toolfmt.typed_json import Unreadable, unpacked
 
 _T = TypeVar("_T")
@@ -86,8 +87,9 @@ class Worker:
     def run(self, job: Job[_T], *given: Any) -> _T:
         """What the job returns for these arguments.
 
-        Raises the `ToolfmtError` that the job raised, `LimitHit` where it took more than it may, and `ToolfmtError`
-        where no process can be started or the arguments cannot be handed to one.
+        Raises the error of `toolfmt.errors` that the job raised (`ToolfmtError` in the place of any other of
+        toolfmt's), `LimitHit` where it took more than it may, and `ToolfmtError` where no process can be started or
+        the arguments cannot be handed to one.
         """
         request = _request(job.function, given)
         with self._lock:
@@ -103,7 +105,7 @@ class Worker:
                 raise LimitHit(f"the template ran for {self.limits.wall_seconds:g} seconds", "wall time")
             if exchange.too_long:
                 self._end()
-                raise LimitHit(f"the report is longer than {self.limits.answer:,} bytes", "output")
+                raise LimitHit(f"the answer is longer than {self.limits.answer:,} bytes", "output")
             if exchange.answer is None:
                 raise self._death(process)
             try:
@@ -128,7 +130,7 @@ class Worker:
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._stopped:
-            raise ToolfmtError("the inspection was stopped; start it again")
+            raise ToolfmtError("the process for templates was stopped; start again")
         if self._process is None or self._process.poll() is not None:
             self._end()
             self._process = _started(self.limits, self._modules)
@@ -255,16 +257,16 @@ def _told(job: Job[_T], answer: bytes) -> _T:
         if kind == LIMIT:
             raise LimitHit(*unpacked(message, tuple[str, str, int | None, str]))
         if kind == ERROR:
-            raise _error(*unpacked(message, tuple[str, str, int | None]))
+            raise _error(*unpacked(message, tuple[str, str, int | None, FailureKind, str]))
         raise Unreadable("no kind of answer")
     except Unreadable as unreadable:
         raise LimitHit(f"what the worker answered cannot be read ({unreadable})", "crash") from None
 
 
-def _error(name: str, message: str, line: int | None) -> ToolfmtError:
-    kind = getattr(errors, name, None)
-    if kind is TemplateError:
-        return TemplateError(message, line)
-    if isinstance(kind, type) and issubclass(kind, ToolfmtError) and not issubclass(kind, TemplateError):
-        return kind(message)
+def _error(name: str, message: str, line: int | None, kind: FailureKind, own_words: str) -> ToolfmtError:
+    error = getattr(errors, name, None)
+    if error is TemplateError:
+        return TemplateError(message, line, kind, own_words)
+    if isinstance(error, type) and issubclass(error, ToolfmtError) and not issubclass(error, TemplateError):
+        return error(message)
     return ToolfmtError(message)

@@ -2,8 +2,8 @@
 `toolfmt.sandbox.pool`; the modules are imported first.
 
 Jobs come in on standard input and answers go out on standard output, one message each. An answer is one byte and then,
-packed (`toolfmt.typed_json`), the value, `(class, message, line)` of an error, or `(message, limit, line)` of a
-limit. Whatever else happens ends the process.
+packed (`toolfmt.typed_json`), the value, `(class, message, line, kind, own words)` of an error, or `(message, limit,
+line, own words)` of a limit. Whatever else happens ends the process.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ def _answer(request: bytes) -> bytes:
     except LimitHit as hit:
         return LIMIT + packed((str(hit), hit.limit, hit.line, hit.own_words))
     except ToolfmtError as error:
-        line = error.line if isinstance(error, TemplateError) else None
-        return ERROR + packed((type(error).__name__, str(error), line))
+        failed = error if isinstance(error, TemplateError) else TemplateError("")
+        told = (type(error).__name__, str(error), failed.line, failed.kind, failed.own_words)
+        return ERROR + packed(told)
     except MemoryError:
         return LIMIT + packed(("memory ran out", "memory", None, "memory ran out"))
 
