@@ -177,7 +177,7 @@ def test_a_saved_profile_renders_without_probing(monkeypatch: pytest.MonkeyPatch
         (lambda text: "", "none that toolfmt saved"),
         (lambda text: "[]", "none that toolfmt saved .list where SavedProfile with its fields"),
         (lambda text: text.replace("toolfmt.profile/1", "toolfmt.profile/9"), "its schema is 'toolfmt.profile/9'"),
-        (lambda text: text.replace(toolfmt.__version__, "0.0.9"), "made by toolfmt 0.0.9, this is"),
+        (lambda text: text.replace(toolfmt.__version__, "0.0.9"), "made by toolfmt '0.0.9', this is"),
         (lambda text: text.replace('"takes_tools":true', '"takes_tools":1'), "int where bool"),
         (lambda text: text.replace('"takes_tools":true,', ""), "none that toolfmt saved"),
         (
@@ -238,6 +238,15 @@ def test_a_profile_counts_for_the_tokens_that_tokenizer_json_names(tmp_path: Pat
     write_token("<other>")
     with pytest.raises(BadProfile, match="made of other files"):
         toolfmt.load(tmp_path, profile=text)
+
+
+def test_files_that_are_nested_too_deep_have_no_profile_to_save() -> None:
+    model = toolfmt.load(MODELS / "json-frames", trusted=True)
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    with pytest.raises(BadProfile, match="nested too deep"):
+        saved(replace(model.files, config={"a": deep}), model.profile)
 
 
 @pytest.mark.parametrize("given", [b"{}", {}, Path("profile.json")])

@@ -493,6 +493,27 @@ def test_a_copy_behind_a_key_that_names_no_call_reads_the_object_from_its_beginn
         check_copy("apertus", text, place)
 
 
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("format", ["minimax_m2", "minimax_m3", "kimi_k2", "deepseek_dsml", "xml_function", "json"])
+def test_a_copy_within_a_long_call_of_an_undeclared_tool_tells_the_same(format: str, strict: bool) -> None:
+    """The second call of a row that nothing frames; it is content once it is too long, with the blanks before it."""
+    written = write(format, [("f", {"s": "x"}), ("c", {"s": "z" * 450})])
+    opener = max((opener for opener in get(format).openers if written.startswith(opener)), key=len)
+    text = written.removeprefix(opener).lstrip("\n")
+    for tools in ([{"name": "f"}], []):
+        for place in range(1, len(text), 11):
+            check_copy(format, text, place, tools=tools, strict=strict)
+
+
+@pytest.mark.parametrize("format", ["minimax_m2", "deepseek_dsml", "hunyuan_v3", "xml_function"])
+def test_a_copy_within_an_undeclared_call_that_has_lost_its_end_tells_the_same(format: str) -> None:
+    text = write(format, [("f", {}), ("c", {"w": "x"})])
+    opener = max((opener for opener in get(format).openers if text.startswith(opener)), key=len)
+    text = text.removeprefix(opener).lstrip("\n")
+    for end in range(text.rindex("w"), len(text)):
+        check_copy(format, text[:end], end - 5, tools=[{"name": "f"}])
+
+
 def test_a_copy_within_a_frame_says_its_opening_once() -> None:
     """The second call of the frame turns out to be text, which the copy tells as the original does."""
     call = "<｜tool▁call▁begin｜>function%s```json\n%s\n```<｜tool▁call▁end｜>"

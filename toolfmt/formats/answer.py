@@ -37,7 +37,7 @@ class Answer:
     behind_call = False
     """Whether a call has ended here."""
     within: int | None = None
-    """In a copy made within a frame behind its first call: how long the opening of that frame is; it may be empty."""
+    """In a copy made within a frame behind its first call: where what it reads again begins, behind the opening."""
     closing = ""
     """What closes the part for the user that is open."""
     fence = ""
@@ -256,7 +256,7 @@ class Answer:
         if not framed:
             scan.rewind(begin)
         within, self.within = self.within, None
-        back = behind_opener = begin + (len(opener) if within is None else within)
+        back = behind_opener = begin + len(opener) if within is None else within
         while True:
             first = framed and within is None and back == behind_opener
             found = yield from self._frame(opener if framed else "", back, first)

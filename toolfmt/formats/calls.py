@@ -163,7 +163,12 @@ class Calls:
 
     def waits_in(self, body: Body) -> Stretch | None:
         """What the driver may pass over while the stretch arrives; None where what arrives is counted."""
-        return None if self._reason == "undeclared_tool" else self._stretch(body)
+        return None if self.is_counted else self._stretch(body)
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the length of the open call decides if it is one: its tool is undeclared."""
+        return self._reason == "undeclared_tool"
 
     def _stretch(self, body: Body) -> Stretch:
         return Stretch(self._scan, body, calls=self)

@@ -29,6 +29,8 @@ def copy_of(answer: Answer) -> Answer:
     twin.scan.adopt(scan)
     twin.calls.adopt(calls)
     twin.drafts = answer.drafts.copy(twin.scan, twin.calls)
+    if twin.calls.is_counted:
+        twin.waiting = None
     twin.continued, twin.fed = list(answer.continued), True
     twin.tell_first()
     return twin
@@ -55,6 +57,6 @@ def _read_again(twin: Answer, committed: bool, head: str | None, text: str) -> N
     twin.reading = twin.read()
     twin.waiting = next(twin.reading)
     twin.calls.committed = committed
-    twin.within = None if head is None else len(head)
+    twin.within = None if head is None else twin.scan.position + len(head)
     twin.scan.append((head or "") + text)
     twin.go_on()

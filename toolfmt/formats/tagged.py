@@ -354,11 +354,17 @@ class Tagged(Frame):
         return name
 
     def _closed_soon(self, scan: Scan, calls: Calls) -> Reading[None]:
-        """The closer of a value stands near enough, unread; else what looked like a call is content."""
+        """The closer of a value stands near enough, unread; else what looked like a call is content, or has gone wrong
+        where the call, or the answer, ends before that."""
         here = scan.position
-        if not (yield from scan.near(literals(self.value_closer), _MOST_UNDECLARED)):
-            calls.give_up()
+        ends = literals(*filter(None, (self.value_closer, self.call_closer, self.name_opener)))
+        found = yield from scan.near(ends, _MOST_UNDECLARED)
         scan.rewind(here)
+        if found == self.value_closer:
+            return
+        if found or (scan.closed and len(scan.text) - scan.at <= _MOST_UNDECLARED):
+            raise Malformed
+        calls.give_up()
 
     def _key(self, scan: Scan, none: str) -> Reading[tuple[str, Types, str]]:
         """A key, the types its tag states of the value, and what is wrong with the tag. The value begins behind it.

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from toolfmt.errors import HAPPENED, FailureKind
 from toolfmt.inspect.template_profile import Strategy, TemplateProfile
-from toolfmt.inspect.wording import filled, listed, quote
+from toolfmt.inspect.wording import check_excerpts, filled, listed, quote
 
 SCHEMA = "toolfmt.report/1"
 
@@ -112,6 +112,9 @@ class Answer:
     outcome: Outcome = ""
     excerpts: tuple[str, ...] = ()
     error: Thrown | None = None
+
+    def __post_init__(self) -> None:
+        check_excerpts(self.words, self.excerpts)
 
     @property
     def evidence(self) -> str:
@@ -246,6 +249,9 @@ class Effect(JsonRecord):
     typed: str = ""
     reasoning: Literal["", "kept", "dropped"] = ""
     error: Thrown | None = None
+
+    def __post_init__(self) -> None:
+        check_excerpts(self.words, self.excerpts)
 
     @property
     def sentence(self) -> str:

@@ -17,6 +17,12 @@ def listed_first(names: Sequence[str], most: int) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
+def check_excerpts(words: str, excerpts: Sequence[str]) -> None:
+    """Raises `ValueError` where words have places for excerpts, but not one for each."""
+    if words.count("{}") not in (0, len(excerpts)):
+        raise ValueError(f"{len(excerpts)} excerpts for {words!r}")
+
+
 def filled(words: str, excerpts: Sequence[str]) -> str:
     """The words with the excerpts in the places marked `{}`; behind them where they have no such place."""
     first, *rest = words.split("{}")

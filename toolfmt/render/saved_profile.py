@@ -59,7 +59,7 @@ def restored(files: ModelFiles, text: str) -> TemplateProfile:
     except Unreadable as unreadable:
         raise BadProfile(f"{where} is none that toolfmt saved ({unreadable}); {_AGAIN}") from None
     if found.toolfmt != __version__:
-        raise BadProfile(f"{where} was made by toolfmt {found.toolfmt[:40]}, this is {__version__}; {_AGAIN}")
+        raise BadProfile(f"{where} was made by toolfmt {found.toolfmt[:40]!r}, this is {__version__}; {_AGAIN}")
     if found.made_of != _made_of(files):
         raise BadProfile(f"{where} was made of other files than the model has now; {_AGAIN}")
     return found.profile
@@ -70,4 +70,9 @@ def _made_of(files: ModelFiles) -> str:
     read = [templates, files.special_tokens, list(files.model_types)]
     read += [files.config, files.tokenizer_config, files.generation_config]
     read += [eos_tokens(files, find_tokenizer(files.home))]
-    return hashlib.sha256(packed(read)).hexdigest()
+    try:
+        return hashlib.sha256(packed(read)).hexdigest()
+    except RecursionError:
+        raise BadProfile(
+            f"{files.directory}: something in its files is nested too deep for a profile; leave it out"
+        ) from None
