@@ -357,12 +357,13 @@ class Tagged(Frame):
         """The closer of a value stands near enough, unread; else what looked like a call is content, or has gone wrong
         where the call, or the answer, ends before that."""
         here = scan.position
-        ends = literals(*filter(None, (self.value_closer, self.call_closer, self.name_opener)))
-        found = yield from scan.near(ends, _MOST_UNDECLARED)
+        closed = yield from scan.near(literals(self.value_closer), _MOST_UNDECLARED)
         scan.rewind(here)
-        if found == self.value_closer:
+        if closed:
             return
-        if found or (scan.closed and len(scan.text) - scan.at <= _MOST_UNDECLARED):
+        ended = yield from scan.near(literals(*filter(None, (self.call_closer, self.name_opener))), _MOST_UNDECLARED)
+        scan.rewind(here)
+        if ended or (scan.closed and len(scan.text) - scan.at <= _MOST_UNDECLARED):
             raise Malformed
         calls.give_up()
 
