@@ -514,6 +514,19 @@ def test_a_copy_within_an_undeclared_call_that_has_lost_its_end_tells_the_same(f
         check_copy(format, text[:end], end - 5, tools=[{"name": "f"}])
 
 
+@pytest.mark.parametrize("format", ["pythonic", "lfm2"])
+def test_a_copy_that_reads_further_than_the_original_loses_nothing(format: str) -> None:
+    """The original has read ahead in pieces and told nothing; read in one go, the string is seen to have gone wrong."""
+    tools = [{"name": "f", "parameters": {"type": "object", "properties": {"v": {"type": "string"}}}}]
+    opener = get(format).openers[0] if format == "lfm2" else ""
+    parser = Parser(format, tools=tools)
+    before = [event for piece in (opener + '[f(v="', "\\", '="l') for event in parser.feed(piece)]
+    twin = parser.copy()
+    told = merge(before + parser.feed("x") + parser.finish())
+    assert "x" in "".join(str(event) for event in told)
+    assert merge(before + twin.feed("x") + twin.finish()) == told
+
+
 def test_a_copy_within_a_frame_says_its_opening_once() -> None:
     """The second call of the frame turns out to be text, which the copy tells as the original does."""
     call = "<｜tool▁call▁begin｜>function%s```json\n%s\n```<｜tool▁call▁end｜>"

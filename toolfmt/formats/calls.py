@@ -166,6 +166,11 @@ class Calls:
         return None if self.is_counted else self._stretch(body)
 
     @property
+    def has_said(self) -> bool:
+        """Whether anything was said of the open call, or of those before it that it cannot be read without."""
+        return self._announced or self._begin != self.readable_from
+
+    @property
     def is_counted(self) -> bool:
         """Whether the length of the open call decides if it is one: its tool is undeclared."""
         return self._reason == "undeclared_tool"
@@ -279,6 +284,7 @@ class Calls:
     def begin_frame(self, position: int, opener: str) -> None:
         """A frame of calls, which begins with this opener; its first call begins there too."""
         self._frame, self._inside, self._opener, self._head = position, None, opener, None
+        self.readable_from = position
         self.begin_beside(position)
 
     def begin_beside(self, position: int) -> None:
@@ -330,6 +336,7 @@ class Calls:
         """Calls of the same tools, over another scanner."""
         twin = Calls(scan, self._schemas, self.strict, self._ends)
         twin._types, twin._orders, twin.framed_until = self._types, self._orders, self.framed_until
+        twin.index = self.index - self._open
         return twin
 
     def adopt(self, other: Calls) -> None:

@@ -6,6 +6,9 @@ What has been said, and everything else that the answer is in the midst of, it t
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from toolfmt.events import Event
 from toolfmt.formats.answer import Answer
 from toolfmt.formats.scan import Scan
 
@@ -22,13 +25,19 @@ def copy_of(answer: Answer) -> Answer:
     twin.calls = calls.copy(twin.scan)
     twin.events = twin.calls.events
     twin.drafts = answer.drafts.copy(twin.scan, twin.calls)
+    said: list[Event] = []
     if scan.closed:  # nothing is read any more
         twin.reading, twin.waiting = iter(()), None
     else:
-        _read_again(twin, answer.state == "call" and calls.was_committed, head, text)
-    twin.scan.adopt(scan)
-    twin.calls.adopt(calls)
-    twin.drafts = answer.drafts.copy(twin.scan, twin.calls)
+        in_call = answer.state == "call"
+        said = _read_again(twin, in_call and calls.was_committed, head, text)
+        said = said if in_call and head is None and not calls.has_said else []
+    if said:  # what is read in one go is decided sooner, and the original has told nothing of it
+        twin.events[:] = [*map(replace, answer.events), *said]
+    else:
+        twin.scan.adopt(scan)
+        twin.calls.adopt(calls)
+        twin.drafts = answer.drafts.copy(twin.scan, twin.calls)
     if twin.calls.is_counted:
         twin.waiting = None
     twin.continued, twin.fed = list(answer.continued), True
@@ -49,8 +58,8 @@ def _open_text(answer: Answer) -> tuple[str | None, int, str]:
     return head, start, text
 
 
-def _read_again(twin: Answer, committed: bool, head: str | None, text: str) -> None:
-    """The reading of what is open, from its beginning; what that says has been said."""
+def _read_again(twin: Answer, committed: bool, head: str | None, text: str) -> list[Event]:
+    """The reading of what is open, from its beginning, and what that says: most often it has been said."""
     twin.continued, twin.text, twin.parts, twin.fed = [], None, [], False
     if twin.state == "call":
         twin.state = "answer"
@@ -59,4 +68,4 @@ def _read_again(twin: Answer, committed: bool, head: str | None, text: str) -> N
     twin.calls.committed = committed
     twin.within = None if head is None else twin.scan.position + len(head)
     twin.scan.append((head or "") + text)
-    twin.go_on()
+    return twin.go_on()
