@@ -361,7 +361,8 @@ class Tagged(Frame):
         scan.rewind(here)
         if closed:
             return
-        ended = yield from scan.near(literals(*filter(None, (self.call_closer, self.name_opener))), _MOST_UNDECLARED)
+        ends = tuple(filter(None, (self.call_closer, self.name_opener)))
+        ended = ends and (yield from scan.near(literals(*ends), _MOST_UNDECLARED))
         scan.rewind(here)
         if ended or (scan.closed and len(scan.text) - scan.at <= _MOST_UNDECLARED):
             raise Malformed
