@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
-from corpus_cases import cases
+from corpus_cases import CORPUS, TOPICS, cases
 
 from toolfmt.errors import CannotWrite, UnknownFormat
 from toolfmt.formats import (
@@ -24,11 +23,6 @@ from toolfmt.formats import (
     write,
 )
 
-CORPUS = Path(__file__).parents[1] / "corpus"
-TOPICS = (
-    "single", "several", "text-around", "values", "whitespace", "names",
-    "no-arguments", "undeclared", "malformed", "truncated", "lookalikes", "reasoning",
-)  # fmt: skip
 EVERY = pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
 TOOLS = [
     {
