@@ -12,7 +12,8 @@ from toolfmt.inspect.errors_in_words import lacks_a_filter, thrown
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report import Answer, Evidence, Report, Thrown
-from toolfmt.inspect.wording import filled, listed, listed_first
+from toolfmt.inspect.wording import filled
+from toolfmt.listing import listed, listed_first
 from toolfmt.printing.report import report_text
 from toolfmt.printing.verdict import verdict
 from toolfmt.templates import ChatTemplate

@@ -20,14 +20,29 @@ _EVENTS_AND_TOOLS = {"toolfmt.errors", "toolfmt.events", "toolfmt.tools"}
 _EXTRAS = {"gguf", "numpy", "huggingface_hub"}
 ALLOWED = {
     "toolfmt/formats": {*_EVENTS_AND_TOOLS, "toolfmt.formats"},
-    "toolfmt/templates": {"jinja2", *_EXTRAS, "toolfmt.errors", "toolfmt.tools", "toolfmt.templates"},
-    "toolfmt/inspect": {"jinja2", *_EVENTS_AND_TOOLS, "toolfmt.formats", "toolfmt.templates", "toolfmt.inspect"},
+    "toolfmt/templates": {
+        "jinja2",
+        *_EXTRAS,
+        "toolfmt.errors",
+        "toolfmt.tools",
+        "toolfmt.listing",
+        "toolfmt.templates",
+    },
+    "toolfmt/inspect": {
+        "jinja2",
+        *_EVENTS_AND_TOOLS,
+        "toolfmt.listing",
+        "toolfmt.formats",
+        "toolfmt.templates",
+        "toolfmt.inspect",
+    },
     # Libraries of one chapter each, imported inside the functions that use them.
     "toolfmt/inspect/chapters/portability.py": {"minijinja", "toolfmt.templates", "toolfmt.inspect"},
     "toolfmt/inspect/probe/tokenizer_file.py": {"tokenizers", "toolfmt.errors"},
     # What runs within limits is handed to it.
     "toolfmt/sandbox": {"toolfmt.errors", "toolfmt.sandbox", "toolfmt.typed_json"},
     "toolfmt/typed_json.py": set[str](),
+    "toolfmt/listing.py": set[str](),
     "toolfmt/errors.py": set[str](),
     "toolfmt/events.py": set[str](),
     "toolfmt/tools.py": {"toolfmt.errors"},

@@ -1,10 +1,11 @@
-"""How a text is cut for a sentence."""
+"""How texts are cut, and names listed, for a sentence."""
 
 from __future__ import annotations
 
 import pytest
 
 from toolfmt.inspect.wording import shortened
+from toolfmt.listing import listed, listed_first
 
 
 @pytest.mark.parametrize(
@@ -18,3 +19,20 @@ from toolfmt.inspect.wording import shortened
 )
 def test_what_is_shortened_is_as_long_as_may_be_its_sign_included(text: str, said: str) -> None:
     assert shortened(text, 5) == said
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [([], ""), (["a"], "a"), (["a", "b"], "a or b"), (["a", "b", "c"], "a, b or c")],
+)
+def test_names_are_listed_as_a_person_lists_them(names: list[str], said: str) -> None:
+    assert listed(names, "or") == said
+    assert listed(names) == said.replace(" or ", " and ")
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [(["a"], "a"), (["a", "b"], "a, b"), (["a", "b", "c"], "a, b and 1 more"), (["a"] * 1_202, "a, a and 1,200 more")],
+)
+def test_of_many_names_the_first_are_listed(names: list[str], said: str) -> None:
+    assert listed_first(names, 2) == said

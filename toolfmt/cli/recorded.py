@@ -15,6 +15,7 @@ from typing import Any
 
 from toolfmt.cli.input import counted, lines, naming, shown
 from toolfmt.errors import ToolfmtError, json_fault
+from toolfmt.listing import listed_first
 from toolfmt.parsing import Asked
 
 _MOST_TOLD = 20
@@ -100,9 +101,9 @@ class Recorded:
 
 
 def _some(keys: list[str]) -> str:
-    told = [repr(key if len(key) <= _LONGEST_KEY else key[:_LONGEST_KEY] + "…") for key in keys[:_MOST_KEYS]]
-    left = len(keys) - len(told)
-    return ", ".join(told) + (f" and {left:,} more" if left else "")
+    return listed_first(
+        [repr(key if len(key) <= _LONGEST_KEY else key[:_LONGEST_KEY] + "…") for key in keys], _MOST_KEYS
+    )
 
 
 def _json_of(data: bytes) -> Any:

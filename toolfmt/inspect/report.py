@@ -11,7 +11,8 @@ from typing import Any, Literal, TypeAlias
 
 from toolfmt.errors import HAPPENED, FailureKind
 from toolfmt.inspect.template_profile import Strategy, TemplateProfile
-from toolfmt.inspect.wording import check_excerpts, filled, listed, quote
+from toolfmt.inspect.wording import check_excerpts, filled, quote
+from toolfmt.listing import listed
 
 SCHEMA = "toolfmt.report/1"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from toolfmt.inspect.report import Answer, Report
-from toolfmt.inspect.wording import listed_first
+from toolfmt.listing import listed_first
 
 _MOST = 6
 """So many parts of a schema are named; the others are counted."""

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from toolfmt.errors import BadModelDirectory
+from toolfmt.listing import listed_first
 from toolfmt.templates.directory import FILES, load_directory
 from toolfmt.templates.gguf_file import gguf_files, is_gguf, load_gguf
 from toolfmt.templates.model_files import CONFIG, JINJA, TOKENIZER, ModelFiles
@@ -20,7 +21,7 @@ WANTED = (
     f"give a model directory (one that holds {CONFIG}, {TOKENIZER} or {JINJA}), a .gguf file, a .jinja file "
     "or a repository id (org/name)"
 )
-_NAMED_AT_MOST = 5
+NAMED_AT_MOST = 5
 
 
 def load_path(path: Path) -> ModelFiles:
@@ -53,16 +54,9 @@ def _load_directory(directory: Path) -> ModelFiles:
     if files is not None and (files.templates or not ggufs):
         return files
     if len(ggufs) > 1:
-        raise BadModelDirectory(
-            f"{directory}: holds {len(ggufs)} GGUF files; name one of them: {listed([gguf.name for gguf in ggufs])}"
-        )
+        names = listed_first([gguf.name for gguf in ggufs], NAMED_AT_MOST)
+        raise BadModelDirectory(f"{directory}: holds {len(ggufs)} GGUF files; name one of them: {names}")
     if ggufs:
         return replace(load_gguf(ggufs[0]), directory=directory, read_from=ggufs[0])
     what = "holds no configuration and no chat template" if found else "empty"
     raise BadModelDirectory(f"{directory}: {what}; {WANTED}")
-
-
-def listed(names: list[str]) -> str:
-    """The first names, and how many more there are."""
-    more = len(names) - _NAMED_AT_MOST
-    return ", ".join(names[:_NAMED_AT_MOST]) + (f" and {more} more" if more > 0 else "")

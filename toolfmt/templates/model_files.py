@@ -9,11 +9,11 @@ and the renderer read it. Precedence in a directory is that of transformers 5.23
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from toolfmt.listing import listed
 from toolfmt.templates.reading import LONGEST_TOKEN
 
 JINJA = "chat_template.jinja"
@@ -118,7 +118,7 @@ class ModelFiles:
         named = self._in_force()
         if chosen is None:
             unless = " unless tools are given" if "tool_use" in named else ""
-            return f"{_place(self.templates[0])} names {_listed(named)} but no default, so none is in force{unless}"
+            return f"{_place(self.templates[0])} names {listed(named)} but no default, so none is in force{unless}"
         return f"{chosen.origin} {' and '.join(self._reasons(chosen, named, tools))}"
 
     @property
@@ -169,7 +169,7 @@ class ModelFiles:
             reasons.append(f"overrides {JINJA}")
         passed = dict.fromkeys(_place(other) for other in self.templates if _place(other) != _place(chosen))
         if passed:
-            reasons.append(f"comes before {_listed(passed)}")
+            reasons.append(f"comes before {listed(passed)}")
         if chosen.origin == PROCESSOR:
             reasons.append("holds the only chat template, though transformers reads it for processors only")
         if not reasons:
@@ -187,9 +187,3 @@ def _place(source: TemplateSource) -> str:
 def _rendered_text(source: TemplateSource) -> str:
     """The text without what jinja2 drops from any source: the style of its newlines, and the last of them."""
     return source.text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n")
-
-
-def _listed(names: Iterable[str]) -> str:
-    """The names in their order as a person lists them."""
-    *most, last = names
-    return f"{', '.join(most)} and {last}" if most else last

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from toolfmt.errors import BadModelDirectory
+from toolfmt.listing import listed_first
 from toolfmt.templates.gguf_file import gguf_files
 from toolfmt.templates.hub import load_repository
-from toolfmt.templates.local import WANTED, holds_model, listed, load_path
+from toolfmt.templates.local import NAMED_AT_MOST, WANTED, holds_model, load_path
 from toolfmt.templates.model_files import ModelFiles
 from toolfmt.templates.repository import repository
 from toolfmt.templates.template_file import is_template
@@ -39,7 +40,7 @@ def load_files(path: str | Path) -> ModelFiles:
     if inside := model_places(path):
         raise BadModelDirectory(
             f"{path}: a folder of {len(inside)} models, not one; "
-            f"name one of them: {listed([str(place.relative_to(path)) for place in inside])}"
+            f"name one of them: {listed_first([str(place.relative_to(path)) for place in inside], NAMED_AT_MOST)}"
         )
     if os.path.lexists(path):
         return load_path(path)

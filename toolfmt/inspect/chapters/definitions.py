@@ -21,7 +21,8 @@ from toolfmt.inspect.probe.conversations import Message, tool_definition, user
 from toolfmt.inspect.probe.differences import first_change
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report import Answer
-from toolfmt.inspect.wording import excerpt, listed, quote
+from toolfmt.inspect.wording import excerpt, quote
+from toolfmt.listing import listed
 
 PARTS = (
     "name",

@@ -39,7 +39,8 @@ from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.turn_markers import LONGEST_PROMPT, MARK, between, known_reasoning
 from toolfmt.inspect.report import Answer
-from toolfmt.inspect.wording import excerpt, listed_first, quote
+from toolfmt.inspect.wording import excerpt, quote
+from toolfmt.listing import listed_first
 from toolfmt.templates import ChatTemplate
 from toolfmt.templates.tested_texts import TestedText
 

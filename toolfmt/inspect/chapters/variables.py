@@ -34,7 +34,8 @@ from toolfmt.inspect.probe.conversations import (
 )
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report import Effect, Thrown, Variable
-from toolfmt.inspect.wording import listed, quote
+from toolfmt.inspect.wording import quote
+from toolfmt.listing import listed
 from toolfmt.templates.variable_uses import VariableUse
 
 _NUMBERS = (1, 512)

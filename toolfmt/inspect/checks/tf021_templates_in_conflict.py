@@ -23,7 +23,7 @@ from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report import Severity
 from toolfmt.inspect.support.support import choices_of
 from toolfmt.inspect.support.template_choice import LLAMA_CPP, same_text
-from toolfmt.inspect.wording import listed
+from toolfmt.listing import listed
 from toolfmt.templates import ChatTemplate, TemplateSource
 
 SEVERITY: Severity = "warning"

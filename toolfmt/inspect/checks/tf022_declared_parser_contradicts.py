@@ -19,7 +19,8 @@ from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Severity
 from toolfmt.inspect.support.parser_names import parser_name
 from toolfmt.inspect.support.template_choice import MLX_LM
-from toolfmt.inspect.wording import listed, quote
+from toolfmt.inspect.wording import quote
+from toolfmt.listing import listed
 
 SEVERITY: Severity = "error"
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Severity
-from toolfmt.inspect.wording import listed
+from toolfmt.listing import listed
 
 SEVERITY: Severity = "note"
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Answer, Severity
-from toolfmt.inspect.wording import listed
+from toolfmt.listing import listed
 
 SEVERITY: Severity = "error"
 

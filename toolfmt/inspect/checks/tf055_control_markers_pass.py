@@ -18,7 +18,8 @@ from toolfmt.inspect.chapters.safety import PLACES, forges_a_turn
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Severity
-from toolfmt.inspect.wording import listed, quote
+from toolfmt.inspect.wording import quote
+from toolfmt.listing import listed
 
 SEVERITY: Severity = "note"
 

@@ -19,7 +19,7 @@ from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Severity
 from toolfmt.inspect.support.support import choices_of
 from toolfmt.inspect.support.template_choice import LLAMA_CPP
-from toolfmt.inspect.wording import listed
+from toolfmt.listing import listed
 
 SEVERITY: Severity = "warning"
 

@@ -24,7 +24,8 @@ from toolfmt.inspect.support.advice import our_parser, setting
 from toolfmt.inspect.support.parser_names import parser_name
 from toolfmt.inspect.support.support import declares_parser, misled, misread
 from toolfmt.inspect.support.template_choice import MLX_LM, MLX_SWIFT_LM
-from toolfmt.inspect.wording import listed, quote
+from toolfmt.inspect.wording import quote
+from toolfmt.listing import listed
 
 SEVERITY: Severity = "error"
 

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import MarkerKind, Severity
-from toolfmt.inspect.wording import listed
+from toolfmt.listing import listed
 
 SEVERITY: Severity = "warning"
 

@@ -21,7 +21,7 @@ from toolfmt.inspect.probe.conversations import REPLY, TOOLS, Shape, reply
 from toolfmt.inspect.probe.stop_tokens import eos_place, eos_texts, token_of
 from toolfmt.inspect.probe.turn_markers import answer_end
 from toolfmt.inspect.report import Severity
-from toolfmt.inspect.wording import listed
+from toolfmt.listing import listed
 
 SEVERITY: Severity = "warning"
 

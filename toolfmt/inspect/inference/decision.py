@@ -29,7 +29,8 @@ from toolfmt.inspect.probe.conversations import SINGLE, STAND_INS, TOOLS, Shape,
 from toolfmt.inspect.probe.renders import Region, Renders
 from toolfmt.inspect.report import Confidence, Evidence, FormatDecision
 from toolfmt.inspect.support.parser_names import parser_names
-from toolfmt.inspect.wording import listed, quote
+from toolfmt.inspect.wording import quote
+from toolfmt.listing import listed
 from toolfmt.templates import ChatTemplate
 from toolfmt.templates.reading import LONGEST_NAME, LONGEST_TOKEN
 

@@ -37,7 +37,8 @@ from toolfmt.inspect.probe.conversations import (
 )
 from toolfmt.inspect.probe.renders import Region, Renders
 from toolfmt.inspect.report import Answer, Outcome
-from toolfmt.inspect.wording import around, listed, quote
+from toolfmt.inspect.wording import around, quote
+from toolfmt.listing import listed
 
 # Where a template handles something, as a pattern of its source; the first that matches gives the line.
 _STATEMENT = r"\{%[^%]{0,200}"

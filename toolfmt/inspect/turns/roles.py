@@ -20,7 +20,8 @@ from toolfmt.inspect.probe.conversations import (
 )
 from toolfmt.inspect.report import Answer
 from toolfmt.inspect.turns.asking import SECOND_REPLY, SECOND_USER, Asking, no, standing, yes
-from toolfmt.inspect.wording import around, listed
+from toolfmt.inspect.wording import around
+from toolfmt.listing import listed
 
 _AGAIN: Message = {"role": "user", "content": SECOND_USER}
 _LATER = "Vs3later"
