@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 import toolfmt
 from toolfmt.inspect.template_profile import TemplateProfile
-from toolfmt.render.adaptations import adapt, remedies, writes_calls
-from toolfmt.render.prompt import spoken_format
+from toolfmt.render.adaptations import adapt, writes_calls
+from toolfmt.render.attempts import spoken_format
+from toolfmt.render.remedies import REMEDIES, ids_shortened, plans, results_named
 from toolfmt.tools import canonical_tools
 
 MODELS = Path(__file__).parents[1] / "corpus" / "models"
@@ -71,33 +72,44 @@ def words(messages: object) -> set[str]:
 @given(conversations())
 def test_no_text_call_or_result_is_lost(messages: list[dict[str, Any]]) -> None:
     for name, profile in profiles().items():
-        format = None if writes_calls(profile) else spoken_format(profile)
-        for calls_in, system_text in ((format, ""), (spoken_format(profile), "wordless")):
-            for system_lost in (False, True):
+        format, reads_none = spoken_format(profile), not writes_calls(profile)
+        for in_words, system_text in ((reads_none, ""), (True, "wordless")):
+            for plan in (frozenset[str](), *plans(messages, 200)):
                 adapted, done = adapt(
-                    messages, profile, calls_in=calls_in, tools=[TOOL], system_text=system_text, system_lost=system_lost
+                    messages,
+                    profile,
+                    format=format,
+                    calls_in_words=in_words,
+                    tools=[TOOL],
+                    system_text=system_text,
+                    plan=plan,
                 )
-                assert words(messages) <= words(adapted), (name, done)
+                assert words(messages) <= words(adapted), (name, plan, done)
 
 
 @settings(max_examples=60)
 @given(conversations())
-def test_remedies_lose_nothing_and_end_with_all_of_them(messages: list[dict[str, Any]]) -> None:
-    offered = list(remedies(messages))
-    for _, mended in offered:
-        assert words(mended) == words(messages)
-        assert [turn["role"] for turn in mended] == [turn["role"] for turn in messages]
+def test_names_and_ids_lose_nothing_and_change_no_turn(messages: list[dict[str, Any]]) -> None:
+    both = ids_shortened(results_named(messages))
+    assert words(both) == words(messages)
+    assert [turn["role"] for turn in both] == [turn["role"] for turn in messages]
     results = [turn for turn in messages if turn["role"] == "tool" and turn["tool_call_id"] != "of-no-call"]
-    if results:
-        assert [names for names, _ in offered] == [
-            ["results-named"],
-            ["ids-shortened"],
-            ["results-named", "ids-shortened"],
-        ]
-        both = offered[-1][1]
-        answered = [turn for turn in both if turn.get("name")]
-        assert [turn["content"] for turn in answered] == [turn["content"] for turn in results]
-        assert all(re.fullmatch(r"call\d{5}", turn["tool_call_id"]) for turn in answered)
+    answered = [turn for turn in both if turn.get("name")]
+    assert [turn["content"] for turn in answered] == [turn["content"] for turn in results]
+    assert all(re.fullmatch(r"call\d{5}", turn["tool_call_id"]) for turn in answered)
+
+
+@settings(max_examples=60)
+@given(conversations())
+def test_plans_come_once_each_the_cheapest_first(messages: list[dict[str, Any]]) -> None:
+    cost = {remedy.name: remedy.cost for remedy in REMEDIES}
+    tried = list(plans(messages, 1000))
+    assert len(set(tried)) == len(tried)
+    costs = [sum(cost[name] for name in plan) for plan in tried]
+    assert costs == sorted(costs)
+    assert ("later-system-in-user-message" in {name for plan in tried for name in plan}) == any(
+        message["role"] == "system" for message in messages[1:]
+    )
 
 
 def test_results_of_no_call_stay_where_calls_are_split() -> None:
@@ -111,7 +123,7 @@ def test_results_of_no_call_stay_where_calls_are_split() -> None:
         {"role": "tool", "tool_call_id": "b", "content": "word4"},
         {"role": "tool", "tool_call_id": "a", "content": "word5"},
     ]
-    adapted, done = adapt(messages, profile)
+    adapted, done = adapt(messages, profile, format=spoken_format(profile))
     assert "parallel-calls-split" in done
     order = WORD.findall(json.dumps([turn.get("content") for turn in adapted]))
     assert order == ["word2", "word5", "word4", "word3"]

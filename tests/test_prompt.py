@@ -16,7 +16,7 @@ from toolfmt.events import Content, Reasoning, ToolCallEnd
 from toolfmt.formats import FORMATS, prose
 from toolfmt.message import Message
 from toolfmt.model import Model, load
-from toolfmt.render.delivery import NeverBoth, check_prose, check_template, dropped
+from toolfmt.render.never_both import NeverBoth, check_prose, check_template, dropped
 from toolfmt.render.prompt import Prompt
 from toolfmt.templates import ChatTemplate
 
@@ -419,7 +419,7 @@ def test_a_template_is_parsed_once_however_many_prompts_it_makes(
             parsed.append(source)
             super().__init__(source, *given, **more)
 
-    monkeypatch.setattr("toolfmt.render.prompt.ChatTemplate", Counting)
+    monkeypatch.setattr("toolfmt.render.attempts.ChatTemplate", Counting)
     assert model.render([USER], [TOOL]) == first
     assert not parsed
     (tmp_path / "other").mkdir()
@@ -481,9 +481,9 @@ def test_without_a_template_nothing_is_rendered(tmp_path: Path) -> None:
 
 def test_errors_of_a_template_name_its_file(tmp_path: Path) -> None:
     model = made(tmp_path, "{% if messages | length > 2 %}{{ raise_exception('too long') }}{% endif %}" + template())
-    with pytest.raises(TemplateError, match=r"chat_template\.jinja, line 1: the template refuses: too long$") as caught:
-        model.render([USER] * 3)
-    assert str(caught.value).startswith(str(tmp_path))
+    told = rf"^messages\[2\] \(user\): {tmp_path}.*chat_template\.jinja, line 1: the template refuses: too long$"
+    with pytest.raises(TemplateError, match=told):
+        model.render([USER, {"role": "assistant", "content": "Yes."}, USER])
 
 
 def test_the_clock_is_now_unless_it_is_named(tmp_path: Path) -> None:

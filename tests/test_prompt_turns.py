@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -153,10 +154,12 @@ def test_a_document_is_not_lost_in_a_user_message(tmp_path: Path) -> None:
 
 
 def test_an_image_stays_a_part_in_a_user_message(tmp_path: Path) -> None:
-    takes = "(m.content if m.content is string else (m.content or []) | map(attribute='type') | join('+'))"
+    takes = "(m.content if m.content is string else (m.content or []) | tojson)"
     skips = template(content=takes).replace("for m in messages", "for m in messages if m.role != 'tool'")
     prompt = made(tmp_path, skips).render([USER, turn(call()), result("callA0001", [IMAGE, "x"])], [TOOL])
-    assert "<|user|>text+image_url+text<|end|>" in prompt.text
+    told, image, rest = json.loads(prompt.text.rpartition("<|user|>")[2].partition("<|end|>")[0])
+    assert told["text"].startswith("Result of get_weather:")
+    assert (image, rest["text"]) == (IMAGE, "x")
 
 
 # Content

@@ -44,6 +44,10 @@ class BadMessages(ToolfmtError, ValueError):
     """The messages are not a list of chat messages."""
 
 
+class NotDelivered(ToolfmtError):
+    """Something of a request that its template loses, however the conversation is adapted; the message names it."""
+
+
 class BadModelDirectory(ToolfmtError):
     """A model's place that cannot be read: a directory or a file in it, a GGUF file, a template, a repository."""
 

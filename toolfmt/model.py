@@ -21,7 +21,8 @@ from toolfmt.inspect.profiling import profile_files, profile_stopped, whole_prof
 from toolfmt.inspect.report import Report
 from toolfmt.inspect.template_profile import TemplateProfile
 from toolfmt.jobs import INSPECT, PROFILE, RENDER, shared_worker
-from toolfmt.render.prompt import Prompt, StrategyChoice, broken, render, spoken_format
+from toolfmt.render.attempts import spoken_format
+from toolfmt.render.prompt import Prompt, StrategyChoice, broken, render
 from toolfmt.render.saved_profile import restored, saved
 from toolfmt.sandbox.pool import Worker
 from toolfmt.templates import ModelFiles, load_files

@@ -1,8 +1,6 @@
-"""A conversation rewritten where the profile of the template shows it to be needed, and nowhere else.
+"""A conversation rewritten where the profile of the template shows it to be needed, or a prompt has shown it.
 
-`remedies` are for one that the template has just refused all the same.
-
-`toolfmt.render.prompt` calls `adapt`; what was done is told in stable names, which the prompt carries:
+`toolfmt.render.attempts` calls `adapt`; what was done is told in stable names, which the prompt carries:
 
     calls-as-content               calls written into the content by the format's own writer
     results-as-user-messages       tool results told in user messages, neighbours joined into one
@@ -24,6 +22,19 @@
     content-filled                 a full stop as content, for a template that wants text beside a call and drops it
     ids-as-functions               call ids `functions.NAME:N`, for a template that takes the tool's name from the id
     ids-shortened                  call ids of nine letters and digits, for a template that refuses any other
+
+Tried only where the template refuses the conversation or loses something of it (`toolfmt.render.remedies`), beside some
+of those above:
+
+    developer-as-system            messages of the role developer given the role system
+    system-messages-joined         system messages that follow each other joined into one
+    later-system-in-user-message   a later system message at the beginning of the next user message, or as one
+    roles-joined                   user messages, or answers, that follow each other joined into one
+    text-as-reasoning              the text beside a call handed to the template as reasoning
+    text-before-call               the text beside a call as an answer of its own before it
+    reasoning-in-content           reasoning at the beginning of the content, between <think> and </think>
+    empty-question-added           an empty user message before an answer that the conversation begins with
+    empty-answer-added             an empty answer between a result and the user who speaks right behind it
 """
 
 from __future__ import annotations
@@ -38,49 +49,69 @@ from toolfmt.formats import ToolCallFormat, write
 from toolfmt.inspect.probe.conversations import Shape
 from toolfmt.inspect.template_profile import TemplateProfile
 from toolfmt.render.messages import Message, arguments_of, calls_of, flattened, function_of, joined, told_in_words
-
-CALLS_AS_CONTENT = "calls-as-content"
+from toolfmt.render.remedies import (
+    CALLS_AS_CONTENT,
+    CALLS_BESIDE_TEXT_AS_CONTENT,
+    PARALLEL_SPLIT,
+    RESULTS_AS_USER,
+    SYSTEM_IN_USER,
+    applied,
+    counted,
+    results_named,
+    text_beside,
+)
 
 
 def adapt(
     messages: Sequence[Message],
     profile: TemplateProfile,
     *,
+    format: ToolCallFormat,
+    calls_in_words: bool = False,
     system_text: str = "",
-    calls_in: ToolCallFormat | None = None,
     tools: Sequence[Message] | None = None,
-    system_lost: bool = False,
+    plan: frozenset[str] = frozenset(),
 ) -> tuple[list[Message], list[str]]:
     """The messages as the template is to be given them, and the names of what was done.
 
-    Takes checked messages, the profile of the template that renders them, a text to add to the system message, and the
-    format to write calls in where the template is to see none (with the tools, whose schemas type the values);
-    `system_lost` says that the template has been seen to lose the system message of this conversation. Raises
-    `BadMessages` for arguments that are no JSON object and `CannotWrite` for a call that the format cannot carry.
+    Takes checked messages, the profile of the template that renders them, the format that calls are written in where
+    the template is to see none (`calls_in_words`; with the tools, whose schemas type the values), a text to add to the
+    system message, and the names of the remedies to carry out beside what the profile asks for. Raises `BadMessages`
+    for arguments that are no JSON object and `CannotWrite` for a call that the format cannot carry.
     """
     done: dict[str, None] = {}
-    adapted = list(messages)
-    called = {str(call.get("id")): function_of(call)["name"] for turn in messages for call in calls_of(turn)}
+    adapted, told_before = applied(list(messages), plan, "before")
+    done |= dict.fromkeys(told_before)
+    called = {str(call.get("id")): function_of(call)["name"] for turn in adapted for call in calls_of(turn)}
     if not profile.empty_calls:
         adapted = [_without_empty_calls(message, done) for message in adapted]
-    if calls_in is not None or profile.results_in_order:
+    calls_in_words = calls_in_words or CALLS_AS_CONTENT in plan
+    results_in_words = calls_in_words or RESULTS_AS_USER in plan
+    if results_in_words or profile.results_in_order:
         adapted = _results_in_order(adapted, done)
-    if calls_in is not None:
-        adapted = _results_as_user(_calls_as_content(adapted, calls_in, tools, done), called, done)
-    else:
+    if calls_in_words or CALLS_BESIDE_TEXT_AS_CONTENT in plan:
+        adapted = _calls_as_content(adapted, format, tools, done, only_beside_text=not calls_in_words)
+    if not calls_in_words:
         adapted = [_fitted(message, profile, f"messages[{at}]", done) for at, message in enumerate(adapted)]
-        if not profile.takes_parallel_calls:
+        if not profile.takes_parallel_calls or PARALLEL_SPLIT in plan:
             adapted = list(_split(adapted, done))
-        if profile.takes_results or profile.results == "parts":
-            adapted = _numbered(_results_fitted(adapted, profile, done), profile, done)
-        else:
-            adapted = _results_as_user(adapted, called, done)
+    if not results_in_words and (profile.takes_results or profile.results == "parts"):
+        adapted = _numbered(_results_fitted(adapted, profile, done), profile, done)
+    else:
+        adapted = _results_as_user(adapted, called, done)
     adapted = _with_system_text(adapted, system_text)
-    if system_lost or not profile.takes_system:
+    if not profile.takes_system or SYSTEM_IN_USER in plan:
         adapted = _system_in_user(adapted, done)
+    adapted, told_after = applied(adapted, plan, "after")
+    done |= dict.fromkeys(told_after)
     if not profile.parts:
         adapted = [message if message["role"] == "tool" else _parts_joined(message, done) for message in adapted]
-    return adapted, list(done)
+    return [_without_nulls(message) for message in adapted], list(done)
+
+
+def _without_nulls(message: Message) -> Message:
+    """The message as transformers hands it to a template: without keys that hold null."""
+    return {key: value for key, value in message.items() if value is not None} if None in message.values() else message
 
 
 def writes_calls(profile: TemplateProfile) -> bool:
@@ -89,45 +120,21 @@ def writes_calls(profile: TemplateProfile) -> bool:
     return shape is not None and (shape.content not in ("text", "parts") or not profile.text_beside_call)
 
 
-def remedies(messages: Sequence[Message]) -> Iterator[tuple[list[str], list[Message]]]:
-    """What a template that has refused the conversation may accept, by name, the smallest change first."""
-    named, shortened = _results_named(messages), _ids_shortened(messages)
-    if named != messages:
-        yield ["results-named"], named
-    if shortened != messages:
-        yield ["ids-shortened"], shortened
-    if named != messages and shortened != messages:
-        yield ["results-named", "ids-shortened"], _ids_shortened(named)
-
-
-def _results_named(messages: Sequence[Message]) -> list[Message]:
-    """The name of the tool on each result that has none: that of the last call with its id."""
-    called: dict[str, str] = {}
-    named = []
-    for message in messages:
-        called |= {str(call["id"]): function_of(call)["name"] for call in calls_of(message) if call.get("id")}
-        name = called.get(str(message.get("tool_call_id")))
-        bare = message["role"] == "tool" and not message.get("name")
-        named.append({**message, "name": name} if bare and name else message)
-    return named
-
-
-def _ids_shortened(messages: Sequence[Message]) -> list[Message]:
-    """The ids counted through; Mistral's templates want nine letters and digits."""
-    calls = [call for turn in messages for call in calls_of(turn)]
-    return _counted(messages, [f"call{number:05}" for number in range(len(calls))])
-
-
 # --- calls and results told in words
 
 
 def _calls_as_content(
-    messages: list[Message], format: ToolCallFormat, tools: Sequence[Message] | None, done: dict[str, None]
+    messages: list[Message],
+    format: ToolCallFormat,
+    tools: Sequence[Message] | None,
+    done: dict[str, None],
+    *,
+    only_beside_text: bool,
 ) -> list[Message]:
     adapted = []
     for at, message in enumerate(messages):
         calls = calls_of(message)
-        if calls:
+        if calls and (text_beside(message) or not only_beside_text):
             done[CALLS_AS_CONTENT] = None
             message = {key: value for key, value in message.items() if key != "tool_calls"}
             written = _written(calls, format, tools, f"messages[{at}].tool_calls")
@@ -159,7 +166,7 @@ def _results_as_user(messages: list[Message], called: Mapping[str, str], done: d
     for message in messages:
         is_result = message["role"] == "tool"
         if is_result:
-            done["results-as-user-messages"] = None
+            done[RESULTS_AS_USER] = None
             name = message.get("name") or called.get(str(message.get("tool_call_id")))
             heading = f"Result of {name}:" if name else "Result:"
             message = {"role": "user", "content": joined(heading, flattened(message.get("content")), "\n")}
@@ -194,7 +201,7 @@ def _results_in_order(messages: list[Message], done: dict[str, None]) -> list[Me
 def _results_fitted(messages: list[Message], profile: TemplateProfile, done: dict[str, None]) -> list[Message]:
     """Results with the tool's name and in the form of content that comes out, where the template needs that."""
     if profile.results_named:
-        named = _results_named(messages)
+        named = results_named(messages)
         if named != messages:
             done["results-named"] = None
         messages = named
@@ -238,37 +245,11 @@ def _numbered(messages: list[Message], profile: TemplateProfile, done: dict[str,
         if given == wanted:
             return messages
         done["ids-as-functions"] = None
-        return _counted(messages, wanted)
+        return counted(messages, wanted)
     if profile.ids == "nine" and not all(_NINE.fullmatch(id) for id in given):
         done["ids-shortened"] = None
-        return _counted(messages, [f"call{number:05}" for number in range(len(calls))])
+        return counted(messages, [f"call{number:05}" for number in range(len(calls))])
     return messages
-
-
-def _counted(messages: Sequence[Message], wanted: Sequence[str]) -> list[Message]:
-    """The messages with these ids on the calls, in their order; a result follows the last call of its old id, or takes
-    the place of one without an id."""
-    ids = iter(wanted)
-    current: dict[str, str] = {}
-    unanswered: list[str] = []
-    counted = []
-    for message in messages:
-        if calls_of(message):
-            calls = [{**call, "id": next(ids)} for call in calls_of(message)]
-            current |= {
-                str(old["id"]): call["id"] for old, call in zip(calls_of(message), calls, strict=True) if old.get("id")
-            }
-            unanswered = [call["id"] for call in calls]
-            message = {**message, "tool_calls": calls}
-        elif message["role"] == "tool":
-            old = message.get("tool_call_id")
-            new = current.get(str(old)) if old else (unanswered[0] if unanswered else None)
-            if new is not None:
-                message = {**message, "tool_call_id": new}
-            if new in unanswered:
-                unanswered.remove(new)
-        counted.append(message)
-    return counted
 
 
 # --- calls in the form the template renders
@@ -291,7 +272,7 @@ def _split(messages: list[Message], done: dict[str, None]) -> Iterator[Message]:
         if len(calls) < 2:
             yield message
             continue
-        done["parallel-calls-split"] = None
+        done[PARALLEL_SPLIT] = None
         results = []
         while at < len(messages) and messages[at]["role"] == "tool":
             results.append(messages[at])
@@ -391,7 +372,7 @@ def _with_system_text(messages: list[Message], text: str) -> list[Message]:
 def _system_in_user(messages: list[Message], done: dict[str, None]) -> list[Message]:
     if messages[0]["role"] != "system":
         return messages
-    done["system-in-first-user-message"] = None
+    done[SYSTEM_IN_USER] = None
     text, rest = messages[0].get("content"), messages[1:]
     for at, message in enumerate(rest):
         if message["role"] == "user":

@@ -1,69 +1,200 @@
-"""The proof on a finished prompt that tools stand in it by one way only: through the template or as prose, never both.
+"""The delivery law, checked on a finished prompt: every text, call, argument and result of the request stands in it
+once and in the conversation's order.
 
-`toolfmt.render.prompt` calls it with the prompt and with the same prompt rendered without the tools. `NeverBoth` is an
-internal error: it names what is violated, and means that the renderer or the caller's own template variables put tools
-in twice.
+`toolfmt.render.attempts` asks. What the template makes of the request is read off the prompt of its twin
+(`toolfmt.render.twin`); that the prompt itself is the twin's with the texts in their places is then proved by aligning
+both. Free is where a template puts the system message that the conversation begins with, and the order of text,
+reasoning and calls within one turn. What became of reasoning is told, not judged: templates leave out that of earlier
+turns as their models were trained. Nothing here raises.
 """
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from toolfmt.errors import ToolfmtError
+from toolfmt.render.messages import Message, calls_of, function_of
+from toolfmt.render.twin import WORD, Piece, Twin, aligned, in_order, words_in
 
-
-class NeverBoth(ToolfmtError):
-    """A finished prompt in which the tools do not stand by exactly one way."""
+INSTRUCTING = ("system", "developer")
 
 
-def check_prose(prompt: str, without: str, prose: str, copies: int, tools: Iterable[Mapping[str, Any]]) -> None:
-    """Prose stands in the prompt as often as the template repeats its message, and nothing else defines a tool.
-
-    `without` is the prompt with another word in place of the prose, `copies` how often that came out: mostly once.
+@dataclass(frozen=True)
+class Span:
+    """Where a text of the request stands in the prompt: from `begin` up to `end`; `message` is its position in the
+    request, -1 for a tool's definition.
     """
-    if prompt.count(prose) != without.count(prose) + copies:
-        raise NeverBoth(
-            f"never both: the prose that describes the tools stands {prompt.count(prose)} times in the prompt, "
-            f"not {without.count(prose) + copies}"
-        )
-    rest = prompt.replace(prose, "", copies)
-    for tool in tools:
-        if _definitions(rest, tool) > _definitions(without, tool):
-            raise NeverBoth(f"never both: {_name(tool)} is described in prose and a second time by the template")
+
+    begin: int
+    end: int
+    message: int
 
 
-def check_template(prompt: str, without: str, instructions: str) -> None:
-    """No prose stands in the prompt that does not stand in the prompt without tools."""
-    if instructions and prompt.count(instructions) > without.count(instructions):
-        raise NeverBoth("never both: the tools went through the template and stand in the prompt as prose too")
+@dataclass(frozen=True)
+class Delivery:
+    """What a prompt holds of its request; what is `missing`, `misplaced` or `repeated` is told in words, the message
+    first. `spans` are empty where the prompt could not be aligned.
+    """
+
+    missing: tuple[str, ...] = ()
+    misplaced: tuple[str, ...] = ()
+    repeated: tuple[str, ...] = ()
+    reasoning_left_out: bool = False
+    spans: tuple[Span, ...] = ()
+
+    @property
+    def whole(self) -> bool:
+        return not (self.missing or self.misplaced)
+
+    @property
+    def lost(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*self.missing, *self.misplaced)))
 
 
-def dropped(prompt: str, without: str, tools: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The tools that the template did not put into the prompt, by name."""
-    return [name for name in map(_name, tools) if _words(prompt, name) <= _words(without, name)]
+def delivered(request: Sequence[Message], twin: Twin, given: Sequence[Message], twin_prompt: str) -> Delivery:
+    """What the prompt of the twin holds of the request; `given` are its messages as the template was given them."""
+    words = words_in(twin_prompt)
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    count: dict[int, int] = {}
+    for begin, end, number in words:
+        first.setdefault(number, begin)
+        last[number] = end
+        count[number] = count.get(number, 0) + 1
+    checked = [(number, piece) for number, piece in enumerate(twin.pieces) if piece.kind in ("text", "argument")]
+    missing = [_told(request, piece) for number, piece in checked if number not in first]
+    repeated = [_told(request, piece) for number, piece in checked if count.get(number, 0) > 1]
+    left_out = any(piece.kind == "reasoning" and n not in first for n, piece in enumerate(twin.pieces))
+    order = _Order(request, twin, first, last)
+    missing += order.calls_missing(twin_prompt)
+    return Delivery(_once(missing), _once(order.misplaced(given)), _once(repeated), left_out)
 
 
-def _definitions(text: str, tool: Mapping[str, Any]) -> int:
-    """How often a text defines the tool: its name and its description, or its name and all its parameters."""
-    function = tool["function"]
-    description = function.get("description")
-    if description:
-        escaped = json.dumps(description, ensure_ascii=False)[1:-1]
-        return min(_words(text, _name(tool)), max(text.count(description), text.count(escaped)))
-    parameters = function.get("parameters") or {}
-    properties = parameters.get("properties")
-    names = properties if isinstance(properties, Mapping) else {}
-    return min(_words(text, word) for word in (_name(tool), *names))
+def proved(
+    request: Sequence[Message], twin: Twin, twin_prompt: str | None, given: Sequence[Message], prompt: str
+) -> Delivery:
+    """What the prompt itself holds: where the twin is not refused, its prompt has been found to hold everything."""
+    spans = None if twin_prompt is None else aligned(prompt, twin_prompt, twin.pieces)
+    if spans is not None:
+        return Delivery(spans=tuple(Span(begin, end, twin.pieces[number].message) for begin, end, number in spans))
+    numbers = _words_of(given) if twin_prompt is None else [number for _, _, number in words_in(twin_prompt)]
+    expected = dict.fromkeys(number for number in numbers if number < len(twin.pieces))
+    pieces = [twin.pieces[number] for number in expected]
+    judged = [piece for piece in pieces if piece.kind in ("text", "argument")]
+    return Delivery(missing=_once(_told(request, piece) for piece in in_order(prompt, judged)))
 
 
-def _words(text: str, word: str) -> int:
-    """How often the word stands in the text by itself: a tool called `a` is not in every sentence."""
-    return len(re.findall(rf"(?<!\w){re.escape(word)}(?!\w)", text))
+class _Order:
+    """Where the words of a twin stand in its prompt, by message."""
+
+    def __init__(
+        self, request: Sequence[Message], twin: Twin, first: Mapping[int, int], last: Mapping[int, int]
+    ) -> None:
+        self._request, self._pieces, self._first, self._last = request, twin.pieces, first, last
+        leading = next((at for at, one in enumerate(request) if one["role"] not in INSTRUCTING), len(request))
+        self._of_message: dict[int, list[int]] = {}
+        for number, piece in enumerate(twin.pieces):
+            if piece.kind in ("text", "argument") and number in first and piece.message >= leading:
+                self._of_message.setdefault(piece.message, []).append(number)
+        self._blocks = list(_blocks(request, leading))
+
+    def misplaced(self, given: Sequence[Message]) -> Iterator[str]:
+        """What stands before something that it comes behind."""
+        reached = 0
+        for block in self._blocks:
+            numbers = [number for message in block for number in self._of_message.get(message, ())]
+            if not numbers:
+                continue
+            if min(self._first[number] for number in numbers) < reached:
+                early = min(numbers, key=lambda number: self._first[number])
+                yield f"{_told(self._request, self._pieces[early])}, before what comes ahead of it"
+            reached = max(reached, *(self._last[number] for number in numbers))
+            yield from self._misplaced_in(block, given)
+
+    def _misplaced_in(self, block: Sequence[int], given: Sequence[Message]) -> Iterator[str]:
+        """The same within a turn and its results: texts before results, calls and results each in their order."""
+        turn = self._of_message.get(block[0], [])
+        results = [number for message in block[1:] for number in self._of_message.get(message, ())]
+        if not results:
+            return
+        begin = min(self._first[number] for number in results)
+        for number in turn:
+            if self._pieces[number].kind == "text" and self._last[number] > begin:
+                yield f"{_told(self._request, self._pieces[number])}, behind a result that answers it"
+        order = [number for number in _words_of(given) if number in results]
+        if sorted(order, key=lambda number: self._first[number]) != order:
+            yield f"messages[{block[1]}] (tool): its text, in another order than the results"
+        answered = {
+            str(self._request[message].get("tool_call_id")): self._of_message[message]
+            for message in block[1:]
+            if self._of_message.get(message)
+        }
+        for position, call in enumerate(calls_of(self._request[block[0]])):
+            own = [self._last[number] for number in turn if self._pieces[number].call == position]
+            answer = answered.get(str(call.get("id")))
+            if own and answer and max(own) > min(self._first[number] for number in answer):
+                yield f"messages[{block[0]}] (assistant): its call of {function_of(call)['name']}, behind its result"
+
+    def calls_missing(self, prompt: str) -> Iterator[str]:
+        """Calls whose name, or the name of an argument, is not where their turn stands."""
+        for at, block in enumerate(self._blocks):
+            calls = calls_of(self._request[block[0]])
+            if not calls:
+                continue
+            window = prompt[self._end_before(at) : self._begin_behind(at, len(prompt))]
+            for name, times in Counter(str(function_of(call)["name"]) for call in calls).items():
+                if window.count(name) < times:
+                    yield f"messages[{block[0]}] (assistant): its call of {name}"
+
+    def _end_before(self, at: int) -> int:
+        ends = [
+            self._last[n] for block in self._blocks[:at] for message in block for n in self._of_message.get(message, ())
+        ]
+        return max(ends, default=0)
+
+    def _begin_behind(self, at: int, length: int) -> int:
+        begins = [
+            self._first[n]
+            for block in self._blocks[at + 1 :]
+            for message in block
+            for n in self._of_message.get(message, ())
+        ]
+        return min(begins, default=length)
 
 
-def _name(tool: Mapping[str, Any]) -> str:
-    name: str = tool["function"]["name"]
-    return name
+def _blocks(request: Sequence[Message], leading: int) -> Iterator[list[int]]:
+    """The positions of the messages behind the leading ones: each alone, results with the turn that they answer."""
+    block: list[int] = []
+    for position in range(leading, len(request)):
+        message = request[position]
+        if message["role"] == "tool" and block and calls_of(request[block[0]]):
+            block.append(position)
+            continue
+        if block:
+            yield block
+        block = [position]
+    if block:
+        yield block
+
+
+def _words_of(given: Sequence[Message]) -> list[int]:
+    """The words of messages in the order in which they stand there."""
+    numbers = []
+    for message in given:
+        told = [message.get("content"), *(function_of(call).get("arguments") for call in calls_of(message))]
+        numbers += [int(found[1] or found[2]) for part in told for found in WORD.finditer(str(part))]
+    return numbers
+
+
+_WHAT = {"text": "its text", "reasoning": "its reasoning", "argument": "the argument {}", "definition": "{}"}
+
+
+def _told(request: Sequence[Message], piece: Piece) -> str:
+    """The piece in words, its message first."""
+    what = _WHAT[piece.kind].format(piece.name)
+    return f"messages[{piece.message}] ({request[piece.message]['role']}): {what}" if piece.message >= 0 else what
+
+
+def _once(told: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(told))

@@ -8,22 +8,19 @@ Bad input raises a `ToolfmtError` of one line; no file is read and no clock is a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from functools import lru_cache
 from typing import Any, Literal, get_args
 
-from toolfmt.errors import OF_THE_PROCESS, BadModelDirectory, TemplateError, ToolfmtError
-from toolfmt.formats import Parser, ToolCallFormat, default_format, get, prose
-from toolfmt.formats.prefix import answer_prefix
+from toolfmt.errors import BadMessages, NotDelivered, TemplateError, ToolfmtError
+from toolfmt.formats import Parser, ToolCallFormat
 from toolfmt.formats.registry import resolved
-from toolfmt.inspect.probe.conversations import REPLY
-from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.template_profile import Strategy, TemplateProfile
-from toolfmt.render.adaptations import CALLS_AS_CONTENT, adapt, remedies, writes_calls
-from toolfmt.render.delivery import check_prose, check_template, dropped
-from toolfmt.render.messages import Message, checked_messages, lists_tools
-from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource
+from toolfmt.render.attempts import Attempt, Request, spoken_format, with_way_out
+from toolfmt.render.delivery import Span
+from toolfmt.render.messages import Message, calls_of, checked_messages, lists_tools
+from toolfmt.render.remedies import CALLS_AS_CONTENT
+from toolfmt.templates import ModelFiles
 from toolfmt.tools import canonical_tools
 
 StrategyChoice = Literal["auto", "template", "prose"]
@@ -32,17 +29,14 @@ CALLER_LISTS_TOOLS = "caller-lists-tools"
 """The caller's system message describes the tools already: with this prompt they stand there twice."""
 DEFAULT_FORMAT = "default-format"
 """Nothing tells the model's format; calls are taught and written in the most widely spoken one."""
-TOOL_USE_TEMPLATE = "tool-use-template-without-tools"
-"""No tools are given and only a template for requests with tools is there; that one was rendered without them."""
 TEMPLATE_DROPPED_TOOLS = "template-dropped-tools"
 """The template takes tools, but did not put them into this conversation's prompt; they went in as prose."""
-
-_PLACEHOLDER = "Xq5placeholder"
-"""A word that no template holds, in the place of the prose."""
-_MOST_COMPILED = 16
-"""So many templates stay compiled: to compile one takes a hundred times as long as to render it."""
-_LONGEST_HEADER = 200
-"""More characters than any header of an assistant's turn has."""
+TEMPLATE_LOSES_WITH_TOOLS = "template-loses-with-tools"
+"""Given the tools, the template refuses this conversation or loses something of it; they went in as prose."""
+REASONING_LEFT_OUT = "reasoning-left-out"
+"""Reasoning of the conversation is not in the prompt: the template leaves it out."""
+TEXT_REPEATED = "text-repeated"
+"""The template writes a text of the conversation more than once."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +47,8 @@ class Prompt:
     known), `prefill` what of the answer stands in the prompt already, `stop` the strings that end an answer,
     `adaptations` the names of what was changed so that the template takes the conversation
     (`toolfmt.render.adaptations` lists them) or is to be known about it (the names above), `tools` the tools as
-    rendered.
+    rendered. `messages`, `template_tools` and `variables` are what the template was given, `lost` what of the request
+    is not in the prompt (empty unless `lossy` was asked for), `spans` where the texts of the request stand.
     """
 
     text: str
@@ -63,6 +58,23 @@ class Prompt:
     stop: tuple[str, ...] = ()
     adaptations: tuple[str, ...] = ()
     tools: list[dict[str, Any]] | None = None
+    lost: tuple[str, ...] = ()
+    messages: list[dict[str, Any]] = field(default_factory=list, repr=False)
+    template_tools: list[dict[str, Any]] | None = field(default=None, repr=False)
+    variables: dict[str, Any] = field(default_factory=dict, repr=False)
+    spans: tuple[Span, ...] = field(default=(), repr=False)
+
+    def request(self) -> dict[str, Any]:
+        """What to send to a chat endpoint, so that its template renders exactly this prompt.
+
+        `messages` are as the template was given them, `tools` stand there only where the template describes them, and
+        `chat_template_kwargs` are its variables. `add_generation_prompt` and `continue_final_message` stand there where
+        they are not as every endpoint has them by itself.
+        """
+        own = {name: value for name, value in self.variables.items() if name not in _OF_REQUESTS}
+        tools = {} if self.template_tools is None else {"tools": self.template_tools}
+        asked = {name: self.variables[name] for name in _OF_REQUESTS if name in self.variables}
+        return {"messages": self.messages, **tools, "chat_template_kwargs": own, **asked}
 
     def parser(
         self,
@@ -92,7 +104,11 @@ class Prompt:
             "prefill": self.prefill,
             "stop": list(self.stop),
             "adaptations": list(self.adaptations),
+            **({"lost": list(self.lost)} if self.lost else {}),
         }
+
+
+_OF_REQUESTS = ("add_generation_prompt", "continue_final_message")
 
 
 def render(
@@ -104,48 +120,97 @@ def render(
     *,
     now: datetime | None = None,
     add_generation_prompt: bool = True,
+    continue_final_message: bool = False,
+    lossy: bool = False,
     **variables: Any,
 ) -> Prompt:
-    """The prompt for these messages.
+    """The prompt for these messages: every text, call, argument, result and tool in it once, and in their order.
 
     Takes the model's files and the profile of their templates. `tools` are definitions in either shape, `now` the time
     that the template's clock shows, other keywords variables that the template reads. An empty list of tools is
-    rendered like none. Raises `BadMessages`, `BadTools`, `BadModelDirectory` without a template, `TemplateError` where
-    the template refuses or fails, and `ToolfmtError` for a variable that the template does not read, and where the
-    strategy `template` is forced on a template that drops the tools.
+    rendered like none. With `continue_final_message` the answer that the conversation ends with is left open, and the
+    parser of the prompt begins in it; with `lossy` what the template loses, however the conversation is adapted, is
+    told on the prompt (`lost`). Raises `BadMessages`, `BadTools`, `BadModelDirectory` without a template,
+    `TemplateError` where the template refuses or fails, `NotDelivered` where it loses something, and `ToolfmtError` for
+    a variable that the template does not read, and where the strategy `template` is forced on a template that drops the
+    tools.
     """
     if strategy not in get_args(StrategyChoice):
         raise ToolfmtError(f"no strategy is called {strategy!r}; strategies: {', '.join(get_args(StrategyChoice))}")
     given = None if tools is None else canonical_tools(tools)
     _check_variables(variables, [profile, profile.without_tools or profile])
-    request = _Request(
+    checked = checked_messages(messages)
+    if continue_final_message:
+        _check_continued(checked)
+    request = Request(
         files=files,
         profile=profile,
-        messages=checked_messages(messages),
+        messages=checked,
         tools=given or [],
-        variables={"add_generation_prompt": add_generation_prompt, "now": now, **variables},
+        variables={"add_generation_prompt": add_generation_prompt and not continue_final_message, "now": now}
+        | variables,
+        lossy=lossy,
     )
-    way: Strategy = profile.strategy if strategy == "auto" else strategy
-    made = request.through_template() if way == "template" else request.as_prose()
-    if made.dropped:
-        if strategy == "template":
-            raise ToolfmtError(
-                f"{made.template.origin}: the template drops the tools ({', '.join(made.dropped)} not in the prompt); "
-                "use the strategy auto or prose"
-            )
-        way, made = "prose", request.as_prose(TEMPLATE_DROPPED_TOOLS)
+    way, made = _made(request, strategy)
+    text, prefill = request.left_open(made) if continue_final_message else (made.text, request.prefill(made))
     written = CALLS_AS_CONTENT in made.adaptations or (way == "prose" and bool(request.tools))
-    guessed = [DEFAULT_FORMAT] if written and not profile.format_shown else []
-    listed = [CALLER_LISTS_TOOLS] if lists_tools(request.messages, request.tools) else []
+    told = {
+        DEFAULT_FORMAT: written and not profile.format_shown,
+        CALLER_LISTS_TOOLS: lists_tools(request.messages, request.tools),
+        REASONING_LEFT_OUT: made.delivery.reasoning_left_out,
+        TEXT_REPEATED: bool(made.delivery.repeated),
+    }
+    asked = {"add_generation_prompt": add_generation_prompt and not continue_final_message}
+    asked |= {"continue_final_message": continue_final_message}
+    usual = {"add_generation_prompt": True, "continue_final_message": False}
     return Prompt(
-        text=made.text,
+        text=text,
         strategy=way,
         format=spoken_format(profile).name if written or way == "prose" else profile.format,
-        prefill=request.prefill(made),
+        prefill=prefill,
         stop=made.profile.stop,
-        adaptations=(*made.adaptations, *guessed, *listed),
+        adaptations=(*made.adaptations, *(name for name, is_so in told.items() if is_so)),
         tools=given,
+        lost=made.delivery.lost,
+        messages=made.messages,
+        template_tools=made.tools,
+        variables={name: value for name, value in asked.items() if value != usual[name]} | variables,
+        spans=tuple(span for span in made.delivery.spans if span.end <= len(text)),
     )
+
+
+def _made(request: Request, strategy: StrategyChoice) -> tuple[Strategy, Attempt]:
+    """The prompt, and the way the tools went in: what the profile says, unless something is lost by it."""
+    way: Strategy = request.profile.strategy if strategy == "auto" else strategy
+    if way == "prose":
+        return way, request.as_prose()
+    try:
+        made = request.through_template()
+    except (NotDelivered, TemplateError):
+        if strategy == "template" or not request.tools:
+            raise
+        try:
+            return "prose", request.as_prose(TEMPLATE_LOSES_WITH_TOOLS)
+        except ToolfmtError:
+            pass
+        raise
+    if not made.dropped:
+        return way, made
+    if strategy == "template":
+        raise ToolfmtError(
+            f"{made.template.origin}: the template drops the tools ({', '.join(made.dropped)} not in the prompt); "
+            "use the strategy auto or prose"
+        )
+    return "prose", request.as_prose(TEMPLATE_DROPPED_TOOLS)
+
+
+def _check_continued(messages: Sequence[Message]) -> None:
+    """What is continued is an answer in words."""
+    last = messages[-1]
+    where = f"messages[{len(messages) - 1}]"
+    if last["role"] != "assistant" or calls_of(last) or not last.get("content"):
+        what = "makes calls" if calls_of(last) else "has no text" if last["role"] == "assistant" else "is none"
+        raise BadMessages(f"{where}: continue_final_message needs an assistant message with text last; this one {what}")
 
 
 def _check_variables(given: Mapping[str, Any], profiles: Sequence[TemplateProfile]) -> None:
@@ -160,189 +225,10 @@ def _check_variables(given: Mapping[str, Any], profiles: Sequence[TemplateProfil
         )
 
 
-@dataclass(frozen=True)
-class _RenderedPrompt:
-    """A rendered conversation: the text, what it was rendered from, and what the template made of the tools."""
-
-    text: str
-    template: ChatTemplate
-    profile: TemplateProfile
-    messages: list[Message]
-    tools: list[Message] | None
-    adaptations: tuple[str, ...]
-    dropped: Sequence[str] = ()
-    """The tools that the template was given and did not put into the prompt."""
-
-
-@dataclass(frozen=True)
-class _Request:
-    """What is to be rendered; checked and canonical."""
-
-    files: ModelFiles
-    profile: TemplateProfile
-    messages: list[Message]
-    tools: list[Message]
-    variables: Mapping[str, Any]
-
-    def through_template(self) -> _RenderedPrompt:
-        """The template is given the tools; no prose is added."""
-        template, profile, named = self._template(with_tools=bool(self.tools))
-        tools = self.tools or None
-        calls_in = None if writes_calls(profile) else spoken_format(self.profile)
-        messages, done = adapt(self.messages, profile, calls_in=calls_in, tools=tools)
-        messages, done, text = self._accepted(template, messages, done, tools)
-        if _system_lost(messages, text):
-            kept, moved = adapt(self.messages, profile, calls_in=calls_in, tools=tools, system_lost=True)
-            kept_text = self._render(template, kept, tools)
-            if not _system_lost(messages, kept_text):
-                messages, done, text = kept, moved, kept_text
-        missing: Sequence[str] = ()
-        if tools:
-            without = self._without_tools(template, messages)
-            check_template(text, without, spoken_format(self.profile).instructions)
-            missing = dropped(text, without, tools)
-        return _RenderedPrompt(text, template, profile, messages, tools, (*named, *done), missing)
-
-    def as_prose(self, *why: str) -> _RenderedPrompt:
-        """The tools stand in the system message, in words; the template is given none."""
-        template, profile, named = self._template(with_tools=False)
-        format = spoken_format(self.profile)
-        told = prose(format, self.tools)
-        tools = self.tools or None
-        messages, done = adapt(self.messages, profile, system_text=told, calls_in=format, tools=tools)
-        text = self._render(template, messages)
-        if told:
-            untold, _ = adapt(self.messages, profile, system_text=_PLACEHOLDER, calls_in=format, tools=tools)
-            without = self._without_tools(template, untold)
-            if told not in text:
-                raise TemplateError(
-                    f"{template.origin}: the template does not pass on the message that describes the tools, so this "
-                    "model cannot be told of them; use a template for chat"
-                )
-            check_prose(text, without, told, without.count(_PLACEHOLDER), self.tools)
-        return _RenderedPrompt(text, template, profile, messages, None, (*why, *named, *done))
-
-    def prefill(self, made: _RenderedPrompt) -> str:
-        """What of the answer the generation prompt has begun already: mostly nothing, or an opened reasoning block."""
-        closed = self._attempt(made, made.messages)
-        if closed == made.text and self.variables["add_generation_prompt"]:
-            # A template that always begins the answer: then what it begins is what the probes saw.
-            always = made.profile.prefill
-            return always if made.text.endswith(always) else ""
-        if not closed or not made.text.startswith(closed):
-            return ""
-        generation = made.text[len(closed) :]
-        format = spoken_format(self.profile)
-        begun = answer_prefix(generation, headers=format.headers)
-        if not begun.strip(": \n"):
-            return ""
-        if begun == generation and not answer_prefix(closed[-_LONGEST_HEADER:], headers=format.headers):
-            return generation  # the header always stands there, what is added begins the answer
-        # Two ways to find the assistant's header: its shape, else what also stands before an answer in words.
-        header = len(generation) - len(begun) or self._shown_header(made, closed, generation) or len(generation)
-        openers = {opener for opener, _ in format.reasoning}
-        openers |= {closer for opener, closer in format.reasoning if closer == f"</{opener[1:]}"}
-        openers |= {made.profile.reasoning[0]} if made.profile.reasoning else set()
-        # A template may put an empty reasoning block before every answer: that is no header.
-        return generation[min([header, *(at for opener in openers if (at := generation.find(opener)) >= 0)]) :]
-
-    def _shown_header(self, made: _RenderedPrompt, closed: str, generation: str) -> int:
-        """How much of the generation prompt stands before an answer in words, too."""
-        answered = self._attempt(made, [*made.messages, {"role": "assistant", "content": REPLY}])
-        before = answered.partition(REPLY)[0]
-        return common_prefix(generation, before[len(closed) :]) if before.startswith(closed) else 0
-
-    def _template(self, *, with_tools: bool) -> tuple[ChatTemplate, TemplateProfile, Sequence[str]]:
-        """The template in force, its profile, and the adaptation's name where only the one for tools is there."""
-        for_tools = self.files.template(True)
-        source = self.files.template(with_tools) or for_tools
-        if source is None:
-            raise BadModelDirectory(
-                f"{self.files.directory}: no chat template to render with: {self.files.reason(with_tools)}; "
-                f"{self.files.way_out}"
-            )
-        named = [] if self.files.template(with_tools) else [TOOL_USE_TEMPLATE]
-        profile = self.profile if source == for_tools else self.profile.without_tools or self.profile
-        _check_limit(self.files, profile)
-        return compiled(self.files, source), profile, named
-
-    def _render(
-        self, template: ChatTemplate, messages: list[Message], tools: list[Message] | None = None, **changed: Any
-    ) -> str:
-        return template.render(messages, tools=tools, **{**self.variables, **changed})
-
-    def _accepted(
-        self, template: ChatTemplate, messages: list[Message], done: list[str], tools: list[Message] | None
-    ) -> tuple[list[Message], list[str], str]:
-        """The conversation as the template takes it: as it is, else with one of the remedies for what it refuses."""
-        try:
-            return messages, done, self._render(template, messages, tools)
-        except TemplateError as refused:
-            for names, mended in remedies(messages):
-                try:
-                    return mended, [*done, *names], self._render(template, mended, tools)
-                except TemplateError:
-                    continue
-            raise refused from None
-
-    def _attempt(self, made: _RenderedPrompt, messages: list[Message]) -> str:
-        """These messages without a generation prompt, for a comparison; empty where the template refuses them."""
-        try:
-            return self._render(made.template, messages, made.tools, add_generation_prompt=False)
-        except TemplateError:
-            return ""
-
-    def _without_tools(self, template: ChatTemplate, messages: list[Message]) -> str:
-        """The prompt that holds no tools, for a comparison; empty where the template refuses that."""
-        try:
-            return self._render(template, messages)
-        except TemplateError:
-            return ""
-
-
-def _system_lost(messages: list[Message], prompt: str) -> bool:
-    """Whether the conversation begins with a system message that is not in the prompt."""
-    text = messages[0].get("content") if messages[0]["role"] == "system" else None
-    return isinstance(text, str) and text.strip() not in prompt
-
-
-def compiled(files: ModelFiles, source: TemplateSource) -> ChatTemplate:
-    """The template, ready to render; its errors name the file. Raises `TemplateError` where it does not parse."""
-    return _compiled(source.text, tuple(files.special_tokens.items()), files.where(source))
-
-
-@lru_cache(maxsize=_MOST_COMPILED)
-def _compiled(text: str, special_tokens: tuple[tuple[str, str], ...], origin: str) -> ChatTemplate:
-    try:
-        return ChatTemplate(text, dict(special_tokens), origin=origin)
-    except TemplateError as error:
-        raise TemplateError(_with_way_out(str(error)), error.line, error.kind, error.own_words) from None
-
-
-def _check_limit(files: ModelFiles, profile: TemplateProfile) -> None:
-    """Raises where the template took more than it is given when it was probed."""
-    failure = profile.failure
-    if failure is not None and failure.limit:
-        line = "" if failure.line is None else f" (line {failure.line})"
-        trusted = " (trusted=True, or --trusted, renders it without limits)" if failure.limit in OF_THE_PROCESS else ""
-        raise TemplateError(f"{files.directory}: {failure.message}{line}; it is not rendered{trusted}")
-
-
 def broken(files: ModelFiles, profile: TemplateProfile) -> TemplateError | None:
     """The error that rendering the template in force ends with, where the profile says that it does not compile."""
     source, failure = files.template(True) or files.template(False), profile.failure
     if source is None or failure is None or failure.limit:
         return None
     where = files.where(source) + ("" if failure.line is None else f", line {failure.line}")
-    return TemplateError(_with_way_out(f"{where}: {failure.message}"), failure.line, "not-parsed", failure.message)
-
-
-def _with_way_out(error: str) -> str:
-    """The error, some of which jinja2 ends with a full stop, and what to do."""
-    return f"{error.rstrip('.')}; mend the template or copy it again from the repository of the original model"
-
-
-def spoken_format(profile: TemplateProfile) -> ToolCallFormat:
-    """The format that calls are taught and written in: the model's as its template spells it, or the most widely
-    spoken one."""
-    return get(profile.format).with_variant(profile.variant) if profile.format else default_format()
+    return TemplateError(with_way_out(f"{where}: {failure.message}"), failure.line, "not-parsed", failure.message)

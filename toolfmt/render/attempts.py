@@ -1,0 +1,340 @@
+"""A request rendered so that nothing of it is lost: as it is, else with the adaptations with which all is delivered.
+
+`toolfmt.render.prompt` calls it, once for each way the tools may go in. What is tried first is what the profile of the
+template asks for; where the template refuses that, or the check on the finished prompt (`toolfmt.render.delivery`)
+finds that something is lost, the remedies are tried, the cheapest first. The same request gives the same bytes: nothing
+is remembered from one to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from typing import Any
+
+from toolfmt.errors import (
+    OF_THE_PROCESS,
+    BadMessages,
+    BadModelDirectory,
+    CannotWrite,
+    NotDelivered,
+    TemplateError,
+)
+from toolfmt.formats import ToolCallFormat, default_format, get, prose
+from toolfmt.formats.prefix import answer_prefix
+from toolfmt.inspect.probe.conversations import REPLY
+from toolfmt.inspect.probe.differences import common_prefix
+from toolfmt.inspect.template_profile import TemplateProfile
+from toolfmt.render.adaptations import adapt, writes_calls
+from toolfmt.render.delivery import Delivery, delivered, proved
+from toolfmt.render.messages import Message
+from toolfmt.render.never_both import check_prose, check_template, dropped
+from toolfmt.render.remedies import CALLS_BESIDE_TEXT_AS_CONTENT, plans, tried_in_adapt
+from toolfmt.render.twin import Twin, twin_of
+from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource
+
+TOOL_USE_TEMPLATE = "tool-use-template-without-tools"
+"""No tools are given and only a template for requests with tools is there; that one was rendered without them."""
+
+_PLACEHOLDER = "Xq5placeholder"
+"""A word that no template holds, in the place of the prose."""
+_MOST_COMPILED = 16
+"""So many templates stay compiled: to compile one takes a hundred times as long as to render it."""
+_LONGEST_HEADER = 200
+"""More characters than any header of an assistant's turn has."""
+_MOST_PLANS = 160
+"""Sets of remedies that are tried; a conversation that none of these mends is refused after a hundredth of a second."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A rendered conversation: the text, what it was rendered from, and what it holds of the request."""
+
+    text: str
+    template: ChatTemplate
+    profile: TemplateProfile
+    messages: list[Message]
+    tools: list[Message] | None
+    adaptations: tuple[str, ...]
+    delivery: Delivery
+    plan: frozenset[str] = frozenset()
+    """The remedies, beside what the profile asks for."""
+    dropped: Sequence[str] = ()
+    """The tools that the template was given and did not put into the prompt."""
+
+
+@dataclass(frozen=True)
+class _Way:
+    """How the tools go in: with this template, given these tools, and this text added to the system message."""
+
+    template: ChatTemplate
+    profile: TemplateProfile
+    named: Sequence[str]
+    tools: list[Message] | None = None
+    system_text: str = ""
+    calls_in_words: bool = False
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be rendered; checked and canonical. With `lossy`, what cannot be delivered is left out and told; with
+    `continued`, the answer that the conversation ends with is left open.
+    """
+
+    files: ModelFiles
+    profile: TemplateProfile
+    messages: list[Message]
+    tools: list[Message]
+    variables: Mapping[str, Any]
+    lossy: bool = False
+    continued: bool = False
+    _twins: dict[str, Twin] = field(default_factory=dict, repr=False)
+
+    def through_template(self) -> Attempt:
+        """The template is given the tools; no prose is added."""
+        template, profile, named = self._template(with_tools=bool(self.tools))
+        words = not writes_calls(profile)
+        way = _Way(template, profile, named, self.tools or None, calls_in_words=words)
+        made = self._found(way)
+        if self.tools:
+            without = self._without_tools(template, made.messages)
+            check_template(made.text, without, self._format.instructions)
+            made = replace(made, dropped=dropped(made.text, without, self.tools))
+        return made
+
+    def as_prose(self, *why: str) -> Attempt:
+        """The tools stand in the system message, in words; the template is given none."""
+        template, profile, named = self._template(with_tools=False)
+        told = prose(self._format, self.tools)
+        way = _Way(template, profile, (*why, *named), system_text=told, calls_in_words=True)
+        made = self._found(way)
+        if told:
+            untold, _ = self._adapted(replace(way, system_text=_PLACEHOLDER), self.messages, made.plan)
+            without = self._without_tools(template, untold)
+            check_prose(made.text, without, told, without.count(_PLACEHOLDER), self.tools)
+        return made
+
+    # --- the search
+
+    def _found(self, way: _Way) -> Attempt:
+        """The first attempt that delivers everything; with `lossy` else the one that loses least."""
+        refused: TemplateError | None = None
+        best: Attempt | None = None
+        for plan in self._plans(way):
+            try:
+                made = self._attempt(way, plan)
+            except (TemplateError, CannotWrite) as error:
+                if not plan and isinstance(error, CannotWrite):
+                    raise
+                refused = refused or (error if isinstance(error, TemplateError) else None)
+                continue
+            if made is None:
+                continue
+            if made.delivery.whole:
+                return made
+            if best is None or len(made.delivery.lost) < len(best.delivery.lost):
+                best = made
+        if best is not None and self.lossy:
+            return best
+        if refused is not None:
+            raise self._placed(way, refused) from None
+        assert best is not None
+        if best.delivery.lost[0] == _PROSE:
+            raise TemplateError(
+                f"{way.template.origin}: the template does not pass on {_PROSE}, so this model cannot be told of them; "
+                "use a template for chat"
+            )
+        raise NotDelivered(
+            f"{best.delivery.lost[0]} is lost: {way.template.origin} does not pass it on, and no adaptation helps; "
+            "change the message, or render with lossy=True to leave it out"
+        )
+
+    def _plans(self, way: _Way) -> Iterator[frozenset[str]]:
+        yield frozenset()
+        # A channel holds one call and nothing else: there is no content to write calls into.
+        alone = {CALLS_BESIDE_TEXT_AS_CONTENT} if self._format.headers or way.calls_in_words else set()
+        yield from (plan for plan in plans(self.messages, _MOST_PLANS) if not plan & alone)
+
+    def _attempt(self, way: _Way, plan: frozenset[str]) -> Attempt | None:
+        """The prompt with these remedies; None where one of them does nothing, or the twin shows that they do not help.
+
+        Raises `TemplateError` where the template refuses, and what `adapt` raises.
+        """
+        messages, done = self._adapted(way, self.messages, plan)
+        if plan - tried_in_adapt() - set(done):
+            return None
+        text = self._render(way.template, messages, way.tools) if not plan else ""
+        twin = self._twin(way)
+        try:
+            given, _ = self._adapted(way, twin.messages, plan)
+            twin_tools = None if way.tools is None else twin.tools
+            twin_prompt = self._render(way.template, given, twin_tools)
+        except (TemplateError, BadMessages, CannotWrite):
+            if plan:
+                return None
+            given, twin_prompt = twin.messages, None
+        told = Delivery() if twin_prompt is None else delivered(self.messages, twin, given, twin_prompt)
+        if way.system_text and twin_prompt is not None and way.system_text not in twin_prompt:
+            told = replace(told, missing=(*told.missing, _PROSE))
+        if plan:
+            if not (told.whole or self.lossy):
+                return None
+            text = self._render(way.template, messages, way.tools)
+        if told.whole:
+            shown = proved(self.messages, twin, twin_prompt, given, text)
+            told = replace(told, missing=shown.missing, spans=shown.spans)
+        return Attempt(text, way.template, way.profile, messages, way.tools, (*way.named, *done), told, plan)
+
+    def _adapted(self, way: _Way, messages: Sequence[Message], plan: frozenset[str]) -> tuple[list[Message], list[str]]:
+        return adapt(
+            messages,
+            way.profile,
+            format=self._format,
+            calls_in_words=way.calls_in_words,
+            system_text=way.system_text,
+            tools=self.tools or None,
+            plan=plan,
+        )
+
+    def _twin(self, way: _Way) -> Twin:
+        key = f"{way.template.origin} {way.tools is None}"
+        if key not in self._twins:
+            tested = [tested.text for tested in way.template.tested_texts]
+            self._twins[key] = twin_of(self.messages, way.tools, tested)
+        return self._twins[key]
+
+    def _placed(self, way: _Way, refused: TemplateError) -> TemplateError:
+        """The error, with the message from which on the conversation is refused."""
+        for end in range(1, len(self.messages) + 1):
+            try:
+                part, _ = self._adapted(way, self.messages[:end], frozenset())
+                self._render(way.template, part, way.tools)
+            except TemplateError as error:
+                if str(error) == str(refused) and end > 1:
+                    where = f"messages[{end - 1}] ({self.messages[end - 1]['role']})"
+                    return TemplateError(f"{where}: {refused}", refused.line, refused.kind, refused.own_words)
+            except (BadMessages, CannotWrite):
+                continue
+        return refused
+
+    # --- what the answer begins with
+
+    def prefill(self, made: Attempt) -> str:
+        """What of the answer the generation prompt has begun already: mostly nothing, or an opened reasoning block."""
+        closed = self._tried(made, made.messages)
+        if closed == made.text and self.variables["add_generation_prompt"]:
+            # A template that always begins the answer: then what it begins is what the probes saw.
+            always = made.profile.prefill
+            return always if made.text.endswith(always) else ""
+        if not closed or not made.text.startswith(closed):
+            return ""
+        generation = made.text[len(closed) :]
+        format = self._format
+        begun = answer_prefix(generation, headers=format.headers)
+        if not begun.strip(": \n"):
+            return ""
+        if begun == generation and not answer_prefix(closed[-_LONGEST_HEADER:], headers=format.headers):
+            return generation  # the header always stands there, what is added begins the answer
+        # Two ways to find the assistant's header: its shape, else what also stands before an answer in words.
+        header = len(generation) - len(begun) or self._shown_header(made, closed, generation) or len(generation)
+        openers = {opener for opener, _ in format.reasoning}
+        openers |= {closer for opener, closer in format.reasoning if closer == f"</{opener[1:]}"}
+        openers |= {made.profile.reasoning[0]} if made.profile.reasoning else set()
+        # A template may put an empty reasoning block before every answer: that is no header.
+        return generation[min([header, *(at for opener in openers if (at := generation.find(opener)) >= 0)]) :]
+
+    def _shown_header(self, made: Attempt, closed: str, generation: str) -> int:
+        """How much of the generation prompt stands before an answer in words, too."""
+        answered = self._tried(made, [*made.messages, {"role": "assistant", "content": REPLY}])
+        before = answered.partition(REPLY)[0]
+        return common_prefix(generation, before[len(closed) :]) if before.startswith(closed) else 0
+
+    def left_open(self, made: Attempt) -> tuple[str, str]:
+        """The prompt up to the end of the answer's text that it ends with, and what of it is the answer."""
+        last = len(self.messages) - 1
+        ends = [span.end for span in made.delivery.spans if span.message == last]
+        content = self.messages[last].get("content")
+        said = content.strip() if isinstance(content, str) else ""
+        end = max(ends, default=made.text.rfind(said) + len(said))
+        blanks = content[len(content.rstrip()) :] if isinstance(content, str) else ""
+        end += len(blanks) if made.text.startswith(blanks, end) else 0
+        text = made.text[:end]
+        before = self._tried(made, made.messages[:-1])
+        begin = len(before) if before and text.startswith(before) else max(0, end - len(said) - _LONGEST_HEADER)
+        return text, answer_prefix(text[begin:], headers=self._format.headers)
+
+    # --- the template
+
+    @cached_property
+    def _format(self) -> ToolCallFormat:
+        return spoken_format(self.profile)
+
+    def _template(self, *, with_tools: bool) -> tuple[ChatTemplate, TemplateProfile, Sequence[str]]:
+        """The template in force, its profile, and the adaptation's name where only the one for tools is there."""
+        for_tools = self.files.template(True)
+        source = self.files.template(with_tools) or for_tools
+        if source is None:
+            raise BadModelDirectory(
+                f"{self.files.directory}: no chat template to render with: {self.files.reason(with_tools)}; "
+                f"{self.files.way_out}"
+            )
+        named = [] if self.files.template(with_tools) else [TOOL_USE_TEMPLATE]
+        profile = self.profile if source == for_tools else self.profile.without_tools or self.profile
+        _check_limit(self.files, profile)
+        return compiled(self.files, source), profile, named
+
+    def _render(
+        self, template: ChatTemplate, messages: list[Message], tools: list[Message] | None = None, **changed: Any
+    ) -> str:
+        return template.render(messages, tools=tools, **{**self.variables, **changed})
+
+    def _tried(self, made: Attempt, messages: list[Message]) -> str:
+        """These messages without a generation prompt, for a comparison; empty where the template refuses them."""
+        try:
+            return self._render(made.template, messages, made.tools, add_generation_prompt=False)
+        except TemplateError:
+            return ""
+
+    def _without_tools(self, template: ChatTemplate, messages: list[Message]) -> str:
+        """The prompt that holds no tools, for a comparison; empty where the template refuses that."""
+        try:
+            return self._render(template, messages)
+        except TemplateError:
+            return ""
+
+
+_PROSE = "the message that describes the tools"
+
+
+def compiled(files: ModelFiles, source: TemplateSource) -> ChatTemplate:
+    """The template, ready to render; its errors name the file. Raises `TemplateError` where it does not parse."""
+    return _compiled(source.text, tuple(files.special_tokens.items()), files.where(source))
+
+
+@lru_cache(maxsize=_MOST_COMPILED)
+def _compiled(text: str, special_tokens: tuple[tuple[str, str], ...], origin: str) -> ChatTemplate:
+    try:
+        return ChatTemplate(text, dict(special_tokens), origin=origin)
+    except TemplateError as error:
+        raise TemplateError(with_way_out(str(error)), error.line, error.kind, error.own_words) from None
+
+
+def _check_limit(files: ModelFiles, profile: TemplateProfile) -> None:
+    """Raises where the template took more than it is given when it was probed."""
+    failure = profile.failure
+    if failure is not None and failure.limit:
+        line = "" if failure.line is None else f" (line {failure.line})"
+        trusted = " (trusted=True, or --trusted, renders it without limits)" if failure.limit in OF_THE_PROCESS else ""
+        raise TemplateError(f"{files.directory}: {failure.message}{line}; it is not rendered{trusted}")
+
+
+def with_way_out(error: str) -> str:
+    """The error, some of which jinja2 ends with a full stop, and what to do."""
+    return f"{error.rstrip('.')}; mend the template or copy it again from the repository of the original model"
+
+
+def spoken_format(profile: TemplateProfile) -> ToolCallFormat:
+    """The format that calls are taught and written in: the model's as its template spells it, or the most widely
+    spoken one."""
+    return get(profile.format).with_variant(profile.variant) if profile.format else default_format()

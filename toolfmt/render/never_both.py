@@ -1,0 +1,69 @@
+"""The proof on a finished prompt that tools stand in it by one way only: through the template or as prose, never both.
+
+`toolfmt.render.prompt` calls it with the prompt and with the same prompt rendered without the tools. `NeverBoth` is an
+internal error: it names what is violated, and means that the renderer or the caller's own template variables put tools
+in twice.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from toolfmt.errors import ToolfmtError
+
+
+class NeverBoth(ToolfmtError):
+    """A finished prompt in which the tools do not stand by exactly one way."""
+
+
+def check_prose(prompt: str, without: str, prose: str, copies: int, tools: Iterable[Mapping[str, Any]]) -> None:
+    """Prose stands in the prompt as often as the template repeats its message, and nothing else defines a tool.
+
+    `without` is the prompt with another word in place of the prose, `copies` how often that came out: mostly once.
+    """
+    if prompt.count(prose) != without.count(prose) + copies:
+        raise NeverBoth(
+            f"never both: the prose that describes the tools stands {prompt.count(prose)} times in the prompt, "
+            f"not {without.count(prose) + copies}"
+        )
+    rest = prompt.replace(prose, "", copies)
+    for tool in tools:
+        if _definitions(rest, tool) > _definitions(without, tool):
+            raise NeverBoth(f"never both: {_name(tool)} is described in prose and a second time by the template")
+
+
+def check_template(prompt: str, without: str, instructions: str) -> None:
+    """No prose stands in the prompt that does not stand in the prompt without tools."""
+    if instructions and prompt.count(instructions) > without.count(instructions):
+        raise NeverBoth("never both: the tools went through the template and stand in the prompt as prose too")
+
+
+def dropped(prompt: str, without: str, tools: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The tools that the template did not put into the prompt, by name."""
+    return [name for name in map(_name, tools) if _words(prompt, name) <= _words(without, name)]
+
+
+def _definitions(text: str, tool: Mapping[str, Any]) -> int:
+    """How often a text defines the tool: its name and its description, or its name and all its parameters."""
+    function = tool["function"]
+    description = function.get("description")
+    if description:
+        escaped = json.dumps(description, ensure_ascii=False)[1:-1]
+        return min(_words(text, _name(tool)), max(text.count(description), text.count(escaped)))
+    parameters = function.get("parameters") or {}
+    properties = parameters.get("properties")
+    names = properties if isinstance(properties, Mapping) else {}
+    return min(_words(text, word) for word in (_name(tool), *names))
+
+
+def _words(text: str, word: str) -> int:
+    """How often the word stands in the text by itself: a tool called `a` is not in every sentence."""
+    return len(re.findall(rf"(?<!\w){re.escape(word)}(?!\w)", text))
+
+
+def _name(tool: Mapping[str, Any]) -> str:
+    name: str = tool["function"]["name"]
+    return name

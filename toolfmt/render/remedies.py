@@ -1,0 +1,279 @@
+"""Adaptations that are tried where a template refuses a conversation, or loses something of it, as it is.
+
+`toolfmt.render.attempts` tries them alone and together, the cheapest first, and takes the first with which everything
+is delivered. Each has a stable name, which the prompt carries, and a cost: how far the conversation is then from what
+the caller wrote. What they are called is listed in `toolfmt.render.adaptations`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+from toolfmt.render.messages import Message, calls_of, flattened, function_of, joined
+from toolfmt.render.twin import REASONING_NAMES
+
+CALLS_AS_CONTENT = "calls-as-content"
+CALLS_BESIDE_TEXT_AS_CONTENT = "calls-beside-text-as-content"
+"""Of turns that hold text too only; on the prompt it is `calls-as-content` as well."""
+PARALLEL_SPLIT = "parallel-calls-split"
+RESULTS_AS_USER = "results-as-user-messages"
+SYSTEM_IN_USER = "system-in-first-user-message"
+
+_INSTRUCTING = ("system", "developer")
+_MOST_TOGETHER = 5
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """`apply` gives the messages as they are with it, the same ones where it has nothing to do. Those of the stage
+    `adapt` are carried out by `toolfmt.render.adaptations.adapt`; `apply` only tells whether they have anything to do.
+    """
+
+    name: str
+    cost: int
+    stage: Literal["before", "adapt", "after"]
+    apply: Callable[[list[Message]], list[Message]]
+
+
+def plans(messages: list[Message], most: int) -> Iterator[frozenset[str]]:
+    """The sets of remedies to try, the cheapest first, at most so many."""
+    useful = [remedy for remedy in REMEDIES if remedy.stage == "after" or remedy.apply(messages) != messages]
+    every = (
+        together
+        for size in range(1, min(len(useful), _MOST_TOGETHER) + 1)
+        for together in itertools.combinations(useful, size)
+    )
+    ranked = sorted(every, key=lambda together: (sum(remedy.cost for remedy in together), len(together)))
+    return (frozenset(remedy.name for remedy in together) for together in ranked[:most])
+
+
+def applied(
+    messages: list[Message], plan: frozenset[str], stage: Literal["before", "after"]
+) -> tuple[list[Message], list[str]]:
+    """The messages with those of the plan that belong to this stage, and the names of those that changed anything."""
+    names = []
+    for remedy in REMEDIES:
+        if remedy.stage == stage and remedy.name in plan:
+            changed = remedy.apply(messages)
+            if changed != messages:
+                names.append(remedy.name)
+                messages = changed
+    return messages, names
+
+
+# --- what is to be told to the model
+
+
+def _developer_as_system(messages: list[Message]) -> list[Message]:
+    return [message | {"role": "system"} if message["role"] == "developer" else message for message in messages]
+
+
+def _systems_joined(messages: list[Message]) -> list[Message]:
+    """Neighbouring messages of the role system as one."""
+    return _neighbours_joined(messages, lambda one, other: one["role"] == other["role"] == "system")
+
+
+def _later_system_in_user(messages: list[Message]) -> list[Message]:
+    """System messages behind the first turn at the beginning of the next user message, or as one of their own."""
+    begin = next((at for at, one in enumerate(messages) if one["role"] not in _INSTRUCTING), len(messages))
+    told, waiting = messages[:begin], None
+    for message in messages[begin:]:
+        if message["role"] in _INSTRUCTING:
+            waiting = joined(waiting, message.get("content"), "\n\n")
+        elif waiting is not None and message["role"] == "user":
+            told.append(message | {"content": joined(waiting, message.get("content"), "\n\n")})
+            waiting = None
+        else:
+            if waiting is not None:
+                told.append({"role": "user", "content": waiting})
+                waiting = None
+            told.append(message)
+    return told if waiting is None else [*told, {"role": "user", "content": waiting}]
+
+
+# --- turns
+
+
+def _roles_joined(messages: list[Message]) -> list[Message]:
+    """Neighbouring questions, or answers, as one."""
+
+    def together(one: Message, other: Message) -> bool:
+        return one["role"] == other["role"] and one["role"] in ("user", "assistant") and not calls_of(one)
+
+    return _neighbours_joined(messages, together)
+
+
+def _neighbours_joined(messages: list[Message], together: Callable[[Message, Message], bool]) -> list[Message]:
+    made: list[Message] = []
+    for message in messages:
+        if made and together(made[-1], message):
+            made[-1] = _joined(made[-1], message)
+        else:
+            made.append(message)
+    return made
+
+
+def _joined(one: Message, other: Message) -> Message:
+    said = one | other
+    said["content"] = joined(one.get("content"), other.get("content"), "\n\n")
+    for name in REASONING_NAMES:
+        if one.get(name) and other.get(name):
+            said[name] = joined(one[name], other[name], "\n\n")
+    return said
+
+
+def _answer_added(messages: list[Message]) -> list[Message]:
+    """An empty answer between a result and the user who speaks right behind it."""
+    made: list[Message] = []
+    for message in messages:
+        if made and made[-1]["role"] == "tool" and message["role"] == "user":
+            made.append({"role": "assistant", "content": ""})
+        made.append(message)
+    return made
+
+
+def _question_added(messages: list[Message]) -> list[Message]:
+    """An empty question before an answer that a conversation begins with, or behind a system message that is all."""
+    begin = next((at for at, one in enumerate(messages) if one["role"] not in _INSTRUCTING), len(messages))
+    if begin < len(messages) and messages[begin]["role"] == "user":
+        return messages
+    return [*messages[:begin], {"role": "user", "content": ""}, *messages[begin:]]
+
+
+# --- a turn with calls
+
+
+def _text_as_reasoning(messages: list[Message]) -> list[Message]:
+    """The text beside a call as reasoning, behind what there is of it."""
+    made = []
+    for message in messages:
+        text = text_beside(message)
+        if text:
+            thought = next((message[name] for name in REASONING_NAMES if message.get(name)), None)
+            bare = {key: value for key, value in message.items() if key not in REASONING_NAMES}
+            message = bare | {"content": "", "reasoning_content": joined(thought, text, "\n\n")}
+        made.append(message)
+    return made
+
+
+def _text_before_call(messages: list[Message]) -> list[Message]:
+    """The text beside a call as a turn of its own before it."""
+    made: list[Message] = []
+    for message in messages:
+        text = text_beside(message)
+        if text:
+            made.append({key: value for key, value in message.items() if key != "tool_calls"})
+            message = {key: value for key, value in message.items() if key not in REASONING_NAMES} | {"content": ""}
+        made.append(message)
+    return made
+
+
+def text_beside(message: Message) -> str:
+    """The text of a turn with calls."""
+    told = flattened(message.get("content")) if calls_of(message) else ""
+    return told if isinstance(told, str) and told.strip() else ""
+
+
+def _reasoning_in_content(messages: list[Message]) -> list[Message]:
+    """Reasoning at the beginning of the content, between the marks that most templates look for there."""
+    made = []
+    for message in messages:
+        thought = next((message[name] for name in REASONING_NAMES if message.get(name)), None)
+        content = flattened(message.get("content"))
+        if message["role"] == "assistant" and isinstance(thought, str) and not isinstance(content, list):
+            message = {key: value for key, value in message.items() if key not in REASONING_NAMES}
+            message["content"] = f"<think>\n{thought.strip()}\n</think>\n\n{content or ''}"
+        made.append(message)
+    return made
+
+
+def _content_empty(messages: list[Message]) -> list[Message]:
+    """An empty text as the content of turns that have none."""
+    return [message if message.get("content") is not None else message | {"content": ""} for message in messages]
+
+
+# --- ids and names
+
+
+def results_named(messages: list[Message]) -> list[Message]:
+    """The name of the tool on each result that has none: that of the last call with its id."""
+    called: dict[str, str] = {}
+    named = []
+    for message in messages:
+        called |= {str(call["id"]): function_of(call)["name"] for call in calls_of(message) if call.get("id")}
+        name = called.get(str(message.get("tool_call_id")))
+        bare = message["role"] == "tool" and not message.get("name")
+        named.append({**message, "name": name} if bare and name else message)
+    return named
+
+
+def ids_shortened(messages: list[Message]) -> list[Message]:
+    """The ids counted through; Mistral's templates want nine letters and digits."""
+    calls = [call for turn in messages for call in calls_of(turn)]
+    return counted(messages, [f"call{number:05}" for number in range(len(calls))])
+
+
+def counted(messages: Sequence[Message], wanted: Sequence[str]) -> list[Message]:
+    """The messages with these ids on the calls, in their order; a result follows the last call of its old id, or takes
+    the place of one without an id."""
+    ids = iter(wanted)
+    current: dict[str, str] = {}
+    unanswered: list[str] = []
+    made = []
+    for message in messages:
+        if calls_of(message):
+            calls = [{**call, "id": next(ids)} for call in calls_of(message)]
+            current |= {
+                str(old["id"]): call["id"] for old, call in zip(calls_of(message), calls, strict=True) if old.get("id")
+            }
+            unanswered = [call["id"] for call in calls]
+            message = {**message, "tool_calls": calls}
+        elif message["role"] == "tool":
+            old = message.get("tool_call_id")
+            new = current.get(str(old)) if old else (unanswered[0] if unanswered else None)
+            if new is not None:
+                message = {**message, "tool_call_id": new}
+            if new in unanswered:
+                unanswered.remove(new)
+        made.append(message)
+    return made
+
+
+# --- what `adapt` carries out
+
+
+def _has(what: Callable[[Message], Any]) -> Callable[[list[Message]], list[Message]]:
+    """Whether any message is such a one: then there is something to do."""
+    return lambda messages: [] if any(map(what, messages)) else messages
+
+
+REMEDIES: tuple[Remedy, ...] = (
+    Remedy("developer-as-system", 10, "before", _developer_as_system),
+    Remedy("system-messages-joined", 10, "before", _systems_joined),
+    Remedy("later-system-in-user-message", 10, "before", _later_system_in_user),
+    Remedy("content-null-to-empty", 10, "before", _content_empty),
+    Remedy("reasoning-in-content", 20, "before", _reasoning_in_content),
+    Remedy("text-as-reasoning", 22, "before", _text_as_reasoning),
+    Remedy("text-before-call", 24, "before", _text_before_call),
+    Remedy("empty-question-added", 30, "before", _question_added),
+    Remedy("empty-answer-added", 30, "before", _answer_added),
+    Remedy(CALLS_BESIDE_TEXT_AS_CONTENT, 21, "adapt", _has(text_beside)),
+    Remedy(PARALLEL_SPLIT, 20, "adapt", _has(lambda message: len(calls_of(message)) > 1)),
+    Remedy(SYSTEM_IN_USER, 20, "adapt", _has(lambda message: message["role"] in _INSTRUCTING)),
+    Remedy(CALLS_AS_CONTENT, 35, "adapt", _has(calls_of)),
+    Remedy(RESULTS_AS_USER, 30, "adapt", _has(lambda message: message["role"] == "tool")),
+    Remedy("roles-joined", 10, "after", _roles_joined),
+    Remedy("results-named", 10, "after", results_named),
+    Remedy("ids-shortened", 10, "after", ids_shortened),
+)
+"""In the order in which they are applied."""
+
+
+@lru_cache(maxsize=1)
+def tried_in_adapt() -> frozenset[str]:
+    """The names of those that `adapt` carries out."""
+    return frozenset(remedy.name for remedy in REMEDIES if remedy.stage == "adapt")

@@ -1,0 +1,279 @@
+"""A request's twin: the same conversation with a word of its own in the place of every text that someone wrote.
+
+The twin is rendered like the request. Where its words stand in its prompt shows what the template passes on, how often
+and in which order, whatever the texts themselves hold; `aligned` then finds the same places in the prompt of the
+request, and so proves that nothing else became of the texts. Texts that the template looks for in messages stay as
+they are, so that it treats both alike. Nothing here raises.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, Literal
+
+from toolfmt.inspect.probe.turn_markers import known_reasoning
+from toolfmt.render.messages import Message, calls_of, function_of
+
+REASONING_NAMES = ("reasoning_content", "reasoning", "thinking")
+"""The names under which a message holds reasoning."""
+WORD = re.compile(r"Zq(\d{1,9})z|97531(\d{5})08642(?:\.\d)?")
+
+_SHORTEST_TESTED = 2
+_OBJECT_KEYS = ("text", "document", "data", "content", "snippet", "title")
+"""The keys of a content's parts whose texts a prompt may show."""
+_SCALAR = re.compile(r'"(?:[^"\\]|\\.)*"(\s*:)?|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?')
+_DEEPEST = 64
+
+Kind = Literal["text", "reasoning", "argument", "definition"]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A stretch of a request's text: the message it stands in (-1 for a tool), what it is and what it is called."""
+
+    kind: Kind
+    message: int
+    text: str
+    name: str = ""
+    """The argument's, with that of its tool; the tool's of a definition."""
+    number: bool = False
+    call: int = -1
+    """Which call of the message an argument belongs to."""
+
+
+@dataclass(frozen=True)
+class Twin:
+    """`pieces[n]` stands in the twin's messages and tools as the word number n."""
+
+    messages: list[Message]
+    tools: list[Message] | None
+    pieces: Sequence[Piece]
+
+
+def twin_of(messages: Sequence[Message], tools: Sequence[Message] | None, tested: Collection[str] = ()) -> Twin:
+    """The twin of checked messages and canonical tools; `tested` are the texts that the template looks for."""
+    words = _Words(_splitter(tuple(sorted(set(tested)))))
+    told = [words.message(message, position) for position, message in enumerate(messages)]
+    defined = None if tools is None else [words.tool(tool) for tool in tools]
+    return Twin(told, defined, words.pieces)
+
+
+class _Words:
+    """Hands out the words."""
+
+    def __init__(self, splitter: re.Pattern[str]) -> None:
+        self.pieces: list[Piece] = []
+        self._splitter = splitter
+
+    def message(self, message: Message, position: int) -> Message:
+        told = dict(message)
+        reasoning = {name: message[name] for name in REASONING_NAMES if isinstance(message.get(name), str)}
+        worded: dict[str, str] = {}
+        for name, text in reasoning.items():
+            if text not in worded:
+                worded[text] = self._run(text, Piece("reasoning", position, text))
+            told[name] = worded[text]
+        if message.get("content"):
+            told["content"] = self._content(message["content"], position, message["role"])
+        if calls_of(message):
+            told["tool_calls"] = [self._call(call, position, number) for number, call in enumerate(calls_of(message))]
+        return told
+
+    def tool(self, tool: Message) -> Message:
+        function = tool["function"]
+        made = self._described(function, function["name"], 0)
+        return {**tool, "function": made}
+
+    def _content(self, content: Any, position: int, role: str) -> Any:
+        if isinstance(content, str):
+            return self._text(content, position, role)
+        return [self._part(part, position, role, 0) for part in content]
+
+    def _part(self, part: Any, position: int, role: str, depth: int) -> Any:
+        if isinstance(part, str):
+            return self._text(part, position, role)
+        if isinstance(part, Mapping) and depth < _DEEPEST:
+            return {
+                key: self._part(value, position, role, depth + 1) if key in _OBJECT_KEYS else value
+                for key, value in part.items()
+            }
+        return part
+
+    def _text(self, text: str, position: int, role: str) -> str:
+        """The text with words between the texts that the template looks for."""
+        runs = self._splitter.split(text)
+        told = []
+        for at, run in enumerate(runs):
+            if at % 2:
+                told.append(run)
+                continue
+            closed = role == "assistant" and at + 1 < len(runs) and runs[at + 1].strip() in _reasoning_closers()
+            told.append(self._run(run, Piece("reasoning" if closed else "text", position, run)))
+        return "".join(told)
+
+    def _call(self, call: Message, position: int, number: int) -> Message:
+        function = dict(function_of(call))
+        argument = Piece("argument", position, "", str(function["name"]), call=number)
+        given = function.get("arguments")
+        if isinstance(given, str):
+            function["arguments"] = self._json(given, argument)
+        elif isinstance(given, Mapping):
+            function["arguments"] = self._value(given, argument, 0)
+        return {**call, "function": function} if "function" in call else {**call, **function}
+
+    def _json(self, text: str, argument: Piece) -> str:
+        """The text of a JSON object with words for its values, in the same layout."""
+
+        def worded(found: re.Match[str]) -> str:
+            if found[1] is not None:
+                return found[0]
+            try:
+                value = json.loads(found[0])
+            except ValueError:
+                return found[0]
+            told = self._value(value, argument, 0)
+            return json.dumps(told, ensure_ascii=False) if told != value else found[0]
+
+        return _SCALAR.sub(worded, text)
+
+    def _value(self, value: Any, argument: Piece, depth: int) -> Any:
+        if isinstance(value, str):
+            return self._run(value, argument)
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            number = int(f"97531{len(self.pieces):05}08642")
+            self.pieces.append(replace(argument, text=json.dumps(value), number=True))
+            return number + 0.5 if isinstance(value, float) else number
+        if depth >= _DEEPEST:
+            return value
+        if isinstance(value, Mapping):
+            named = {key: replace(argument, name=f"{argument.name}: {key}") for key in value} if depth == 0 else {}
+            return {key: self._value(inner, named.get(key, argument), depth + 1) for key, inner in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self._value(inner, argument, depth + 1) for inner in value]
+        return value
+
+    def _described(self, schema: Any, name: str, depth: int) -> Any:
+        """A definition with words for its descriptions; a property may be called `description` too."""
+        if depth >= _DEEPEST:
+            return schema
+        if isinstance(schema, (list, tuple)):
+            return [self._described(part, name, depth + 1) for part in schema]
+        if not isinstance(schema, Mapping):
+            return schema
+        described: dict[str, Any] = {}
+        for key, value in schema.items():
+            if key == "description" and isinstance(value, str):
+                described[key] = self._run(value, Piece("definition", -1, value, name))
+            elif key in ("properties", "$defs", "definitions") and isinstance(value, Mapping):
+                described[key] = {one: self._described(inner, name, depth + 1) for one, inner in value.items()}
+            elif key in ("enum", "const", "default", "examples", "required"):
+                described[key] = value
+            else:
+                described[key] = self._described(value, name, depth + 1)
+        return described
+
+    def _run(self, text: str, piece: Piece) -> str:
+        """The text as a word, the blanks around it kept; blanks alone as they are."""
+        bare = text.strip()
+        if not bare:
+            return text
+        begin = text.find(bare)
+        word = f"Zq{len(self.pieces)}z"
+        self.pieces.append(replace(piece, text=bare))
+        return text[:begin] + word + text[begin + len(bare) :]
+
+
+@lru_cache(maxsize=64)
+def _splitter(tested: tuple[str, ...]) -> re.Pattern[str]:
+    """What cuts a text at those that the template looks for; the texts themselves stand at the odd places."""
+    marks = [text.strip() for text in tested]
+    marks = [text for text in marks if len(text) >= _SHORTEST_TESTED and not text.isalnum()]
+    known = [mark for pair in known_reasoning() for mark in map(str.strip, pair) if mark in marks]
+    every = sorted({*marks, *known}, key=lambda text: (-len(text), text))
+    return re.compile(f"({'|'.join(map(re.escape, every))})") if every else re.compile(r"(?!)()")
+
+
+@lru_cache(maxsize=1)
+def _reasoning_closers() -> frozenset[str]:
+    return frozenset(closer.strip() for _, closer in known_reasoning())
+
+
+# --- the prompts
+
+
+def words_in(text: str) -> list[tuple[int, int, int]]:
+    """The words in the prompt of a twin: begin, end and number of each, in order."""
+    return [(found.start(), found.end(), int(found[1] or found[2])) for found in WORD.finditer(text)]
+
+
+def aligned(prompt: str, twin_prompt: str, pieces: Sequence[Piece]) -> list[tuple[int, int, int]] | None:
+    """Where the texts stand in the prompt: begin, end and number of each, in order.
+
+    None where the prompt is anything but the twin's with the texts in the places of the words, each in one of the
+    spellings that templates and formats have for it.
+    """
+    found = words_in(twin_prompt)
+    literals = _literals(twin_prompt, found)
+    if not prompt.startswith(literals[0]):
+        return None
+    spans, offset = [], len(literals[0])
+    for (_, _, number), literal in zip(found, literals[1:], strict=True):
+        if number >= len(pieces):
+            return None
+        end = _spelled(prompt, offset, pieces[number], literal)
+        if end is None:
+            return None
+        spans.append((offset, end, number))
+        offset = end + len(literal)
+    return spans if offset == len(prompt) else None
+
+
+def in_order(prompt: str, pieces: Iterable[Piece]) -> list[Piece]:
+    """The pieces that do not stand in the prompt behind those before them; for prompts that cannot be aligned."""
+    offset, missing = 0, []
+    for piece in pieces:
+        ends = [at + len(text) for text in _spellings(piece) if (at := prompt.find(text, offset)) >= 0]
+        if ends:
+            offset = min(ends)
+        else:
+            missing.append(piece)
+    return missing
+
+
+def _literals(text: str, words: Sequence[tuple[int, int, int]]) -> list[str]:
+    """What stands before, between and behind the words."""
+    begins = [0, *(end for _, end, _ in words)]
+    ends = [*(begin for begin, _, _ in words), len(text)]
+    return [text[begin:end] for begin, end in zip(begins, ends, strict=True)]
+
+
+def _spelled(prompt: str, offset: int, piece: Piece, literal: str) -> int | None:
+    """The end of the text that stands at this place, followed by the literal; None where it does not stand there."""
+    for text in _spellings(piece):
+        end = offset + len(text)
+        if prompt.startswith(text, offset) and prompt.startswith(literal, end):
+            return end
+    return None
+
+
+def _spellings(piece: Piece) -> Iterator[str]:
+    """The text as templates and formats write it, the usual ways first."""
+    text = piece.text
+    yield text
+    if piece.number:
+        value = json.loads(text)
+        yield str(value)
+        yield f"{value:g}"
+        return
+    escaped = json.dumps(text, ensure_ascii=False)[1:-1]
+    yield escaped
+    yield json.dumps(text)[1:-1]
+    yield repr(text)[1:-1]
+    yield json.dumps(escaped, ensure_ascii=False)[1:-1]
+    yield html.escape(text)
+    yield html.escape(text, quote=False)
