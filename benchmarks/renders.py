@@ -24,7 +24,7 @@ from typing import Any
 from transformers.utils import chat_template_utils
 
 from toolfmt.model import Model
-from toolfmt.render import prompt
+from toolfmt.render import attempts
 from toolfmt.render.saved_profile import restored
 from toolfmt.templates import ModelFiles, TemplateSource
 
@@ -94,7 +94,7 @@ def figures(source: str) -> Figures | None:
         )
 
     def first(saved: str | None) -> object:
-        prompt._compiled.cache_clear()
+        attempts._compiled.cache_clear()
         profile = None if saved is None else restored(files, saved)
         return Model(files, trusted=True, profile=profile).render(MESSAGES, TOOLS)
 
