@@ -251,11 +251,17 @@ def test_a_call_without_arguments_gets_empty_ones(tmp_path: Path) -> None:
     assert '{"name": "get_weather", "arguments": {}}' in prompt.text
 
 
-@pytest.mark.parametrize("content", ["m.content + ''", "m.content | string"], ids=["refused", "printed as None"])
-def test_null_content_beside_a_call_becomes_empty(tmp_path: Path, content: str) -> None:
-    prompt = made(tmp_path, template(content=content)).render(conversation(call(), content=None), [TOOL])
+def test_null_content_becomes_empty_where_none_is_refused(tmp_path: Path) -> None:
+    prompt = made(tmp_path, template(content="m.content + ''")).render(conversation(call(), content=None), [TOOL])
     assert prompt.adaptations == ("content-null-to-empty",)
+
+
+def test_null_content_is_left_out_as_transformers_does(tmp_path: Path) -> None:
+    """A template that would print the word None is not given any."""
+    prompt = made(tmp_path, template(content="m.content | string")).render(conversation(call(), content=None), [TOOL])
+    assert prompt.adaptations == ()
     assert "None" not in prompt.text
+    assert "content" not in prompt.messages[1]
 
 
 def test_null_content_stays_where_the_template_takes_it(tmp_path: Path) -> None:

@@ -9,8 +9,7 @@
     arguments-dumped               arguments given as an object, handed to the template as a string
     arguments-added                empty arguments handed to the template for a call that has none
     calls-unwrapped                name and arguments handed to the template without the `function` around them
-    content-null-to-empty          `content: null` or none beside a call, handed to the template as ""
-    content-null-dropped           `content: null` beside a call, left out
+    content-null-to-empty          `content: null` or none, handed to the template as ""
     content-empty-to-null          `content: ""` beside a call, handed to the template as null
     system-in-first-user-message   the system message at the beginning of the first user message
     results-named                  the name of the tool put on its result, for a template that needs it there
@@ -33,6 +32,7 @@ of those above:
     text-as-reasoning              the text beside a call handed to the template as reasoning
     text-before-call               the text beside a call as an answer of its own before it
     reasoning-in-content           reasoning at the beginning of the content, between <think> and </think>
+    empty-reasoning-added          empty reasoning on answers without any, for a template that refuses them
     empty-question-added           an empty user message before an answer that the conversation begins with
     empty-answer-added             an empty answer between a result and the user who speaks right behind it
 """
@@ -344,15 +344,7 @@ def _fit_content(turn: Message, profile: TemplateProfile, shape: Shape, done: di
             done["content-filled"] = None
             turn["content"] = "."
         return
-    if content is None and not profile.takes_content_null:
-        if shape.content != "absent" and profile.takes_content_empty:
-            done["content-null-to-empty"] = None
-            turn["content"] = ""
-        elif shape.content == "absent":
-            if "content" in turn:
-                done["content-null-dropped"] = None
-                del turn["content"]
-    elif content == "" and not profile.takes_content_empty:
+    if content == "" and not profile.takes_content_empty:
         if profile.takes_content_null:
             done["content-empty-to-null"] = None
             turn["content"] = None

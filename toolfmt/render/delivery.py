@@ -95,14 +95,21 @@ class _Order:
         leading = next((at for at, one in enumerate(request) if one["role"] not in INSTRUCTING), len(request))
         self._of_message: dict[int, list[int]] = {}
         for number, piece in enumerate(twin.pieces):
-            if piece.kind in ("text", "argument") and number in first and piece.message >= leading:
+            if piece.kind in ("text", "argument") and number in first:
                 self._of_message.setdefault(piece.message, []).append(number)
         self._blocks = list(_blocks(request, leading))
+        self._leading = [[message] for message in range(leading)]
 
     def misplaced(self, given: Sequence[Message]) -> Iterator[str]:
         """What stands before something that it comes behind."""
-        reached = 0
+        yield from self._behind_others(self._leading)
+        yield from self._behind_others(self._blocks)
         for block in self._blocks:
+            yield from self._misplaced_in(block, given)
+
+    def _behind_others(self, blocks: Sequence[Sequence[int]]) -> Iterator[str]:
+        reached = 0
+        for block in blocks:
             numbers = [number for message in block for number in self._of_message.get(message, ())]
             if not numbers:
                 continue
@@ -110,7 +117,6 @@ class _Order:
                 early = min(numbers, key=lambda number: self._first[number])
                 yield f"{_told(self._request, self._pieces[early])}, before what comes ahead of it"
             reached = max(reached, *(self._last[number] for number in numbers))
-            yield from self._misplaced_in(block, given)
 
     def _misplaced_in(self, block: Sequence[int], given: Sequence[Message]) -> Iterator[str]:
         """The same within a turn and its results: texts before results, calls and results each in their order."""

@@ -73,8 +73,14 @@ def _developer_as_system(messages: list[Message]) -> list[Message]:
 
 
 def _systems_joined(messages: list[Message]) -> list[Message]:
-    """Neighbouring messages of the role system as one."""
-    return _neighbours_joined(messages, lambda one, other: one["role"] == other["role"] == "system")
+    """Neighbouring messages that instruct, of the roles system and developer, as one of the role system."""
+
+    def together(one: Message, other: Message) -> bool:
+        return one["role"] in _INSTRUCTING and other["role"] in _INSTRUCTING
+
+    joined_ones = _neighbours_joined(messages, together)
+    before = {id(message) for message in messages}
+    return [message if id(message) in before else message | {"role": "system"} for message in joined_ones]
 
 
 def _later_system_in_user(messages: list[Message]) -> list[Message]:
@@ -121,8 +127,8 @@ def _joined(one: Message, other: Message) -> Message:
     said = one | other
     said["content"] = joined(one.get("content"), other.get("content"), "\n\n")
     for name in REASONING_NAMES:
-        if one.get(name) and other.get(name):
-            said[name] = joined(one[name], other[name], "\n\n")
+        if one.get(name) or other.get(name):
+            said[name] = joined(one.get(name), other.get(name), "\n\n")
     return said
 
 
@@ -189,6 +195,16 @@ def _reasoning_in_content(messages: list[Message]) -> list[Message]:
             message["content"] = f"<think>\n{thought.strip()}\n</think>\n\n{content or ''}"
         made.append(message)
     return made
+
+
+def _reasoning_empty(messages: list[Message]) -> list[Message]:
+    """Empty reasoning on answers that have none."""
+    return [
+        message | {"reasoning_content": ""}
+        if message["role"] == "assistant" and not any(name in message for name in REASONING_NAMES)
+        else message
+        for message in messages
+    ]
 
 
 def _content_empty(messages: list[Message]) -> list[Message]:
@@ -259,6 +275,7 @@ REMEDIES: tuple[Remedy, ...] = (
     Remedy("reasoning-in-content", 20, "before", _reasoning_in_content),
     Remedy("text-as-reasoning", 22, "before", _text_as_reasoning),
     Remedy("text-before-call", 24, "before", _text_before_call),
+    Remedy("empty-reasoning-added", 30, "before", _reasoning_empty),
     Remedy("empty-question-added", 30, "before", _question_added),
     Remedy("empty-answer-added", 30, "before", _answer_added),
     Remedy(CALLS_BESIDE_TEXT_AS_CONTENT, 21, "adapt", _has(text_beside)),
