@@ -103,9 +103,9 @@ def broken_laws(directory: Path) -> list[str]:
         broken += [f"{strategy}: {said}" for said in _never_both(prompt, asked["messages"])]
         if prompt.to_dict() != rendered(again, directory, strategy=strategy).to_dict():
             broken.append(f"{strategy}: the same request gives another prompt")
-        backwards = rendered(model, directory, strategy=strategy, tools=_backwards(asked["tools"]))
+        backwards = rendered(model, directory, strategy=strategy, tools=[*map(_backwards, asked["tools"])])
         if prompt.to_dict() != backwards.to_dict():
-            broken.append(f"{strategy}: the order of keys in a tool definition changes the prompt")
+            broken.append(f"{strategy}: the order of the keys of a tool definition itself changes the prompt")
     if rendered(model, directory, tools=[]).to_dict() != rendered(model, directory, tools=None).to_dict():
         broken.append("an empty list of tools is not rendered like none")
     return broken
@@ -131,11 +131,10 @@ def _never_both(prompt: toolfmt.Prompt, messages: list[dict[str, Any]]) -> list[
     return broken
 
 
-def _backwards(value: Any) -> Any:
-    """The same JSON with the keys of every object in reverse."""
-    if isinstance(value, dict):
-        return {key: _backwards(value[key]) for key in reversed(value)}
-    return [_backwards(item) for item in value] if isinstance(value, list) else value
+def _backwards(tool: dict[str, Any]) -> dict[str, Any]:
+    """The same definition with its own keys in reverse, its parameters as they are."""
+    turned = dict(reversed(tool.items()))
+    return turned | {"function": dict(reversed(tool["function"].items()))} if "function" in tool else turned
 
 
 def _json(value: Any) -> str:

@@ -130,14 +130,22 @@ def test_an_empty_list_of_tools_is_rendered_like_none(tmp_path: Path) -> None:
     ] == ["undeclared_tool"]
 
 
-def test_the_order_of_keys_in_a_tool_never_changes_the_prompt(tmp_path: Path) -> None:
+def test_parameters_stand_in_the_prompt_as_they_were_given(tmp_path: Path) -> None:
+    mail = {"to": {"type": "string"}, "subject": {"type": "string"}, "body": {"type": "string"}}
+    given = {"required": ["to", "body"], "type": "object", "properties": mail}
+    tool = {"function": {"parameters": given, "description": "Sends.", "name": "send"}, "type": "function"}
+    for text in (template(), DROPS_TOOLS):
+        prompt = made(tmp_path, text).render([USER], [TOOL, tool])
+        assert json.dumps(given) in prompt.text
+        assert prompt.text.index("get_weather") < prompt.text.index("send")
+
+
+def test_the_order_of_a_definitions_own_keys_never_changes_the_prompt(tmp_path: Path) -> None:
     inner = TOOL["function"]
     assert isinstance(inner, dict)
-    parameters = dict(reversed(inner["parameters"].items()))
-    turned = {**dict(reversed(inner.items())), "parameters": parameters}
     for text in (template(), DROPS_TOOLS):
         model = made(tmp_path, text)
-        assert model.render([USER], [TOOL]) == model.render([USER], [turned])
+        assert model.render([USER], [TOOL]) == model.render([USER], [dict(reversed(inner.items()))])
 
 
 # Never both

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 import toolfmt
 from toolfmt.errors import BadTools, RepeatedTool
-from toolfmt.tools import canonical_tools, tool_schemas
+from toolfmt.tools import canonical_tools, parameter_order, same_definitions, tool_schemas
 
 STRING = {"type": "object", "properties": {"zip": {"type": "string"}}}
 INTEGER = {"type": "object", "properties": {"zip": {"type": "integer"}}}
@@ -165,12 +166,96 @@ def test_one_definition_has_one_canonical_form() -> None:
     ]
 
 
-def test_required_parameters_come_first_and_what_is_no_name_is_passed_over() -> None:
-    schema = {"type": "object", "properties": {"a": {}, "c": {}, "b": {}}, "required": [["a"], 1, "c"]}
-    (ordered,) = canonical_tools([tool(parameters=schema)])
+MAIL = {
+    "required": ["to", "body"],
+    "additionalProperties": False,
+    "properties": {
+        "to": {"items": {"format": "email", "type": "string"}, "type": "array"},
+        "subject": {"default": None, "anyOf": [{"type": "string"}, {"type": "null"}]},
+        "body": {"$ref": "#/$defs/text"},
+    },
+    "$defs": {"text": {"minLength": 1, "type": "string"}, "other": {}},
+    "type": "object",
+}
+
+
+def turned(value: Any) -> Any:
+    """The same JSON with the keys of every object in reverse."""
+    if isinstance(value, dict):
+        return {key: turned(value[key]) for key in reversed(value)}
+    return [turned(item) for item in value] if isinstance(value, list) else value
+
+
+def test_the_order_of_tools_and_of_all_in_their_parameters_is_the_callers() -> None:
+    function = {"strict": True, "zone": 1, "parameters": MAIL, "area": 2, "description": "Sends.", "name": "send"}
+    given = [{"function": function, "type": "function"}, tool("find")]
+    wanted = {"name": "send", "description": "Sends.", "parameters": MAIL, "strict": True, "area": 2, "zone": 1}
+    assert json.dumps(canonical_tools(given)) == json.dumps([{"type": "function", "function": wanted}, tool("find")])
+    named = [canonical["function"]["name"] for canonical in canonical_tools(given, sort_tools=True)]
+    assert named == ["find", "send"]
+
+
+def test_sorted_properties_are_one_text_in_whatever_order_the_keys_were() -> None:
+    texts = {
+        json.dumps(canonical_tools([tool(parameters=parameters)], sort_properties=True))
+        for parameters in (MAIL, turned(MAIL), dict(sorted(MAIL.items())))
+    }
+    assert len(texts) == 1
+    (ordered,) = canonical_tools([tool(parameters=turned(MAIL))], sort_properties=True)
+    parameters = ordered["function"]["parameters"]
+    assert list(parameters) == ["type", "properties", "required", "$defs", "additionalProperties"]
+    assert list(parameters["properties"]) == ["to", "body", "subject"]
+    assert list(parameters["properties"]["to"]) == ["type", "items"]
+    assert list(parameters["$defs"]) == ["other", "text"]
+    assert parameters == MAIL
+
+
+def test_required_parameters_are_sorted_first_and_what_is_no_name_is_passed_over() -> None:
+    schema = {"type": "object", "properties": {"a": {}, "c": {}, "b": {}}, "required": [["a"], 1, "c", "c"]}
+    (ordered,) = canonical_tools([tool(parameters=schema)], sort_properties=True)
     assert list(ordered["function"]["parameters"]["properties"]) == ["c", "a", "b"]
-    (same,) = canonical_tools([tool(parameters={"$defs": {"b": {}, "a": {}}})])
-    assert list(same["function"]["parameters"]["$defs"]) == ["a", "b"]
+
+
+def test_what_was_given_is_not_changed_and_not_shared() -> None:
+    for sort in (False, True):
+        (canonical,) = canonical_tools([tool(parameters=MAIL)], sort_properties=sort)
+        canonical["function"]["parameters"]["properties"]["to"]["type"] = "string"
+    assert MAIL["properties"]["to"]["type"] == "array"  # type: ignore[index]
+
+
+@pytest.mark.parametrize("sort", [False, True])
+def test_a_parameters_name_is_a_string(sort: bool) -> None:
+    with pytest.raises(BadTools, match=r'^tools\[0\]: the names in "properties" must be strings$'):
+        canonical_tools([tool(parameters={"properties": {1: {}}})], sort_properties=sort)
+
+
+def test_parameters_are_told_in_the_order_of_their_definition() -> None:
+    assert parameter_order(MAIL) == ["to", "subject", "body"]
+    assert parameter_order({}) == parameter_order({"properties": None}) == []
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"name": "find", "parameters": STRING},
+        {"type": "function", "function": {"name": "find", "input_schema": STRING}},
+        {"type": "function", "function": {"parameters": STRING, "name": "find"}},
+        {"function": {"name": "find", "parameters": STRING}, "type": "function"},
+        tool() | {"function": tool()["function"] | {"description": None}},
+        Dumped(tool()),
+    ],
+)
+def test_a_definition_in_another_shape_is_not_the_same(given: Any) -> None:
+    assert not same_definitions([given], canonical_tools([given]))
+
+
+def test_a_definition_in_the_usual_shape_stays_the_same() -> None:
+    for given in (tool(), tool(parameters=MAIL), tool(parameters=turned(MAIL)), tool() | {"strict": None}):
+        assert same_definitions([given], canonical_tools([given]))
+    assert not same_definitions([tool(parameters=MAIL)], canonical_tools([tool(parameters=MAIL)], sort_properties=True))
+    assert not same_definitions([tool(), tool("a")], canonical_tools([tool(), tool("a")], sort_tools=True))
+    assert not same_definitions([tool(), tool("a")], canonical_tools([tool()]))
+    assert not same_definitions([tool(parameters={"minimum": 1})], [tool(parameters={"minimum": True})])
 
 
 def test_a_schema_is_sixty_four_deep_at_most() -> None:

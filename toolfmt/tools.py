@@ -7,9 +7,10 @@ Model Context Protocol); each a mapping, or an object that tells itself by `mode
 An entry of a list of tools is a function if it has `function`, or a `name` and no `type` but "function" or "custom";
 any other type is a tool that a server runs by itself (`{"type": "web_search_20250305", "name": "web_search"}`).
 
-`canonical_tools` checks definitions and puts their keys into one order, so that the same tools give the same prompt
-however they were written, and refuses what no prompt can hold. `tool_schemas` is the parser's and the writer's door: a
-request that a server has accepted is never refused there for a tool that no model calls or that is there twice.
+`canonical_tools` checks definitions, puts them into one shape and refuses what no prompt can hold. The caller's order
+stays, of the tools and of everything in their parameters: a template shows the parameters as they were given. Only who
+has them from an unordered source asks for sorting. `tool_schemas` is the parser's and the writer's door: a request that
+a server has accepted is never refused there for a tool that no model calls or that is there twice.
 """
 
 from __future__ import annotations
@@ -37,12 +38,15 @@ _MAPPINGS = (dict, Mapping)
 _TOLD = (*_MAPPINGS, type)
 
 
-def canonical_tools(tools: object) -> list[dict[str, Any]]:
+def canonical_tools(tools: object, *, sort_tools: bool = False, sort_properties: bool = False) -> list[dict[str, Any]]:
     """Tool definitions checked and in canonical form.
 
-    Takes a list of definitions in any of the shapes. Returns new dictionaries in the OpenAI shape: known keys in a
-    fixed order, other keys sorted after them, parameters with the required ones first (as `required` lists them), then
-    by name. Raises `BadTools` naming the position and what is wrong with it, or that it is no function.
+    Takes a list of definitions in any of the shapes. Returns new dictionaries in the OpenAI shape, in the order of the
+    list: the keys of the definition itself in a fixed order (type, function; name, description, parameters, return,
+    strict, then the others by name), its parameters as they were given. `sort_tools` sorts the tools by name;
+    `sort_properties` gives one order to every schema, whatever its keys came in: the required parameters first (as
+    `required` lists them), then by name. Raises `BadTools` naming the position and what is wrong with it, or that it is
+    no function.
     """
     canonical: list[dict[str, Any]] = []
     positions: dict[str, int] = {}
@@ -55,10 +59,25 @@ def canonical_tools(tools: object) -> list[dict[str, Any]]:
             raise BadTools(f"tools[{position}]: {_repeated(function['name'], first)}; tool names must differ")
         ordered = _ordered(function, _FUNCTION_KEYS)
         if "parameters" in ordered:
-            ordered["parameters"] = _canonical_schema(ordered["parameters"], position, 0)
+            ordered["parameters"] = _checked_schema(ordered["parameters"], position, sort_properties)
         outer = {key: value for key, value in tool.items() if key not in _TOOL_KEYS} if "function" in tool else {}
         canonical.append({"type": "function", "function": ordered} | _ordered(outer, ()))
-    return canonical
+    return sorted(canonical, key=lambda tool: tool["function"]["name"]) if sort_tools else canonical
+
+
+def same_definitions(given: object, canonical: object) -> bool:
+    """Whether definitions are, in every key and the order of keys, what the caller gave.
+
+    Takes the caller's list and what `canonical_tools` made of it. False for another shape, another order, a key that
+    was dropped because it was null, and for a definition that was an object.
+    """
+    if isinstance(given, _MAPPINGS) and isinstance(canonical, _MAPPINGS):
+        if list(given) != list(canonical):
+            return False
+        return all(same_definitions(value, canonical[key]) for key, value in given.items())
+    if isinstance(given, (list, tuple)) and isinstance(canonical, (list, tuple)):
+        return len(given) == len(canonical) and all(map(same_definitions, given, canonical))
+    return type(given) is type(canonical) and given == canonical
 
 
 def tool_schemas(tools: object) -> dict[str, dict[str, Any]]:
@@ -92,10 +111,9 @@ def counting_tools(tools: object) -> list[dict[str, Any]] | None:
 
 
 def parameter_order(schema: Mapping[str, Any]) -> list[str]:
-    """The names of a tool's parameters in the canonical order, which is the one a model sees: required ones first."""
-    properties, required = schema.get("properties"), schema.get("required")
-    first = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
-    return list(_ordered(properties, first)) if isinstance(properties, Mapping) else []
+    """The names of a tool's parameters in the order that a model sees: that of the definition in its prompt."""
+    properties = schema.get("properties")
+    return list(properties) if isinstance(properties, _MAPPINGS) else []
 
 
 def _repeated(name: str, first: int) -> str:
@@ -182,23 +200,29 @@ def _object_not(value: object) -> str:
     return f"a mapping or an object with model_dump, not {kind_of(value)}"
 
 
-def _canonical_schema(schema: Any, position: int, depth: int) -> Any:
+def _checked_schema(schema: Any, position: int, sort: bool, depth: int = 0) -> Any:
+    """The schema in dictionaries of its own, its keys as they are or in canonical order."""
     if depth > _DEEPEST:
         raise BadTools(f"tools[{position}]: the parameters are nested more than {_DEEPEST} deep")
-    if not isinstance(schema, Mapping):
+    if not isinstance(schema, _MAPPINGS):
         return schema
-    ordered = _ordered(schema, _SCHEMA_KEYS)
-    for key, value in ordered.items():
-        if key in _SCHEMA_MAPS and isinstance(value, Mapping):
+    checked = _ordered(schema, _SCHEMA_KEYS) if sort else dict(schema)
+    for key, value in checked.items():
+        if key in _SCHEMA_MAPS and isinstance(value, _MAPPINGS):
             if not all(isinstance(name, str) for name in value):
                 raise BadTools(f'tools[{position}]: the names in "{key}" must be strings')
-            names = parameter_order(schema) if key == "properties" else sorted(value)
-            ordered[key] = {name: _canonical_schema(value[name], position, depth + 1) for name in names}
+            named = _ordered(value, _required(schema) if key == "properties" else ()) if sort else value
+            checked[key] = {name: _checked_schema(part, position, sort, depth + 1) for name, part in named.items()}
         elif key in _SCHEMA_LISTS and isinstance(value, list):
-            ordered[key] = [_canonical_schema(part, position, depth + 1) for part in value]
+            checked[key] = [_checked_schema(part, position, sort, depth + 1) for part in value]
         elif key in _SCHEMAS:
-            ordered[key] = _canonical_schema(value, position, depth + 1)
-    return ordered
+            checked[key] = _checked_schema(value, position, sort, depth + 1)
+    return checked
+
+
+def _required(schema: Mapping[str, Any]) -> list[str]:
+    required = schema.get("required")
+    return [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
 
 
 def _ordered(mapping: Mapping[Any, Any], first: Sequence[str]) -> dict[str, Any]:

@@ -270,7 +270,7 @@ class Calls:
         return given and all(self.declares(key) is not False for key in keys)
 
     def positional(self, position: int) -> str:
-        """The name of the parameter at a position, in the canonical order of the tool's parameters."""
+        """The name of the parameter at a position, in the order of the tool's definition."""
         names = self._orders.get(self._name)
         if names is None:
             schema = {} if self._schemas is None else self._schemas.get(self._name, {})
