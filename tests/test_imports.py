@@ -142,7 +142,7 @@ def test_what_renders_knows_the_profile_but_no_report_and_nothing_printed() -> N
         for name in imported(module)
         if is_below(name, {*rooms, "toolfmt.printing", "toolfmt.cli", "toolfmt.sandbox"})
     }
-    assert (len(modules), known) == (10, set())
+    assert (len(modules), known) == (12, set())
 
 
 def users(library: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The messages of a request: checked, and looked at. Nothing here knows templates or formats.
+"""The messages of a request: read and checked, and looked at. Nothing here knows templates or formats.
 
 `toolfmt.render.prompt` calls it. `checked_messages` raises `BadMessages`, one line that names the position; everything
 after it can rely on the shapes.
@@ -12,30 +12,31 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from toolfmt.errors import BadMessages, json_fault
+from toolfmt.render.client_messages import read_messages
+from toolfmt.render.client_parts import function_of as function_of
 from toolfmt.tools import kind_of
 
 Message: TypeAlias = dict[str, Any]
 Content: TypeAlias = str | list[Any] | None
 
 
-def checked_messages(messages: object) -> list[Message]:
-    """New dictionaries for the messages, in the caller's key order.
+def checked_messages(messages: object, known_roles: Iterable[str] = ()) -> list[Message]:
+    """New dictionaries for the messages, in the caller's key order and the shape of OpenAI's Chat Completions.
 
-    Takes a list of objects, each with a string `role`; `content` is a string, a list of parts, null or absent; a call
-    stands under `tool_calls` as `{"function": {"name", "arguments"}}` or as the inner object alone, its arguments an
-    object or a string. Raises `BadMessages`.
+    Takes a list of messages as clients hold them (`toolfmt.render.client_messages` lists the shapes). In what comes out
+    `role` is system, developer, user, assistant, tool or one of `known_roles` (those that the template itself tests
+    for); `content` is a string, a list of parts (objects), null or absent; a call stands under `tool_calls` as
+    `{"function": {"name", "arguments"}}` or as the inner object alone, its arguments an object or a string. Raises
+    `BadMessages`.
     """
     if isinstance(messages, (str, bytes, Mapping)) or not isinstance(messages, Sequence):
         raise BadMessages(f"messages must be a list of objects, not {kind_of(messages)}")
     if not messages:
         raise BadMessages("messages is an empty list; give at least one message")
-    return [_checked(message, f"messages[{position}]") for position, message in enumerate(messages)]
-
-
-def function_of(call: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What holds the name and the arguments of a call, wrapped or not."""
-    function = call.get("function")
-    return function if isinstance(function, Mapping) else call
+    read = read_messages(messages, known_roles)
+    if not read:
+        raise BadMessages("messages holds nothing that a model can read; give at least one message with a text")
+    return read
 
 
 def calls_of(message: Message) -> list[Message]:
@@ -132,33 +133,6 @@ def _describes(text: str, function: Mapping[str, Any]) -> bool:
     names = [re.escape(name) for name in properties] if isinstance(properties, Mapping) else []
     # Only as a key or a parameter is written: `"city"`, `city:`, `city=`, `(city`; the word alone may be anything.
     return bool(names) and all(re.search(rf"[\"'`(,<]\s*{name}\b|\b{name}\s*[:=]", text) for name in names)
-
-
-def _checked(message: object, where: str) -> Message:
-    if not isinstance(message, Mapping):
-        raise BadMessages(f"{where} must be an object, not {kind_of(message)}")
-    if not isinstance(message.get("role"), str):
-        raise BadMessages(f'{where}: "role" must be a string, not {kind_of(message.get("role"))}')
-    content = message.get("content")
-    if content is not None and not isinstance(content, (str, list)):
-        raise BadMessages(f'{where}: "content" must be a string, a list of parts or null, not {kind_of(content)}')
-    calls = message.get("tool_calls")
-    if calls is not None and not isinstance(calls, list):
-        raise BadMessages(f'{where}: "tool_calls" must be a list, not {kind_of(calls)}')
-    for position, call in enumerate(calls or []):
-        _check_call(call, f"{where}.tool_calls[{position}]")
-    return dict(message)
-
-
-def _check_call(call: object, where: str) -> None:
-    if not isinstance(call, Mapping):
-        raise BadMessages(f"{where} must be an object, not {kind_of(call)}")
-    function = function_of(call)
-    if not isinstance(function.get("name"), str) or not function["name"]:
-        raise BadMessages(f'{where}: the call has no "name"; a name is a string that is not empty')
-    arguments = function.get("arguments")
-    if arguments is not None and not isinstance(arguments, (str, Mapping)):
-        raise BadMessages(f'{where}: "arguments" must be an object or a string of JSON, not {kind_of(arguments)}')
 
 
 def _no_constant(name: str) -> None:
