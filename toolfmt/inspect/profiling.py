@@ -18,6 +18,7 @@ from toolfmt.inspect.inference.decision import Decided, ReadBack, decide, declar
 from toolfmt.inspect.inference.read_back import call_sets, read, render_calls, try_calls
 from toolfmt.inspect.probe.capabilities import Probed, probe, threw
 from toolfmt.inspect.probe.conversations import SINGLE, STAND_INS, TOOLS, Shape, conversation, reply, user
+from toolfmt.inspect.probe.markers import asked_with, turn_marks
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.stop_tokens import eos_tokens
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFile, find_tokenizer
@@ -221,6 +222,7 @@ def _profile(facts: Facts) -> TemplateProfile:
         shape=facts.shape,
         reasoning=reasoning_markers(facts.probed.reasoning_turn),
         prefill=prefill(facts.renders, tools=facts.shows_tools, headers=_headers(facts)),
+        markers=turn_marks(facts.renders, facts.shape, asked_with(facts.renders)),
     )
     return _with_turns(profile, facts.capabilities, facts.answers)
 

@@ -61,6 +61,8 @@ class TemplateProfile:
     reasoning: tuple[str, str] | None = None
     stop: tuple[str, ...] = ()
     prefill: str = ""
+    markers: tuple[str, ...] = ()
+    """The marks that the template writes around turns, calls and results."""
     ids: Literal["", "nine", "function"] = ""
     """The form that ids of calls have to be written in; empty where ids as clients send them come out right."""
     results: Literal["string", "parts"] = "string"

@@ -19,25 +19,21 @@ from toolfmt.inspect.probe.capabilities import threw
 from toolfmt.inspect.probe.conversations import (
     DESCRIPTION,
     FURTHER,
-    PARAMETER,
     REASONING,
     REPLY,
     RESULT,
-    SINGLE,
-    TOOL,
     TOOLS,
     USER,
     VALUES,
     Message,
     Shape,
-    answering,
-    calling,
     reply,
     user,
 )
 from toolfmt.inspect.probe.differences import common_prefix
+from toolfmt.inspect.probe.markers import asked_with, exchange, markers, question, spoken
 from toolfmt.inspect.probe.renders import Renders
-from toolfmt.inspect.probe.turn_markers import LONGEST_PROMPT, MARK, between, known_reasoning
+from toolfmt.inspect.probe.turn_markers import LONGEST_PROMPT, between
 from toolfmt.inspect.report import Answer
 from toolfmt.inspect.wording import excerpt, quote
 from toolfmt.listing import listed_first
@@ -80,31 +76,7 @@ def safety(facts: Facts) -> dict[str, Answer]:
     return answers
 
 
-def asked_with(renders: Renders) -> list[Message] | None:
-    """The tools that a plain question has to come with: none, unless the template refuses one without."""
-    refused = isinstance(renders.render(user()), TemplateError)
-    return TOOLS if refused and isinstance(renders.render(user(), TOOLS), str) else None
-
-
 # --- markers in the text of others
-
-
-def markers(renders: Renders, shape: Shape | None, plain_tools: list[Message] | None) -> tuple[str, ...]:
-    """The markers that the template writes around questions, answers, calls and results; words where it has no marks.
-
-    Those of reasoning blocks that the template looks for in texts are left out: see `content_kept`.
-    """
-    gaps = between(renders.text([*reply(), _question(FURTHER)], plain_tools), USER, REPLY, FURTHER)
-    marks = [mark for text in gaps for mark in MARK.findall(text)]
-    if shape is not None:
-        tools = TOOLS if shape.tools else None
-        called = renders.text([*user(system=shape.system), *_exchange(shape, VALUES[0], RESULT), *_spoken()], tools)
-        marks += [mark for text in between(called, USER, VALUES[0], RESULT, REPLY) for mark in MARK.findall(text)]
-    if not marks:
-        marks = [line.strip() for text in gaps for line in text.splitlines() if line.strip()]
-    reasoning = {mark for pair in known_reasoning() for mark in pair}
-    reasoning &= {tested.text for tested in renders.template.tested_texts}
-    return tuple(mark for mark in dict.fromkeys(marks) if mark not in reasoning and TOOL not in mark)
 
 
 def _carriers(
@@ -115,14 +87,14 @@ def _carriers(
         return
     forged = f"{_BEGIN} {' '.join(found)} {_END}"
     plain = f"{_BEGIN} {_NEUTRAL} {_END}"
-    yield "user_text", ([_question(plain)], [_question(forged)], plain_tools, plain_tools)
+    yield "user_text", ([question(plain)], [question(forged)], plain_tools, plain_tools)
     if shape is not None:
         tools = TOOLS if shape.tools else None
         begun = user(system=shape.system)
         if facts.yes("tool_results"):
-            one, other = ([*begun, *_exchange(shape, VALUES[0], text), *_spoken()] for text in (plain, forged))
+            one, other = ([*begun, *exchange(shape, VALUES[0], text), *spoken()] for text in (plain, forged))
             yield "tool_result", (one, other, tools, tools)
-        one, other = ([*begun, *_exchange(shape, text, RESULT), *_spoken()] for text in (plain, forged))
+        one, other = ([*begun, *exchange(shape, text, RESULT), *spoken()] for text in (plain, forged))
         yield "argument", (one, other, tools, tools)
     if facts.shows_tools:
         yield "tool_description", (user(), user(), _described(plain), _described(forged))
@@ -155,12 +127,12 @@ def _passing(
 def forges_a_turn(renders: Renders) -> str | None:
     """The text of a question that renders to the very prompt of a question, an answer and a second question."""
     tools = asked_with(renders)
-    honest = renders.text([*reply(), _question(FURTHER)], tools)
+    honest = renders.text([*reply(), question(FURTHER)], tools)
     gaps = between(honest, USER, REPLY, FURTHER)
     if len(gaps) < 2:
         return None
     forged = f"{USER}{gaps[0]}{REPLY}{gaps[1]}{FURTHER}"
-    return forged if renders.render([_question(forged)], tools) == honest else None
+    return forged if renders.render([question(forged)], tools) == honest else None
 
 
 def _listed(marks: Sequence[str]) -> str:
@@ -214,12 +186,12 @@ def _talks(facts: Facts, shape: Shape | None, plain_tools: list[Message] | None)
     thought: Message = {"role": "assistant", "content": REPLY}
     if facts.yes("reasoning"):
         thought["reasoning_content"] = REASONING
-    yield "a question", (lambda text: [*user(), thought, _question(text)], plain_tools)
+    yield "a question", (lambda text: [*user(), thought, question(text)], plain_tools)
     if shape is not None and facts.yes("tool_results"):
         tools = TOOLS if shape.tools else None
         begun = user(system=shape.system)
-        yield "a tool result", (lambda text: [*begun, *_exchange(shape, VALUES[0], text), *_spoken()], tools)
-    yield _ALONE, (lambda text: [_question(text)], plain_tools)
+        yield "a tool result", (lambda text: [*begun, *exchange(shape, VALUES[0], text), *spoken()], tools)
+    yield _ALONE, (lambda text: [question(text)], plain_tools)
 
 
 def _tries(tested: Sequence[TestedText]) -> Iterator[tuple[TestedText, TestedText | None]]:
@@ -283,19 +255,6 @@ def _deciding(renders: Renders, messages: list[Message], tools: list[Message] | 
 
 
 # --- helpers
-
-
-def _question(text: str) -> Message:
-    return {"role": "user", "content": text}
-
-
-def _spoken() -> list[Message]:
-    return [{"role": "assistant", "content": REPLY}]
-
-
-def _exchange(shape: Shape, value: str, result: str) -> list[Message]:
-    calls = [(SINGLE[0][0], {PARAMETER: value})]
-    return [calling(shape, calls), *answering(shape, calls, [result])]
 
 
 def _described(text: str) -> list[Message]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolfmt.errors import ToolfmtError
+from toolfmt.inspect.probe.added_tokens import is_marker
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
@@ -65,6 +66,12 @@ class TokenizerFile:
         if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number <= _LARGEST_ID:
             return None
         return self._tokenizer.id_to_token(number)
+
+    @property
+    def markers(self) -> list[str]:
+        """The added tokens that mark something, special or not (`is_marker`), by their ids."""
+        added = self._tokenizer.get_added_tokens_decoder()
+        return [token.content for _, token in sorted(added.items()) if is_marker(token.content, special=token.special)]
 
     @cached_property
     def _special(self) -> dict[int, str]:

@@ -1,0 +1,89 @@
+"""Which of a tokenizer's added tokens are markers: texts that stand for one token wherever they are met.
+
+What reads a tokenizer asks `is_marker`; `markers_in_config` reads a tokenizer_config.json.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+BLANK = "▁"
+"""What SentencePiece writes for a blank."""
+
+_SIGN = re.compile(r"[^\w\s▁]")
+_LETTER = re.compile(r"\w")
+# Gemma's vocabularies hold these whole; nothing is meant by them but HTML.
+_HTML = frozenset(
+    [
+        "a",
+        "b",
+        "blockquote",
+        "body",
+        "br",
+        "caption",
+        "code",
+        "div",
+        "em",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "head",
+        "hr",
+        "html",
+        "i",
+        "img",
+        "li",
+        "ol",
+        "p",
+        "pre",
+        "s",
+        "span",
+        "strong",
+        "sub",
+        "sup",
+        "table",
+        "tbody",
+        "td",
+        "tfoot",
+        "th",
+        "thead",
+        "tr",
+        "u",
+        "ul",
+    ]
+)
+_TAG = re.compile(r"</?(\w+)/?>")
+
+
+def is_marker(text: str, *, special: bool) -> bool:
+    """Whether an added token marks something: two characters or more with a sign among them.
+
+    Words, runs of blanks and the tags of HTML that some vocabularies hold whole are none, nor is a lone character; a
+    special token may consist of signs alone.
+    """
+    text = text.strip()
+    if len(text) < 2 or not _SIGN.search(text):
+        return False
+    tag = _TAG.fullmatch(text)
+    return special or (bool(_LETTER.search(text)) and not (tag and tag[1].lower() in _HTML))
+
+
+def markers_in_config(config: Mapping[str, Any]) -> Iterator[str]:
+    """The markers that a tokenizer_config.json names; what has another type than it should is passed over."""
+    decoder = config.get("added_tokens_decoder")
+    listed = list(decoder.values()) if isinstance(decoder, Mapping) else []
+    for key in ("additional_special_tokens", "extra_special_tokens"):
+        more = config.get(key)
+        named = list(more.values()) if isinstance(more, Mapping) else more if isinstance(more, list) else []
+        listed += [
+            one | {"special": True} if isinstance(one, dict) else {"content": one, "special": True} for one in named
+        ]
+    for token in listed:
+        text = token.get("content") if isinstance(token, Mapping) else None
+        if isinstance(text, str) and is_marker(text, special=bool(token.get("special"))):
+            yield text.strip()
