@@ -134,10 +134,12 @@ def test_parameters_stand_in_the_prompt_as_they_were_given(tmp_path: Path) -> No
     mail = {"to": {"type": "string"}, "subject": {"type": "string"}, "body": {"type": "string"}}
     given = {"required": ["to", "body"], "type": "object", "properties": mail}
     tool = {"function": {"parameters": given, "description": "Sends.", "name": "send"}, "type": "function"}
-    for text in (template(), DROPS_TOOLS):
-        prompt = made(tmp_path, text).render([USER], [TOOL, tool])
-        assert json.dumps(given) in prompt.text
-        assert prompt.text.index("get_weather") < prompt.text.index("send")
+    told = made(tmp_path, template()).render([USER], [TOOL, tool]).text
+    assert json.dumps(given) in told
+    assert told.index('"get_weather"') < told.index('"send"')
+    told = made(tmp_path, DROPS_TOOLS).render([USER], [TOOL, tool]).text
+    places = [told.index(line) for line in ("- get_weather", "- send", "- to (", "- subject (", "- body (")]
+    assert places == sorted(places)
 
 
 def test_the_order_of_a_definitions_own_keys_never_changes_the_prompt(tmp_path: Path) -> None:

@@ -1,69 +1,78 @@
-"""Tools described in prose, for a model whose template does not describe them."""
+"""Tools described in prose, for a model whose template does not describe them.
+
+The form of a call comes first, with an example that looks like a real one; then the tools, a line for each and for each
+of their parameters; then when not to call, and how results come. A model of three billion parameters follows this.
+"""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from toolfmt.errors import CannotWrite
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.registry import resolved
-from toolfmt.formats.typed import STRING, parameter_types
+from toolfmt.formats.samples import sample, wanted
+from toolfmt.formats.tool_lines import tool_lines
 from toolfmt.formats.writing import write
-from toolfmt.tools import canonical_tools, parameter_order
+from toolfmt.tools import canonical_tools
 
 HEADING = "# Tools"
+RESULT_HEADING = "Result of"
+"""What a tool's result begins with where it is told in words (`result_heading`). A model that goes on with it invents
+one: it is a stop string of a prompt with tools in prose."""
+
+_WHEN_TO_CALL = (
+    "Call a tool only if it helps and you know the values it requires. If no tool fits, or a required value is not "
+    "known, answer in words."
+)
+_NEVER_INVENT = "wait for it, and never write a result yourself."
 
 
-def prose(format: str | ToolCallFormat, tools: object) -> str:
-    """A system text that lists the tools, tells how to call them in this format, and shows one call.
+def prose(
+    format: str | ToolCallFormat,
+    tools: object,
+    *,
+    sort_tools: bool = False,
+    sort_properties: bool = False,
+    results_in_words: bool = True,
+) -> str:
+    """A system text that tells how to call tools in this format, shows one call, and lists the tools.
 
-    Takes a format or its name and tool definitions in either shape. Returns the text, the same for the same tools
-    however their keys are ordered; empty without tools. The example is written by the format's own writer, for the
-    first tool that the format can carry. Raises `UnknownFormat` and `BadTools`.
+    Takes a format or its name and tool definitions in any shape, which `sort_tools` and `sort_properties` put into one
+    order (else the caller's is kept); `results_in_words` says that results come under `result_heading`, which is untrue
+    of a template that has a form of its own for them. Returns the text, the same for the same tools; empty without
+    tools. The example is written by the format's own writer, for the first tool that has parameters and that the format
+    can carry. Raises `UnknownFormat` and `BadTools`.
     """
     known = resolved(format)
-    listed = canonical_tools(tools)
+    listed = canonical_tools(tools, sort_tools=sort_tools, sort_properties=sort_properties)
     if not listed:
         return ""
-    definitions = "\n".join(json.dumps(tool["function"], ensure_ascii=False) for tool in listed)
+    lines = "\n".join(line for tool in listed for line in tool_lines(tool))
+    headed = f" as `{result_heading('NAME')}`" if results_in_words else ""
     return (
-        f"{HEADING}\n\nYou may call these tools, described as JSON, one a line:\n\n{definitions}\n\n"
-        f"{known.instructions}{_example(known, listed)}"
+        f"{HEADING}\n\n{known.instructions}{_example(known, listed)}\n\nThese are the tools:\n\n{lines}\n\n"
+        f"{_WHEN_TO_CALL} The result comes in the next message{headed}: {_NEVER_INVENT}"
     )
+
+
+def result_heading(name: str) -> str:
+    """What stands above a tool's result that is told in words."""
+    return f"{RESULT_HEADING} {name}:"
 
 
 def _example(format: ToolCallFormat, tools: list[dict[str, Any]]) -> str:
     """A call of the first tool whose name and parameters the format can carry, by its own writer."""
-    for tool in tools:
+    calls = [_call(tool["function"]) for tool in tools]
+    for call in [*(call for call in calls if call[1]), *(call for call in calls if not call[1])]:
         try:
-            return f"\nFor example:\n\n{write(format, [_call(tool['function'])], tools)}"
+            return f" For example:\n\n{write(format, [call], tools)}"
         except CannotWrite:
             continue
     return ""
 
 
 def _call(function: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """A call of the tool with a value of the right type for each required parameter."""
+    """A call of the tool with a realistic value for each required parameter."""
     schema = function.get("parameters") or {}
-    names, required = parameter_order(schema), schema.get("required")
-    wanted = [name for name in names if isinstance(required, list) and name in required] or names[:1]
-    return function["name"], {name: _sample(schema, name) for name in wanted}
-
-
-def _sample(schema: dict[str, Any], name: str) -> Any:
-    declared = schema["properties"][name]
-    choices = declared.get("enum") if isinstance(declared, dict) else None
-    if isinstance(choices, list) and choices:
-        return choices[0]
-    types = parameter_types(schema, name) or STRING
-    samples: dict[str, Any] = {
-        "string": "text",
-        "integer": 1,
-        "number": 1,
-        "boolean": True,
-        "array": [],
-        "object": {},
-        "null": None,
-    }
-    return next(value for kind, value in samples.items() if kind in types)
+    return function["name"], {name: sample(schema, name) for name in wanted(schema)}

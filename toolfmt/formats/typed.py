@@ -124,21 +124,26 @@ class _Reading:
 
     def _following_once(self, reference: str, look: Callable[[Any], Any]) -> Any:
         """What `look` finds where a reference points to; None where that is outside, or being looked at already."""
-        from urllib.parse import unquote  # only here: it brings in modules that cost as much as an engine
-
         if reference in self._following:
             return None
         self._following.add(reference)
-        found: Any = self._root if reference == "#" or reference.startswith("#/") else None
-        for part in unquote(reference).split("/")[1:]:
-            key = part.replace("~1", "/").replace("~0", "~")
-            if isinstance(found, list) and _INDEX.fullmatch(key) and int(key) < len(found):
-                found = found[int(key)]
-            else:
-                found = found.get(key) if isinstance(found, Mapping) else None
-        seen = look(found)
+        seen = look(referred(self._root, reference))
         self._following.discard(reference)
         return seen
+
+
+def referred(root: Mapping[str, Any], reference: str) -> Any:
+    """What a reference within a schema points to; None where that is outside of it, or nothing."""
+    from urllib.parse import unquote  # only here: it brings in modules that cost as much as an engine
+
+    found: Any = root if reference == "#" or reference.startswith("#/") else None
+    for part in unquote(reference).split("/")[1:]:
+        key = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(found, list) and _INDEX.fullmatch(key) and int(key) < len(found):
+            found = found[int(key)]
+        else:
+            found = found.get(key) if isinstance(found, Mapping) else None
+    return found
 
 
 def _list(value: Any) -> list[Any]:
