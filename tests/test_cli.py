@@ -29,6 +29,7 @@ JSON_FRAMES = str(MODELS / "json-frames")
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"place": "Oslo"}}\n</tool_call>'
 TOOLS = [{"name": "get_weather", "parameters": {"type": "object", "properties": {"place": {"type": "string"}}}}]
 USER = [{"role": "user", "content": "Will it rain?"}]
+REPLY = {"role": "assistant", "content": "Perhaps."}
 
 
 @pytest.fixture(autouse=True)
@@ -152,6 +153,149 @@ def test_render_reads_messages_from_standard_input_and_takes_a_strategy(tmp_path
         json.loads(output(*given, *more, input=json.dumps(USER)))["strategy"] for more in ([], ["--strategy", "prose"])
     ]
     assert strategies == ["template", "prose"]
+
+
+THINKS = (
+    "{% for m in messages %}{{ '<|' + m.role + '|>' + (m.content or '') + '<|end|>' }}{% endfor %}"
+    "{{ '<|assistant|>' if add_generation_prompt }}{{ '<think>' if thinks is defined and thinks is true }}"
+    "{{ effort }}"
+)
+
+
+@pytest.fixture
+def thinking(tmp_path: Path) -> str:
+    """A model whose template reads two variables."""
+    made(tmp_path, THINKS)
+    return str(tmp_path / "model")
+
+
+@pytest.mark.parametrize("trusted", [[], ["--trusted"]])
+def test_render_gives_variables_to_the_template(thinking: str, trusted: list[str], tmp_path: Path) -> None:
+    given = ["render", thinking, "--messages", file(tmp_path, USER), *trusted]
+    rain = "<|user|>Will it rain?<|end|>"
+    assert output(*given) == rain + "<|assistant|>"
+    assert output(*given, "--var", "thinks=true", "--var", 'effort="a=b"') == rain + "<|assistant|><think>a=b"
+    assert output(*given, "--var", "thinks=true", "--var", "thinks=1") == rain + "<|assistant|>"
+    assert output(*given, "--var", "add_generation_prompt=false") == rain
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("effort=high", """--var effort: 'high' is not JSON (Expecting value); """),
+        ("effort=high", """; a text is written in quotes: --var effort='"high"'"""),
+        ("effort=NaN", "--var effort: 'NaN' is not JSON (NaN is no JSON); "),
+        ("effort=" + "[" * 100_000, "is not JSON (nested too deeply); "),
+        ("effort", "--var 'effort' is not NAME=JSON; write for example enable_thinking=true"),
+        ("=1", "--var '=1' is not NAME=JSON; write for example enable_thinking=true"),
+        ("messages=[]", '--var "messages" is no variable of a template; --messages gives the messages'),
+        ("add_generation_prompt=1", '--var "add_generation_prompt" must be true or false, not a number'),
+        ("efort=1", "the template reads no variable 'efort'; leave it out, or give one that it reads: effort, thinks"),
+    ],
+)
+def test_a_variable_that_is_none_is_one_line(typed: str, told: str, thinking: str, tmp_path: Path) -> None:
+    assert told in complaint("render", thinking, "--messages", file(tmp_path, USER), "--var", typed)
+
+
+@pytest.mark.parametrize(
+    ("sent", "prompt"),
+    [
+        (
+            {"messages": USER, "model": "m", "temperature": 0.5, "tools": None},
+            "<|user|>Will it rain?<|end|><|assistant|>",
+        ),
+        (
+            {"messages": USER, "system": "Be brief.", "max_tokens": 1},
+            "<|system|>Be brief.<|end|><|user|>Will it rain?<|end|><|assistant|>",
+        ),
+        (
+            {"messages": USER, "system": [{"type": "text", "text": "Be brief.", "cache_control": {}}]},
+            "<|system|>Be brief.<|end|><|user|>Will it rain?<|end|><|assistant|>",
+        ),
+        (
+            {"input": "Will it rain?", "instructions": "Be brief."},
+            "<|system|>Be brief.<|end|><|user|>Will it rain?<|end|><|assistant|>",
+        ),
+        (
+            {"input": [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Rain?"}]}]},
+            "<|user|>Rain?<|end|><|assistant|>",
+        ),
+        (
+            {"messages": USER, "chat_template_kwargs": {"thinks": True, "effort": "low"}},
+            "<|user|>Will it rain?<|end|><|assistant|><think>high",
+        ),
+        ({"messages": USER, "add_generation_prompt": False}, "<|user|>Will it rain?<|end|>"),
+        (
+            {"messages": [*USER, {"role": "assistant", "content": "Per"}], "continue_final_message": True},
+            "<|user|>Will it rain?<|end|><|assistant|>Per",
+        ),
+    ],
+)
+def test_render_takes_a_request_as_clients_send_it(
+    sent: dict[str, Any], prompt: str, thinking: str, tmp_path: Path
+) -> None:
+    high = ["--var", 'effort="high"'] if "chat_template_kwargs" in sent else []
+    assert output("render", thinking, "--request", file(tmp_path, sent), *high) == prompt
+    assert output("render", thinking, "--request", "-", *high, input=json.dumps(sent)) == prompt
+
+
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        ([], 'a request is an object with "messages", not a list'),
+        ("", "empty; give a JSON object"),
+        ({}, 'the request has no "messages" and no "input"; give one of them'),
+        ({"messages": USER, "input": "x"}, 'the request has both "messages" and "input"; give one of them'),
+        ({"messages": {}}, "messages must be a list of objects, not an object"),
+        ({"messages": USER, "system": 1}, '"system" must be a string or a list of text parts, not a number'),
+        (
+            {"messages": [{"role": "user", "content": 1}], "system": "x"},
+            '(its system text counted as messages[0]): messages[1]: "content" must be a string',
+        ),
+        ({"messages": USER, "tools": [1]}, "tools[0]: a tool definition is an object, not a number"),
+        ({"messages": USER, "chat_template_kwargs": []}, '"chat_template_kwargs" must be an object, not a list'),
+        ({"messages": USER, "add_generation_prompt": 1}, '"add_generation_prompt" must be true or false, not a number'),
+        (
+            {"messages": USER, "chat_template_kwargs": {"tools": []}},
+            '"tools" is no variable of a template; --tools gives the tools',
+        ),
+    ],
+)
+def test_a_request_that_is_none_is_one_line_that_names_the_file(sent: Any, told: str, tmp_path: Path) -> None:
+    bad = file(tmp_path, sent, "bad.json")
+    line = complaint("render", JSON_FRAMES, "--request", bad)
+    assert line.startswith(bad)
+    assert told in line
+
+
+@pytest.mark.parametrize("name", ["json-frames", "no-tools-no-system", "double-encoded"])
+def test_the_request_for_a_server_gives_the_same_prompt_again(name: str, tmp_path: Path) -> None:
+    asked = request(MODELS / name)
+    whole = file(tmp_path, {"messages": asked["messages"], "tools": asked["tools"]})
+    sent = output("render", str(MODELS / name), "--request", whole, "--output", "messages")
+    assert {"messages", "chat_template_kwargs"} <= set(json.loads(sent))
+    again = output("render", str(MODELS / name), "--request", "-", input=sent)
+    assert again == output("render", str(MODELS / name), "--request", whole)
+
+
+def test_render_leaves_the_last_answer_open(thinking: str, tmp_path: Path) -> None:
+    begun = file(tmp_path, [*USER, {"role": "assistant", "content": "Per"}])
+    given = ["render", thinking, "--messages", begun, "--continue-final-message"]
+    assert output(*given) == "<|user|>Will it rain?<|end|><|assistant|>Per"
+    assert json.loads(output(*given, "--output", "messages"))["continue_final_message"] is True
+    told = complaint("render", thinking, "--messages", file(tmp_path, USER), "--continue-final-message")
+    assert "messages[0]: continue_final_message needs an assistant message with text last" in told
+
+
+def test_render_tells_what_the_template_loses(tmp_path: Path) -> None:
+    made(tmp_path, "{{ messages[-1].content }}")
+    given = ["render", str(tmp_path / "model"), "--messages", file(tmp_path, [*USER, REPLY, *USER])]
+    assert "is lost" in complaint(*given)
+    result = run(*given, "--lossy")
+    assert (result.exit_code, result.stdout) == (0, "Will it rain?")
+    lost = json.loads(run(*given, "--lossy", "--json").stdout)["lost"]
+    assert result.stderr.splitlines() == [f"toolfmt: {one} is lost" for one in lost]
+    assert lost != []
 
 
 def test_half_a_surrogate_pair_in_a_prompt_is_printed_as_an_escape(tmp_path: Path) -> None:
@@ -427,7 +571,12 @@ def test_bad_use_is_one_line() -> None:
     assert complaint("parse", "--text-key") == "Option '--text-key' requires an argument; see toolfmt parse --help"
     assert complaint("parse") == "give either --format or --model; see toolfmt parse --help"
     assert "give either --format or --model" in complaint("parse", "--format", "json", "--model", JSON_FRAMES)
-    assert "Missing option '--messages'" in complaint("render", JSON_FRAMES)
+    assert complaint("render", "d") == "give --messages FILE, or --request FILE; see toolfmt render --help"
+    for other in ("--messages", "--tools"):
+        told = complaint("render", "d", "--request", "-", other, "-")
+        assert told == f"--request holds messages and tools; leave {other} out; see toolfmt render --help"
+    told = complaint("render", "d", "--messages", "-", "--json", "--output", "messages")
+    assert told == "give either --json or --output messages; see toolfmt render --help"
     assert "only one of --messages and --tools" in complaint("render", "d", "--messages", "-", "--tools", "-")
     assert "cannot both be standard input" in complaint("parse", "--format", "json", "--tools", "-")
     assert "--chunk" in complaint("parse", "--format", "json", "--chunk", "0")

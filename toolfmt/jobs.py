@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import os
+from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -24,9 +25,13 @@ from toolfmt.templates import ModelFiles
 from toolfmt.typed_json import Unreadable
 
 
-def render_files(files: ModelFiles, messages: Any, tools: Any, strategy: StrategyChoice) -> Prompt:
-    """One prompt of a model that is probed first; a template that asks the clock is shown the present time."""
-    return render(files, whole_profile(files, profile_files), messages, tools, strategy, now=datetime.now())
+def render_files(
+    files: ModelFiles, messages: Any, tools: Any, strategy: StrategyChoice, options: Mapping[str, Any]
+) -> Prompt:
+    """One prompt of a model that is probed first; a template that asks the clock is shown the present time unless the
+    options name another."""
+    now = {"now": datetime.now()}
+    return render(files, whole_profile(files, profile_files), messages, tools, strategy, **{**now, **options})
 
 
 def _check_report(report: Report) -> None:

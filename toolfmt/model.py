@@ -110,13 +110,16 @@ class Model:
             **variables,
         )
 
-    def isolated_render(self, messages: object, tools: object = None, strategy: StrategyChoice = "auto") -> Prompt:
+    def isolated_render(
+        self, messages: object, tools: object = None, strategy: StrategyChoice = "auto", **options: Any
+    ) -> Prompt:
         """What `render` returns for these arguments, made in the process with limits, where the template is probed
         anew; for a single prompt.
 
-        Raises what `render` raises, and `LimitHit` where the template took more than it may.
+        `options` are the other keywords of `render`, of plain JSON types. Raises what `render` raises, and `LimitHit`
+        where the template took more than it may.
         """
-        return self._asked.run(RENDER, self.files, messages, tools, strategy)
+        return self._asked.run(RENDER, self.files, messages, tools, strategy, options)
 
     def write(self, calls: Sequence[Call], tools: object = None) -> str:
         """The text in which this model would make these calls, in the variant that its template renders.

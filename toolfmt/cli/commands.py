@@ -24,6 +24,7 @@ from toolfmt.errors import ToolfmtError
 if TYPE_CHECKING:
     from toolfmt.batch import Inspector
     from toolfmt.cli.recorded import Recorded
+    from toolfmt.cli.request import RenderRequest
     from toolfmt.cli.selection import Selection
     from toolfmt.formats import Parser, ToolCallFormat
     from toolfmt.inspect.facts import Options
@@ -275,36 +276,93 @@ def diff(a: str, b: str, as_json: bool, trusted: bool) -> int:
 
 @main.command()
 @click.argument("directory", metavar="MODEL")
-@click.option("--messages", "messages_file", metavar="FILE", required=True, help="A JSON list of chat messages.")
+@click.option("--messages", "messages_file", metavar="FILE", help="A JSON list of chat messages.")
 @click.option("--tools", "tools_file", metavar="FILE", help="A JSON list of tool definitions.")
+@click.option(
+    "--request", "request_file", metavar="FILE", help="A request as a server takes it, messages and tools in it."
+)
 @click.option("--strategy", type=click.Choice(["auto", "template", "prose"]), default="auto", show_default=True)
+@click.option(
+    "--var",
+    "typed",
+    multiple=True,
+    metavar="NAME=JSON",
+    help="A variable of the template: enable_thinking=true. Repeatable.",
+)
+@click.option("--continue-final-message", "continued", is_flag=True, help="Leave the answer that stands last open.")
+@click.option("--lossy", is_flag=True, help="Render even what the template loses a part of, and tell which.")
+@click.option(
+    "--output",
+    type=click.Choice(["prompt", "messages"]),
+    default="prompt",
+    show_default=True,
+    help="The prompt, or what a chat endpoint has to be sent to render it.",
+)
 @_as_json
 @_trusted
 def render(
-    directory: str, messages_file: str, tools_file: str | None, strategy: Any, as_json: bool, trusted: bool
+    directory: str,
+    messages_file: str | None,
+    tools_file: str | None,
+    request_file: str | None,
+    strategy: Any,
+    typed: tuple[str, ...],
+    continued: bool,
+    lossy: bool,
+    output: str,
+    as_json: bool,
+    trusted: bool,
 ) -> None:
     """Print the prompt for the messages, exactly, with no newline added.
 
     The tools go in through the template of the MODEL or as prose, never both. FILE may be - for standard input.
+
+    --request takes what a client sends to a server: messages, tools, chat_template_kwargs, Anthropic's system, the
+    instructions and input of OpenAI's Responses. --output messages prints such a request, whose messages are as the
+    template needs them.
     """
+    from toolfmt.cli.request import variables
     from toolfmt.errors import BadMessages, BadTools
     from toolfmt.model import load
 
+    if as_json and output == "messages":
+        raise click.UsageError("give either --json or --output messages")
+    asked = _asked(messages_file, tools_file, request_file)
+    options = {**asked.options, **variables(typed)}
+    options |= dict.fromkeys([*["continue_final_message"] * continued, *["lossy"] * lossy], True)
+    model = load(directory, trusted=trusted)
+    with naming(asked.name, BadMessages), naming(tools_file or asked.name, BadTools):
+        rendered = model.render if trusted else model.isolated_render
+        prompt = rendered(asked.messages, asked.tools, strategy, **options)
+    for lost in prompt.lost:
+        click.echo(f"toolfmt: {lost} is lost", err=True)
+    if as_json:
+        print_json(prompt.to_dict())
+    elif output == "messages":
+        print_json(prompt.request())
+    else:
+        print_text(prompt.text)
+
+
+def _asked(messages_file: str | None, tools_file: str | None, request_file: str | None) -> RenderRequest:
+    """What is to be rendered, from the files that are named."""
+    from toolfmt.cli.request import RenderRequest, read_request
+    from toolfmt.errors import BadTools
+
+    if request_file is not None:
+        if messages_file is not None or tools_file is not None:
+            other = "--messages" if messages_file is not None else "--tools"
+            raise click.UsageError(f"--request holds messages and tools; leave {other} out")
+        return read_request(request_file)
+    if messages_file is None:
+        raise click.UsageError("give --messages FILE, or --request FILE")
     if messages_file == tools_file == "-":
         raise click.UsageError("only one of --messages and --tools can be standard input")
-    model = load(directory, trusted=trusted)
     messages = read_json(messages_file)
     tools = read_json(tools_file) if tools_file is not None else None
     if tools_file is not None and tools is None:
         raise BadTools(f"{shown(tools_file)}: tools must be a list of tool definitions, not null")
-    with naming(messages_file, BadMessages), naming(tools_file or "", BadTools):
-        prompt = (
-            model.render(messages, tools, strategy) if trusted else model.isolated_render(messages, tools, strategy)
-        )
-    if as_json:
-        print_json(prompt.to_dict())
-    else:
-        print_text(prompt.text)
+    return RenderRequest(shown(messages_file), messages, tools)
 
 
 @main.command()

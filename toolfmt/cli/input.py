@@ -75,8 +75,8 @@ def recut(pieces: Iterable[str], size: int | None) -> Iterator[str]:
         yield waiting
 
 
-def read_json(file: str) -> Any:
-    """The JSON in a file; raises `ToolfmtError` where it cannot be read or is none."""
+def read_json(file: str, wanted: str = "a JSON list") -> Any:
+    """The JSON in a file; raises `ToolfmtError` where it cannot be read or is none, and says what is `wanted`."""
     name = shown(file)
     with _opened(file) as source:
         parts, size = [], 0
@@ -84,7 +84,7 @@ def read_json(file: str) -> Any:
             parts.append(piece)
             size += len(piece)
             if size > _LONGEST_JSON:
-                raise ToolfmtError(f"{name}: more than {_LONGEST_JSON:,} bytes; give a JSON list")
+                raise ToolfmtError(f"{name}: more than {_LONGEST_JSON:,} bytes; give {wanted}")
     data = b"".join(parts)
     try:
         return json.loads(data.decode("utf-8-sig"))
@@ -92,9 +92,9 @@ def read_json(file: str) -> Any:
         raise ToolfmtError(f"{name}: not UTF-8 text (offset {error.start}); save it as UTF-8") from None
     except json.JSONDecodeError as error:
         what = "empty" if not data.strip() else f"not JSON ({error.msg}, line {error.lineno}, column {error.colno})"
-        raise ToolfmtError(f"{name}: {what}; give a JSON list") from None
+        raise ToolfmtError(f"{name}: {what}; give {wanted}") from None
     except (ValueError, RecursionError) as error:
-        raise ToolfmtError(f"{name}: JSON that cannot be read ({json_fault(error)}); give a JSON list") from None
+        raise ToolfmtError(f"{name}: JSON that cannot be read ({json_fault(error)}); give {wanted}") from None
 
 
 def counted(tools: object, where: str, tell: Callable[[str], object]) -> list[dict[str, Any]]:

@@ -1,0 +1,129 @@
+"""What `toolfmt render` is asked for: a request as clients send it to a server, in one file, and variables as typed.
+
+The command line calls it. Whatever a request or a variable cannot be is a `ToolfmtError` of one line that names the
+file or the variable, and the way out. Sources of the keys: OpenAI's Chat Completions (`messages`, `tools`, the older
+`functions`) and Responses (`input`, `instructions`), Anthropic's Messages (`system`), vLLM's Chat Completions
+(`chat_template_kwargs`, `add_generation_prompt`, `continue_final_message`). What steers sampling (`model`,
+`temperature`, …) has no part in a prompt and is passed over.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from toolfmt.cli.input import read_json, shown
+from toolfmt.errors import ToolfmtError, json_fault
+from toolfmt.tools import kind_of
+
+SETTINGS = ("add_generation_prompt", "continue_final_message")
+_TAKEN = {
+    "messages": "--messages gives the messages",
+    "tools": "--tools gives the tools",
+    "strategy": "--strategy names it",
+    "lossy": "--lossy says so",
+}
+"""What rendering takes under these names, and how it is given on the command line."""
+_LONGEST_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class RenderRequest:
+    """The messages and tools of a request, and the variables and settings it is rendered with; `name` is what errors
+    about them call their source."""
+
+    name: str
+    messages: Any
+    tools: Any = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def read_request(file: str) -> RenderRequest:
+    """The request in a file; raises `ToolfmtError`."""
+    name = shown(file)
+    request = read_json(file, "a JSON object")
+    if not isinstance(request, dict):
+        raise ToolfmtError(f'{name}: a request is an object with "messages", not {kind_of(request)}')
+    first = [
+        {"role": "system", "content": _system(request[key], f'{name}: "{key}"')}
+        for key in ("system", "instructions")
+        if request.get(key) is not None
+    ]
+    messages = _messages(request, name)
+    if first and isinstance(messages, list):
+        messages = [*first, *messages]
+        name += " (its system text counted as messages[0])"
+    tools = request.get("tools")
+    return RenderRequest(name, messages, request.get("functions") if tools is None else tools, _options(request, name))
+
+
+def _messages(request: Mapping[str, Any], name: str) -> Any:
+    given = [key for key in ("messages", "input") if request.get(key) is not None]
+    if len(given) != 1:
+        what = 'both "messages" and "input"' if given else 'no "messages" and no "input"'
+        raise ToolfmtError(f"{name}: the request has {what}; give one of them")
+    messages = request[given[0]]
+    if given == ["input"] and isinstance(messages, str):
+        return [{"role": "user", "content": messages}]
+    return messages
+
+
+def _system(system: Any, where: str) -> Any:
+    """The text of a system prompt, a string or a list of text parts; several stay parts."""
+    if not isinstance(system, (str, list)):
+        raise ToolfmtError(f"{where} must be a string or a list of text parts, not {kind_of(system)}")
+    alone = system[0] if isinstance(system, list) and len(system) == 1 else None
+    is_text = isinstance(alone, dict) and alone.get("type") == "text" and isinstance(alone.get("text"), str)
+    return alone["text"] if alone is not None and is_text else system
+
+
+def _options(request: Mapping[str, Any], name: str) -> dict[str, Any]:
+    given = request.get("chat_template_kwargs")
+    if given is not None and not isinstance(given, dict):
+        raise ToolfmtError(f'{name}: "chat_template_kwargs" must be an object, not {kind_of(given)}')
+    options = dict(given or {})
+    options |= {setting: request[setting] for setting in SETTINGS if request.get(setting) is not None}
+    for option, value in options.items():
+        fault = fault_of(option, value)
+        if fault:
+            raise ToolfmtError(f"{name}: {fault}")
+    return options
+
+
+def variables(typed: Iterable[str]) -> dict[str, Any]:
+    """Variables as they are typed, `NAME=JSON` each; raises `ToolfmtError`."""
+    given: dict[str, Any] = {}
+    for one in typed:
+        name, equals, value = one.partition("=")
+        if not equals or not name.isidentifier():
+            raise ToolfmtError(f"--var {_shown(one)!r} is not NAME=JSON; write for example enable_thinking=true")
+        try:
+            given[name] = json.loads(value, parse_constant=_no_constant)
+        except (ValueError, RecursionError) as error:
+            why = error.msg if isinstance(error, json.JSONDecodeError) else json_fault(error)
+            quoted = json.dumps(_shown(value), ensure_ascii=False)
+            fault = f"{_shown(value)!r} is not JSON ({why}); a text is written in quotes: --var {name}='{quoted}'"
+            raise ToolfmtError(f"--var {name}: {fault}") from None
+        fault = fault_of(name, given[name])
+        if fault:
+            raise ToolfmtError(f"--var {fault}")
+    return given
+
+
+def fault_of(option: str, value: Any) -> str:
+    """Why a prompt cannot be rendered with this variable or setting; empty where it can."""
+    if option in SETTINGS and not isinstance(value, bool):
+        return f'"{option}" must be true or false, not {kind_of(value)}'
+    if option in _TAKEN:
+        return f'"{option}" is no variable of a template; {_TAKEN[option]}'
+    return ""
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
