@@ -92,6 +92,13 @@ def neutralised_request(
     return changed, defined, [] if same else [MARKERS_NEUTRALISED]
 
 
+def beginnings(text: str, markers: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Behind the first character of each marker in the text, and where it ends: overlapping ones and ones in others
+    too, of several that begin together each.
+    """
+    return _seeker(tuple(markers)).whole(text)
+
+
 class _Seeker:
     """Finds where markers begin; `sign` is the dot, or one like it where a marker holds the dot itself."""
 
@@ -112,6 +119,12 @@ class _Seeker:
             return [at + 1 for at in found]
         offsets = [at for at, character in enumerate(text) if character != self.sign]
         return [offsets[at] + 1 for at in found]
+
+    def whole(self, text: str) -> Iterator[tuple[int, int]]:
+        for match in self._firsts.finditer(text):
+            at = match.start()
+            ends = (at + length for length in self._lengths[text[at]])
+            yield from ((at + 1, end) for end in ends if text[at:end] in self._markers)
 
     def _begins(self, bare: str, at: int) -> bool:
         return any(bare[at : at + length] in self._markers for length in self._lengths[bare[at]])
