@@ -122,6 +122,18 @@ def _reasoning_beside(words: Words) -> Conversation:
     return exchange(words, content="", reasoning_content=words("thought"))
 
 
+def _parsed(**more: str) -> Callable[[Words], Conversation]:
+    """What `Message.to_dict` of a parser gives, put back as it is."""
+
+    def made(words: Words) -> Conversation:
+        turn = calling(call(words, as_text=True), content=None, reasoning_content=None, rejected=[])
+        turn |= {key: words(kind) for key, kind in more.items()}
+        last = answer(words("answer"), reasoning_content=None, tool_calls=[], rejected=[])
+        return [user(words("user")), turn, result(words("result")), last, user(words("user"))]
+
+    return made
+
+
 def _both_beside(words: Words) -> Conversation:
     return exchange(words, content=words("beside"), reasoning_content=words("thought"))
 
@@ -316,6 +328,11 @@ MADE: Mapping[str, Callable[[Words], Conversation]] = {
     "text beside a call": _text_beside,
     "reasoning beside a call": _reasoning_beside,
     "reasoning and text beside a call": _both_beside,
+    "reasoning as `thinking`": lambda words: exchange(words, content="", thinking=words("thought")),
+    "reasoning as `reasoning`": lambda words: exchange(words, content="", reasoning=words("thought")),
+    "a parser's message": _parsed(),
+    "a parser's message with reasoning": _parsed(reasoning_content="thought"),
+    "a parser's message with text": _parsed(reasoning_content="thought", content="beside"),
     "two calls": _two_calls(1, 2),
     "two calls, results out of order": _two_calls(2, 1),
     "two calls, one answered": _two_calls(1),

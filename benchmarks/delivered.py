@@ -18,6 +18,9 @@ from typing import Any, Literal, TypeAlias
 
 from benchmarks.conversations import DESCRIBED, KEY, ONCE, PARAMETER_DESCRIPTIONS, TOOL_DESCRIPTIONS, Message
 
+REASONING = ("reasoning_content", "reasoning", "thinking")
+"""The names that reasoning goes by in a message."""
+
 Kind: TypeAlias = Literal["whole", "lost", "repeated", "reordered"]
 Places: TypeAlias = dict[str, list[int]]
 
@@ -169,7 +172,7 @@ def _reasoning(message: Message) -> Any:
     content = message.get("content")
     if message["role"] == "assistant" and isinstance(content, str) and content.startswith("<think>"):
         return content.partition("</think>")[0]
-    return message.get("reasoning_content")
+    return [message[name] for name in REASONING if message.get(name)]
 
 
 def _changed(messages: Sequence[Message], prompt: str) -> Iterator[str]:

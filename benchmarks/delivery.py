@@ -43,7 +43,17 @@ from toolfmt.templates import ChatTemplate
 
 PLAIN = "question"
 UNNEEDED, NOT_SHOWN = "unneeded", "not shown"
-NOT_MESSAGES = frozenset({"caller-lists-tools", "default-format", "template-dropped-tools"})
+TEXT_REPEATED = "text-repeated"
+NOT_MESSAGES = frozenset(
+    {
+        "caller-lists-tools",
+        "default-format",
+        "reasoning-left-out",
+        "template-dropped-tools",
+        "template-loses-with-tools",
+        TEXT_REPEATED,
+    }
+)
 """Names on a prompt that say nothing of a message that was changed."""
 
 
@@ -245,6 +255,8 @@ def tell(looked: Sequence[Looked]) -> None:
     for tools in (False, True):
         some = [made for made in rows if made.tools == tools]
         print(f"{'  with tools' if tools else '  without tools':32}{share(count(some, whole), len(some))}")
+    for name, holds in (("  raised", raised), ("  repeated, and named so", named), ("  silent", silent)):
+        print(f"{name:32}{share(count(rows, holds), len(rows))}")
     print("  templates whole throughout    ", end="")
     print(share(sum(all(map(whole, one.rows)) for one in taking), len(taking)))
     tell_conversations(rows)
@@ -257,6 +269,19 @@ def tell(looked: Sequence[Looked]) -> None:
 
 def whole(made: Row) -> bool:
     return made.outcome == "whole"
+
+
+def raised(made: Row) -> bool:
+    return made.outcome == "raised"
+
+
+def named(made: Row) -> bool:
+    return made.outcome == "repeated" and TEXT_REPEATED in made.adaptations
+
+
+def silent(made: Row) -> bool:
+    """Whether something is wrong with the prompt, and nothing says so."""
+    return not (whole(made) or raised(made) or named(made))
 
 
 def count(rows: Iterable[Row], holds: Callable[[Row], bool]) -> int:
@@ -291,15 +316,15 @@ def tell_failures(rows: Sequence[Row]) -> None:
     for (outcome, conversation, why), some in order:
         names = list(dict.fromkeys(made.template for made in some))
         prose = count(some, lambda made: made.strategy == "prose")
-        told = Counter(made.conversation for made in some)
-        where = conversation or ", ".join(f"{name} {times}" for name, times in told.most_common(4))
-        where += f", and {len(told) - 4} more" if len(told) > 4 else ""
+        asked = Counter(made.conversation for made in some)
+        where = conversation or ", ".join(f"{name} {times}" for name, times in asked.most_common(4))
+        where += f", and {len(asked) - 4} more" if len(asked) > 4 else ""
         print(f"{len(some):6} {outcome}: {why[:200]}" + (f" ({prose} as prose)" if prose else ""))
         print(f"{'':8}[{where}] {len(names)} templates: {', '.join(names[:4])}")
-    raised = [made for made in rows if made.outcome == "raised"]
-    if raised:
-        print(f"of {len(raised)} raised lines {count(raised, names_a_message)} name a message by its position")
-        print(f"and {count(raised, lambda made: chr(10) in made.detail)} have more than one line")
+    told = [made for made in rows if raised(made)]
+    if told:
+        print(f"of {len(told)} raised lines {count(told, names_a_message)} name a message by its position")
+        print(f"and {count(told, lambda made: chr(10) in made.detail)} have more than one line")
 
 
 def names_a_message(made: Row) -> bool:
@@ -326,8 +351,8 @@ def tell_apart(rows: Sequence[Row]) -> None:
     for name, holds in kinds.items():
         some = [made for made, found in judged if holds(found)]
         names = list(dict.fromkeys(made.template for made in some))
-        named = sum(any("reasoning" in word for word in made.adaptations) for made in some)
-        told = f", named {named}" if name.startswith("reasoning") else ""
+        telling = sum("reasoning-left-out" in made.adaptations for made in some)
+        told = f", named {telling}" if name.startswith("reasoning") else ""
         print(f"  {name:30}{len(some):7} prompts, {len(names):4} templates{told}: {', '.join(names[:4])}")
         by_conversation = Counter(made.conversation for made in some)
         if name.startswith(("reasoning", "a text")):
