@@ -368,6 +368,70 @@ MADE: Mapping[str, Callable[[Words], Conversation]] = {
 """How each conversation is made, by name."""
 
 
-def conversations() -> dict[str, Conversation]:
-    """All of them, made anew."""
-    return {name: made(Words()) for name, made in MADE.items()}
+def _anthropic(words: Words) -> tuple[Conversation, Conversation]:
+    """Parts of text, thinking, calls and results, as Anthropic's Messages have them."""
+    meant = [
+        *exchange(words, content=words("beside"), reasoning_content=words("thought")),
+        user(words("user")),
+    ]
+    turn, told = meant[1], meant[2]
+    asked = turn["tool_calls"][0]["function"]
+    parts = [
+        {"type": "thinking", "thinking": turn["reasoning_content"], "signature": "x"},
+        {"type": "text", "text": turn["content"]},
+        {"type": "tool_use", "id": ID.format(1), "name": asked["name"], "input": asked["arguments"]},
+    ]
+    results = [
+        {"type": "tool_result", "tool_use_id": ID.format(1), "content": [{"type": "text", "text": told["content"]}]},
+        {"type": "text", "text": meant[3]["content"]},
+    ]
+    return [meant[0], {"role": "assistant", "content": parts}, user(results)], meant
+
+
+def _function_call(words: Words) -> tuple[Conversation, Conversation]:
+    """The older shape of Chat Completions: one `function_call`, and the role `function`."""
+    meant = [user(words("user")), calling(call(words, as_text=True), content=None), result(words("result"))]
+    older = meant[1]["tool_calls"][0]["function"]
+    told = {"role": "function", "name": NOTE, "content": meant[2]["content"]}
+    return [meant[0], {"role": "assistant", "content": None, "function_call": older}, told], meant
+
+
+def _responses(words: Words) -> tuple[Conversation, Conversation]:
+    """Items of the Responses API."""
+    turn = calling(call(words, as_text=True), content=None, reasoning_content=words("thought"))
+    meant = [user(words("user")), turn, result(words("result"))]
+    asked = turn["tool_calls"][0]["function"]
+    items: Conversation = [
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": meant[0]["content"]}]},
+        {
+            "type": "reasoning",
+            "id": "rs_1",
+            "summary": [],
+            "content": [{"type": "reasoning_text", "text": turn["reasoning_content"]}],
+        },
+        {
+            "type": "function_call",
+            "call_id": ID.format(1),
+            "name": asked["name"],
+            "arguments": asked["arguments"],
+        },
+        {"type": "function_call_output", "call_id": ID.format(1), "output": meant[2]["content"]},
+    ]
+    return items, meant
+
+
+READ: Mapping[str, Callable[[Words], tuple[Conversation, Conversation]]] = {
+    "Anthropic's parts": _anthropic,
+    "`function_call`": _function_call,
+    "Responses items": _responses,
+}
+"""How messages in other shapes are made, with what is meant by them in that of Chat Completions."""
+
+
+def conversations() -> dict[str, tuple[Conversation, Conversation]]:
+    """All of them, made anew: as they are given, and as they are meant."""
+    own = {name: made(Words()) for name, made in MADE.items()}
+    return {
+        **{name: (messages, messages) for name, messages in own.items()},
+        **{name: made(Words()) for name, made in READ.items()},
+    }

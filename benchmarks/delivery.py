@@ -98,23 +98,29 @@ def look(template: Template) -> Looked:
         compiled = None
     made = conversations()
     rows = [
-        row(template, model, compiled, name, messages, tools)
-        for name, messages in made.items()
+        row(template, model, compiled, name, given, meant, tools)
+        for name, (given, meant) in made.items()
         for tools in (None, TOOLS)
     ]
-    by_itself = judged_plainly(compiled, made[PLAIN], None)
+    by_itself = judged_plainly(compiled, made[PLAIN][1], None)
     takes = by_itself is not None and by_itself[0].kind == "whole"
     takes = takes or any(one.outcome == "whole" for one in rows if one.conversation == PLAIN and not one.tools)
     return Looked(template.name, takes, rows)
 
 
 def row(
-    template: Template, model: Model, compiled: ChatTemplate | None, name: str, messages: Conversation, tools: Any
+    template: Template,
+    model: Model,
+    compiled: ChatTemplate | None,
+    name: str,
+    given: Conversation,
+    messages: Conversation,
+    tools: Any,
 ) -> Row:
-    """One prompt, judged and compared."""
+    """One prompt, judged and compared; `messages` are those `given` as they are meant."""
     made = Row(template.name, name, tools is not None, "whole")
     try:
-        prompt = model.render(copy.deepcopy(messages), copy.deepcopy(tools), now=NOW)
+        prompt = model.render(copy.deepcopy(given), copy.deepcopy(tools), now=NOW)
     except ToolfmtError as error:
         made.outcome, made.detail = "raised", str(error)
         return made
@@ -122,7 +128,7 @@ def row(
         made.outcome, made.detail = "crashed", f"{type(error).__name__}: {error}"
         return made
     begin = time.process_time()
-    model.render(messages, tools, now=NOW)
+    model.render(given, tools, now=NOW)
     made.milliseconds = (time.process_time() - begin) * 1e3
     made.strategy, made.adaptations = prompt.strategy, prompt.adaptations
     permuted = "results-in-order" in prompt.adaptations
@@ -133,12 +139,12 @@ def row(
         made.needed = why_needed(compiled, messages, tools, prompt)
     if not prompt.adaptations and (tools is None or prompt.strategy == "template"):
         made.plain = compared(template.source, messages, tools, prompt.text)
+        if made.plain != "equal":  # as `apply_chat_template` hands them on
+            made.plain = compared(template.source, without_nulls(messages), tools, prompt.text)
         begin = time.process_time()
         compared(template.source, messages, tools, prompt.text)
         made.theirs = (time.process_time() - begin) * 1e3
-    request = getattr(prompt, "request", None)
-    if request is not None:
-        made.request = request_compared(template.source, request, prompt.text)
+    made.request = request_compared(template.source, prompt)
     return made
 
 
@@ -220,16 +226,16 @@ def compared(source: str, messages: Any, tools: Any, text: str, **variables: Any
     return "equal" if theirs == text else "unequal"
 
 
-def request_compared(source: str, request: Any, text: str) -> str:
-    """Whether the prompt's request renders to the prompt, with keys that are null and without."""
+def request_compared(source: str, prompt: Prompt) -> str:
+    """Whether the prompt's request, sent as JSON, renders to the prompt, with keys that are null and without."""
     try:
-        asked = request() if callable(request) else request
-    except ToolfmtError as error:
+        asked = json.loads(json.dumps(prompt.request()))
+    except (ToolfmtError, TypeError) as error:
         return f"refused: {error}"
     variables = dict(asked.get("chat_template_kwargs") or {})
     variables |= {key: asked[key] for key in ("add_generation_prompt", "continue_final_message") if key in asked}
     ways = (asked["messages"], without_nulls(asked["messages"]))
-    told = [compared(source, messages, asked.get("tools"), text, **variables) for messages in ways]
+    told = [compared(source, messages, asked.get("tools"), prompt.text, **variables) for messages in ways]
     return told[0] if told[0] == told[1] or told[0] != "equal" else f"without null keys: {told[1]}"
 
 
@@ -238,7 +244,10 @@ def looked_at(templates: Sequence[Template], processes: int) -> Iterator[Looked]
         yield from map(look, templates)
         return
     with get_context("spawn").Pool(processes) as pool:
-        yield from pool.imap(look, templates, chunksize=4)
+        for number, looked in enumerate(pool.imap(look, templates, chunksize=4), 1):
+            if number % 100 == 0:
+                print(f"{number} of {len(templates)}", file=sys.stderr)
+            yield looked
 
 
 def share(part: int, whole: int) -> str:

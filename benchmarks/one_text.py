@@ -74,7 +74,7 @@ def child(seed: int) -> None:
         made = conversations()
         for asked in ASKED:
             for tools in (None, TOOLS):
-                messages, given = shuffled(made[asked], chance), shuffled(copy.deepcopy(tools), chance)
+                messages, given = shuffled(made[asked][0], chance), shuffled(copy.deepcopy(tools), chance)
                 key = f"{name} / {asked} / {'tools' if tools else 'no tools'}"
                 digests[f"{key} / now fixed"] = digest(text(messages, given, now=NOW))
                 digests[f"{key} / now left out"] = digest(text(messages, given))
