@@ -22,6 +22,7 @@ from toolfmt.inspect.report import Report
 from toolfmt.inspect.template_profile import TemplateProfile
 from toolfmt.jobs import INSPECT, PROFILE, RENDER, shared_worker
 from toolfmt.render.attempts import spoken_format
+from toolfmt.render.control_tokens import markers_of
 from toolfmt.render.prompt import Prompt, StrategyChoice, broken, render
 from toolfmt.render.saved_profile import restored, saved
 from toolfmt.sandbox.pool import Worker
@@ -90,14 +91,13 @@ class Model:
         strategy: StrategyChoice = "auto",
         *,
         now: datetime | None = None,
-        add_generation_prompt: bool = True,
-        **variables: Any,
+        **options: Any,
     ) -> Prompt:
         """The prompt for these messages.
 
         Takes what `toolfmt.render.prompt.render` takes, and raises what it raises. A template that asks the clock is
-        shown the present time unless `now` names another; other keywords (`enable_thinking`, …) are variables that the
-        template reads; any other is refused.
+        shown the present time unless `now` names another; keywords that `render` does not know (`enable_thinking`, …)
+        are variables that the template reads; any other is refused.
         """
         return render(
             self.files,
@@ -106,9 +106,16 @@ class Model:
             tools,
             strategy,
             now=now or datetime.now(),
-            add_generation_prompt=add_generation_prompt,
-            **variables,
+            **self._with_markers(options),
         )
+
+    def _with_markers(self, options: dict[str, Any]) -> dict[str, Any]:
+        """The options with the markers that are to be neutralised, which are read once a model."""
+        return {"markers": self._markers, **options} if options.get("neutralise") else options
+
+    @cached_property
+    def _markers(self) -> tuple[str, ...]:
+        return markers_of(self.files, self.profile)
 
     def isolated_render(
         self, messages: object, tools: object = None, strategy: StrategyChoice = "auto", **options: Any

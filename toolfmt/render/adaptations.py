@@ -46,6 +46,7 @@ from typing import Any
 
 from toolfmt.errors import CannotWrite
 from toolfmt.formats import ToolCallFormat, write
+from toolfmt.formats.prose import result_heading
 from toolfmt.inspect.probe.conversations import Shape
 from toolfmt.inspect.template_profile import TemplateProfile
 from toolfmt.render.messages import Message, arguments_of, calls_of, flattened, function_of, joined, told_in_words
@@ -168,7 +169,7 @@ def _results_as_user(messages: list[Message], called: Mapping[str, str], done: d
         if is_result:
             done[RESULTS_AS_USER] = None
             name = message.get("name") or called.get(str(message.get("tool_call_id")))
-            heading = f"Result of {name}:" if name else "Result:"
+            heading = result_heading(name) if name else "Result:"
             message = {"role": "user", "content": joined(heading, flattened(message.get("content")), "\n")}
         if after_result and message["role"] == "user":
             adapted[-1] = {**adapted[-1], "content": joined(adapted[-1]["content"], message.get("content"), "\n\n")}

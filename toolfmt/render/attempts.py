@@ -8,6 +8,7 @@ is remembered from one to the next.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -27,7 +28,7 @@ from toolfmt.inspect.probe.conversations import REPLY
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.template_profile import TemplateProfile
 from toolfmt.render.adaptations import adapt, writes_calls
-from toolfmt.render.delivery import Delivery, delivered, proved
+from toolfmt.render.delivery import Delivery, Span, delivered, proved
 from toolfmt.render.messages import Message
 from toolfmt.render.never_both import check_prose, check_template, dropped
 from toolfmt.render.remedies import CALLS_BESIDE_TEXT_AS_CONTENT, plans, tried_in_adapt
@@ -113,6 +114,10 @@ class Request:
             untold, _ = self._adapted(replace(way, system_text=_PLACEHOLDER), self.messages, made.plan)
             without = self._without_tools(template, untold)
             check_prose(made.text, without, told, without.count(_PLACEHOLDER), self.tools)
+            spans = (*made.delivery.spans, *_described(made.text, told, self.tools))
+            made = replace(
+                made, delivery=replace(made.delivery, spans=tuple(sorted(spans, key=lambda span: span.begin)))
+            )
         return made
 
     # --- the search
@@ -302,6 +307,30 @@ class Request:
             return self._render(template, messages)
         except TemplateError:
             return ""
+
+
+def _described(text: str, told: str, tools: Sequence[Message]) -> Iterator[Span]:
+    """Where the descriptions of the tools stand in the prose of a prompt."""
+    begin = text.find(told)
+    for description in sorted(set(_descriptions(list(tools))), key=len, reverse=True):
+        for spelled in dict.fromkeys((description, json.dumps(description, ensure_ascii=False)[1:-1])):
+            at = told.find(spelled)
+            while at >= 0:
+                yield Span(begin + at, begin + at + len(spelled), -1)
+                at = told.find(spelled, at + len(spelled))
+
+
+def _descriptions(definition: Any) -> Iterator[str]:
+    """Every text in a definition, but names."""
+    if isinstance(definition, Mapping):
+        for key, value in definition.items():
+            if isinstance(value, str) and key not in ("name", "type") and value:
+                yield value
+            else:
+                yield from _descriptions(value)
+    elif isinstance(definition, (list, tuple)):
+        for value in definition:
+            yield from [value] if isinstance(value, str) and value else _descriptions(value)
 
 
 _PROSE = "the message that describes the tools"

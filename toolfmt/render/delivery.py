@@ -22,13 +22,14 @@ INSTRUCTING = ("system", "developer")
 
 @dataclass(frozen=True)
 class Span:
-    """Where a text of the request stands in the prompt: from `begin` up to `end`; `message` is its position in the
-    request, -1 for a tool's definition.
+    """Where a text of the request stands in the prompt: from `begin` up to `end`; `message` is the position of its
+    message in the request and `role` who said it: -1 and "" for a tool's definition.
     """
 
     begin: int
     end: int
     message: int
+    role: str = ""
 
 
 @dataclass(frozen=True)
@@ -77,12 +78,20 @@ def proved(
     """What the prompt itself holds: where the twin is not refused, its prompt has been found to hold everything."""
     spans = None if twin_prompt is None else aligned(prompt, twin_prompt, twin.pieces)
     if spans is not None:
-        return Delivery(spans=tuple(Span(begin, end, twin.pieces[number].message) for begin, end, number in spans))
+        return Delivery(spans=_spans(request, ((begin, end, twin.pieces[number]) for begin, end, number in spans)))
     numbers = _words_of(given) if twin_prompt is None else [number for _, _, number in words_in(twin_prompt)]
     expected = dict.fromkeys(number for number in numbers if number < len(twin.pieces))
     pieces = [twin.pieces[number] for number in expected]
     judged = [piece for piece in pieces if piece.kind in ("text", "argument")]
-    return Delivery(missing=_once(_told(request, piece) for piece in in_order(prompt, judged)))
+    found, missing = in_order(prompt, judged)
+    return Delivery(missing=_once(_told(request, piece) for piece in missing), spans=_spans(request, found))
+
+
+def _spans(request: Sequence[Message], found: Iterable[tuple[int, int, Piece]]) -> tuple[Span, ...]:
+    return tuple(
+        Span(begin, end, piece.message, request[piece.message]["role"] if piece.message >= 0 else "")
+        for begin, end, piece in found
+    )
 
 
 class _Order:

@@ -7,21 +7,26 @@ Bad input raises a `ToolfmtError` of one line; no file is read and no clock is a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Literal, get_args
 
 from toolfmt.errors import BadMessages, NotDelivered, TemplateError, ToolfmtError
 from toolfmt.formats import Parser, ToolCallFormat
+from toolfmt.formats.prose import RESULT_HEADING
 from toolfmt.formats.registry import resolved
 from toolfmt.inspect.template_profile import Strategy, TemplateProfile
 from toolfmt.render.attempts import Attempt, Request, spoken_format, with_way_out
+from toolfmt.render.control_tokens import markers_of, neutralised_request
 from toolfmt.render.delivery import Span
 from toolfmt.render.messages import Message, calls_of, checked_messages, lists_tools
 from toolfmt.render.remedies import CALLS_AS_CONTENT
+from toolfmt.render.token_ids import token_ids
 from toolfmt.templates import ModelFiles
-from toolfmt.tools import canonical_tools
+from toolfmt.tools import canonical_tools, same_definitions
 
 StrategyChoice = Literal["auto", "template", "prose"]
 
@@ -35,6 +40,8 @@ TEMPLATE_LOSES_WITH_TOOLS = "template-loses-with-tools"
 """Given the tools, the template refuses this conversation or loses something of it; they went in as prose."""
 REASONING_LEFT_OUT = "reasoning-left-out"
 """Reasoning of the conversation is not in the prompt: the template leaves it out."""
+DEFINITIONS_NORMALISED = "definitions-normalised"
+"""The tools are given in another shape, or with their keys in another order, than the prompt shows them in."""
 TEXT_REPEATED = "text-repeated"
 """The template writes a text of the conversation more than once."""
 
@@ -63,14 +70,19 @@ class Prompt:
     template_tools: list[dict[str, Any]] | None = field(default=None, repr=False)
     variables: dict[str, Any] = field(default_factory=dict, repr=False)
     spans: tuple[Span, ...] = field(default=(), repr=False)
+    built_on_text: bool = False
+    """Whether the prompt is built on what the model wrote, as no template renders it (`toolfmt.conversation`)."""
 
     def request(self) -> dict[str, Any]:
         """What to send to a chat endpoint, so that its template renders exactly this prompt.
 
         `messages` are as the template was given them, `tools` stand there only where the template describes them, and
         `chat_template_kwargs` are its variables. `add_generation_prompt` and `continue_final_message` stand there where
-        they are not as every endpoint has them by itself.
+        they are not as every endpoint has them by itself. Raises `ToolfmtError` for a prompt that is built on the
+        model's own text.
         """
+        if self.built_on_text:
+            raise ToolfmtError("this prompt is built on the model's own text; send `text` to a completion endpoint")
         own = {name: value for name, value in self.variables.items() if name not in _OF_REQUESTS}
         tools = {} if self.template_tools is None else {"tools": self.template_tools}
         asked = {name: self.variables[name] for name in _OF_REQUESTS if name in self.variables}
@@ -96,6 +108,15 @@ class Prompt:
         stop = [literal for literal in self.stop if not known.in_calls(literal)]
         return Parser(known, tools=self.tools, prefix=self.prefill, strict=strict, stop=stop, reasoning=reasoning)
 
+    def token_ids(self, tokenizer: Any) -> list[int]:
+        """The prompt as token ids in which user texts, results and definitions hold no control token.
+
+        Takes a tokenizer of transformers or of tokenizers. Where no such text holds a marker the ids are the plain
+        ones. Raises `ToolfmtError` where a control token cannot be kept out.
+        """
+        others = ((span.begin, span.end) for span in self.spans if span.role not in _OWN_ROLES)
+        return token_ids(self.text, others, tokenizer)
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "text": self.text,
@@ -108,6 +129,7 @@ class Prompt:
         }
 
 
+_OWN_ROLES = ("system", "developer", "assistant")
 _OF_REQUESTS = ("add_generation_prompt", "continue_final_message")
 
 
@@ -122,6 +144,10 @@ def render(
     add_generation_prompt: bool = True,
     continue_final_message: bool = False,
     lossy: bool = False,
+    neutralise: bool = False,
+    markers: Sequence[str] | None = None,
+    sort_tools: bool = False,
+    sort_properties: bool = False,
     **variables: Any,
 ) -> Prompt:
     """The prompt for these messages: every text, call, argument, result and tool in it once, and in their order.
@@ -130,16 +156,25 @@ def render(
     that the template's clock shows, other keywords variables that the template reads. An empty list of tools is
     rendered like none. With `continue_final_message` the answer that the conversation ends with is left open, and the
     parser of the prompt begins in it; with `lossy` what the template loses, however the conversation is adapted, is
-    told on the prompt (`lost`). Raises `BadMessages`, `BadTools`, `BadModelDirectory` without a template,
+    told on the prompt (`lost`). `neutralise` keeps markers in user texts, results and definitions from becoming control
+    tokens, by a dot behind the first character of each (`markers`, else those that the model's files tell, which are
+    read for it). `sort_tools` and `sort_properties` are for definitions from a
+    source without an order. Raises `BadMessages`, `BadTools`, `BadModelDirectory` without a template,
     `TemplateError` where the template refuses or fails, `NotDelivered` where it loses something, and `ToolfmtError` for
     a variable that the template does not read, and where the strategy `template` is forced on a template that drops the
     tools.
     """
     if strategy not in get_args(StrategyChoice):
         raise ToolfmtError(f"no strategy is called {strategy!r}; strategies: {', '.join(get_args(StrategyChoice))}")
-    given = None if tools is None else canonical_tools(tools)
+    tools = list(tools) if isinstance(tools, Iterator) else tools
+    given = None if tools is None else canonical_tools(tools, sort_tools=sort_tools, sort_properties=sort_properties)
     _check_variables(variables, [profile, profile.without_tools or profile])
-    checked = checked_messages(messages)
+    checked = checked_messages(messages, _roles_of(files))
+    normalised = given is not None and not same_definitions(tools, given)
+    changed: list[str] = []
+    if neutralise:
+        texts = markers_of(files, profile) if markers is None else markers
+        checked, given, changed = neutralised_request(checked, given, texts)
     if continue_final_message:
         _check_continued(checked)
     request = Request(
@@ -157,6 +192,7 @@ def render(
     told = {
         DEFAULT_FORMAT: written and not profile.format_shown,
         CALLER_LISTS_TOOLS: lists_tools(request.messages, request.tools),
+        DEFINITIONS_NORMALISED: normalised,
         REASONING_LEFT_OUT: made.delivery.reasoning_left_out,
         TEXT_REPEATED: bool(made.delivery.repeated),
     }
@@ -168,8 +204,8 @@ def render(
         strategy=way,
         format=spoken_format(profile).name if written or way == "prose" else profile.format,
         prefill=prefill,
-        stop=made.profile.stop,
-        adaptations=(*made.adaptations, *(name for name, is_so in told.items() if is_so)),
+        stop=(*made.profile.stop, *([RESULT_HEADING] if way == "prose" and request.tools else [])),
+        adaptations=(*changed, *made.adaptations, *(name for name, is_so in told.items() if is_so)),
         tools=given,
         lost=made.delivery.lost,
         messages=made.messages,
@@ -202,6 +238,23 @@ def _made(request: Request, strategy: StrategyChoice) -> tuple[Strategy, Attempt
             "use the strategy auto or prose"
         )
     return "prose", request.as_prose(TEMPLATE_DROPPED_TOOLS)
+
+
+def _roles_of(files: ModelFiles) -> tuple[str, ...]:
+    """The roles that the templates in force test for."""
+    sources = {source.text for source in (files.template(True), files.template(False)) if source is not None}
+    return tuple(sorted({role for text in sources for role in _roles_tested(text)}))
+
+
+@lru_cache(maxsize=64)
+def _roles_tested(source: str) -> frozenset[str]:
+    """The words that a template compares a role with."""
+    compared = (found[1] for found in _COMPARED_ROLE.finditer(source))
+    return frozenset(word for words in compared for word in _QUOTED_WORD.findall(words))
+
+
+_COMPARED_ROLE = re.compile(r"""\brole['"]?\]?\s{0,4}(?:==|!=|in|not in)\s{0,4}([^%}]{1,200})""")
+_QUOTED_WORD = re.compile(r"""['"]([\w-]{1,40})['"]""")
 
 
 def _check_continued(messages: Sequence[Message]) -> None:

@@ -233,16 +233,19 @@ def aligned(prompt: str, twin_prompt: str, pieces: Sequence[Piece]) -> list[tupl
     return spans if offset == len(prompt) else None
 
 
-def in_order(prompt: str, pieces: Iterable[Piece]) -> list[Piece]:
-    """The pieces that do not stand in the prompt behind those before them; for prompts that cannot be aligned."""
-    offset, missing = 0, []
+def in_order(prompt: str, pieces: Iterable[Piece]) -> tuple[list[tuple[int, int, Piece]], list[Piece]]:
+    """Where the pieces stand in the prompt, each behind the one before it, and those that do not; for prompts that
+    cannot be aligned.
+    """
+    offset, found, missing = 0, list[tuple[int, int, Piece]](), []
     for piece in pieces:
-        ends = [at + len(text) for text in _spellings(piece) if (at := prompt.find(text, offset)) >= 0]
+        ends = [(at + len(text), at) for text in _spellings(piece) if (at := prompt.find(text, offset)) >= 0]
         if ends:
-            offset = min(ends)
+            offset, begin = min(ends)
+            found.append((begin, offset, piece))
         else:
             missing.append(piece)
-    return missing
+    return found, missing
 
 
 def _literals(text: str, words: Sequence[tuple[int, int, int]]) -> list[str]:

@@ -1,0 +1,154 @@
+"""A conversation with one model, turn by turn: what was said, and what the model wrote, as it wrote it.
+
+A program asks `prompt()`, lets the model write, hands its text to `answered` and adds what follows. Each next prompt
+says how much of what the model has computed already is its beginning. Where rendering the conversation anew changes
+what the model wrote (reasoning left out, other blanks, keys in another order), `prompt(raw=True)` builds on its own
+text instead. Nothing here knows templates: all of it is read off prompts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from toolfmt.errors import ToolfmtError
+from toolfmt.inspect.probe.differences import common_prefix
+from toolfmt.message import Message, taken_ids
+from toolfmt.render.prompt import Prompt
+
+if TYPE_CHECKING:
+    from toolfmt.model import Model
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A prompt of a conversation.
+
+    `computed` is what the model has read and written before (characters of the last prompt and of its answer), and
+    `stable_prefix` how many of them this prompt begins with. `raw` says whether it is built on the model's own text,
+    `plain` whether it equals the plain rendering of the conversation, `longer` by how many characters it is longer.
+    `why_not_raw` is empty, or says why it could not be built on the model's text though that was asked for.
+    """
+
+    prompt: Prompt
+    computed: str
+    stable_prefix: int
+    raw: bool = False
+    plain: bool = True
+    longer: int = 0
+    why_not_raw: str = ""
+
+    def stable_tokens(self, tokenizer: Any) -> tuple[int, int]:
+        """How many tokens of what was computed this prompt begins with, and how many there are.
+
+        Takes whatever has `encode(text, add_special_tokens=False)`: a tokenizer of transformers, or of tokenizers.
+        """
+        before, now = (_ids(tokenizer, text) for text in (self.computed, self.prompt.text))
+        same = next((at for at, (one, other) in enumerate(zip(before, now, strict=False)) if one != other), None)
+        return (min(len(before), len(now)) if same is None else same), len(before)
+
+
+class Conversation:
+    """Takes a model, the messages that it begins with, tools, and what `Model.render` takes besides.
+
+    `messages` are those so far, the model's answers among them in the shape of chat endpoints.
+    """
+
+    def __init__(self, model: Model, messages: Iterable[Any] = (), tools: object = None, **options: Any) -> None:
+        self.messages: list[Any] = list(messages)
+        self._model = model
+        self._tools = tools
+        self._options = options
+        self._asked: Prompt | None = None
+        self._computed = ""
+        self._answered_at: int | None = None
+
+    def add(self, *messages: Any) -> None:
+        """Adds what the user or the program says."""
+        self.messages += messages
+
+    def result(self, call_id: str, content: Any) -> None:
+        """Adds the result of a call."""
+        self.add({"role": "tool", "tool_call_id": call_id, "content": content})
+
+    def answered(self, text: str) -> Message:
+        """Takes the whole text that the model wrote behind the last prompt, and adds it as a message.
+
+        Returns the message that it makes; its calls have ids that no other call has. Raises `ToolfmtError` where no
+        prompt has been made for it, and what `Prompt.parser` raises; never on the text.
+        """
+        prompt = self._asked
+        if prompt is None:
+            raise ToolfmtError("no prompt has been made that this text would answer; call prompt() first")
+        parser = prompt.parser()
+        events = [*parser.continued, *parser.feed(text), *parser.finish()]
+        message = Message.from_events(events, taken_ids(self.messages), parser.format.call_id)
+        self._computed = prompt.text + _without_stop(text, prompt.stop)
+        self._answered_at = len(self.messages)
+        self._asked = None
+        self.messages.append(message.to_openai())
+        return message
+
+    def prompt(self, *, raw: bool = False) -> Turn:
+        """The next prompt; with `raw` the last one and the model's own text, as they were, and what follows them.
+
+        Raises what `Model.render` raises.
+        """
+        plain = self._model.render(self.messages, self._tools, **self._options)
+        turn = Turn(plain, self._computed, common_prefix(self._computed, plain.text))
+        if raw and self._answered_at is not None:
+            behind, why_not = self._behind_answer(plain)
+            text = self._computed + behind
+            turn = replace(turn, why_not_raw=why_not)
+            if not why_not:
+                made = replace(plain, text=text, built_on_text=text != plain.text, spans=())
+                longer = len(text) - len(plain.text)
+                turn = Turn(made, self._computed, len(self._computed), True, text == plain.text, longer)
+        self._asked = turn.prompt
+        return turn
+
+    def _behind_answer(self, plain: Prompt) -> tuple[str, str]:
+        """What the template writes behind the model's last answer; and why that cannot be told, else empty."""
+        at = self._answered_at
+        assert at is not None
+        if at == len(self.messages) - 1:
+            return "", "nothing follows what the model wrote"
+        options = {**self._options, "add_generation_prompt": False}
+        try:
+            closed = self._model.render(self.messages[: at + 1], self._tools, **options)
+        except ToolfmtError:
+            return "", "the template takes no conversation that ends with this answer"
+        ends = [max((s.end for s in made.spans if s.message == at), default=None) for made in (closed, plain)]
+        if ends[0] is None or ends[1] is None:
+            return "", "what the model wrote is not found in the prompt as it was"
+        if any(span.message < at and span.begin > ends[1] for span in plain.spans):
+            return "", "the template writes something behind the answer that the last prompt held before it"
+        behind_closed, behind = closed.text[ends[0] :], plain.text[ends[1] :]
+        end = _turn_end(behind_closed, plain.stop, self._computed)
+        if end is None or behind[:end] != behind_closed[:end]:
+            return "", "where the template ends an answer is not clear"
+        return behind[end:], ""
+
+
+def _turn_end(behind: str, stop: Iterable[str], written: str) -> int | None:
+    """Where what the template adds begins, in the text behind the last thing that the model said.
+
+    It begins with what ends an answer; else behind the longest part that the model wrote itself.
+    """
+    found = [at for mark in stop if (at := behind.find(mark)) >= 0]
+    if found:
+        return min(found)
+    overlap = (length for length in range(len(behind), 0, -1) if written.endswith(behind[:length]))
+    return next(overlap, None)
+
+
+def _without_stop(text: str, stop: Iterable[str]) -> str:
+    """The text without the stop string that a runtime may have left at its end."""
+    return next((text.removesuffix(mark) for mark in stop if mark and text.endswith(mark)), text)
+
+
+def _ids(tokenizer: Any, text: str) -> list[int]:
+    encoded = tokenizer.encode(text, add_special_tokens=False)
+    ids = encoded if isinstance(encoded, (list, tuple)) else encoded.ids
+    return list(ids)
