@@ -13,10 +13,11 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, 
 
 from toolfmt.errors import BadTools, ToolfmtError
 from toolfmt.formats import FORMATS, ToolCallFormat, prose, write
-from toolfmt.inspect.chapters.tokens import EXAMPLES, difference
+from toolfmt.inspect.chapters.tokens import EXAMPLES
 from toolfmt.inspect.facts import NO_OPTIONS, Options
 from toolfmt.inspect.inspection import inspect_files, inspect_template
 from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, user
+from toolfmt.inspect.probe.token_costs import difference
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFile
 from toolfmt.inspect.report import Finding, Report, Tokens, ToolCost
 from toolfmt.printing.chapters import leaving_out
@@ -262,7 +263,7 @@ def test_cutting_only_what_differs_counts_as_cutting_everything(
 ) -> None:
     trained(special(*FRAMES), spaced=spaced).save(str(tmp_path / "tokenizer.json"))
     tokenizer = TokenizerFile(tmp_path / "tokenizer.json")
-    assert difference(tokenizer, more, less) == tokenizer.count(more) - tokenizer.count(less)
+    assert difference(tokenizer.count, more, less) == tokenizer.count(more) - tokenizer.count(less)
 
 
 # --- the context

@@ -14,17 +14,14 @@ from typing import TypeAlias
 from toolfmt.formats import default_format, prose, write
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, Message, tool_definition, user
-from toolfmt.inspect.probe.differences import common_ends
 from toolfmt.inspect.probe.renders import Renders
+from toolfmt.inspect.probe.token_costs import difference, enough
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFailure, TokenizerFile
 from toolfmt.inspect.report import MarkerKind, MarkerTokens, Tokens, ToolCost
 from toolfmt.tools import canonical_tools
 
 SHARE_OF_CONTEXT = 4
 """Tools may take one part in so many of the context."""
-
-# Farther from the place where two prompts differ than this, they are cut alike.
-_NEIGHBOURHOOD = 100
 
 _Shown: TypeAlias = Callable[[Sequence[Message]], str | None]
 """The text with these tools in it; None where the template refuses them."""
@@ -85,7 +82,7 @@ def tokens(facts: Facts) -> Tokens | None:
         given=given,
         context=context,
         room=room,
-        leave_out=_leave_out(total, costs, room) if given and room is not None else (),
+        leave_out=tuple(cost.name for cost in enough(costs, total - room)) if given and room is not None else (),
     )
 
 
@@ -135,7 +132,7 @@ def _costs(facts: Facts, tokenizer: TokenizerFile, tools: Sequence[Message]) -> 
         whole, without = shown(tools), shown([])
         if whole is not None and without is not None and whole != without:
             costs = sorted(_each(tokenizer, shown, tools), key=lambda cost: -cost.tokens)
-            return difference(tokenizer, whole, without), tuple(costs)
+            return difference(tokenizer.count, whole, without), tuple(costs)
     return 0, ()
 
 
@@ -147,7 +144,7 @@ def _each(tokenizer: TokenizerFile, shown: _Shown, tools: Sequence[Message]) -> 
     for position, tool in enumerate(tools):
         rest = shown([*tools[:position], *tools[position + 1 :], *company])
         if weighed is not None and rest is not None:
-            yield ToolCost(_name(tool), difference(tokenizer, weighed, rest))
+            yield ToolCost(_name(tool), difference(tokenizer.count, weighed, rest))
 
 
 def _ways(facts: Facts) -> Iterator[_Shown]:
@@ -166,23 +163,6 @@ def _ways(facts: Facts) -> Iterator[_Shown]:
 def _text(renders: Renders, tools: Sequence[Message], system: bool) -> str | None:
     prompt = renders.render(user(system=system), list(tools) or None, generation=True)
     return prompt if isinstance(prompt, str) else None
-
-
-def difference(tokenizer: TokenizerFile, more: str, less: str) -> int:
-    """How many tokens one text has more than another; only where they differ, and a little around, is anything cut."""
-    begin, end = (max(0, same - _NEIGHBOURHOOD) for same in common_ends(more, less))
-    return tokenizer.count(more[begin : len(more) - end]) - tokenizer.count(less[begin : len(less) - end])
-
-
-def _leave_out(total: int, costs: Sequence[ToolCost], room: int) -> tuple[str, ...]:
-    """The dearest tools, until the rest fits: so the fewest tools are lost."""
-    left_out = []
-    for cost in costs:
-        if total <= room:
-            break
-        left_out.append(cost.name)
-        total -= cost.tokens
-    return tuple(left_out)
 
 
 def _name(tool: Message) -> str:

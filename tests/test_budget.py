@@ -1,0 +1,206 @@
+"""What a prompt takes of the context, what would help where it is too long, and the tools of one turn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small_tokenizers import Plain, by_bytes
+
+from toolfmt.errors import BadTools, ToolfmtError
+from toolfmt.inspect.probe.token_costs import enough
+from toolfmt.render.budget import Budget, ToolTokens, TurnTokens, budget, counter
+from toolfmt.render.narrowing import narrowed
+from toolfmt.templates import load_files
+from toolfmt.tools import canonical_tools
+
+TALK = [
+    ("system", "be brief"),
+    ("user", "a first question"),
+    ("assistant", "calls"),
+    ("tool", "a long result of it"),
+    ("assistant", "so"),
+    ("user", "another question"),
+    ("assistant", "an answer"),
+    ("user", "the last question"),
+]
+MESSAGES = [{"role": role, "content": content} for role, content in TALK]
+TOOLS = {"short": "one", "long": "one two three four five", "middle": "one two three"}
+
+
+def words(text: str) -> int:
+    return len(text.split())
+
+
+class Rendered:
+    """A request of a word for each token; it notes what it was asked to leave out."""
+
+    def __init__(self, refused: Sequence[Any] = (), kept: Sequence[str] = ()) -> None:
+        self.refused, self.kept = refused, kept
+        self.asked: list[tuple[list[str], list[int]]] = []
+
+    def __call__(self, *, tools: Sequence[str] = (), messages: Sequence[int] = ()) -> str | None:
+        self.asked.append((list(tools), list(messages)))
+        if (list(tools), list(messages)) in self.refused:
+            return None
+        shown = [told for name, told in TOOLS.items() if name not in tools or name in self.kept]
+        preamble = ["tools :"] if shown else []
+        turns = [f"{role} {content}" for at, (role, content) in enumerate(TALK) if at not in messages]
+        return "\n".join([*preamble, *shown, *turns])
+
+
+USED = 2 + 9 + 8 + 19
+"""The preamble, the tools, the roles, their texts."""
+
+
+def made(context: int, rendered: Rendered | None = None) -> Budget:
+    rendered = rendered or Rendered()
+    text = rendered()
+    assert text is not None
+    rendered.asked.clear()
+    return budget(text, context, words, list(TOOLS), MESSAGES, rendered)
+
+
+def test_a_prompt_that_fits_is_counted_and_nothing_is_rendered() -> None:
+    rendered = Rendered()
+    assert made(100, rendered) == Budget(context=100, used=USED, left=100 - USED, over=0)
+    assert (made(USED).left, made(USED).over) == (0, 0)
+    assert rendered.asked == []
+    assert made(1_000).sentence == "the prompt has 38 tokens of 1,000: 962 left"
+
+
+def test_the_dearest_tools_and_the_oldest_turns_are_told_as_many_as_are_needed() -> None:
+    told = made(USED - 6)
+    assert (told.over, told.left) == (6, 0)
+    assert told.tools == (ToolTokens("long", 5), ToolTokens("middle", 3))
+    assert told.turns == (TurnTokens(1, 5, 14),)
+    assert (told.over_without_tools, told.over_without_turns, told.over_without_both) == (0, 0, 0)
+    expected = "it fits without the tools long (5) and middle (3) or without messages[1] to messages[4] (14)"
+    assert told.sentence == f"the prompt has 38 tokens of 32: 6 too many; {expected}"
+
+
+def test_one_tool_or_one_message_is_told_as_one() -> None:
+    told = made(USED - 5)
+    assert told.tools == (ToolTokens("long", 5),)
+    assert "it fits without the tool long (5) or without messages[1] to" in told.sentence
+    alone = Budget(10, 12, 0, 2, turns=(TurnTokens(1, 2, 2),), over_without_tools=2)
+    assert alone.sentence == "the prompt has 12 tokens of 10: 2 too many; it fits without messages[1] (2)"
+
+
+def test_where_the_tools_do_not_suffice_the_turns_do_and_the_other_way_round() -> None:
+    told = made(USED - 16)
+    # The last of the tools takes the preamble with it.
+    assert (len(told.tools), told.over_without_tools) == (3, 16 - 9 - 2)
+    assert (told.turns, told.over_without_turns) == ((TurnTokens(1, 5, 14), TurnTokens(5, 7, 6)), 0)
+    assert told.over_without_both == 0
+    assert told.sentence.endswith("16 too many; it fits without messages[1] to messages[6] (20)")
+
+
+def test_where_only_both_suffice_and_where_they_do_not() -> None:
+    told = made(USED - 25)
+    assert (told.over_without_tools, told.over_without_turns, told.over_without_both) == (14, 5, 0)
+    assert told.sentence.endswith(
+        "without the tools long (5), middle (3) and short (1) and messages[1] to messages[6] (20) it fits"
+    )
+    told = made(USED - 33)
+    assert told.over_without_both == 33 - 11 - 20
+    assert told.sentence.endswith("(20) 2 are too many still")
+
+
+def test_a_tool_more_is_told_where_the_sum_was_too_hopeful() -> None:
+    class Shared(Rendered):
+        """The dearest tool takes the place of another that is left out: without both a token is saved less."""
+
+        def __call__(self, *, tools: Sequence[str] = (), messages: Sequence[int] = ()) -> str | None:
+            text = super().__call__(tools=tools, messages=messages)
+            return f"note {text}" if text and len(tools) > 1 else text
+
+    told = made(USED - 8, Shared())
+    assert ([tool.name for tool in told.tools], told.over_without_tools) == (["long", "middle", "short"], 0)
+
+
+def test_a_tool_that_takes_nothing_is_not_told() -> None:
+    told = made(USED - 9, Rendered(kept=["middle"]))
+    assert [tool.name for tool in told.tools] == ["long", "short"]
+    assert told.over_without_tools == 3
+
+
+def test_a_turn_without_which_the_template_refuses_the_rest_goes_with_the_next() -> None:
+    refused = [([], [1, 2, 3, 4]), (["long"], [])]
+    told = made(USED - 2, Rendered(refused))
+    assert told.turns == (TurnTokens(1, 7, 20),)
+    assert told.tools == (ToolTokens("middle", 3),)
+
+
+def test_without_tools_and_turns_the_sentence_says_so() -> None:
+    told = budget("a b c", 2, words, [], MESSAGES[:2], Rendered())
+    assert (told.tools, told.turns, told.over_without_both) == ((), (), 1)
+    assert told.sentence == "the prompt has 3 tokens of 2: 1 too many; no tool and no earlier turn can be left out"
+
+
+@pytest.mark.parametrize(("context", "told"), [(0, "0"), (-5, "-5"), (True, "true or false"), ("9", "a string")])
+def test_a_context_that_is_no_number_of_tokens_is_refused(context: Any, told: str) -> None:
+    with pytest.raises(ToolfmtError, match=f"^the context is a number of tokens above zero, not {told}$"):
+        made(context)
+
+
+def test_enough_is_as_few_as_suffice_and_all_where_they_do_not() -> None:
+    costs = [ToolTokens("a", 5), ToolTokens("b", 3), ToolTokens("c", 1)]
+    sizes = [len(enough(costs, over)) for over in (-1, 0, 1, 5, 6, 8, 9, 10)]
+    assert sizes == [0, 0, 1, 1, 2, 2, 3, 3]
+
+
+# --- counting
+
+
+def test_tokens_are_counted_by_the_models_own_tokenizer_or_by_one_that_is_given(tmp_path: Path) -> None:
+    (tmp_path / "chat_template.jinja").write_text("{{ messages }}", encoding="utf-8")
+    text = "<|im_start|>the weather<|im_end|>"
+    expected = len(by_bytes().encode(text, add_special_tokens=False).ids)
+    with pytest.raises(ToolfmtError, match=r"there is no tokenizer\.json to count .*; give a tokenizer$"):
+        counter(load_files(tmp_path))
+    assert counter(load_files(tmp_path), by_bytes())(text) == expected
+    assert counter(load_files(tmp_path), Plain(by_bytes()))(text) == expected
+    by_bytes().save(str(tmp_path / "tokenizer.json"))
+    assert counter(load_files(tmp_path))(text) == expected
+
+
+# --- the tools of one turn
+
+OFFERED = canonical_tools([{"name": name, "description": told} for name, told in TOOLS.items()])
+
+
+@pytest.mark.parametrize(
+    ("chosen", "expected"),
+    [
+        ([], []),
+        (["middle", "short"], ["short", "middle"]),
+        ([OFFERED[2], OFFERED[0]], ["short", "middle"]),
+        ([{"description": TOOLS["long"], "name": "long"}, "long"], ["long"]),
+        ((name for name in ("middle",)), ["middle"]),
+        (list(TOOLS), list(TOOLS)),
+    ],
+)
+def test_the_chosen_tools_stand_in_the_order_of_all(chosen: object, expected: list[str]) -> None:
+    assert narrowed(OFFERED, chosen) == [tool for tool in OFFERED if tool["function"]["name"] in expected]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "why"),
+    [
+        (None, "narrow must return a list of tools, not null; return [] for none"),
+        ("short", "narrow must return a list of tools, not a string; return [] for none"),
+        (OFFERED[0], "narrow must return a list of tools, not an object; return [] for none"),
+        (["short", "other"], "narrow returned, at 1, the tool 'other', which is not among the tools"),
+        ([{"name": "other"}], "narrow returned, at 0, the tool 'other', which is not among the tools"),
+        ([{"name": "long"}], "narrow returned, at 0, another definition of the tool 'long'"),
+        ([3], "narrow returned, at 0, no tool: a tool definition is an object, not a number"),
+    ],
+)
+def test_what_chooses_no_offered_tools_is_refused(chosen: object, why: str) -> None:
+    with pytest.raises(BadTools) as raised:
+        narrowed(OFFERED, chosen)
+    assert str(raised.value).startswith(why)
+    assert "\n" not in str(raised.value)
