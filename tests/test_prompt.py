@@ -147,7 +147,9 @@ def test_the_order_of_a_definitions_own_keys_never_changes_the_prompt(tmp_path: 
     assert isinstance(inner, dict)
     for text in (template(), DROPS_TOOLS):
         model = made(tmp_path, text)
-        assert model.render([USER], [TOOL]) == model.render([USER], [dict(reversed(inner.items()))])
+        turned = model.render([USER], [dict(reversed(inner.items()))])
+        assert turned.text == model.render([USER], [TOOL]).text
+        assert turned.adaptations == ("definitions-normalised", *model.render([USER], [TOOL]).adaptations)
 
 
 # Never both
@@ -610,5 +612,5 @@ def test_what_a_template_refuses_is_mended_and_named(tmp_path: Path) -> None:
         {"role": "tool", "tool_call_id": "call_0", "content": "done"},
     ]
     prompt = load(tmp_path).render(messages, tools=[{"name": "f", "description": "Does f."}])
-    assert prompt.adaptations == ("results-named", "ids-shortened")
+    assert prompt.adaptations == ("definitions-normalised", "results-named", "ids-shortened")
     assert "[f call00000] done" in prompt.text

@@ -90,7 +90,7 @@ class Request:
     variables: Mapping[str, Any]
     lossy: bool = False
     continued: bool = False
-    _twins: dict[str, Twin] = field(default_factory=dict, repr=False)
+    _twins: dict[str, Twin] = field(default_factory=dict, init=False, repr=False)
 
     def through_template(self) -> Attempt:
         """The template is given the tools; no prose is added."""

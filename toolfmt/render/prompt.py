@@ -8,11 +8,11 @@ Bad input raises a `ToolfmtError` of one line; no file is read and no clock is a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from toolfmt.errors import BadMessages, NotDelivered, TemplateError, ToolfmtError
 from toolfmt.formats import Parser, ToolCallFormat
@@ -20,15 +20,19 @@ from toolfmt.formats.prose import RESULT_HEADING
 from toolfmt.formats.registry import resolved
 from toolfmt.inspect.template_profile import Strategy, TemplateProfile
 from toolfmt.render.attempts import Attempt, Request, spoken_format, with_way_out
+from toolfmt.render.budget import Budget, budget, counter
 from toolfmt.render.control_tokens import markers_of, neutralised_request
 from toolfmt.render.delivery import Span
 from toolfmt.render.messages import Message, calls_of, checked_messages, lists_tools
+from toolfmt.render.narrowing import narrowed
 from toolfmt.render.remedies import CALLS_AS_CONTENT
 from toolfmt.render.token_ids import token_ids
 from toolfmt.templates import ModelFiles
 from toolfmt.tools import canonical_tools, same_definitions
 
 StrategyChoice = Literal["auto", "template", "prose"]
+Narrow: TypeAlias = Callable[[list[dict[str, Any]], list[Message]], object]
+"""Chooses, of the tools and for the messages, the tools that a prompt shows."""
 
 CALLER_LISTS_TOOLS = "caller-lists-tools"
 """The caller's system message describes the tools already: with this prompt they stand there twice."""
@@ -55,7 +59,8 @@ class Prompt:
     `adaptations` the names of what was changed so that the template takes the conversation
     (`toolfmt.render.adaptations` lists them) or is to be known about it (the names above), `tools` the tools as
     rendered. `messages`, `template_tools` and `variables` are what the template was given, `lost` what of the request
-    is not in the prompt (empty unless `lossy` was asked for), `spans` where the texts of the request stand.
+    is not in the prompt (empty unless `lossy` was asked for), `budget` what it takes of a context, `spans` where the
+    texts of the request stand.
     """
 
     text: str
@@ -66,6 +71,7 @@ class Prompt:
     adaptations: tuple[str, ...] = ()
     tools: list[dict[str, Any]] | None = None
     lost: tuple[str, ...] = ()
+    budget: Budget | None = None
     messages: list[dict[str, Any]] = field(default_factory=list, repr=False)
     template_tools: list[dict[str, Any]] | None = field(default=None, repr=False)
     variables: dict[str, Any] = field(default_factory=dict, repr=False)
@@ -126,6 +132,7 @@ class Prompt:
             "stop": list(self.stop),
             "adaptations": list(self.adaptations),
             **({"lost": list(self.lost)} if self.lost else {}),
+            **({} if self.budget is None else {"budget": {**asdict(self.budget), "sentence": self.budget.sentence}}),
         }
 
 
@@ -148,71 +155,99 @@ def render(
     markers: Sequence[str] | None = None,
     sort_tools: bool = False,
     sort_properties: bool = False,
+    narrow: Narrow | None = None,
+    context: int | None = None,
+    tokenizer: Any = None,
     **variables: Any,
 ) -> Prompt:
     """The prompt for these messages: every text, call, argument, result and tool in it once, and in their order.
 
-    Takes the model's files and the profile of their templates. `tools` are definitions in either shape, `now` the time
-    that the template's clock shows, other keywords variables that the template reads. An empty list of tools is
-    rendered like none. With `continue_final_message` the answer that the conversation ends with is left open, and the
-    parser of the prompt begins in it; with `lossy` what the template loses, however the conversation is adapted, is
-    told on the prompt (`lost`). `neutralise` keeps markers in user texts, results and definitions from becoming control
-    tokens, by a dot behind the first character of each (`markers`, else those that the model's files tell, which are
-    read for it). `sort_tools` and `sort_properties` are for definitions from a
-    source without an order. Raises `BadMessages`, `BadTools`, `BadModelDirectory` without a template,
-    `TemplateError` where the template refuses or fails, `NotDelivered` where it loses something, and `ToolfmtError` for
-    a variable that the template does not read, and where the strategy `template` is forced on a template that drops the
+    Takes the model's files and the profile of their templates. `tools` are definitions in any shape; an empty list is
+    rendered like none. What else may be given:
+
+    - `now`: the time that the template's clock shows.
+    - `continue_final_message`: the answer that the conversation ends with is left open, and the parser begins in it.
+    - `lossy`: what the template loses, however the conversation is adapted, is told on the prompt (`lost`).
+    - `neutralise`: markers in user texts, results and definitions are kept from becoming control tokens, by a dot
+      behind the first character of each; `markers` are these texts, else they are read from the model's files.
+    - `sort_tools`, `sort_properties`: for definitions from a source without an order.
+    - `narrow`: is called with the tools and the messages and returns the tools that this prompt shows; its parser knows
+      all of them.
+    - `context`: a number of tokens; the prompt's `budget` tells what of them it takes, counted by the `tokenizer` or by
+      the model's own.
+    - other keywords are variables that the template reads.
+
+    Raises `BadMessages`, `BadTools`, `BadModelDirectory` without a template, `TemplateError` where the template refuses
+    or fails, `NotDelivered` where it loses something, and `ToolfmtError` for a variable that the template does not
+    read, for a context without a tokenizer, and where the strategy `template` is forced on a template that drops the
     tools.
     """
     if strategy not in get_args(StrategyChoice):
         raise ToolfmtError(f"no strategy is called {strategy!r}; strategies: {', '.join(get_args(StrategyChoice))}")
-    tools = list(tools) if isinstance(tools, Iterator) else tools
-    given = None if tools is None else canonical_tools(tools, sort_tools=sort_tools, sort_properties=sort_properties)
     _check_variables(variables, [profile, profile.without_tools or profile])
     checked = checked_messages(messages, _roles_of(files))
-    normalised = given is not None and not same_definitions(tools, given)
-    changed: list[str] = []
-    if neutralise:
-        texts = markers_of(files, profile) if markers is None else markers
-        checked, given, changed = neutralised_request(checked, given, texts)
     if continue_final_message:
         _check_continued(checked)
+    tools = list(tools) if isinstance(tools, Iterator) else tools
+    offered = None if tools is None else canonical_tools(tools, sort_tools=sort_tools, sort_properties=sort_properties)
+    normalised = [] if offered is None or same_definitions(tools, offered) else [DEFINITIONS_NORMALISED]
+    shown = offered if narrow is None or not offered else narrowed(offered, narrow(offered, checked))
+    if neutralise:
+        texts = markers_of(files, profile) if markers is None else markers
+        checked, shown, changed = neutralised_request(checked, shown, texts)
+        normalised += changed
+    asked = {} if add_generation_prompt and not continue_final_message else {"add_generation_prompt": False}
     request = Request(
-        files=files,
-        profile=profile,
-        messages=checked,
-        tools=given or [],
-        variables={"add_generation_prompt": add_generation_prompt and not continue_final_message, "now": now}
-        | variables,
-        lossy=lossy,
+        files, profile, checked, shown or [], {"add_generation_prompt": True, "now": now, **asked} | variables, lossy
     )
     way, made = _made(request, strategy)
     text, prefill = request.left_open(made) if continue_final_message else (made.text, request.prefill(made))
-    written = CALLS_AS_CONTENT in made.adaptations or (way == "prose" and bool(request.tools))
-    told = {
-        DEFAULT_FORMAT: written and not profile.format_shown,
-        CALLER_LISTS_TOOLS: lists_tools(request.messages, request.tools),
-        DEFINITIONS_NORMALISED: normalised,
-        REASONING_LEFT_OUT: made.delivery.reasoning_left_out,
-        TEXT_REPEATED: bool(made.delivery.repeated),
-    }
-    asked = {"add_generation_prompt": add_generation_prompt and not continue_final_message}
-    asked |= {"continue_final_message": continue_final_message}
-    usual = {"add_generation_prompt": True, "continue_final_message": False}
+    in_words = way == "prose" and bool(request.tools)
+    written = CALLS_AS_CONTENT in made.adaptations or in_words
+    if continue_final_message:
+        asked["continue_final_message"] = True
     return Prompt(
         text=text,
         strategy=way,
         format=spoken_format(profile).name if written or way == "prose" else profile.format,
         prefill=prefill,
-        stop=(*made.profile.stop, *([RESULT_HEADING] if way == "prose" and request.tools else [])),
-        adaptations=(*changed, *made.adaptations, *(name for name, is_so in told.items() if is_so)),
-        tools=given,
+        stop=(*made.profile.stop, *([RESULT_HEADING] if in_words else [])),
+        adaptations=(*normalised, *made.adaptations, *_to_be_known(request, made, guessed=written)),
+        tools=offered,
         lost=made.delivery.lost,
+        budget=None if context is None else _budget(request, strategy, text, context, counter(files, tokenizer)),
         messages=made.messages,
         template_tools=made.tools,
-        variables={name: value for name, value in asked.items() if value != usual[name]} | variables,
+        variables=asked | variables,
         spans=tuple(span for span in made.delivery.spans if span.end <= len(text)),
     )
+
+
+def _to_be_known(request: Request, made: Attempt, *, guessed: bool) -> Iterator[str]:
+    """The names of what is to be known about a prompt beside what was changed for it."""
+    if guessed and not request.profile.format_shown:
+        yield DEFAULT_FORMAT
+    if lists_tools(request.messages, request.tools):
+        yield CALLER_LISTS_TOOLS
+    if made.delivery.reasoning_left_out:
+        yield REASONING_LEFT_OUT
+    if made.delivery.repeated:
+        yield TEXT_REPEATED
+
+
+def _budget(request: Request, strategy: StrategyChoice, text: str, context: int, count: Callable[[str], int]) -> Budget:
+    """What of the context the prompt takes, and what would help where that is too much."""
+
+    def render_without(*, tools: Sequence[str], messages: Sequence[int]) -> str | None:
+        kept = [message for at, message in enumerate(request.messages) if at not in messages]
+        shown = [tool for tool in request.tools if tool["function"]["name"] not in tools]
+        try:
+            return _made(replace(request, messages=kept, tools=shown), strategy)[1].text
+        except ToolfmtError:
+            return None
+
+    names = [tool["function"]["name"] for tool in request.tools]
+    return budget(text, context, count, names, request.messages, render_without)
 
 
 def _made(request: Request, strategy: StrategyChoice) -> tuple[Strategy, Attempt]:
