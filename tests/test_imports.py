@@ -49,7 +49,9 @@ ALLOWED = {
     "toolfmt/listing.py": set[str](),
     "toolfmt/errors.py": set[str](),
     "toolfmt/events.py": set[str](),
-    "toolfmt/tools.py": {"toolfmt.errors"},
+    # The extra is imported inside the functions that use it, and the module when a tool is made of Python.
+    "toolfmt/python_tools.py": {"toolfmt.errors", "toolfmt.tools", "pydantic", "docstring_parser"},
+    "toolfmt/tools.py": {"toolfmt.errors", "toolfmt.python_tools"},
     "toolfmt/message.py": {"toolfmt.events"},
 }
 

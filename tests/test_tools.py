@@ -80,8 +80,8 @@ def test_a_class_is_no_definition() -> None:
     for read in (tool_schemas, canonical_tools):
         with pytest.raises(BadTools, match=wanted + ": give an instance, not the class Dumped$"):
             read([Dumped])
-        with pytest.raises(BadTools, match=wanted + ", not a function$"):
-            read([test_a_class_is_no_definition])
+        with pytest.raises(BadTools, match=wanted + ", not a builtin_function_or_method$"):
+            read([print])
         with pytest.raises(BadTools, match=r'"function" must be .*not the class Dumped$'):
             read([{"type": "function", "function": Dumped}])
     with pytest.raises(BadTools, match=r"^tools\[0\]: a tool definition is an object, not a number"):

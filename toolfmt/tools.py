@@ -2,7 +2,8 @@
 
 A tool definition is the OpenAI shape `{"type": "function", "function": {"name", "description", "parameters"}}`, or the
 inner object alone, whose schema may also be called `input_schema` (Anthropic's Messages API) or `inputSchema` (the
-Model Context Protocol); each a mapping, or an object that tells itself by `model_dump()` (pydantic).
+Model Context Protocol); each a mapping, or an object that tells itself by `model_dump()` (pydantic). A function with
+type hints, a class of pydantic or a dataclass may stand there too (`python_tools.py`).
 
 An entry of a list of tools is a function if it has `function`, or a `name` and no `type` but "function" or "custom";
 any other type is a tool that a server runs by itself (`{"type": "web_search_20250305", "name": "web_search"}`).
@@ -18,6 +19,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from types import FunctionType, MethodType
 from typing import Any
 
 from toolfmt.errors import BadTools, RepeatedTool
@@ -27,15 +29,16 @@ _TOOL_KEYS = ("type", "function")
 _FUNCTION_TYPES = ("function", "custom")
 _FUNCTION_KEYS = ("name", "description", "parameters", "return", "strict")
 _SCHEMA_KEYS = ("type", "title", "description", "enum", "const", "default", "properties", "required", "items")
-_SCHEMA_MAPS = ("properties", "$defs", "definitions", "patternProperties")
-_SCHEMA_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
-_SCHEMAS = ("items", "additionalProperties", "not")
+SCHEMA_MAPS = ("properties", "$defs", "definitions", "patternProperties")
+SCHEMA_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
+SCHEMAS = ("items", "additionalProperties", "not")
 _DEEPEST = 64
 _SCHEMA_NAMES = ("parameters", "input_schema", "inputSchema")
 """What the schema of a tool's parameters is called; the first that is there counts and becomes `parameters`."""
 _MAPPINGS = (dict, Mapping)
 """A dictionary is known at once; to ask an abstract class is a good part of what a parser costs to make."""
 _TOLD = (*_MAPPINGS, type)
+_PYTHON = (FunctionType, MethodType, type)
 
 
 def canonical_tools(tools: object, *, sort_tools: bool = False, sort_properties: bool = False) -> list[dict[str, Any]]:
@@ -51,7 +54,7 @@ def canonical_tools(tools: object, *, sort_tools: bool = False, sort_properties:
     canonical: list[dict[str, Any]] = []
     positions: dict[str, int] = {}
     for position, listed in enumerate(_listed(tools)):
-        tool = _mapping(listed)
+        tool = _entry(listed, position)
         if (kind := _other_type(tool)) is not None:
             raise BadTools(f"tools[{position}]: a tool of type {kind!r} is no function; leave it out of the prompt")
         function = _function(tool, position)
@@ -90,7 +93,7 @@ def tool_schemas(tools: object) -> dict[str, dict[str, Any]]:
     schemas: dict[str, dict[str, Any]] = {}
     positions: dict[str, int] = {}
     for position, listed in enumerate(_listed(tools)):
-        tool = _mapping(listed)
+        tool = _entry(listed, position)
         if _other_type(tool) is not None:
             continue
         function = _function(tool, position)
@@ -127,6 +130,18 @@ def _outside() -> int:
     while frame.f_globals.get("__name__", "").startswith("toolfmt.") and frame.f_back is not None:
         level, frame = level + 1, frame.f_back
     return level
+
+
+def _entry(listed: Any, position: int) -> Any:
+    """An entry of a list of tools as a mapping; a function or a class of Python's is made into one."""
+    if isinstance(listed, _MAPPINGS):
+        return listed
+    if isinstance(listed, _PYTHON):
+        from toolfmt.python_tools import definition, is_python_tool
+
+        if is_python_tool(listed):
+            return definition(listed, position)
+    return _mapping(listed)
 
 
 def _mapping(value: Any) -> Any:
@@ -208,14 +223,14 @@ def _checked_schema(schema: Any, position: int, sort: bool, depth: int = 0) -> A
         return schema
     checked = _ordered(schema, _SCHEMA_KEYS) if sort else dict(schema)
     for key, value in checked.items():
-        if key in _SCHEMA_MAPS and isinstance(value, _MAPPINGS):
+        if key in SCHEMA_MAPS and isinstance(value, _MAPPINGS):
             if not all(isinstance(name, str) for name in value):
                 raise BadTools(f'tools[{position}]: the names in "{key}" must be strings')
             named = _ordered(value, _required(schema) if key == "properties" else ()) if sort else value
             checked[key] = {name: _checked_schema(part, position, sort, depth + 1) for name, part in named.items()}
-        elif key in _SCHEMA_LISTS and isinstance(value, list):
+        elif key in SCHEMA_LISTS and isinstance(value, list):
             checked[key] = [_checked_schema(part, position, sort, depth + 1) for part in value]
-        elif key in _SCHEMAS:
+        elif key in SCHEMAS:
             checked[key] = _checked_schema(value, position, sort, depth + 1)
     return checked
 
