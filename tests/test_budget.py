@@ -66,13 +66,17 @@ def made(context: int, rendered: Rendered | None = None) -> Budget:
 def test_a_prompt_that_fits_is_counted_and_nothing_is_rendered() -> None:
     rendered = Rendered()
     assert made(100, rendered) == Budget(context=100, used=USED, left=100 - USED, over=0)
-    assert (made(USED).left, made(USED).over) == (0, 0)
+    assert made(USED, rendered) == Budget(context=USED, used=USED, left=0, over=0)
     assert rendered.asked == []
     assert made(1_000).sentence == "the prompt has 38 tokens of 1,000: 962 left"
 
 
 def test_the_dearest_tools_and_the_oldest_turns_are_told_as_many_as_are_needed() -> None:
-    told = made(USED - 6)
+    rendered = Rendered()
+    told = made(USED - 6, rendered)
+    # Each tool alone, then those that should suffice; of the turns no more than suffice.
+    tools: list[tuple[list[str], list[int]]] = [(["short"], []), (["long"], []), (["middle"], [])]
+    assert rendered.asked == [*tools, (["long", "middle"], []), ([], [1, 2, 3, 4])]
     assert (told.over, told.left) == (6, 0)
     assert told.tools == (ToolTokens("long", 5), ToolTokens("middle", 3))
     assert told.turns == (TurnTokens(1, 5, 14),)
@@ -109,7 +113,9 @@ def test_where_only_both_suffice_and_where_they_do_not() -> None:
     assert told.sentence.endswith("(20) 2 are too many still")
 
 
-def test_a_tool_more_is_told_where_the_sum_was_too_hopeful() -> None:
+def test_a_tool_more_is_told_where_the_sum_was_too_hopeful(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(TOOLS, "tiny", "one")
+
     class Shared(Rendered):
         """The dearest tool takes the place of another that is left out: without both a token is saved less."""
 
@@ -117,7 +123,7 @@ def test_a_tool_more_is_told_where_the_sum_was_too_hopeful() -> None:
             text = super().__call__(tools=tools, messages=messages)
             return f"note {text}" if text and len(tools) > 1 else text
 
-    told = made(USED - 8, Shared())
+    told = made(USED + 1 - 8, Shared())
     assert ([tool.name for tool in told.tools], told.over_without_tools) == (["long", "middle", "short"], 0)
 
 
@@ -132,6 +138,15 @@ def test_a_turn_without_which_the_template_refuses_the_rest_goes_with_the_next()
     told = made(USED - 2, Rendered(refused))
     assert told.turns == (TurnTokens(1, 7, 20),)
     assert told.tools == (ToolTokens("middle", 3),)
+
+
+def test_turns_that_are_as_long_as_the_prompt_is_over_suffice() -> None:
+    told = made(USED - 14)
+    assert (told.turns, told.over_without_turns) == ((TurnTokens(1, 5, 14),), 0)
+    text = Rendered()()
+    assert text is not None
+    without_tools = budget(text, USED - 14, words, [], MESSAGES, Rendered())
+    assert (without_tools.tools, without_tools.over_without_tools, without_tools.over_without_both) == ((), 14, 0)
 
 
 def test_without_tools_and_turns_the_sentence_says_so() -> None:

@@ -198,6 +198,8 @@ def test_a_result_whose_name_holds_a_marker_is_refused(key: str) -> None:
         ("    ", True, False),
         ("▁▁▁", False, False),
         ("<", True, False),
+        (" < ", True, False),
+        ("▁▁", True, False),
         ("eng_Latn", True, False),
         ("assistant", False, False),
         ("<table>", False, False),
@@ -259,7 +261,7 @@ def test_a_mark_that_names_the_call_of_the_probe_is_no_marker(tmp_path: Path) ->
 def test_the_tokens_of_both_files_and_of_the_template_are_markers_the_longest_first(tmp_path: Path) -> None:
     added = [AddedToken("<s>", special=True), AddedToken("<think>", special=False), AddedToken("\n\n", special=False)]
     decoder = {"1": {"content": "<|pad_of_config|>", "special": True}}
-    path = directory(tmp_path, added=added, added_tokens_decoder=decoder, eos_token="<|endoftext|>", bos_token="begin")
+    path = directory(tmp_path, added=added, added_tokens_decoder=decoder, eos_token="<|endoftext|> ", bos_token="begin")
     markers = told(path)
     assert set(markers) == OF_TEMPLATE | {"<s>", "<think>", "<|pad_of_config|>", "<|endoftext|>"}
     assert list(map(len, markers)) == sorted(map(len, markers), reverse=True)

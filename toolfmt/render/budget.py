@@ -72,7 +72,7 @@ class Budget:
             return f"{used}: {self.left:,} left"
         told = f"{used}: {self.over:,} too many"
         ways = [(self.tools, self.over_without_tools, self._tools), (self.turns, self.over_without_turns, self._turns)]
-        enough_alone = [words for parts, still, words in ways if parts and not still]
+        enough_alone = [words for _, still, words in ways if not still]
         if enough_alone:
             return f"{told}; it fits without {' or without '.join(enough_alone)}"
         both = " and ".join(words for parts, _, words in ways if parts)

@@ -19,7 +19,7 @@ def narrowed(tools: Sequence[Message], chosen: object) -> list[Message]:
     none. Raises `BadTools` for anything else, and for a tool that is none of the `tools`, or is another by its
     definition.
     """
-    if chosen is None or isinstance(chosen, (str, bytes, Mapping)) or not isinstance(chosen, Iterable):
+    if isinstance(chosen, (str, bytes, Mapping)) or not isinstance(chosen, Iterable):
         raise BadTools(f"narrow must return a list of tools, not {kind_of(chosen)}; return [] for none")
     offered = {tool["function"]["name"]: tool for tool in tools}
     names = {_name(entry, f"narrow returned, at {position}", offered) for position, entry in enumerate(chosen)}
