@@ -137,7 +137,7 @@ def row(
     made.detail = " ".join(found.words)
     if changing(prompt.adaptations) and compiled is not None:
         made.needed = why_needed(compiled, messages, tools, prompt)
-    if not prompt.adaptations and (tools is None or prompt.strategy == "template"):
+    if given is messages and not prompt.adaptations and (tools is None or prompt.strategy == "template"):
         made.plain = compared(template.source, messages, tools, prompt.text)
         if made.plain != "equal":  # as `apply_chat_template` hands them on
             made.plain = compared(template.source, without_nulls(messages), tools, prompt.text)
@@ -164,10 +164,11 @@ def judged_plainly(compiled: ChatTemplate | None, messages: Conversation, tools:
 
 
 def why_needed(compiled: ChatTemplate, messages: Conversation, tools: Any, prompt: Prompt) -> str:
-    """Why the template could not be given the messages as they are: `UNNEEDED` where the prompt would be the same, and
-    `NOT_SHOWN` where it would be whole all the same.
+    """Why the template could not be given the messages as transformers hands them on: `UNNEEDED` where the prompt would
+    be the same, and `NOT_SHOWN` where it would be whole all the same.
     """
     as_prose = tools is not None and prompt.strategy == "prose"
+    messages = without_nulls(messages)
     given = [{"role": "system", "content": "Zx00prose"}, *messages] if as_prose else messages
     if as_prose and messages[0]["role"] == "system" and isinstance(messages[0].get("content"), str):
         given = [{"role": "system", "content": messages[0]["content"] + "\n\nZx00prose"}, *messages[1:]]
@@ -203,6 +204,7 @@ def other_form(messages: Conversation, plainly: str, adapted: str) -> str:
     """What the template wrote otherwise than it is meant, given the messages as they are; empty where nothing."""
     signs = {
         "arguments escaped": '{\\"',
+        "empty arguments in quotes": '"{}"',
         "arguments as Python": "{'",
         "a list as Python": "[{'",
         "None written": "None",
