@@ -473,3 +473,24 @@ def test_nothing_is_evaluated_before_the_first_render() -> None:
 )
 def test_variables_are_the_names_read_before_the_template_assigns_them(source: str, variables: str) -> None:
     assert " ".join(ChatTemplate(source).variables) == variables
+
+
+@pytest.mark.parametrize(
+    ("source", "roles"),
+    [
+        ("{% if m.role == 'ipython' %}{% elif 'tool' != m['role'] %}{% endif %}", "ipython tool"),
+        (
+            "{% if m.role in ['tool', 'ipython'] or m.get('role') not in ('a', 'b') %}{% endif %}",
+            "a b ipython tool",
+        ),
+        ("{% set role = m.role | lower %}{% if role == 'user' and m.role | trim == 'x' %}{% endif %}", "user x"),
+        ("{{ {'user': 'human', 'reminder': 'note'}[m['role']] }}", "reminder user"),
+        (
+            "{{ m.role + '|user|' }}{% if m.content == 'tool' or m.get('name') == 'f' or m.role == other %}{% endif %}",
+            "",
+        ),
+        ("{% if m.role == '' or m.role == '" + "x" * 41 + "' or m.role == 1 %}{% endif %}", ""),
+    ],
+)
+def test_the_roles_that_a_template_tests_for(source: str, roles: str) -> None:
+    assert " ".join(ChatTemplate(source).tested_roles) == roles

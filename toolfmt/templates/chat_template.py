@@ -25,6 +25,7 @@ from toolfmt.templates.by_lines import by_lines
 from toolfmt.templates.environment import LONGEST_OUTPUT, Refusal, TooMuch, clock, environment, plain
 from toolfmt.templates.nesting import nesting
 from toolfmt.templates.syntax_hints import hint
+from toolfmt.templates.tested_roles import tested_roles
 from toolfmt.templates.tested_texts import TestedText, tested_texts
 from toolfmt.templates.variable_uses import VariableUse, variable_uses
 from toolfmt.templates.variables import caller_names, calls, filters, keys, tree_size
@@ -193,6 +194,11 @@ class ChatTemplate:
     def tested_texts(self) -> tuple[TestedText, ...]:
         """The texts that the template looks for in others, or cuts them at; in the order of its lines."""
         return tested_texts(self._tree)
+
+    @cached_property
+    def tested_roles(self) -> tuple[str, ...]:
+        """The roles that the template tests messages for."""
+        return tested_roles(self._tree)
 
     @cached_property
     def _by_lines(self) -> jinja2.Template:
