@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from toolfmt.errors import ToolfmtError
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.message import Message, taken_ids
+from toolfmt.render.delivery import Span
 from toolfmt.render.prompt import Prompt
 
 if TYPE_CHECKING:
@@ -119,16 +120,25 @@ class Conversation:
             closed = self._model.render(self.messages[: at + 1], self._tools, **options)
         except ToolfmtError:
             return "", "the template takes no conversation that ends with this answer"
-        ends = [max((s.end for s in made.spans if s.message == at), default=None) for made in (closed, plain)]
-        if ends[0] is None or ends[1] is None:
+        last, later = (_last_span(made, at) for made in (closed, plain))
+        if last is None or later is None:
             return "", "what the model wrote is not found in the prompt as it was"
-        if any(span.message < at and span.begin > ends[1] for span in plain.spans):
+        if any(span.message < at and span.begin > later.end for span in plain.spans):
             return "", "the template writes something behind the answer that the last prompt held before it"
-        behind_closed, behind = closed.text[ends[0] :], plain.text[ends[1] :]
-        end = _turn_end(behind_closed, plain.stop, self._computed)
+        behind_closed, behind = closed.text[last.end :], plain.text[later.end :]
+        written = self._computed.rstrip()
+        end = _turn_end(behind_closed, plain.stop, written)
+        if end is None and written.endswith(closed.text[last.begin : last.end]):
+            end = 0
         if end is None or behind[:end] != behind_closed[:end]:
             return "", "where the template ends an answer is not clear"
         return behind[end:], ""
+
+
+def _last_span(prompt: Prompt, message: int) -> Span | None:
+    """The last text of a message in the prompt."""
+    spans = [span for span in prompt.spans if span.message == message]
+    return max(spans, key=lambda span: span.end, default=None)
 
 
 def _turn_end(behind: str, stop: Iterable[str], written: str) -> int | None:

@@ -7,11 +7,9 @@ Bad input raises a `ToolfmtError` of one line; no file is read and no clock is a
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
-from functools import lru_cache
 from typing import Any, Literal, TypeAlias, get_args
 
 from toolfmt.errors import BadMessages, NotDelivered, TemplateError, ToolfmtError
@@ -19,7 +17,7 @@ from toolfmt.formats import Parser, ToolCallFormat
 from toolfmt.formats.prose import RESULT_HEADING
 from toolfmt.formats.registry import resolved
 from toolfmt.inspect.template_profile import Strategy, TemplateProfile
-from toolfmt.render.attempts import Attempt, Request, spoken_format, with_way_out
+from toolfmt.render.attempts import Attempt, Request, compiled, spoken_format, with_way_out
 from toolfmt.render.budget import Budget, budget, counter
 from toolfmt.render.control_tokens import markers_of, neutralised_request
 from toolfmt.render.delivery import Span
@@ -184,8 +182,9 @@ def render(
     """
     if strategy not in get_args(StrategyChoice):
         raise ToolfmtError(f"no strategy is called {strategy!r}; strategies: {', '.join(get_args(StrategyChoice))}")
-    _check_variables(variables, [profile, profile.without_tools or profile])
-    checked = checked_messages(messages, _roles_of(files))
+    profiles = [profile, profile.without_tools or profile]
+    _check_variables(variables, profiles)
+    checked = checked_messages(messages, _roles_of(files, profiles))
     if continue_final_message:
         _check_continued(checked)
     tools = list(tools) if isinstance(tools, Iterator) else tools
@@ -275,21 +274,12 @@ def _made(request: Request, strategy: StrategyChoice) -> tuple[Strategy, Attempt
     return "prose", request.as_prose(TEMPLATE_DROPPED_TOOLS)
 
 
-def _roles_of(files: ModelFiles) -> tuple[str, ...]:
-    """The roles that the templates in force test for."""
-    sources = {source.text for source in (files.template(True), files.template(False)) if source is not None}
-    return tuple(sorted({role for text in sources for role in _roles_tested(text)}))
-
-
-@lru_cache(maxsize=64)
-def _roles_tested(source: str) -> frozenset[str]:
-    """The words that a template compares a role with."""
-    compared = (found[1] for found in _COMPARED_ROLE.finditer(source))
-    return frozenset(word for words in compared for word in _QUOTED_WORD.findall(words))
-
-
-_COMPARED_ROLE = re.compile(r"""\brole['"]?\]?\s{0,4}(?:==|!=|in|not in)\s{0,4}([^%}]{1,200})""")
-_QUOTED_WORD = re.compile(r"""['"]([\w-]{1,40})['"]""")
+def _roles_of(files: ModelFiles, profiles: Iterable[TemplateProfile]) -> set[str]:
+    """The roles that the templates in force test messages for; none where one of them could not be probed."""
+    if any(profile.failure is not None for profile in profiles):
+        return set()
+    sources = {source.text: source for source in (files.template(True), files.template(False)) if source is not None}
+    return {role for source in sources.values() for role in compiled(files, source).tested_roles}
 
 
 def _check_continued(messages: Sequence[Message]) -> None:
