@@ -300,7 +300,7 @@ def test_calls_and_results_become_words_where_the_template_renders_no_calls(tmp_
     model = made(tmp_path, LISTS_TOOLS, config={"model_type": "lfm2"})
     prompt = model.render([*conversation(call(), content="Wait."), USER], [TOOL, SECOND])
     assert (prompt.strategy, prompt.format) == ("template", "lfm2")
-    assert prompt.adaptations == ("calls-as-content", "results-as-user-messages")
+    assert prompt.adaptations == ("definitions-normalised", "calls-as-content", "results-as-user-messages")
     written = "<|tool_call_start|>[get_weather(place='Oslo')]<|tool_call_end|>"
     assert f"<|assistant|>Wait.\n{written}<|end|>" in prompt.text
     assert "<|user|>Result of get_weather:\nresult callA0001\n\nWill it rain?<|end|><|assistant|>" in prompt.text

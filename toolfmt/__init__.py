@@ -11,7 +11,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from toolfmt.errors import BadProfile, BadTools, CannotWrite, RepeatedTool, ToolfmtError, UnknownFormat
+    from toolfmt.conversation import Conversation
+    from toolfmt.errors import (
+        BadProfile,
+        BadTools,
+        CannotWrite,
+        NotDelivered,
+        RepeatedTool,
+        ToolfmtError,
+        UnknownFormat,
+    )
     from toolfmt.events import (
         Content,
         Event,
@@ -46,7 +55,9 @@ _HOMES = {
     "UnknownFormat": "toolfmt.errors",
     "CallIds": "toolfmt.message",
     "ChunkStream": "toolfmt.message",
+    "Conversation": "toolfmt.conversation",
     "Message": "toolfmt.message",
+    "NotDelivered": "toolfmt.errors",
     "Model": "toolfmt.model",
     "Parser": "toolfmt.formats",
     "Prompt": "toolfmt.render.prompt",
@@ -71,9 +82,11 @@ __all__ = [
     "CannotWrite",
     "ChunkStream",
     "Content",
+    "Conversation",
     "Event",
     "Message",
     "Model",
+    "NotDelivered",
     "Parser",
     "Prompt",
     "Reasoning",

@@ -278,6 +278,10 @@ def _split(messages: list[Message], done: dict[str, None]) -> Iterator[Message]:
         while at < len(messages) and messages[at]["role"] == "tool":
             results.append(messages[at])
             at += 1
+        ids = [str(call.get("id")) for call in calls]
+        known = [str(result.get("tool_call_id")) for result in results if str(result.get("tool_call_id")) in ids]
+        if known != sorted(known, key=ids.index):
+            done["results-in-order"] = None
         for position, call in enumerate(calls):
             yield {**message, "tool_calls": [call]} if position == 0 else _bare_turn(message, call)
             result = next((result for result in results if result.get("tool_call_id") == call.get("id")), None)

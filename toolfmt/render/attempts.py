@@ -126,6 +126,7 @@ class Request:
         """The first attempt that delivers everything; with `lossy` else the one that loses least."""
         refused: TemplateError | None = None
         best: Attempt | None = None
+        repeated: Attempt | None = None
         for plan in self._plans(way):
             try:
                 made = self._attempt(way, plan)
@@ -136,10 +137,14 @@ class Request:
                 continue
             if made is None:
                 continue
-            if made.delivery.whole:
+            if made.delivery.whole and not made.delivery.repeated:
                 return made
-            if best is None or len(made.delivery.lost) < len(best.delivery.lost):
+            if made.delivery.whole:
+                repeated = repeated or made
+            elif best is None or len(made.delivery.lost) < len(best.delivery.lost):
                 best = made
+        if repeated is not None:
+            return repeated
         if best is not None and self.lossy:
             return best
         if refused is not None:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolfmt.render.messages import Message, calls_of, function_of
-from toolfmt.render.twin import WORD, Piece, Twin, aligned, in_order, words_in
+from toolfmt.render.twin import WORD, Piece, Twin, aligned, in_order, spellings, words_in
 
 INSTRUCTING = ("system", "developer")
 
@@ -42,6 +42,7 @@ class Delivery:
     misplaced: tuple[str, ...] = ()
     repeated: tuple[str, ...] = ()
     reasoning_left_out: bool = False
+    system_moved: bool = False
     spans: tuple[Span, ...] = ()
 
     @property
@@ -69,7 +70,7 @@ def delivered(request: Sequence[Message], twin: Twin, given: Sequence[Message], 
     left_out = any(piece.kind == "reasoning" and n not in first for n, piece in enumerate(twin.pieces))
     order = _Order(request, twin, first, last)
     missing += order.calls_missing(twin_prompt)
-    return Delivery(_once(missing), _once(order.misplaced(given)), _once(repeated), left_out)
+    return Delivery(_once(missing), _once(order.misplaced(given)), _once(repeated), left_out, order.system_moved)
 
 
 def proved(
@@ -77,6 +78,8 @@ def proved(
 ) -> Delivery:
     """What the prompt itself holds: where the twin is not refused, its prompt has been found to hold everything."""
     spans = None if twin_prompt is None else aligned(prompt, twin_prompt, twin.pieces)
+    if spans is not None and (changed := list(_changed_inside(prompt, twin, spans))):
+        return Delivery(missing=_once(f"{_told(request, piece)}, which is changed inside" for piece in changed))
     if spans is not None:
         return Delivery(spans=_spans(request, ((begin, end, twin.pieces[number]) for begin, end, number in spans)))
     numbers = _words_of(given) if twin_prompt is None else [number for _, _, number in words_in(twin_prompt)]
@@ -85,6 +88,17 @@ def proved(
     judged = [piece for piece in pieces if piece.kind in ("text", "argument")]
     found, missing = in_order(prompt, judged)
     return Delivery(missing=_once(_told(request, piece) for piece in missing), spans=_spans(request, found))
+
+
+def _changed_inside(prompt: str, twin: Twin, spans: Sequence[tuple[int, int, int]]) -> Iterator[Piece]:
+    """The texts of which the template changes what it looks for in them: those are no words in the twin."""
+    begins = {number: begin for begin, _, number in spans}
+    ends = {number: end for _, end, number in spans}
+    for first, last, text in twin.cut_texts:
+        if first in begins and last in ends:
+            shown = prompt[begins[first] : ends[last]]
+            if shown not in spellings(text):
+                yield twin.pieces[first]
 
 
 def _spans(request: Sequence[Message], found: Iterable[tuple[int, int, Piece]]) -> tuple[Span, ...]:
@@ -115,6 +129,12 @@ class _Order:
         yield from self._behind_others(self._blocks)
         for block in self._blocks:
             yield from self._misplaced_in(block, given)
+
+    @property
+    def system_moved(self) -> bool:
+        """Whether the instructions that the conversation begins with stand behind something else of it."""
+        ends = [self._last[number] for message in self._leading for number in self._of_message.get(message[0], ())]
+        return max(ends, default=0) > self._begin_behind(-1, max(ends, default=0))
 
     def _behind_others(self, blocks: Sequence[Sequence[int]]) -> Iterator[str]:
         reached = 0

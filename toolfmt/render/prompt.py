@@ -44,6 +44,8 @@ REASONING_LEFT_OUT = "reasoning-left-out"
 """Reasoning of the conversation is not in the prompt: the template leaves it out."""
 DEFINITIONS_NORMALISED = "definitions-normalised"
 """The tools are given in another shape, or with their keys in another order, than the prompt shows them in."""
+SYSTEM_MOVED = "system-message-moved"
+"""The template writes the system message further behind, before the last question, as its model was trained."""
 TEXT_REPEATED = "text-repeated"
 """The template writes a text of the conversation more than once."""
 
@@ -232,6 +234,8 @@ def _to_be_known(request: Request, made: Attempt, *, guessed: bool) -> Iterator[
         yield REASONING_LEFT_OUT
     if made.delivery.repeated:
         yield TEXT_REPEATED
+    if made.delivery.system_moved:
+        yield SYSTEM_MOVED
 
 
 def _budget(request: Request, strategy: StrategyChoice, text: str, context: int, count: Callable[[str], int]) -> Budget:

@@ -207,6 +207,15 @@ def _reasoning_empty(messages: list[Message]) -> list[Message]:
     ]
 
 
+def _parts_joined(messages: list[Message]) -> list[Message]:
+    """Contents of text parts alone as one text."""
+    made = []
+    for message in messages:
+        told = flattened(message.get("content"))
+        made.append(message | {"content": told} if isinstance(told, str) else message)
+    return made
+
+
 def _content_empty(messages: list[Message]) -> list[Message]:
     """An empty text as the content of turns that have none."""
     return [message if message.get("content") is not None else message | {"content": ""} for message in messages]
@@ -216,14 +225,24 @@ def _content_empty(messages: list[Message]) -> list[Message]:
 
 
 def results_named(messages: list[Message]) -> list[Message]:
-    """The name of the tool on each result that has none: that of the last call with its id."""
+    """The name of the tool on each result that has none: that of the last call with its id; of the next call that no
+    result has answered where it has no id.
+    """
     called: dict[str, str] = {}
+    unanswered: list[str] = []
     named = []
     for message in messages:
-        called |= {str(call["id"]): function_of(call)["name"] for call in calls_of(message) if call.get("id")}
-        name = called.get(str(message.get("tool_call_id")))
-        bare = message["role"] == "tool" and not message.get("name")
-        named.append({**message, "name": name} if bare and name else message)
+        if calls_of(message):
+            called |= {str(call["id"]): function_of(call)["name"] for call in calls_of(message) if call.get("id")}
+            unanswered = [function_of(call)["name"] for call in calls_of(message)]
+        elif message["role"] == "tool":
+            id = message.get("tool_call_id")
+            name = message.get("name") or (called.get(str(id)) if id else next(iter(unanswered), None))
+            if name in unanswered:
+                unanswered.remove(name)
+            if name and not message.get("name"):
+                message = {**message, "name": name}
+        named.append(message)
     return named
 
 
@@ -272,6 +291,7 @@ REMEDIES: tuple[Remedy, ...] = (
     Remedy("system-messages-joined", 10, "before", _systems_joined),
     Remedy("later-system-in-user-message", 10, "before", _later_system_in_user),
     Remedy("content-null-to-empty", 10, "before", _content_empty),
+    Remedy("content-parts-joined", 10, "before", _parts_joined),
     Remedy("reasoning-in-content", 20, "before", _reasoning_in_content),
     Remedy("text-as-reasoning", 22, "before", _text_as_reasoning),
     Remedy("text-before-call", 24, "before", _text_before_call),

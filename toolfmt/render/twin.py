@@ -53,6 +53,8 @@ class Twin:
     messages: list[Message]
     tools: list[Message] | None
     pieces: Sequence[Piece]
+    cut_texts: Sequence[tuple[int, int, str]] = ()
+    """The texts of which several words were made: the numbers of the first and the last, and what they stand for."""
 
 
 def twin_of(messages: Sequence[Message], tools: Sequence[Message] | None, tested: Collection[str] = ()) -> Twin:
@@ -60,7 +62,7 @@ def twin_of(messages: Sequence[Message], tools: Sequence[Message] | None, tested
     words = _Words(_splitter(tuple(sorted(set(tested)))))
     told = [words.message(message, position) for position, message in enumerate(messages)]
     defined = None if tools is None else [words.tool(tool) for tool in tools]
-    return Twin(told, defined, words.pieces)
+    return Twin(told, defined, words.pieces, words.cut_texts)
 
 
 class _Words:
@@ -68,6 +70,7 @@ class _Words:
 
     def __init__(self, splitter: re.Pattern[str]) -> None:
         self.pieces: list[Piece] = []
+        self.cut_texts: list[tuple[int, int, str]] = []
         self._splitter = splitter
 
     def message(self, message: Message, position: int) -> Message:
@@ -107,13 +110,17 @@ class _Words:
     def _text(self, text: str, position: int, role: str) -> str:
         """The text with words between the texts that the template looks for."""
         runs = self._splitter.split(text)
-        told = []
+        told, before = [], len(self.pieces)
         for at, run in enumerate(runs):
             if at % 2:
                 told.append(run)
                 continue
             closed = role == "assistant" and at + 1 < len(runs) and runs[at + 1].strip() in _reasoning_closers()
             told.append(self._run(run, Piece("reasoning" if closed else "text", position, run)))
+        worded = [at for at in range(0, len(runs), 2) if runs[at].strip()]
+        if role != "assistant" and len(worded) > 1:
+            whole = "".join(runs[worded[0] : worded[-1] + 1]).strip()
+            self.cut_texts.append((before, len(self.pieces) - 1, whole))
         return "".join(told)
 
     def _call(self, call: Message, position: int, number: int) -> Message:
@@ -265,14 +272,17 @@ def _spelled(prompt: str, offset: int, piece: Piece, literal: str) -> int | None
 
 
 def _spellings(piece: Piece) -> Iterator[str]:
-    """The text as templates and formats write it, the usual ways first."""
-    text = piece.text
-    yield text
-    if piece.number:
-        value = json.loads(text)
-        yield str(value)
-        yield f"{value:g}"
+    """The piece as templates and formats write it, the usual ways first."""
+    if not piece.number:
+        yield from spellings(piece.text)
         return
+    value = json.loads(piece.text)
+    yield from (piece.text, str(value), f"{value:g}")
+
+
+def spellings(text: str) -> Iterator[str]:
+    """A text as templates and formats write it, the usual ways first."""
+    yield text
     escaped = json.dumps(text, ensure_ascii=False)[1:-1]
     yield escaped
     yield json.dumps(text)[1:-1]
