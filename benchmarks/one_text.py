@@ -14,7 +14,6 @@ from __future__ import annotations
 import copy
 import datetime as datetime_module
 import hashlib
-import inspect
 import json
 import os
 import random
@@ -63,7 +62,6 @@ def child(seed: int) -> None:
     digests: dict[str, str] = {}
     for name, source in json.load(sys.stdin):
         model = model_of(source)
-        sorting = "sort_properties" in inspect.signature(model.render).parameters
 
         def text(messages: Any, tools: Any, render: Callable[..., Any] = model.render, **more: Any) -> str:
             try:
@@ -78,7 +76,7 @@ def child(seed: int) -> None:
                 key = f"{name} / {asked} / {'tools' if tools else 'no tools'}"
                 digests[f"{key} / now fixed"] = digest(text(messages, given, now=NOW))
                 digests[f"{key} / now left out"] = digest(text(messages, given))
-                if tools and sorting:
+                if tools:
                     mixed = shuffled(copy.deepcopy(tools), chance, all_of_it=True)
                     digests[f"{key} / properties sorted"] = digest(text(messages, mixed, now=NOW, sort_properties=True))
     json.dump(digests, sys.stdout)
