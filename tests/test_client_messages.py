@@ -15,7 +15,7 @@ from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessa
 import toolfmt
 from toolfmt.errors import BadMessages
 from toolfmt.message import Message, Rejected, ToolCall
-from toolfmt.render.messages import arguments_of, calls_of, checked_messages
+from toolfmt.render.messages import arguments_of, calls_of, checked_messages, flattened
 
 USER = {"role": "user", "content": "Will it rain?"}
 ARGUMENTS = '{"place": "Oslo"}'
@@ -219,6 +219,12 @@ def test_thinking_of_mistral_is_a_list_of_texts() -> None:
     assert read({"role": "assistant", "content": [thinking, {"type": "text", "text": "Rain."}]}) == [
         {"role": "assistant", "content": "Rain.", "reasoning_content": "Hm."}
     ]
+
+
+def test_thinking_in_a_system_prompt_is_a_part_of_it() -> None:
+    shown = [{"type": "text", "text": "Think first."}, {"type": "thinking", "thinking": "Hm.", "closed": True}]
+    assert read({"role": "system", "content": shown}) == [{"role": "system", "content": shown}]
+    assert flattened(shown) == "Think first.\nHm."
 
 
 # OpenAI, Responses

@@ -8,7 +8,7 @@ position; a part of a type that is not known here stays as it is. Sources of the
 - OpenAI, Responses, `ResponseInputItemParam`: `input_text`, `input_image`, `output_text`, `refusal`.
 - Anthropic, Messages, `ContentBlockParam` of the repository anthropics/anthropic-sdk-python: `text`, `thinking`,
   `redacted_thinking`, `tool_use`, `tool_result`, `document`, `search_result`, and what a server ran by itself.
-- Mistral, Chat Completion, `ThinkChunk`: `thinking` holds a list of text parts.
+- Mistral, Chat Completion, `ThinkChunk`: `thinking` holds a list of text parts; a system prompt can hold one, too.
 """
 
 from __future__ import annotations
@@ -161,7 +161,9 @@ def _keep_text(text: str, found: SortedParts) -> None:
 
 
 def _thinking(part: dict[str, Any], role: str, where: str, found: SortedParts) -> None:
-    _only_in("assistant", part, role, where)
+    if role != "assistant":  # the system prompt of Mistral's models shows how to think
+        found.kept.append(part)
+        return
     found.as_given = False
     thinking = part.get("thinking")
     if isinstance(thinking, (list, tuple)):

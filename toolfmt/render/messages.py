@@ -97,7 +97,7 @@ def _is_media(part: object) -> bool:
 
 
 def _told(part: object) -> str:
-    for key in ("document", "data"):
+    for key in ("document", "data", "thinking"):
         part = part.get(key, part) if isinstance(part, Mapping) else part
     return part if isinstance(part, str) else json.dumps(part, ensure_ascii=False, default=str)
 
