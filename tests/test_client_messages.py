@@ -314,8 +314,8 @@ def test_an_unknown_role_is_refused_by_one_line() -> None:
     )  # fmt: skip
     told = {"role": "ipython", "content": "x"}
     assert [USER, told] == read(USER, told, known_roles=("user", "ipython"))
-    with pytest.raises(BadMessages, match=r"^messages\[0\]: no role is called 'x'; .* assistant, tool, ipython$"):
-        read({"role": "x"}, known_roles=("user", "ipython"))
+    with pytest.raises(BadMessages, match=r"^messages\[0\]: no role is called 'x'; .* assistant, tool, a, b, ipython$"):
+        read({"role": "x"}, known_roles=("user", "ipython", "b", "a"))
 
 
 def part(role: str, **part: Any) -> dict[str, Any]:

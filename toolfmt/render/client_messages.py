@@ -53,7 +53,7 @@ def read_messages(messages: Sequence[object], known_roles: Iterable[str] = ()) -
 
     `known_roles` are roles that are taken beside those of Chat Completions. Raises `BadMessages`.
     """
-    reader = _Reader((*ROLES, *known_roles))
+    reader = _Reader((*ROLES, *sorted(known_roles)))
     try:
         for position, message in enumerate(messages):
             reader.read(message, f"messages[{position}]")
