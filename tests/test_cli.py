@@ -268,6 +268,12 @@ def test_a_request_that_is_none_is_one_line_that_names_the_file(sent: Any, told:
     assert told in line
 
 
+def test_a_request_in_the_place_of_messages_is_one_line(tmp_path: Path) -> None:
+    given = file(tmp_path, {"messages": USER})
+    told = f"{given}: this is a whole request, not a list of messages; give it as --request"
+    assert complaint("render", JSON_FRAMES, "--messages", given) == told
+
+
 @pytest.mark.parametrize("name", ["json-frames", "no-tools-no-system", "double-encoded"])
 def test_the_request_for_a_server_gives_the_same_prompt_again(name: str, tmp_path: Path) -> None:
     asked = request(MODELS / name)

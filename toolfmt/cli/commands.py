@@ -347,7 +347,7 @@ def render(
 def _asked(messages_file: str | None, tools_file: str | None, request_file: str | None) -> RenderRequest:
     """What is to be rendered, from the files that are named."""
     from toolfmt.cli.request import RenderRequest, read_request
-    from toolfmt.errors import BadTools
+    from toolfmt.errors import BadMessages, BadTools
 
     if request_file is not None:
         if messages_file is not None or tools_file is not None:
@@ -359,6 +359,9 @@ def _asked(messages_file: str | None, tools_file: str | None, request_file: str 
     if messages_file == tools_file == "-":
         raise click.UsageError("only one of --messages and --tools can be standard input")
     messages = read_json(messages_file)
+    if isinstance(messages, dict) and not messages.keys().isdisjoint(("messages", "input")):
+        what = "this is a whole request, not a list of messages; give it as --request"
+        raise BadMessages(f"{shown(messages_file)}: {what}")
     tools = read_json(tools_file) if tools_file is not None else None
     if tools_file is not None and tools is None:
         raise BadTools(f"{shown(tools_file)}: tools must be a list of tool definitions, not null")
