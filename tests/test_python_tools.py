@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -225,6 +226,16 @@ def test_tools_of_python_do_wherever_definitions_do() -> None:
     assert list(tool_schemas([get_weather, {"name": "f"}, Person])) == ["get_weather", "f", "Person"]
     assert "- city (string, required): The city, for example Oslo." in prose("json", [get_weather])
     assert not same_definitions([get_weather], canonical_tools([get_weather]))
+
+
+def test_a_prompt_from_the_process_with_limits_knows_tools_of_python() -> None:
+    model = toolfmt.load(Path(__file__).parent.parent / "corpus" / "models" / "double-encoded")
+    messages = [{"role": "user", "content": "Hi"}]
+    here = model.render(messages, [get_weather, SaveNote])
+    assert '"name": "get_weather", "description": "Get the weather of a city, as it will be."' in here.text
+    assert model.isolated_render(messages, iter([get_weather, SaveNote])) == here
+    with pytest.raises(BadTools, match="tools must be a list of tool definitions, not a function"):
+        model.isolated_render(messages, get_weather)
 
 
 def test_a_definition_is_made_once_and_goes_with_its_function() -> None:

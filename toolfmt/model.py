@@ -27,7 +27,7 @@ from toolfmt.render.prompt import Prompt, StrategyChoice, broken, render
 from toolfmt.render.saved_profile import restored, saved
 from toolfmt.sandbox.pool import Worker
 from toolfmt.templates import ModelFiles, load_files
-from toolfmt.tools import canonical_tools
+from toolfmt.tools import canonical_tools, plain_tools
 
 
 def load(path: str | Path, *, trusted: bool = False, profile: str | None = None) -> Model:
@@ -126,7 +126,7 @@ class Model:
         `options` are the other keywords of `render`, of plain JSON types. Raises what `render` raises, and `LimitHit`
         where the template took more than it may.
         """
-        return self._asked.run(RENDER, self.files, messages, tools, strategy, options)
+        return self._asked.run(RENDER, self.files, messages, plain_tools(tools), strategy, options)
 
     def write(self, calls: Sequence[Call], tools: object = None) -> str:
         """The text in which this model would make these calls, in the variant that its template renders.
