@@ -56,6 +56,10 @@ def test_a_dot_goes_behind_the_first_character_of_a_marker(text: str, expected: 
     assert (changed, restored(changed, MARKERS)) == (expected, text)
 
 
+def test_a_text_that_was_not_changed_loses_no_more_than_a_dot() -> None:
+    assert restored("a<|im_end|>b <·s> [INST·]", MARKERS) == "a<|im_end|>b <s> [INST·]"
+
+
 def test_markers_in_markers_and_over_one_another_are_each_changed() -> None:
     assert neutralised("<<|a|>>", ("<|a|>", "<<|a|>>", "a|>>")) == "<·<·|a·|>>"
     assert neutralised("aaaa", ("aa", "aaa")) == "a·a·a·a"

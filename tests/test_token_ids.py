@@ -111,8 +111,13 @@ def test_no_blank_is_put_behind_a_cut() -> None:
 
 
 def test_a_span_may_begin_or_end_in_the_midst_of_a_marker_and_spans_come_in_any_order() -> None:
-    tokenizer = by_bytes()
     text = "<s>a<s>b<s>"
+    tokenizer: Any
+    for tokenizer in (by_bytes(), Plain(by_bytes())):
+        check_spans(tokenizer, text)
+
+
+def check_spans(tokenizer: Any, text: str) -> None:
     for spans in ([(5, 6)], [(4, 5)], [(6, 7)], [(6, 7), (5, 6)], [(4, 7), (5, 6)]):
         assert token_ids(text, spans, tokenizer).count(number(tokenizer, "<s>")) == 2
     assert token_ids(text, [(3, 4), (7, 8)], tokenizer) == plain(tokenizer, text)

@@ -150,7 +150,7 @@ def _message(message: Message, where: str, markers: Sequence[str]) -> Message:
                 raise BadMessages(f'{where}: "{key}" holds the marker {held}, and a name is not changed; give another')
         elif key == "content" and isinstance(value, list):
             value = _parts(value, markers)
-        elif key != "role":
+        else:
             value = _deep(value, markers, lambda name: neutralised(name, markers))
         changed[key] = value
     return changed
@@ -201,8 +201,8 @@ def _deep(value: Any, markers: Sequence[str], named: Callable[[str], str]) -> An
 
 
 def _held(name: str, markers: Sequence[str]) -> str | None:
-    """The longest marker that a name holds, as a message shows it."""
+    """The first of the markers that a name holds, as a message shows it."""
     if neutralised(name, markers) == name:
         return None
-    held = max((marker for marker in markers if len(marker) > 1 and marker in name), key=len, default=None)
+    held = next((marker for marker in markers if len(marker) > 1 and marker in name), None)
     return None if held is None else repr(held)
