@@ -15,7 +15,7 @@ from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizer
 
 from toolfmt.errors import ToolfmtError
 from toolfmt.render.control_tokens import neutralised
-from toolfmt.render.token_ids import encoded, token_ids
+from toolfmt.render.token_ids import encoded, markers_in, spans_between, token_ids
 
 MARKERS = (*SPECIAL, *OTHERS)
 WORDS = ("the", " ", "\n", "  ", "Oslo", "<", "|", "[", ">", "]", "</", "<|im_", "ä", "日", "0", *NO_MARKERS)
@@ -175,6 +175,37 @@ def test_markers_are_given_where_the_tokenizer_cannot_tell_them() -> None:
     text = "<s>the <s> cat"
     expected = token_ids(text, [(3, 14)], by_bytes())
     assert token_ids(text, [(3, 14)], Bare(), markers=("<s>",)) == expected != plain(Bare(), text)
+
+
+@given(st.lists(st.tuples(TEXT, TEXT), max_size=3))
+def test_the_spans_are_told_by_the_prompt_with_the_dots(parts: list[tuple[str, str]]) -> None:
+    markers = markers_in(by_bytes())
+    text = "".join(f"{own}x{held}y" for own, held in parts)
+    changed = "".join(f"{own}x{neutralised(held, markers)}y" for own, held in parts)
+    spans = spans_between(text, changed, markers)
+    assert spans is not None
+    assert len(spans) == len(changed) - len(text)
+    ids = token_ids(text, spans, by_bytes())
+    assert decoded(by_bytes(), ids) == text
+    assert controls(by_bytes(), ids) == controls(by_bytes(), plain(by_bytes(), changed))
+
+
+@pytest.mark.parametrize(
+    ("text", "changed", "expected"),
+    [
+        ("<s> <s>", "<s> <·s>", [(4, 6)]),
+        ('"<s>"', '"<\\u00b7s>"', [(1, 3)]),
+        ("<·s>", "<··s>", [(1, 3)]),
+        ("a", "a", []),
+        ("a", "b", None),
+        ("ab", "a", None),
+        ("a", "ab", None),
+        ("<s>", "<·s> more", None),
+        ("<s> more", "<·s>", None),
+    ],
+)
+def test_spans_between_two_prompts(text: str, changed: str, expected: list[tuple[int, int]] | None) -> None:
+    assert spans_between(text, changed, ("<s>",)) == expected
 
 
 if INSTALLED:

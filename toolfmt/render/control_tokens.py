@@ -99,6 +99,11 @@ def beginnings(text: str, markers: Sequence[str]) -> Iterator[tuple[int, int]]:
     return _seeker(tuple(markers)).whole(text)
 
 
+def sign_for(markers: Sequence[str]) -> str:
+    """The dot that is put into these markers."""
+    return _seeker(tuple(markers)).sign
+
+
 class _Seeker:
     """Finds where markers begin; `sign` is the dot, or one like it where a marker holds the dot itself."""
 

@@ -8,6 +8,7 @@ tokenizer puts before a text. No package of tokenizers is imported here.
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +17,8 @@ from typing import Any
 
 from toolfmt.errors import ToolfmtError
 from toolfmt.inspect.probe.added_tokens import is_marker
-from toolfmt.render.control_tokens import beginnings
+from toolfmt.inspect.probe.differences import common_prefix
+from toolfmt.render.control_tokens import beginnings, sign_for
 
 Offsets = list[tuple[int, int]]
 
@@ -50,6 +52,33 @@ def token_ids(text: str, spans: Iterable[tuple[int, int]], tokenizer: Any, *, ma
         if found & cuts or None in found:
             raise _cannot()
         cuts |= {at for at in found if at is not None}
+
+
+def markers_in(tokenizer: Any) -> tuple[str, ...]:
+    """The texts of the tokenizer's control tokens; empty where it does not tell its added tokens."""
+    return tuple(dict.fromkeys(_added(tokenizer).values()))
+
+
+def spans_between(plain: str, changed: str, markers: Sequence[str]) -> list[tuple[int, int]] | None:
+    """The spans of a prompt in which others wrote markers, told by the prompt of the same request `neutralised`.
+
+    They are the characters on both sides of each dot that only the changed prompt has, plain or as JSON spells it: so
+    markers are found wherever they went, in definitions too. None where the prompts differ in anything else.
+    """
+    sign = sign_for(markers)
+    spellings = (sign, json.dumps(sign)[1:-1])
+    spans, at, offset = [], 0, 0
+    while offset < len(changed):
+        same = common_prefix(plain[at:], changed[offset:])
+        at, offset = at + same, offset + same
+        if offset == len(changed):
+            break
+        put = next((dot for dot in spellings if changed.startswith(dot, offset)), None)
+        if put is None:
+            return None
+        spans.append((max(0, at - 1), at + 1))
+        offset += len(put)
+    return spans if at == len(plain) else None
 
 
 def encoded(tokenizer: Any, text: str) -> tuple[list[int], Offsets | None]:
