@@ -98,10 +98,12 @@ class Request:
         words = not writes_calls(profile)
         way = _Way(template, profile, named, self.tools or None, calls_in_words=words)
         made = self._found(way)
-        if self.tools:
+        unseen = [tool for tool in self.tools if tool["function"]["name"] not in made.delivery.tools_shown]
+        instructions = self._format.instructions
+        if unseen or (self.tools and instructions and instructions in made.text):
             without = self._without_tools(template, made.messages)
-            check_template(made.text, without, self._format.instructions)
-            made = replace(made, dropped=dropped(made.text, without, self.tools))
+            check_template(made.text, without, instructions)
+            made = replace(made, dropped=dropped(made.text, without, unseen))
         return made
 
     def as_prose(self, *why: str) -> Attempt:

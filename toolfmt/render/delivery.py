@@ -43,6 +43,10 @@ class Delivery:
     repeated: tuple[str, ...] = ()
     reasoning_left_out: bool = False
     system_moved: bool = False
+    tools_shown: frozenset[str] = frozenset()
+    """The tools of which a description is in the prompt."""
+    tools_repeated: bool = False
+    """Whether one is there twice."""
     spans: tuple[Span, ...] = ()
 
     @property
@@ -70,7 +74,16 @@ def delivered(request: Sequence[Message], twin: Twin, given: Sequence[Message], 
     left_out = any(piece.kind == "reasoning" and n not in first for n, piece in enumerate(twin.pieces))
     order = _Order(request, twin, first, last)
     missing += order.calls_missing(twin_prompt)
-    return Delivery(_once(missing), _once(order.misplaced(given)), _once(repeated), left_out, order.system_moved)
+    described = {number: piece.name for number, piece in enumerate(twin.pieces) if piece.kind == "definition"}
+    return Delivery(
+        missing=_once(missing),
+        misplaced=_once(order.misplaced(given)),
+        repeated=_once(repeated),
+        reasoning_left_out=left_out,
+        system_moved=order.system_moved,
+        tools_shown=frozenset(name for number, name in described.items() if number in first),
+        tools_repeated=any(count.get(number, 0) > 1 for number in described),
+    )
 
 
 def proved(

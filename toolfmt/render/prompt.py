@@ -47,7 +47,7 @@ DEFINITIONS_NORMALISED = "definitions-normalised"
 SYSTEM_MOVED = "system-message-moved"
 """The template writes the system message further behind, before the last question, as its model was trained."""
 TEXT_REPEATED = "text-repeated"
-"""The template writes a text of the conversation more than once."""
+"""The template writes a text of the conversation, or the definition of a tool, more than once."""
 
 
 @dataclass(frozen=True)
@@ -232,7 +232,7 @@ def _to_be_known(request: Request, made: Attempt, *, guessed: bool) -> Iterator[
         yield CALLER_LISTS_TOOLS
     if made.delivery.reasoning_left_out:
         yield REASONING_LEFT_OUT
-    if made.delivery.repeated:
+    if made.delivery.repeated or made.delivery.tools_repeated:
         yield TEXT_REPEATED
     if made.delivery.system_moved:
         yield SYSTEM_MOVED
