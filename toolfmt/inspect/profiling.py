@@ -242,6 +242,7 @@ def _with_turns(
         result_parts=not answers["results_as_parts"].outcome,
         result_documents=not answers["results_as_documents"].outcome,
         empty_calls=not answers["calls_empty"].outcome,
+        reasoning_parts=capabilities["reasoning"].outcome == "as-parts",
         text_beside_call=answers["text_beside_call"].outcome != "dropped",
     )
 

@@ -36,6 +36,7 @@ Outcome: TypeAlias = Literal[
     "changes-other-text",
     "like-a-call",
     "beside-system",
+    "as-parts",
 ]
 Source: TypeAlias = Literal["declared", "verified", "signature", "model-type", "default"]
 Confidence: TypeAlias = Literal["declared", "verified", "signature", "model-type", "default", "none"]

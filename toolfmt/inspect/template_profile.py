@@ -79,6 +79,8 @@ class TemplateProfile:
     """Whether documents in a result's content come out."""
     empty_calls: bool = True
     """Whether an answer with null or an empty list as `tool_calls` comes out as one without."""
+    reasoning_parts: bool = False
+    """Whether reasoning comes out only as a part of the content, of the type thinking."""
     text_beside_call: bool = True
     """Whether text beside a call comes out, where the call does with any text beside it."""
     without_tools: TemplateProfile | None = None

@@ -15,6 +15,7 @@
     results-named                  the name of the tool put on its result, for a template that needs it there
     results-in-order               results put in the order of their calls, where their place is all that tells them
     results-as-parts               a result's text handed to the template as a list of parts
+    reasoning-as-part              reasoning handed to the template as a part of the content, of the type thinking
     documents-as-text              documents in a result handed to the template as parts of text
     content-parts-joined           a list of parts handed to the template as their text
     empty-calls-left-out           `tool_calls` null or `[]`, for a template that takes them for calls or refuses them
@@ -61,6 +62,7 @@ from toolfmt.render.remedies import (
     results_named,
     text_beside,
 )
+from toolfmt.render.twin import REASONING_NAMES
 
 
 def adapt(
@@ -84,6 +86,8 @@ def adapt(
     adapted, told_before = applied(list(messages), plan, "before")
     done |= dict.fromkeys(told_before)
     called = {str(call.get("id")): function_of(call)["name"] for turn in adapted for call in calls_of(turn)}
+    if profile.reasoning_parts:
+        adapted = [_reasoning_as_part(message, done) for message in adapted]
     if not profile.empty_calls:
         adapted = [_without_empty_calls(message, done) for message in adapted]
     calls_in_words = calls_in_words or CALLS_AS_CONTENT in plan
@@ -251,6 +255,18 @@ def _numbered(messages: list[Message], profile: TemplateProfile, done: dict[str,
         done["ids-shortened"] = None
         return counted(messages, [f"call{number:05}" for number in range(len(calls))])
     return messages
+
+
+def _reasoning_as_part(message: Message, done: dict[str, None]) -> Message:
+    """The message with its reasoning as the first part of its content."""
+    thought = next((message[name] for name in REASONING_NAMES if isinstance(message.get(name), str)), "")
+    if message["role"] != "assistant" or not thought.strip():
+        return message
+    done["reasoning-as-part"] = None
+    content = message.get("content")
+    text = content if isinstance(content, list) else [{"type": "text", "text": content}] if content else []
+    rest = {key: value for key, value in message.items() if key not in REASONING_NAMES}
+    return {**rest, "content": [{"type": "thinking", "thinking": thought}, *text]}
 
 
 # --- calls in the form the template renders

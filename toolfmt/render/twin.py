@@ -101,6 +101,10 @@ class _Words:
         if isinstance(part, str):
             return self._text(part, position, role)
         if isinstance(part, Mapping) and depth < _DEEPEST:
+            thought = part.get("thinking")
+            if isinstance(thought, str):
+                kind: Kind = "reasoning" if role == "assistant" else "text"
+                return {**part, "thinking": self._run(thought, Piece(kind, position, thought))}
             return {
                 key: self._part(value, position, role, depth + 1) if key in _OBJECT_KEYS else value
                 for key, value in part.items()

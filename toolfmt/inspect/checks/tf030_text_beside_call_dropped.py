@@ -3,8 +3,9 @@
 Models often say a sentence before they call a tool. This template writes either the text or the call into the
 history: the model sees another turn than the one it made, and a prefix cache misses from there on.
 
-What to do: nothing is needed where models only call. Else put the text into a turn of its own before the call, where
-the template takes two answers in a row.
+What to do: nothing is needed where models only call. `toolfmt render` keeps both, in the way that this template takes:
+the call written into the text, the text as reasoning, or in a turn of its own before the call. By hand, the last only
+helps where the template takes two answers in a row.
 
 Example: `{% if message.tool_calls %}` … `{% else %}{{ message.content }}{% endif %}`.
 """
@@ -36,7 +37,7 @@ def check(facts: Facts) -> Iterator[Found]:
     shown = () if lost else answer.excerpts if answer.error is None else (answer.error.sentence,)
     yield Found(
         f"{filled(_WHAT[answer.outcome], shown)}.",
-        "Send the call without text." if lost else "Send the text as a turn of its own, or do without it.",
+        "Render with toolfmt, which keeps both, or send the call without text.",
         answer.line,
         "error" if lost else None,
     )

@@ -313,15 +313,15 @@ def _reasoning(renders: Renders, shape: Shape | None) -> tuple[Answer, str]:
     """Whether the last turn's reasoning appears: as a field, beside a call, or as a part of the content."""
     field = {"role": "assistant", "reasoning_content": REASONING, "content": REPLY}
     parts = [{"type": "thinking", "thinking": REASONING}, {"type": "text", "text": REPLY}]
-    turns: list[tuple[list[Message], str]] = [
-        ([*user(), field], ""),
-        ([*user(), field | {"reasoning": REASONING}], " under the name reasoning"),
-        (conversation(replace(shape or Shape(), reasoning=True), SINGLE), " beside a call"),
-        ([*user(), {"role": "assistant", "content": parts}], " as a part of type thinking"),
+    turns: list[tuple[list[Message], str, Outcome]] = [
+        ([*user(), field], "", ""),
+        ([*user(), field | {"reasoning": REASONING}], " under the name reasoning", ""),
+        (conversation(replace(shape or Shape(), reasoning=True), SINGLE), " beside a call", ""),
+        ([*user(), {"role": "assistant", "content": parts}], " as a part of type thinking", "as-parts"),
     ]
     first: TemplateError | None = None
     failed = 0
-    for messages, how in turns:
+    for messages, how, outcome in turns:
         prompt = renders.render(messages, TOOLS)
         if isinstance(prompt, TemplateError):
             first, failed = first or prompt, failed + 1
@@ -330,7 +330,7 @@ def _reasoning(renders: Renders, shape: Shape | None) -> tuple[Answer, str]:
                 continue  # a list of parts printed as Python's repr or as JSON is no reasoning block
             turn = prompt[prompt.rfind(USER) + len(USER) :]
             line = written_at(renders, messages, TOOLS, REASONING) or renders.template.line_of(*_REASONING_AT)
-            return Answer("yes", f"reasoning appears{how}", line, excerpts=(around(prompt, REASONING),)), turn
+            return Answer("yes", f"reasoning appears{how}", line, outcome, (around(prompt, REASONING),)), turn
     if first is not None and failed == len(turns):
         return threw(first), ""
     return Answer("no", "the reasoning of the last turn is not in the prompt"), ""
