@@ -62,11 +62,11 @@ def result_heading(name: str) -> str:
 
 
 def _example(format: ToolCallFormat, tools: list[dict[str, Any]]) -> str:
-    """A call of the first tool whose name and parameters the format can carry, by its own writer."""
-    calls = [_call(tool["function"]) for tool in tools]
-    for call in [*(call for call in calls if call[1]), *(call for call in calls if not call[1])]:
+    """A call of the first tool with parameters whose name and arguments the format can carry, by its own writer."""
+    functions = [tool["function"] for tool in tools]
+    for function in sorted(functions, key=lambda function: not wanted(_parameters(function))):
         try:
-            return f" For example:\n\n{write(format, [call], tools)}"
+            return f" For example:\n\n{write(format, [_call(function)], tools)}"
         except CannotWrite:
             continue
     return ""
@@ -74,5 +74,9 @@ def _example(format: ToolCallFormat, tools: list[dict[str, Any]]) -> str:
 
 def _call(function: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """A call of the tool with a realistic value for each required parameter."""
-    schema = function.get("parameters") or {}
+    schema = _parameters(function)
     return function["name"], {name: sample(schema, name) for name in wanted(schema)}
+
+
+def _parameters(function: dict[str, Any]) -> dict[str, Any]:
+    return function.get("parameters") or {}
