@@ -47,7 +47,7 @@ _NAMES = _by_word(
         "notes": "directory folder dir", "garden-planner": "repo repository", "main": "branch",
         "opening hours of the Louvre": "query search", "When does the Louvre open?": "question",
         "A lighthouse at sunset": "prompt", "museum": "keyword term", "museums in Paris": "topic",
-        "Lunch on Friday": "title subject summary event", "Book a table for Friday": "task reminder",
+        "Lunch on Friday": "title subject summary event", "Book a table for Friday": "task reminder what",
         "The meeting is at ten.": "note body content contents text message comment", "The office is closed.": "reason",
         "Three of us, at noon.": "description", "French": "language", "fr-FR": "locale", "EUR": "currency",
         "AAPL": "symbol ticker stock", "Airbus": "company", "2025-06-02": "date day deadline", "09:30": "time",
@@ -82,10 +82,13 @@ _EXAMPLE = re.compile(r"(?:\be\. ?g\.|\bfor (?:example|instance)\b|\bsuch as\b|\
 _QUOTED = re.compile(r"""(["'`“‘])(.+?)["'`”’](?!\w)""")
 _ENDS = re.compile(r"[;)\]\n]|\.(?:\s|$)|,? (?:or|and) |, etc|…|\.\.\.")
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
+_OF_SOMETHING = re.compile(r"(\S+) for ")
 _TWO_PARTS = re.compile(r",| and |/|&")
 _SPELT = (
     (re.compile(r"YYYY-MM-DD[T ]HH|^(?=.*time).*ISO.?8601|RFC ?3339|date.?time", re.IGNORECASE), _FORMATS["date-time"]),
     (re.compile(r"YYYY-MM-DD|ISO.?8601", re.IGNORECASE), _FORMATS["date"]),
+    (re.compile(r"DD/MM/YYYY", re.IGNORECASE), "02/06/2025"),
+    (re.compile(r"MM/DD/YYYY", re.IGNORECASE), "06/02/2025"),
     (re.compile(r"\bHH:MM\b", re.IGNORECASE), "09:30"),
     (re.compile(r"\bISO 4217\b|\bcurrency code\b", re.IGNORECASE), "EUR"),
     (re.compile(r"\bISO 639\b|\blanguage code\b", re.IGNORECASE), "fr"),
@@ -211,7 +214,7 @@ def _likely_text(schema: Mapping[str, Any], name: str) -> str:
         return named
     if example := _told_example(description):
         return example
-    spelt = next((value for form, value in _SPELT if form.search(description)), None)
+    spelt = next((value for form, value in _SPELT if form.search(f"{description} {name}")), None)
     return spelt or _by_name(name, _NAMES) or _OTHERWISE
 
 
@@ -223,6 +226,8 @@ def _told_example(description: str) -> str:
     before, rest = description[: found.start()], description[found.end() :]
     quoted = _QUOTED.match(rest)
     told = quoted[2] if quoted else _ENDS.split(rest, maxsplit=1)[0].strip(" .,:")
+    if not quoted and (of := _OF_SOMETHING.match(told)):
+        told = of[1]
     parts = told.split(", ")
     # "City and country, e.g. Oslo, Norway" is one value, "e.g. EUR, USD" are two.
     if not quoted and len(parts) > 1 and (len(parts) > 2 or not _TWO_PARTS.search(before.rstrip(" ,("))):
