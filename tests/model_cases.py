@@ -15,7 +15,7 @@ from typing import Any
 
 import toolfmt
 from toolfmt.formats import get, prose
-from toolfmt.render.prompt import DEFINITIONS_NORMALISED
+from toolfmt.render.prompt import DEFINITIONS_REORDERED
 from toolfmt.templates import ModelFiles, TemplateSource
 from toolfmt.tools import canonical_tools
 
@@ -133,8 +133,8 @@ def _never_both(prompt: toolfmt.Prompt, messages: list[dict[str, Any]]) -> list[
 
 
 def _but_for_its_definitions(prompt: toolfmt.Prompt) -> dict[str, Any]:
-    """The prompt without being told that its definitions are not as they were given."""
-    told = [name for name in prompt.adaptations if name != DEFINITIONS_NORMALISED]
+    """The prompt without being told that the keys of its definitions were put in order."""
+    told = [name for name in prompt.adaptations if name != DEFINITIONS_REORDERED]
     return prompt.to_dict() | {"adaptations": told}
 
 

@@ -149,7 +149,7 @@ def test_the_order_of_a_definitions_own_keys_never_changes_the_prompt(tmp_path: 
         model = made(tmp_path, text)
         turned = model.render([USER], [dict(reversed(inner.items()))])
         assert turned.text == model.render([USER], [TOOL]).text
-        assert turned.adaptations == ("definitions-normalised", *model.render([USER], [TOOL]).adaptations)
+        assert turned.adaptations == ("definitions-reordered", *model.render([USER], [TOOL]).adaptations)
 
 
 # Never both
@@ -300,7 +300,7 @@ def test_calls_and_results_become_words_where_the_template_renders_no_calls(tmp_
     model = made(tmp_path, LISTS_TOOLS, config={"model_type": "lfm2"})
     prompt = model.render([*conversation(call(), content="Wait."), USER], [TOOL, SECOND])
     assert (prompt.strategy, prompt.format) == ("template", "lfm2")
-    assert prompt.adaptations == ("definitions-normalised", "calls-as-content", "results-as-user-messages")
+    assert prompt.adaptations == ("calls-as-content", "results-as-user-messages")
     written = "<|tool_call_start|>[get_weather(place='Oslo')]<|tool_call_end|>"
     assert f"<|assistant|>Wait.\n{written}<|end|>" in prompt.text
     assert "<|user|>Result of get_weather:\nresult callA0001\n\nWill it rain?<|end|><|assistant|>" in prompt.text
@@ -612,5 +612,5 @@ def test_what_a_template_refuses_is_mended_and_named(tmp_path: Path) -> None:
         {"role": "tool", "tool_call_id": "call_0", "content": "done"},
     ]
     prompt = load(tmp_path).render(messages, tools=[{"name": "f", "description": "Does f."}])
-    assert prompt.adaptations == ("definitions-normalised", "results-named", "ids-shortened")
+    assert prompt.adaptations == ("results-named", "ids-shortened")
     assert "[f call00000] done" in prompt.text

@@ -117,7 +117,7 @@ def test_a_result_gets_the_tools_name_where_it_is_lost_without(tmp_path: Path) -
     other = call(id="callA0001", name="tell_time")
     history = [USER, turn(call()), result("callA0001", "A"), turn(other), result("callA0001", "B")]
     prompt = made(tmp_path, text).render(history, [TOOL, {"name": "tell_time", "description": "The time."}])
-    assert prompt.adaptations == ("definitions-normalised", "results-named")
+    assert prompt.adaptations == ("results-named",)
     assert "<|tool get_weather|>A<|end|>" in prompt.text
     assert "<|tool tell_time|>B<|end|>" in prompt.text
 

@@ -10,7 +10,7 @@ import pytest
 
 import toolfmt
 from toolfmt.errors import BadTools, RepeatedTool
-from toolfmt.tools import canonical_tools, parameter_order, same_definitions, tool_schemas
+from toolfmt.tools import canonical_tools, parameter_order, same_order, tool_schemas
 
 STRING = {"type": "object", "properties": {"zip": {"type": "string"}}}
 INTEGER = {"type": "object", "properties": {"zip": {"type": "integer"}}}
@@ -237,25 +237,39 @@ def test_parameters_are_told_in_the_order_of_their_definition() -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        {"name": "find", "parameters": STRING},
-        {"type": "function", "function": {"name": "find", "input_schema": STRING}},
         {"type": "function", "function": {"parameters": STRING, "name": "find"}},
+        {"parameters": STRING, "name": "find"},
         {"function": {"name": "find", "parameters": STRING}, "type": "function"},
+        Dumped({"parameters": STRING, "name": "find"}),
+    ],
+)
+def test_a_definition_whose_keys_are_put_in_order_is_told(given: Any) -> None:
+    assert not same_order([given], canonical_tools([given]))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        tool(),
+        tool(parameters=MAIL),
+        tool(parameters=turned(MAIL)),
+        tool() | {"strict": None},
+        {"name": "find", "parameters": STRING},
+        {"type": "function", "name": "find", "parameters": STRING},
+        {"type": "function", "function": {"name": "find", "input_schema": STRING}},
         tool() | {"function": tool()["function"] | {"description": None}},
         Dumped(tool()),
     ],
 )
-def test_a_definition_in_another_shape_is_not_the_same(given: Any) -> None:
-    assert not same_definitions([given], canonical_tools([given]))
+def test_another_shape_alone_changes_no_order(given: Any) -> None:
+    assert same_order([given], canonical_tools([given]))
 
 
-def test_a_definition_in_the_usual_shape_stays_the_same() -> None:
-    for given in (tool(), tool(parameters=MAIL), tool(parameters=turned(MAIL)), tool() | {"strict": None}):
-        assert same_definitions([given], canonical_tools([given]))
-    assert not same_definitions([tool(parameters=MAIL)], canonical_tools([tool(parameters=MAIL)], sort_properties=True))
-    assert not same_definitions([tool(), tool("a")], canonical_tools([tool(), tool("a")], sort_tools=True))
-    assert not same_definitions([tool(), tool("a")], canonical_tools([tool()]))
-    assert not same_definitions([tool(parameters={"minimum": 1})], [tool(parameters={"minimum": True})])
+def test_sorted_tools_and_properties_are_in_another_order() -> None:
+    assert not same_order([tool(parameters=MAIL)], canonical_tools([tool(parameters=MAIL)], sort_properties=True))
+    assert not same_order([tool(), tool("a")], canonical_tools([tool(), tool("a")], sort_tools=True))
+    assert not same_order([tool(), tool("a")], canonical_tools([tool()]))
+    assert not same_order([tool(parameters={"minimum": 1})], [tool(parameters={"minimum": True})])
 
 
 def test_a_schema_is_sixty_four_deep_at_most() -> None:

@@ -68,18 +68,35 @@ def canonical_tools(tools: object, *, sort_tools: bool = False, sort_properties:
     return sorted(canonical, key=lambda tool: tool["function"]["name"]) if sort_tools else canonical
 
 
-def same_definitions(given: object, canonical: object) -> bool:
-    """Whether definitions are, in every key and the order of keys, what the caller gave.
+def same_order(given: object, canonical: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether everything in the definitions stands in the order that the caller gave it in.
 
-    Takes the caller's list and what `canonical_tools` made of it. False for another shape, another order, a key that
-    was dropped because it was null, and for a definition that was an object.
+    Takes the caller's list and what `canonical_tools` made of it. In which of the shapes a definition came says nothing
+    of its order.
     """
+    entries = [_mapping(entry) for entry in _listed(given)]
+    return len(entries) == len(canonical) and all(map(_in_order, entries, canonical))
+
+
+def _in_order(given: object, canonical: Mapping[str, Any]) -> bool:
+    if not isinstance(given, _MAPPINGS):
+        return True  # made of a function or a class
+    function = _mapping(given.get("function", given))
+    alone = function is given
+    named = {("parameters" if key in _SCHEMA_NAMES else key): value for key, value in function.items()}
+    kept = {key: value for key, value in named.items() if value is not None and not (alone and key == "type")}
+    outside = alone or "type" not in given or list(given) == list(canonical)
+    return outside and _same(kept, canonical["function"])
+
+
+def _same(given: object, canonical: object) -> bool:
+    """Whether two values are equal, the order of keys and the types of numbers included."""
     if isinstance(given, _MAPPINGS) and isinstance(canonical, _MAPPINGS):
         if list(given) != list(canonical):
             return False
-        return all(same_definitions(value, canonical[key]) for key, value in given.items())
+        return all(_same(value, canonical[key]) for key, value in given.items())
     if isinstance(given, (list, tuple)) and isinstance(canonical, (list, tuple)):
-        return len(given) == len(canonical) and all(map(same_definitions, given, canonical))
+        return len(given) == len(canonical) and all(map(_same, given, canonical))
     return type(given) is type(canonical) and given == canonical
 
 

@@ -26,7 +26,7 @@ from toolfmt.render.narrowing import narrowed
 from toolfmt.render.remedies import CALLS_AS_CONTENT
 from toolfmt.render.token_ids import token_ids
 from toolfmt.templates import ModelFiles
-from toolfmt.tools import canonical_tools, same_definitions
+from toolfmt.tools import canonical_tools, same_order
 
 StrategyChoice = Literal["auto", "template", "prose"]
 Narrow: TypeAlias = Callable[[list[dict[str, Any]], list[Message]], object]
@@ -42,8 +42,8 @@ TEMPLATE_LOSES_WITH_TOOLS = "template-loses-with-tools"
 """Given the tools, the template refuses this conversation or loses something of it; they went in as prose."""
 REASONING_LEFT_OUT = "reasoning-left-out"
 """Reasoning of the conversation is not in the prompt: the template leaves it out."""
-DEFINITIONS_NORMALISED = "definitions-normalised"
-"""The tools are given in another shape, or with their keys in another order, than the prompt shows them in."""
+DEFINITIONS_REORDERED = "definitions-reordered"
+"""The prompt shows tools, or the keys of a definition, in another order than they were given in."""
 SYSTEM_MOVED = "system-message-moved"
 """The template writes the system message further behind, before the last question, as its model was trained."""
 TEXT_REPEATED = "text-repeated"
@@ -191,7 +191,7 @@ def render(
         _check_continued(checked)
     tools = list(tools) if isinstance(tools, Iterator) else tools
     offered = None if tools is None else canonical_tools(tools, sort_tools=sort_tools, sort_properties=sort_properties)
-    normalised = [] if offered is None or same_definitions(tools, offered) else [DEFINITIONS_NORMALISED]
+    normalised = [] if offered is None or same_order(tools, offered) else [DEFINITIONS_REORDERED]
     shown = offered if narrow is None or not offered else narrowed(offered, narrow(offered, checked))
     if neutralise:
         texts = markers_of(files, profile) if markers is None else markers
