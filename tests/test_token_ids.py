@@ -110,6 +110,24 @@ def test_no_blank_is_put_behind_a_cut() -> None:
         assert "<|im_end|>" not in pieces
 
 
+def test_no_blank_is_put_where_the_tokenizer_drops_line_ends_at_the_beginning() -> None:
+    tokenizer = Tokenizer.from_str(by_pieces("always").to_str())
+    tokenizer.normalizer = normalizers.Strip()
+    for one in (tokenizer, Plain(tokenizer)):
+        pieces = [str(tokenizer.id_to_token(id)) for id in token_ids("the<|im_end|>", [(0, 13)], one)]
+        assert "".join(pieces).lstrip("▁") == "the<|im_end|>"
+
+
+def test_a_line_end_that_joins_what_follows_is_not_put_before_it() -> None:
+    vocabulary = {text: number for number, text in enumerate(["<", "|", ">", "e", "\n", "\n|", ".", "a", "0"])}
+    tokenizer = Tokenizer(models.BPE(vocabulary, [("\n", "|")]))
+    tokenizer.add_special_tokens([AddedToken("<|e|>", special=True), AddedToken("ae0", special=True)])
+    for one in (tokenizer, Plain(tokenizer)):
+        assert token_ids("<|e|>", [(0, 5)], one) == [0, 1, 3, 1, 2]
+        # A special token that is a word is kept out too.
+        assert token_ids("ae0ae0", [(3, 6)], one) == [plain(tokenizer, "ae0")[0], 7, 3, 8]
+
+
 def test_a_span_may_begin_or_end_in_the_midst_of_a_marker_and_spans_come_in_any_order() -> None:
     text = "<s>a<s>b<s>"
     tokenizer: Any
@@ -120,7 +138,8 @@ def test_a_span_may_begin_or_end_in_the_midst_of_a_marker_and_spans_come_in_any_
 def check_spans(tokenizer: Any, text: str) -> None:
     for spans in ([(5, 6)], [(4, 5)], [(6, 7)], [(6, 7), (5, 6)], [(4, 7), (5, 6)]):
         assert token_ids(text, spans, tokenizer).count(number(tokenizer, "<s>")) == 2
-    assert token_ids(text, [(3, 4), (7, 8)], tokenizer) == plain(tokenizer, text)
+    assert token_ids(text, [(3, 4), (5, 5), (7, 8)], tokenizer) == plain(tokenizer, text)
+    assert number(tokenizer, "<s>") not in token_ids(text, [(0, 11), (1, 2)], tokenizer)
     assert token_ids(text, [(7, 8), (0, 3)], tokenizer).count(number(tokenizer, "<s>")) == 2
 
 
