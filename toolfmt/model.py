@@ -8,6 +8,7 @@ input is a `ToolfmtError` of one line, but for an argument of the wrong type.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -99,15 +100,9 @@ class Model:
         shown the present time unless `now` names another; keywords that `render` does not know (`enable_thinking`, …)
         are variables that the template reads; any other is refused.
         """
-        return render(
-            self.files,
-            self.profile,
-            messages,
-            tools,
-            strategy,
-            now=now or datetime.now(),
-            **self._with_markers(options),
-        )
+        given = {"now": now or datetime.now(), **self._with_markers(options)}
+        prompt = render(self.files, self.profile, messages, tools, strategy, **given)
+        return replace(prompt, render_again=lambda **more: self.render(messages, tools, strategy, **{**given, **more}))
 
     def _with_markers(self, options: dict[str, Any]) -> dict[str, Any]:
         """The options with the markers that are to be neutralised, which are read once a model."""
@@ -126,7 +121,12 @@ class Model:
         `options` are the other keywords of `render`, of plain JSON types. Raises what `render` raises, and `LimitHit`
         where the template took more than it may.
         """
-        return self._asked.run(RENDER, self.files, messages, plain_tools(tools), strategy, options)
+        shown = plain_tools(tools)
+        prompt = self._asked.run(RENDER, self.files, messages, shown, strategy, options)
+        return replace(
+            prompt,
+            render_again=lambda **more: self.isolated_render(messages, shown, strategy, **{**options, **more}),
+        )
 
     def write(self, calls: Sequence[Call], tools: object = None) -> str:
         """The text in which this model would make these calls, in the variant that its template renders.

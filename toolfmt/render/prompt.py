@@ -19,12 +19,12 @@ from toolfmt.formats.registry import resolved
 from toolfmt.inspect.template_profile import Strategy, TemplateProfile
 from toolfmt.render.attempts import Attempt, Request, compiled, spoken_format, with_way_out
 from toolfmt.render.budget import Budget, budget, counter
-from toolfmt.render.control_tokens import markers_of, neutralised_request
+from toolfmt.render.control_tokens import MARKERS_NEUTRALISED, markers_of, neutralised_request
 from toolfmt.render.delivery import Span
 from toolfmt.render.messages import Message, calls_of, checked_messages, lists_tools
 from toolfmt.render.narrowing import narrowed
 from toolfmt.render.remedies import CALLS_AS_CONTENT
-from toolfmt.render.token_ids import token_ids
+from toolfmt.render.token_ids import markers_in, spans_between, token_ids
 from toolfmt.templates import ModelFiles
 from toolfmt.tools import canonical_tools, same_order
 
@@ -78,6 +78,8 @@ class Prompt:
     spans: tuple[Span, ...] = field(default=(), repr=False)
     built_on_text: bool = False
     """Whether the prompt is built on what the model wrote, as no template renders it (`toolfmt.conversation`)."""
+    render_again: Any = field(default=None, repr=False, compare=False)
+    """Renders the same request with other options; None for a prompt that `Model` did not make."""
 
     def request(self) -> dict[str, Any]:
         """What to send to a chat endpoint, so that its template renders exactly this prompt.
@@ -118,10 +120,25 @@ class Prompt:
         """The prompt as token ids in which user texts, results and definitions hold no control token.
 
         Takes a tokenizer of transformers or of tokenizers. Where no such text holds a marker the ids are the plain
-        ones. Raises `ToolfmtError` where a control token cannot be kept out.
+        ones. The request is rendered a second time with the markers neutralised: what differs is where others wrote
+        them. Raises `ToolfmtError` where a control token cannot be kept out, and what rendering raises.
         """
-        others = ((span.begin, span.end) for span in self.spans if span.role not in _OWN_ROLES)
-        return token_ids(self.text, others, tokenizer)
+        if self.render_again is None or self.built_on_text:
+            raise ToolfmtError("where others wrote is not known of this prompt; take one that Model.render made")
+        if MARKERS_NEUTRALISED in self.adaptations:
+            return token_ids(self.text, (), tokenizer)
+        markers = markers_in(tokenizer)
+        neutral = self.render_again(neutralise=True, markers=markers, context=None)
+        others = spans_between(self.text, neutral.text, markers)
+        if others is None:
+            raise ToolfmtError(
+                "where others wrote is not clear: with its markers neutralised this request is rendered otherwise; "
+                "render with neutralise=True, and take the ids of that"
+            )
+        return token_ids(self.text, others, tokenizer, markers=markers)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"render_again": None}
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -136,7 +153,6 @@ class Prompt:
         }
 
 
-_OWN_ROLES = ("system", "developer", "assistant")
 _OF_REQUESTS = ("add_generation_prompt", "continue_final_message")
 
 
