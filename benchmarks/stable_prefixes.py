@@ -4,7 +4,8 @@
 answer with reasoning. A prompt is made wherever the model speaks, twenty in all. What counts is the share of a prompt's
 characters that the next one begins with; then of the prompt and the text that the model has added, which a cache holds.
 That text is written as the model's family writes it: what of it the prompt has begun, the reasoning where the template
-shows any, the call as `Model.write` gives it or the answer.
+shows any, the call as `Model.write` gives it or the answer. The last line replays it: a `toolfmt.Conversation` whose
+prompts are built on the model's own text wherever that can be done.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from multiprocessing import get_context
 from statistics import mean, median
 from typing import Any
 
+import toolfmt
 from benchmarks.conversations import TOOLS, Conversation, Message, Words, answer, call, calling, result, system, user
 from benchmarks.real_templates import Template
 from benchmarks.template_models import NOW, model_of, rendered_by_transformers
+from toolfmt.errors import ToolfmtError
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.model import Model
 
@@ -52,6 +55,7 @@ class Shares:
     transformers: list[float] | str
     toolfmt_with_answers: list[float] | str
     transformers_with_answers: list[float] | str
+    replayed: list[float] | str
 
 
 def shares(template: Template) -> Shares:
@@ -64,17 +68,44 @@ def shares(template: Template) -> Shares:
         return rendered_by_transformers(template.source, messages, TOOLS)
 
     def said(messages: Conversation, turn: Message) -> str:
-        return written(model, messages, turn)
+        return written(model, model.render(messages, TOOLS, now=NOW).prefill, turn)
 
     def nothing(messages: Conversation, turn: Message) -> str:
         return ""
 
-    return Shares(template.name, *(_measured(render, more) for more in (nothing, said) for render in (ours, theirs)))
+    return Shares(
+        template.name,
+        toolfmt=_measured(ours, nothing),
+        transformers=_measured(theirs, nothing),
+        toolfmt_with_answers=_measured(ours, said),
+        transformers_with_answers=_measured(theirs, said),
+        replayed=_replayed(model),
+    )
 
 
-def written(model: Model, messages: Conversation, turn: Message) -> str:
-    """The turn as the model may write it behind the prompt for these messages."""
-    prompt = model.render(messages, TOOLS, now=NOW)
+def _replayed(model: Model) -> list[float] | str:
+    """The same with prompts that are built on what the model wrote."""
+    talk = toolfmt.Conversation(model, tools=TOOLS, now=NOW)
+    found = []
+    try:
+        asked = [messages for messages, _ in steps()]
+        for (messages, turn), before in zip(steps(), [[], *asked], strict=False):
+            for message in messages[len(before) :]:
+                if message["role"] == "tool":
+                    talk.result(talk.messages[-1]["tool_calls"][0]["id"], message["content"])
+                elif message["role"] != "assistant":
+                    talk.add(message)
+            made = talk.prompt(raw=True)
+            if made.computed:
+                found.append(made.stable_prefix / len(made.computed))
+            talk.answered(written(model, made.prompt.prefill, turn))
+    except (ToolfmtError, LookupError) as error:
+        return f"{type(error).__name__}: {error}".splitlines()[0]
+    return found
+
+
+def written(model: Model, prefill: str, turn: Message) -> str:
+    """The turn as the model may write it behind a prompt that has begun it so."""
     text = str(turn.get("content") or "")
     calls = [(made["function"]["name"], made["function"]["arguments"]) for made in turn.get("tool_calls", ())]
     if calls:
@@ -82,7 +113,7 @@ def written(model: Model, messages: Conversation, turn: Message) -> str:
     if model.profile.reasoning is None:
         return text
     opener, closer = model.profile.reasoning
-    begun = "" if prompt.prefill.lstrip().startswith(opener.strip()) else opener
+    begun = "" if prefill.lstrip().startswith(opener.strip()) else opener
     return f"{begun}{turn['reasoning_content']}{closer}{text}"
 
 
@@ -109,6 +140,7 @@ def report(templates: Sequence[Template], processes: int) -> None:
         "transformers": [row.transformers for row in both],
         "toolfmt, with the model's text": [row.toolfmt_with_answers for row in both],
         "transformers, with the model's text": [row.transformers_with_answers for row in both],
+        "toolfmt, replayed": [row.replayed for row in both],
     }
     heads = ("templates", "raise", "all whole", "mean", "median", "after calls", "answers")
     print(f"{'':36}" + "".join(f"{head:>12}" for head in heads))
