@@ -29,6 +29,7 @@ of those above:
     developer-as-system            messages of the role developer given the role system
     system-messages-joined         system messages that follow each other joined into one
     later-system-in-user-message   a later system message at the beginning of the next user message, or as one
+    content-as-parts               contents handed to the template as lists of one part
     roles-joined                   user messages, or answers, that follow each other joined into one
     text-as-reasoning              the text beside a call handed to the template as reasoning
     text-before-call               the text beside a call as an answer of its own before it
@@ -54,6 +55,7 @@ from toolfmt.render.messages import Message, arguments_of, calls_of, flattened, 
 from toolfmt.render.remedies import (
     CALLS_AS_CONTENT,
     CALLS_BESIDE_TEXT_AS_CONTENT,
+    CONTENT_AS_PARTS,
     PARALLEL_SPLIT,
     RESULTS_AS_USER,
     SYSTEM_IN_USER,
@@ -109,7 +111,7 @@ def adapt(
         adapted = _system_in_user(adapted, done)
     adapted, told_after = applied(adapted, plan, "after")
     done |= dict.fromkeys(told_after)
-    if not profile.parts:
+    if not profile.parts and CONTENT_AS_PARTS not in plan:
         adapted = [message if message["role"] == "tool" else _parts_joined(message, done) for message in adapted]
     return [_without_nulls(message) for message in adapted], list(done)
 

@@ -10,14 +10,17 @@ turns as their models were trained. Nothing here raises.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from toolfmt.render.messages import Message, calls_of, function_of
 from toolfmt.render.twin import WORD, Piece, Twin, aligned, in_order, spellings, words_in
 
 INSTRUCTING = ("system", "developer")
+_DEEPEST = 64
 
 
 @dataclass(frozen=True)
@@ -194,6 +197,9 @@ class _Order:
             for name, times in Counter(str(function_of(call)["name"]) for call in calls).items():
                 if window.count(name) < times:
                     yield f"messages[{block[0]}] (assistant): its call of {name}"
+            for key in dict.fromkeys(key for call in calls for key in _keys(function_of(call).get("arguments"))):
+                if key not in window and json.dumps(key)[1:-1] not in window:
+                    yield f"messages[{block[0]}] (assistant): the argument {key}"
 
     def _end_before(self, at: int) -> int:
         ends = [
@@ -209,6 +215,24 @@ class _Order:
             for n in self._of_message.get(message, ())
         ]
         return min(begins, default=length)
+
+
+def _keys(value: Any, depth: int = 0) -> Iterator[str]:
+    """The keys of all objects in the arguments of a call."""
+    if isinstance(value, str) and not depth:
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return
+    if depth > _DEEPEST:
+        return
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield str(key)
+            yield from _keys(inner, depth + 1)
+    elif isinstance(value, (list, tuple)):
+        for inner in value:
+            yield from _keys(inner, depth + 1)
 
 
 def _blocks(request: Sequence[Message], leading: int) -> Iterator[list[int]]:

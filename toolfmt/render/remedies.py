@@ -19,6 +19,7 @@ from toolfmt.render.twin import REASONING_NAMES
 CALLS_AS_CONTENT = "calls-as-content"
 CALLS_BESIDE_TEXT_AS_CONTENT = "calls-beside-text-as-content"
 """Of turns that hold text too only; on the prompt it is `calls-as-content` as well."""
+CONTENT_AS_PARTS = "content-as-parts"
 PARALLEL_SPLIT = "parallel-calls-split"
 RESULTS_AS_USER = "results-as-user-messages"
 SYSTEM_IN_USER = "system-in-first-user-message"
@@ -216,6 +217,16 @@ def _parts_joined(messages: list[Message]) -> list[Message]:
     return made
 
 
+def _as_parts(messages: list[Message]) -> list[Message]:
+    """Contents that are texts as lists of one part."""
+    return [
+        message | {"content": [{"type": "text", "text": message["content"]}]}
+        if isinstance(message.get("content"), str)
+        else message
+        for message in messages
+    ]
+
+
 def _content_empty(messages: list[Message]) -> list[Message]:
     """An empty text as the content of turns that have none."""
     return [message if message.get("content") is not None else message | {"content": ""} for message in messages]
@@ -304,6 +315,7 @@ REMEDIES: tuple[Remedy, ...] = (
     Remedy(CALLS_AS_CONTENT, 35, "adapt", _has(calls_of)),
     Remedy(RESULTS_AS_USER, 30, "adapt", _has(lambda message: message["role"] == "tool")),
     Remedy("roles-joined", 10, "after", _roles_joined),
+    Remedy(CONTENT_AS_PARTS, 15, "after", _as_parts),
     Remedy("results-named", 10, "after", results_named),
     Remedy("ids-shortened", 10, "after", ids_shortened),
 )
