@@ -135,7 +135,8 @@ class Request:
             except (TemplateError, CannotWrite) as error:
                 if not plan and isinstance(error, CannotWrite):
                     raise
-                refused = refused or (error if isinstance(error, TemplateError) else None)
+                if not plan and isinstance(error, TemplateError):
+                    refused = error
                 continue
             if made is None:
                 continue
@@ -213,7 +214,7 @@ class Request:
         key = f"{way.template.origin} {way.tools is None}"
         if key not in self._twins:
             tested = [tested.text for tested in way.template.tested_texts]
-            self._twins[key] = twin_of(self.messages, way.tools, tested)
+            self._twins[key] = twin_of(self.messages, way.tools, tested, way.system_text)
         return self._twins[key]
 
     def _placed(self, way: _Way, refused: TemplateError) -> TemplateError:

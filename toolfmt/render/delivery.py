@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolfmt.render.messages import Message, calls_of, function_of
-from toolfmt.render.twin import WORD, Piece, Twin, aligned, in_order, spellings, words_in
+from toolfmt.render.twin import Piece, Twin, aligned, in_order, spellings, words_in
 
 INSTRUCTING = ("system", "developer")
 _DEEPEST = 64
@@ -63,7 +63,7 @@ class Delivery:
 
 def delivered(request: Sequence[Message], twin: Twin, given: Sequence[Message], twin_prompt: str) -> Delivery:
     """What the prompt of the twin holds of the request; `given` are its messages as the template was given them."""
-    words = words_in(twin_prompt)
+    words = words_in(twin_prompt, twin)
     first: dict[int, int] = {}
     last: dict[int, int] = {}
     count: dict[int, int] = {}
@@ -93,14 +93,13 @@ def proved(
     request: Sequence[Message], twin: Twin, twin_prompt: str | None, given: Sequence[Message], prompt: str
 ) -> Delivery:
     """What the prompt itself holds: where the twin is not refused, its prompt has been found to hold everything."""
-    spans = None if twin_prompt is None else aligned(prompt, twin_prompt, twin.pieces)
+    spans = None if twin_prompt is None else aligned(prompt, twin_prompt, twin)
     if spans is not None and (changed := list(_changed_inside(prompt, twin, spans))):
-        return Delivery(missing=_once(f"{_told(request, piece)}, which is changed inside" for piece in changed))
+        return Delivery(missing=_once(f"{_told(request, piece)} (changed inside)" for piece in changed))
     if spans is not None:
         return Delivery(spans=_spans(request, ((begin, end, twin.pieces[number]) for begin, end, number in spans)))
-    numbers = _words_of(given) if twin_prompt is None else [number for _, _, number in words_in(twin_prompt)]
-    expected = dict.fromkeys(number for number in numbers if number < len(twin.pieces))
-    pieces = [twin.pieces[number] for number in expected]
+    numbers = _words_of(given, twin) if twin_prompt is None else _numbers_in(twin_prompt, twin)
+    pieces = [twin.pieces[number] for number in dict.fromkeys(numbers)]
     judged = [piece for piece in pieces if piece.kind in ("text", "argument")]
     found, missing = in_order(prompt, judged)
     return Delivery(missing=_once(_told(request, piece) for piece in missing), spans=_spans(request, found))
@@ -130,7 +129,8 @@ class _Order:
     def __init__(
         self, request: Sequence[Message], twin: Twin, first: Mapping[int, int], last: Mapping[int, int]
     ) -> None:
-        self._request, self._pieces, self._first, self._last = request, twin.pieces, first, last
+        self._request, self._twin, self._first, self._last = request, twin, first, last
+        self._pieces = twin.pieces
         leading = next((at for at, one in enumerate(request) if one["role"] not in INSTRUCTING), len(request))
         self._of_message: dict[int, list[int]] = {}
         for number, piece in enumerate(twin.pieces):
@@ -160,7 +160,7 @@ class _Order:
                 continue
             if min(self._first[number] for number in numbers) < reached:
                 early = min(numbers, key=lambda number: self._first[number])
-                yield f"{_told(self._request, self._pieces[early])}, before what comes ahead of it"
+                yield f"{_told(self._request, self._pieces[early])} (before what comes ahead of it)"
             reached = max(reached, *(self._last[number] for number in numbers))
 
     def _misplaced_in(self, block: Sequence[int], given: Sequence[Message]) -> Iterator[str]:
@@ -172,10 +172,10 @@ class _Order:
         begin = min(self._first[number] for number in results)
         for number in turn:
             if self._pieces[number].kind == "text" and self._last[number] > begin:
-                yield f"{_told(self._request, self._pieces[number])}, behind a result that answers it"
-        order = [number for number in _words_of(given) if number in results]
+                yield f"{_told(self._request, self._pieces[number])} (behind a result that answers it)"
+        order = [number for number in _words_of(given, self._twin) if number in results]
         if sorted(order, key=lambda number: self._first[number]) != order:
-            yield f"messages[{block[1]}] (tool): its text, in another order than the results"
+            yield f"messages[{block[1]}] (tool): its text (in another order than the results)"
         answered = {
             str(self._request[message].get("tool_call_id")): self._of_message[message]
             for message in block[1:]
@@ -185,7 +185,7 @@ class _Order:
             own = [self._last[number] for number in turn if self._pieces[number].call == position]
             answer = answered.get(str(call.get("id")))
             if own and answer and max(own) > min(self._first[number] for number in answer):
-                yield f"messages[{block[0]}] (assistant): its call of {function_of(call)['name']}, behind its result"
+                yield f"messages[{block[0]}] (assistant): its call of {function_of(call)['name']} (behind its result)"
 
     def calls_missing(self, prompt: str) -> Iterator[str]:
         """Calls whose name, or the name of an argument, is not where their turn stands."""
@@ -250,13 +250,18 @@ def _blocks(request: Sequence[Message], leading: int) -> Iterator[list[int]]:
         yield block
 
 
-def _words_of(given: Sequence[Message]) -> list[int]:
+def _words_of(given: Sequence[Message], twin: Twin) -> list[int]:
     """The words of messages in the order in which they stand there."""
-    numbers = []
-    for message in given:
-        told = [message.get("content"), *(function_of(call).get("arguments") for call in calls_of(message))]
-        numbers += [int(found[1] or found[2]) for part in told for found in WORD.finditer(str(part))]
-    return numbers
+    told = (
+        part
+        for message in given
+        for part in (message.get("content"), *(function_of(call).get("arguments") for call in calls_of(message)))
+    )
+    return [number for part in told for number in _numbers_in(str(part), twin)]
+
+
+def _numbers_in(text: str, twin: Twin) -> list[int]:
+    return [number for _, _, number in words_in(text, twin)]
 
 
 _WHAT = {"text": "its text", "reasoning": "its reasoning", "argument": "the argument {}", "definition": "{}"}

@@ -24,6 +24,8 @@ REASONING_NAMES = ("reasoning_content", "reasoning", "thinking")
 WORD = re.compile(r"Zq(\d{1,9})z|97531(\d{5})08642(?:\.\d)?")
 
 _SHORTEST_TESTED = 2
+_MOST_WORDS = 10_000
+"""More than a request has."""
 _OBJECT_KEYS = ("text", "document", "data", "content", "snippet", "title")
 """The keys of a content's parts whose texts a prompt may show."""
 _SCALAR = re.compile(r'"(?:[^"\\]|\\.)*"(\s*:)?|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?')
@@ -44,31 +46,53 @@ class Piece:
     number: bool = False
     call: int = -1
     """Which call of the message an argument belongs to."""
+    written: str = ""
+    """How JSON text that was given has it, where that is not how it is usually written."""
 
 
 @dataclass(frozen=True)
 class Twin:
-    """`pieces[n]` stands in the twin's messages and tools as the word number n."""
+    """`pieces[n]` stands in the twin's messages and tools as the word number `begin` + n."""
 
     messages: list[Message]
     tools: list[Message] | None
     pieces: Sequence[Piece]
     cut_texts: Sequence[tuple[int, int, str]] = ()
     """The texts of which several words were made: the numbers of the first and the last, and what they stand for."""
+    begin: int = 0
 
 
-def twin_of(messages: Sequence[Message], tools: Sequence[Message] | None, tested: Collection[str] = ()) -> Twin:
-    """The twin of checked messages and canonical tools; `tested` are the texts that the template looks for."""
-    words = _Words(_splitter(tuple(sorted(set(tested)))))
+def twin_of(
+    messages: Sequence[Message], tools: Sequence[Message] | None, tested: Collection[str] = (), beside: str = ""
+) -> Twin:
+    """The twin of checked messages and canonical tools; `tested` are the texts that the template looks for, `beside` is
+    what else stands in the prompt.
+    """
+    words = _Words(_splitter(tuple(sorted(set(tested)))), _free_number(messages, tools, beside))
     told = [words.message(message, position) for position, message in enumerate(messages)]
     defined = None if tools is None else [words.tool(tool) for tool in tools]
-    return Twin(told, defined, words.pieces, words.cut_texts)
+    return Twin(told, defined, words.pieces, words.cut_texts, words.begin)
+
+
+def _free_number(*told: object) -> int:
+    """The first number of words that stand in none of these, which keys and names are told from."""
+    try:
+        taken = sorted({int(found[1] or found[2]) for found in WORD.finditer("".join(map(str, told)))})
+    except (ValueError, RecursionError):  # a number of thousands of digits
+        return 0
+    begin = 0
+    for number in taken:
+        if number >= begin + _MOST_WORDS:
+            break
+        begin = number + 1
+    return begin
 
 
 class _Words:
     """Hands out the words."""
 
-    def __init__(self, splitter: re.Pattern[str]) -> None:
+    def __init__(self, splitter: re.Pattern[str], begin: int) -> None:
+        self.begin = begin
         self.pieces: list[Piece] = []
         self.cut_texts: list[tuple[int, int, str]] = []
         self._splitter = splitter
@@ -147,8 +171,12 @@ class _Words:
                 value = json.loads(found[0])
             except ValueError:
                 return found[0]
-            told = self._value(value, argument, 0)
-            return json.dumps(told, ensure_ascii=False) if told != value else found[0]
+            if not isinstance(value, str):
+                return json.dumps(self._number(value, replace(argument, text=found[0])))
+            usual = (json.dumps(value), json.dumps(value, ensure_ascii=False))
+            if value.strip() and found[0] not in usual:
+                return f'"{self._word(replace(argument, text=value, written=found[0][1:-1]))}"'
+            return json.dumps(self._run(value, argument), ensure_ascii=found[0] == usual[0])
 
         return _SCALAR.sub(worded, text)
 
@@ -156,9 +184,10 @@ class _Words:
         if isinstance(value, str):
             return self._run(value, argument)
         if isinstance(value, (int, float)) and not isinstance(value, bool):
-            number = int(f"97531{len(self.pieces):05}08642")
-            self.pieces.append(replace(argument, text=json.dumps(value), number=True))
-            return number + 0.5 if isinstance(value, float) else number
+            try:
+                return self._number(value, replace(argument, text=json.dumps(value)))
+            except ValueError:  # of more digits than Python writes
+                return value
         if depth >= _DEEPEST:
             return value
         if isinstance(value, Mapping):
@@ -167,6 +196,11 @@ class _Words:
         if isinstance(value, (list, tuple)):
             return [self._value(inner, argument, depth + 1) for inner in value]
         return value
+
+    def _number(self, value: float, piece: Piece) -> float:
+        number = int(f"97531{self.begin + len(self.pieces):05}08642")
+        self.pieces.append(replace(piece, number=True))
+        return number + 0.5 if isinstance(value, float) else number
 
     def _described(self, schema: Any, name: str, depth: int) -> Any:
         """A definition with words for its descriptions; a property may be called `description` too."""
@@ -194,9 +228,11 @@ class _Words:
         if not bare:
             return text
         begin = text.find(bare)
-        word = f"Zq{len(self.pieces)}z"
-        self.pieces.append(replace(piece, text=bare))
-        return text[:begin] + word + text[begin + len(bare) :]
+        return text[:begin] + self._word(replace(piece, text=bare)) + text[begin + len(bare) :]
+
+    def _word(self, piece: Piece) -> str:
+        self.pieces.append(piece)
+        return f"Zq{self.begin + len(self.pieces) - 1}z"
 
 
 @lru_cache(maxsize=64)
@@ -217,26 +253,25 @@ def _reasoning_closers() -> frozenset[str]:
 # --- the prompts
 
 
-def words_in(text: str) -> list[tuple[int, int, int]]:
-    """The words in the prompt of a twin: begin, end and number of each, in order."""
-    return [(found.start(), found.end(), int(found[1] or found[2])) for found in WORD.finditer(text)]
+def words_in(text: str, twin: Twin) -> list[tuple[int, int, int]]:
+    """The words of a twin in its prompt, or in a text of it: begin, end and number of the piece of each, in order."""
+    found = ((word.start(), word.end(), int(word[1] or word[2]) - twin.begin) for word in WORD.finditer(text))
+    return [word for word in found if 0 <= word[2] < len(twin.pieces)]
 
 
-def aligned(prompt: str, twin_prompt: str, pieces: Sequence[Piece]) -> list[tuple[int, int, int]] | None:
-    """Where the texts stand in the prompt: begin, end and number of each, in order.
+def aligned(prompt: str, twin_prompt: str, twin: Twin) -> list[tuple[int, int, int]] | None:
+    """Where the texts stand in the prompt: begin, end and number of the piece of each, in order.
 
     None where the prompt is anything but the twin's with the texts in the places of the words, each in one of the
     spellings that templates and formats have for it.
     """
-    found = words_in(twin_prompt)
+    found = words_in(twin_prompt, twin)
     literals = _literals(twin_prompt, found)
     if not prompt.startswith(literals[0]):
         return None
     spans, offset = [], len(literals[0])
     for (_, _, number), literal in zip(found, literals[1:], strict=True):
-        if number >= len(pieces):
-            return None
-        end = _spelled(prompt, offset, pieces[number], literal)
+        end = _spelled(prompt, offset, twin.pieces[number], literal)
         if end is None:
             return None
         spans.append((offset, end, number))
@@ -279,9 +314,11 @@ def _spellings(piece: Piece) -> Iterator[str]:
     """The piece as templates and formats write it, the usual ways first."""
     if not piece.number:
         yield from spellings(piece.text)
+        if piece.written:
+            yield from (piece.written, json.dumps(piece.written, ensure_ascii=False)[1:-1])
         return
     value = json.loads(piece.text)
-    yield from (piece.text, str(value), f"{value:g}")
+    yield from (piece.text, json.dumps(value), str(value), f"{value:g}")
 
 
 def spellings(text: str) -> Iterator[str]:

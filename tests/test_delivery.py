@@ -1,0 +1,650 @@
+"""The delivery law on small templates that each lose, repeat, reorder or refuse one thing: what is done about it.
+
+Where an adaptation helps it is named, and the prompt holds everything; where none does, one line names the message.
+The texts of a request are found in the prompt whatever they hold.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from test_prompt import TOOL, template
+
+from toolfmt.errors import NotDelivered, TemplateError
+from toolfmt.model import Model
+from toolfmt.render.delivery import delivered, proved
+from toolfmt.render.remedies import CALLS_AS_CONTENT, CALLS_BESIDE_TEXT_AS_CONTENT, REMEDIES, RESULTS_AS_USER
+from toolfmt.render.twin import aligned, spellings, twin_of
+from toolfmt.templates import ModelFiles, TemplateSource
+
+LOOP, HEAD, SAID = "{%- for m in messages %}", "'<|' + m.role + '|>' + ", "(m.content or '')"
+PLAIN = template()
+"""Shows everything as it is given, and each message in its place."""
+
+
+@cache
+def model_of(text: str) -> Model:
+    """A model that has this template and nothing else."""
+    return fresh_model(text)
+
+
+def fresh_model(text: str) -> Model:
+    source = TemplateSource(text, "chat_template.jinja")
+    return Model(ModelFiles(Path("small"), None, {}, {}, {}, (source,), {}), trusted=True)
+
+
+def system(text: str = "sys") -> dict[str, Any]:
+    return {"role": "system", "content": text}
+
+
+def user(text: str = "one") -> dict[str, Any]:
+    return {"role": "user", "content": text}
+
+
+def said(text: Any = "said", **more: Any) -> dict[str, Any]:
+    return {"role": "assistant", "content": text, **more}
+
+
+def calls(*ids: str, text: str | None = "", **more: Any) -> dict[str, Any]:
+    made = [{"id": id, "type": "function", "function": {"name": "find", "arguments": {"at": f"at {id}"}}} for id in ids]
+    return said(text, tool_calls=made, **more)
+
+
+def result(id: str) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": id, "content": f"result {id}"}
+
+
+def written(*ids: str) -> str:
+    """The calls as the templates here write them."""
+    return "".join(f'<tool_call>{{"name": "find", "arguments": {{"at": "at {id}"}}}}</tool_call>' for id in ids)
+
+
+def turns(*told: str) -> str:
+    """The prompt of these turns, each `role: text`."""
+    parts = (f"<|{role}|>{text}<|end|>" for role, _, text in (turn.partition(": ") for turn in told))
+    return "".join(parts) + "<|assistant|>"
+
+
+def refusing(condition: str, base: str = PLAIN) -> str:
+    """A template that refuses a conversation with a message of which this is true; `before` is the one before it."""
+    check = "{%- set before = messages[loop.index0 - 1] if loop.index0 else {} %}"
+    return LOOP + check + "{%- if " + condition + " %}{{ raise_exception('not this') }}{%- endif %}{%- endfor %}" + base
+
+
+def changed(old: str, new: str, base: str = PLAIN) -> str:
+    assert old in base
+    return base.replace(old, new)
+
+
+NO_TEXT_BESIDE = changed(SAID, "('' if m.tool_calls else m.content or '')")
+THOUGHT = changed(HEAD, HEAD + "('<think>' + m.reasoning_content + '</think>' if m.reasoning_content else '') + ")
+ORPHANS_REFUSED = "m.role == 'tool' and not before.tool_calls and before.role != 'tool'"
+PARTS = changed(SAID, "(m.content if m.content is string else (m.content or []) | map(attribute='text') | join('+'))")
+IDS = changed("m.role + '|>'", "m.role + (' ' + m.tool_call_id if m.tool_call_id else '') + '|>'")
+LONG = "{%- if messages | length > 5 %}"
+TEXTS = [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]
+
+ONE_RESULT = turns("user: one", f"assistant: {written('a')}", "tool: result a")
+TWICE = [user(), calls("a"), result("a"), said(), user("two"), calls("b"), result("b")]
+TWICE_TOLD = turns(
+    "user: one", f"assistant: {written('a')}", "tool: result a", "assistant: said", "user: two",
+    f"assistant: {written('b')}", "tool: result b",
+)  # fmt: skip
+THINKING = said(reasoning_content="thought")
+
+# The remedy: a conversation, a template that needs the remedy and the prompt with it, one that does not and its prompt.
+NEEDED: dict[str, tuple[list[dict[str, Any]], str, str, str, str]] = {
+    "developer-as-system": (
+        [{"role": "developer", "content": "dev"}, user()],
+        refusing("m.role not in ['system', 'user', 'assistant', 'tool']"),
+        turns("system: dev", "user: one"),
+        PLAIN,
+        turns("developer: dev", "user: one"),
+    ),
+    "system-messages-joined": (
+        [system(), system("more"), user()],
+        refusing("m.role == 'system' and not loop.first"),
+        turns("system: sys\n\nmore", "user: one"),
+        PLAIN,
+        turns("system: sys", "system: more", "user: one"),
+    ),
+    "later-system-in-user-message": (
+        [system(), user(), said(), system("more"), user("two")],
+        refusing("m.role == 'system' and not loop.first"),
+        turns("system: sys", "user: one", "assistant: said", "user: more\n\ntwo"),
+        PLAIN,
+        turns("system: sys", "user: one", "assistant: said", "system: more", "user: two"),
+    ),
+    "content-null-to-empty": (
+        [user(), calls("a", text=None), result("a")],
+        refusing("m.content is not string"),
+        ONE_RESULT,
+        PLAIN,
+        ONE_RESULT,
+    ),
+    "content-parts-joined": (
+        [{"role": "system", "content": TEXTS}, user()],
+        refusing("m.role == 'system' and m.content is not string", PARTS),
+        turns("system: one\ntwo", "user: one"),
+        PARTS,
+        turns("system: one+two", "user: one"),
+    ),
+    "reasoning-in-content": (
+        [user(), THINKING, user("two")],
+        refusing("m.reasoning_content is defined"),
+        turns("user: one", "assistant: <think>\nthought\n</think>\n\nsaid", "user: two"),
+        THOUGHT,
+        turns("user: one", "assistant: <think>thought</think>said", "user: two"),
+    ),
+    "text-as-reasoning": (
+        [user(), calls("a", text="beside", reasoning="thought"), result("a")],
+        refusing(ORPHANS_REFUSED, changed(SAID, "('' if m.tool_calls else m.content or '')", THOUGHT)),
+        turns("user: one", f"assistant: <think>thought\n\nbeside</think>{written('a')}", "tool: result a"),
+        changed("m.reasoning_content", "(m.reasoning or m.reasoning_content)", THOUGHT),
+        turns("user: one", f"assistant: <think>thought</think>beside{written('a')}", "tool: result a"),
+    ),
+    "text-before-call": (
+        [user(), calls("a", text="beside"), result("a")],
+        refusing(ORPHANS_REFUSED, NO_TEXT_BESIDE),
+        turns("user: one", "assistant: beside", f"assistant: {written('a')}", "tool: result a"),
+        refusing(ORPHANS_REFUSED),
+        turns("user: one", f"assistant: beside{written('a')}", "tool: result a"),
+    ),
+    "empty-reasoning-added": (
+        [user(), said(), user("two")],
+        refusing("m.role == 'assistant' and m.reasoning_content is not defined"),
+        turns("user: one", "assistant: said", "user: two"),
+        PLAIN,
+        turns("user: one", "assistant: said", "user: two"),
+    ),
+    "empty-question-added": (
+        [said("hello"), user()],
+        refusing("loop.first and m.role not in ['user', 'system']"),
+        turns("user: ", "assistant: hello", "user: one"),
+        PLAIN,
+        turns("assistant: hello", "user: one"),
+    ),
+    "empty-answer-added": (
+        [user(), calls("a"), result("a"), user("two")],
+        refusing("m.role == 'user' and before.role == 'tool'"),
+        turns("user: one", f"assistant: {written('a')}", "tool: result a", "assistant: ", "user: two"),
+        PLAIN,
+        turns("user: one", f"assistant: {written('a')}", "tool: result a", "user: two"),
+    ),
+    CALLS_BESIDE_TEXT_AS_CONTENT: (
+        [user(), calls("a", text="beside"), result("a"), calls("b"), result("b")],
+        NO_TEXT_BESIDE,
+        turns(
+            "user: one", f"assistant: beside\n{written('a')}", "tool: result a",
+            f"assistant: {written('b')}", "tool: result b",
+        ),
+        PLAIN,
+        turns(
+            "user: one", f"assistant: beside{written('a')}", "tool: result a",
+            f"assistant: {written('b')}", "tool: result b",
+        ),
+    ),
+    "parallel-calls-split": (
+        [user(), calls("a", "b", "c"), result("a"), result("b"), result("c")],
+        refusing("m.tool_calls and m.tool_calls | length > 2"),
+        turns("user: one", *(turn for id in "abc" for turn in (f"assistant: {written(id)}", f"tool: result {id}"))),
+        PLAIN,
+        turns("user: one", f"assistant: {written('a', 'b', 'c')}", *(f"tool: result {id}" for id in "abc")),
+    ),
+    "system-in-first-user-message": (
+        [system(), user(), calls("a"), result("a")],
+        changed(LOOP, "{%- for m in messages if m.role != 'system' or messages[-1].role != 'tool' %}"),
+        turns("user: sys\n\none", f"assistant: {written('a')}", "tool: result a"),
+        PLAIN,
+        turns("system: sys", "user: one", f"assistant: {written('a')}", "tool: result a"),
+    ),
+    CALLS_AS_CONTENT: (
+        [user("odd"), calls("a"), result("a")],
+        changed("m.tool_calls or []", "(m.tool_calls if messages[0].content != 'odd' else []) or []"),
+        turns("user: odd", f"assistant: {written('a')}", "user: Result of find:\nresult a"),
+        PLAIN,
+        turns("user: odd", f"assistant: {written('a')}", "tool: result a"),
+    ),
+    RESULTS_AS_USER: (
+        [user(), calls("a"), result("a"), calls("b"), result("b"), calls("c"), result("c")],
+        "{%- if messages | selectattr('role', 'eq', 'tool') | list | length > 2 %}"
+        "{{ raise_exception('three') }}{%- endif %}" + PLAIN,
+        turns(
+            "user: one",
+            *(turn for id in "abc" for turn in (f"assistant: {written(id)}", f"user: Result of find:\nresult {id}")),
+        ),
+        PLAIN,
+        turns("user: one", *(turn for id in "abc" for turn in (f"assistant: {written(id)}", f"tool: result {id}"))),
+    ),
+    "roles-joined": (
+        [user(), user("two"), said(), said("more"), user("three")],
+        refusing("m.role == before.role"),
+        turns("user: one\n\ntwo", "assistant: said\n\nmore", "user: three"),
+        PLAIN,
+        turns("user: one", "user: two", "assistant: said", "assistant: more", "user: three"),
+    ),
+    "results-named": (
+        TWICE,
+        LONG + refusing("m.role == 'tool' and not m.name", "{%- endif %}" + PLAIN),
+        TWICE_TOLD,
+        PLAIN,
+        TWICE_TOLD,
+    ),
+    "ids-shortened": (
+        TWICE,
+        LONG + refusing("m.role == 'tool' and m.tool_call_id | length != 9", "{%- endif %}" + IDS),
+        TWICE_TOLD.replace("<|tool|>result a", "<|tool call00000|>result a").replace(
+            "<|tool|>result b", "<|tool call00001|>result b"
+        ),
+        IDS,
+        TWICE_TOLD.replace("<|tool|>result a", "<|tool a|>result a").replace("<|tool|>result b", "<|tool b|>result b"),
+    ),
+}  # fmt: skip
+NAMED = {CALLS_BESIDE_TEXT_AS_CONTENT: ("calls-as-content",), CALLS_AS_CONTENT: ("calls-as-content", RESULTS_AS_USER)}
+
+
+def test_there_is_a_template_that_needs_each_remedy() -> None:
+    assert set(NEEDED) == {remedy.name for remedy in REMEDIES}
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_a_remedy_is_named_where_it_is_needed_alone(name: str) -> None:
+    messages, needing, adapted, other, as_given = NEEDED[name]
+    prompt = model_of(needing).render(messages)
+    assert (prompt.text, prompt.adaptations, prompt.lost) == (adapted, NAMED.get(name, (name,)), ())
+    untouched = model_of(other).render(messages)
+    assert (untouched.text, untouched.adaptations, untouched.lost) == (as_given, (), ())
+
+
+def test_remedies_go_together_where_one_is_not_enough() -> None:
+    model = model_of(refusing("m.role == before.role or m.role == 'developer'"))
+    prompt = model.render([{"role": "developer", "content": "dev"}, user(), user("two")])
+    assert prompt.adaptations == ("developer-as-system", "roles-joined")
+    assert prompt.text == turns("system: dev", "user: one\n\ntwo")
+
+
+def test_where_a_later_system_message_goes_without_a_user_behind_it() -> None:
+    model = model_of(refusing("m.role == 'system' and not loop.first"))
+    at_the_end = model.render([system(), user(), said(), system("more")])
+    assert at_the_end.text == turns("system: sys", "user: one", "assistant: said", "user: more")
+    before_an_answer = model.render([system(), user(), said(), system("more"), system("still"), said("b"), user("two")])
+    assert before_an_answer.text == turns(
+        "system: sys", "user: one", "assistant: said", "user: more\n\nstill", "assistant: b", "user: two"
+    )
+    assert before_an_answer.adaptations == ("later-system-in-user-message",)
+
+
+# What a template makes of a conversation
+
+LATE_TEXT = changed("{{ '<|end|>' }}", "{{ '<|end|>' + (before.content if before.tool_calls else '') }}").replace(
+    LOOP, LOOP + "{%- set before = messages[loop.index0 - 1] if loop.index0 else {} %}"
+)
+SWAPS = "{% if messages[-1].role == 'tool' and messages[-2].role == 'tool' %}{% set messages = messages[:-2] + "
+SWAPS += "[messages[-1], messages[-2]] %}{% endif %}" + PLAIN
+ONE_ARGUMENT = changed(
+    "c.function.arguments | tojson",
+    """('{"at": ' + (c.function.arguments.at | tojson) + '}' if c.function.arguments.days """
+    "else c.function.arguments | tojson)",
+)
+NO_SYSTEM = changed(LOOP, "{%- for m in messages if m.role != 'system' %}")
+TOLD_AGAIN = (
+    "('<|system|>' + messages[0].content + '<|end|>' if m.role == 'user' and messages[0].role == 'system' else '')"
+)
+SYSTEM_TO_EACH = changed(HEAD, f"{TOLD_AGAIN} + {HEAD}", NO_SYSTEM)
+HOISTS = "{%- for m in messages if m.role == 'system' %}{{ '<|system|>' + m.content + '<|end|>' }}{%- endfor %}"
+HOISTS += PLAIN.replace(LOOP, "{%- for m in messages if m.role != 'system' %}")
+
+
+def test_text_behind_the_result_that_answers_it_is_put_before_it() -> None:
+    messages = [user(), calls("a", text="beside"), result("a")]
+    behind = changed(SAID, "('' if m.tool_calls else m.content or '')", LATE_TEXT)
+    prompt = model_of(behind).render(messages)
+    assert prompt.adaptations == ("calls-as-content",)
+    assert prompt.text == turns("user: one", f"assistant: beside\n{written('a')}", "tool: result a")
+    prompt = model_of(refusing(ORPHANS_REFUSED, behind)).render(messages)
+    assert prompt.adaptations == ("text-before-call",)
+    assert prompt.text == turns("user: one", "assistant: beside", f"assistant: {written('a')}", "tool: result a")
+    untouched = model_of(behind).render([user(), calls("a"), result("a"), said()])
+    assert untouched.adaptations == ()
+
+
+def test_results_in_another_order_stand_each_behind_its_call() -> None:
+    prompt = model_of(SWAPS).render([user(), calls("a", "b"), result("a"), result("b")])
+    assert prompt.adaptations == ("parallel-calls-split",)
+    assert prompt.text == turns(
+        "user: one", f"assistant: {written('a')}", "tool: result a", f"assistant: {written('b')}", "tool: result b"
+    )
+
+
+def test_an_argument_that_is_dropped_is_written_into_the_content() -> None:
+    model = model_of(ONE_ARGUMENT)
+    call = {"id": "a", "type": "function", "function": {"name": "find", "arguments": {"at": "x", "days": 3}}}
+    prompt = model.render([user(), said("", tool_calls=[call]), result("a")])
+    assert prompt.adaptations == ("calls-as-content", "results-as-user-messages")
+    assert '{"name": "find", "arguments": {"at": "x", "days": 3}}' in prompt.text
+    assert model.render([user(), calls("a"), result("a")]).adaptations == ()
+
+
+def test_calls_that_are_dropped_go_into_turns_of_their_own() -> None:
+    model = model_of(changed("m.tool_calls or []", "(m.tool_calls or [])[:2]"))
+    prompt = model.render([user(), calls("a", "b", "c"), result("a"), result("b"), result("c")])
+    assert prompt.adaptations == ("parallel-calls-split",)
+    assert [prompt.text.count(f"at {id}") for id in "abc"] == [1, 1, 1]
+    assert model.render([user(), calls("a", "b"), result("a"), result("b")]).adaptations == ()
+
+
+def test_a_system_message_that_is_repeated_goes_into_the_first_user_message() -> None:
+    model = model_of(SYSTEM_TO_EACH)
+    prompt = model.render([system(), user(), said(), user("two")])
+    assert prompt.adaptations == ("system-in-first-user-message",)
+    assert prompt.text == turns("user: sys\n\none", "assistant: said", "user: two")
+    assert model.render([system(), user()]).adaptations == ()
+
+
+def test_a_text_that_is_repeated_whatever_is_done_is_told() -> None:
+    twice = changed(SAID, "(m.content or '') + ('|' + m.content if m.role == 'user' and loop.first else '')")
+    model = model_of(twice)
+    prompt = model.render([user(), said(), user("two")])
+    assert prompt.text == turns("user: one|one", "assistant: said", "user: two")
+    assert prompt.adaptations == ("text-repeated",)
+
+
+def test_a_later_system_message_that_is_hoisted_goes_into_the_next_user_message() -> None:
+    model = model_of(HOISTS)
+    prompt = model.render([system(), user(), said(), system("more"), user("two")])
+    assert prompt.adaptations == ("later-system-in-user-message",)
+    assert prompt.text == turns("system: sys", "user: one", "assistant: said", "user: more\n\ntwo")
+    assert model.render([system(), system("more"), user()]).adaptations == ()
+
+
+def test_a_system_message_before_the_last_question_is_told() -> None:
+    last = "{%- if loop.last and messages[0].role == 'system' %}{{ '<|system|>' + messages[0].content + '<|end|>' }}"
+    model = model_of(NO_SYSTEM.replace("{{ '<|' + m.role", last + "{%- endif %}{{ '<|' + m.role"))
+    moved = model.render([system(), user(), said(), user("two")])
+    assert moved.adaptations == ("system-message-moved",)
+    assert moved.text == turns("user: one", "assistant: said", "system: sys", "user: two")
+    assert model.render([system(), user()]).adaptations == ()
+
+
+def test_reasoning_that_is_left_out_is_told() -> None:
+    model = model_of(PLAIN)
+    assert model.render([user(), THINKING, user("two")]).adaptations == ("reasoning-left-out",)
+    assert model_of(THOUGHT).render([user(), THINKING, user("two")]).adaptations == ()
+
+
+def test_tools_that_lose_a_conversation_go_in_as_prose() -> None:
+    lost = changed(LOOP, "{%- for m in messages if not tools or m.content != 'odd' %}")
+    model = model_of(lost)
+    prompt = model.render([user("odd"), said(), user()], [TOOL])
+    assert (prompt.strategy, prompt.adaptations) == ("prose", ("template-loses-with-tools",))
+    assert prompt.text.endswith(turns("user: odd", "assistant: said", "user: one"))
+    assert model.render([user("even"), said(), user()], [TOOL]).adaptations == ()
+
+
+# What cannot be delivered
+
+SPLITS = changed(SAID, "(m.content.split('</think>')[-1] if m.content else '')")
+REPLACES = changed(SAID, "(m.content or '').replace('</think>', '')")
+UNDELIVERED: dict[str, tuple[str, list[dict[str, Any]], str, str]] = {
+    "a text is cut off": (
+        changed(SAID, "(m.content or '')[:20]"),
+        [system("Be brief."), user("a text that is longer than twenty")],
+        "messages[1] (user): its text",
+        turns("system: Be brief.", "user: a text that is longe"),
+    ),
+    "long texts alone are cut off": (
+        changed(SAID, "((m.content or '')[:3] if (m.content or '') | length > 20 else (m.content or ''))"),
+        [user("a text that is longer than twenty")],
+        "messages[0] (user): its text",
+        turns("user: a t"),
+    ),
+    "what is looked for in a text is taken out of it": (
+        REPLACES,
+        [user("What is </think> for?")],
+        "messages[0] (user): its text (changed inside)",
+        turns("user: What is  for?"),
+    ),
+    "what stands before it is taken out with it": (
+        SPLITS,
+        [user("What is </think> for?")],
+        "messages[0] (user): its text",
+        turns("user:  for?"),
+    ),
+    "a text is changed": (
+        changed(SAID, "(m.content or '') | upper"),
+        [user()],
+        "messages[0] (user): its text",
+        turns("user: ONE"),
+    ),
+    "a role is left out": (
+        changed(LOOP, "{%- for m in messages if m.role != 'assistant' or m.tool_calls %}"),
+        [user(), said(), user("two")],
+        "messages[1] (assistant): its text",
+        turns("user: one", "user: two"),
+    ),
+    "a later system message is hoisted, and no user may say its text": (
+        refusing("m.role == 'user' and 'more' in m.content", HOISTS),
+        [system(), user(), said(), system("more"), user("two")],
+        "messages[3] (system): its text (before what comes ahead of it)",
+        turns("system: sys", "system: more", "user: one", "assistant: said", "user: two"),
+    ),
+    "turns come in another order": (
+        changed(LOOP, "{%- for m in messages | reverse %}"),
+        [user(), said(), user("two")],
+        "messages[1] (assistant): its text (before what comes ahead of it)",
+        turns("user: two", "assistant: said", "user: one"),
+    ),
+    "results are swapped, and calls are refused alone": (
+        refusing(
+            "messages[0].content == 'odd' and (m.tool_calls or []) | length == 1 or 'Result of' in m.content", SWAPS
+        ),
+        [user("odd"), calls("a", "b"), result("a"), result("b")],
+        "messages[2] (tool): its text (in another order than the results)",
+        turns("user: odd", f"assistant: {written('a', 'b')}", "tool: result b", "tool: result a"),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", UNDELIVERED)
+def test_what_is_lost_is_refused_by_one_line_or_told(what: str) -> None:
+    text, messages, lost, as_it_is = UNDELIVERED[what]
+    model = model_of(text)
+    with pytest.raises(NotDelivered) as refused:
+        model.render(messages)
+    assert str(refused.value) == (
+        f"{lost} is lost: small/chat_template.jinja does not pass it on, and no adaptation helps; "
+        "change the message, or render with lossy=True to leave it out"
+    )
+    prompt = model.render(messages, lossy=True)
+    assert (prompt.text, prompt.lost[:1]) == (as_it_is, (lost,))
+    assert prompt.to_dict()["lost"] == list(prompt.lost)
+
+
+def test_texts_that_the_template_does_not_change_are_delivered_by_it() -> None:
+    assert model_of(REPLACES).render([user("What is it for?")]).text == turns("user: What is it for?")
+    assert model_of(changed(SAID, "(m.content or '')[:20]")).render([user()]).text == turns("user: one")
+    whole = model_of(SPLITS).render([user(), said("thought</think>said"), user("two")])
+    assert (whole.text, whole.lost) == (turns("user: one", "assistant: said", "user: two"), ())
+    assert whole.adaptations == ("reasoning-left-out",)
+
+
+def test_a_conversation_that_is_refused_whatever_is_done_names_its_message() -> None:
+    model = model_of(refusing("m.content == 'three'"))
+    for lossy in (False, True):
+        with pytest.raises(TemplateError, match=r"^messages\[2\] \(user\): .*: the template refuses: not this$"):
+            model.render([user(), said(), user("three"), said()], lossy=lossy)
+
+
+# Where the texts stand
+
+
+def test_spans_tell_where_each_text_stands() -> None:
+    messages = [system(" sys\n"), user("one"), calls("a", text="one"), result("a"), said("on"), user("one one")]
+    prompt = model_of(PLAIN).render(messages, [TOOL])
+    told = [(prompt.text[span.begin : span.end], span.message, span.role) for span in prompt.spans]
+    assert told == [
+        ("Weather at a place.", -1, ""),
+        ("sys", 0, "system"),
+        ("one", 1, "user"),
+        ("one", 2, "assistant"),
+        ("at a", 2, "assistant"),
+        ("result a", 3, "tool"),
+        ("on", 4, "assistant"),
+        ("one one", 5, "user"),
+    ]
+
+
+def test_the_same_request_gives_the_same_prompt() -> None:
+    for name, (messages, needing, *_) in list(NEEDED.items())[::4]:
+        model = model_of(needing)
+        first = model.render(messages, [TOOL])
+        assert model.render(messages, [TOOL]) == first, name
+        assert fresh_model(needing).render(messages, [TOOL]) == first, name
+
+
+WORDS = ("Zq0z", "Zq3z", "Zq12z", "97531000008642", "9753100001086420", "Zq")
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_the_words_of_a_twin_in_a_request_are_not_mistaken(word: str) -> None:
+    model = model_of(PLAIN)
+    call = {"id": "a", "type": "function", "function": {"name": word, "arguments": {word: f"is {word}"}}}
+    tool = {"name": word, "parameters": {"type": "object", "properties": {word: {"enum": [word]}}}}
+    messages = [user(f"{word} {word}"), said(word, tool_calls=[call]), result("a"), user(word)]
+    arguments = json.dumps({word: f"is {word}"})
+    called = f'<tool_call>{{"name": "{word}", "arguments": {arguments}}}</tool_call>'
+    expected = turns(f"user: {word} {word}", f"assistant: {word}{called}", "tool: result a", f"user: {word}")
+    prompt = model.render(messages, [tool])
+    assert (prompt.strategy, prompt.adaptations) == ("template", ("definitions-normalised",))
+    assert prompt.text.endswith(expected)
+    shown = [prompt.text[span.begin : span.end] for span in prompt.spans]
+    assert shown == [f"{word} {word}", word, f"is {word}", "result a", word]
+    in_words = model.render(messages, [tool], "prose")
+    assert in_words.adaptations == ("definitions-normalised", "calls-as-content", "results-as-user-messages")
+
+
+AWKWARD = st.text() | st.sampled_from(
+    (*WORDS, '"', "it's", "\\", "\\n", "</think>", " a ", "é\u2028", "<b>&</b>", "a\u0085")
+)
+VALUES = st.recursive(
+    AWKWARD | st.integers() | st.floats(allow_nan=False) | st.booleans() | st.none(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(AWKWARD, inner, max_size=3),
+    max_leaves=6,
+)
+ARGUMENTS = st.dictionaries(AWKWARD, VALUES, max_size=3)
+
+
+@st.composite
+def as_json(draw: st.DrawFn) -> str:
+    """An object as JSON text, in any layout, with any of its characters escaped."""
+    escaped, ascii, blank = (
+        draw(st.sampled_from("abz/1é")),
+        draw(st.booleans()),
+        draw(st.sampled_from(("", " ", "\n  "))),
+    )
+
+    def text(value: str) -> str:
+        spelled = (
+            f"\\u{ord(one):04x}" if one == escaped else json.dumps(one, ensure_ascii=ascii)[1:-1] for one in value
+        )
+        return f'"{"".join(spelled)}"'
+
+    def laid_out(value: Any) -> str:
+        if isinstance(value, str):
+            return text(value)
+        if isinstance(value, list):
+            return f"[{blank}" + f",{blank}".join(map(laid_out, value)) + f"{blank}]"
+        if isinstance(value, dict):
+            members = (
+                f"{json.dumps(key, ensure_ascii=ascii)}{blank}:{blank}{laid_out(inner)}" for key, inner in value.items()
+            )
+            return f"{{{blank}" + f",{blank}".join(members) + f"{blank}}}"
+        return "1.50e3" if isinstance(value, float) and abs(value) == float("inf") else json.dumps(value)
+
+    return laid_out(draw(ARGUMENTS))
+
+
+@st.composite
+def conversations(draw: st.DrawFn) -> list[dict[str, Any]]:
+    messages = [user(draw(AWKWARD))]
+    for at in range(draw(st.integers(0, 3))):
+        given = draw(st.none() | ARGUMENTS | as_json())
+        call = {"id": str(at), "type": "function", "function": {"name": "find", "arguments": given}}
+        messages.append(said(draw(AWKWARD), **({} if given is None else {"tool_calls": [call]})))
+        messages.append(user(draw(AWKWARD)))
+    return messages
+
+
+def shown(messages: list[dict[str, Any]], *, dump: Any = json.dumps) -> str:
+    """As a template shows them."""
+    told = []
+    for message in messages:
+        told.append(f"<|{message['role']}|>{message['content']}")
+        for call in message.get("tool_calls", ()):
+            given = call["function"]["arguments"]
+            told.append(f"<call>find({given if isinstance(given, str) else dump(given)})</call>")
+        told.append("<|end|>")
+    return "".join(told)
+
+
+def unicode(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+@given(conversations(), st.sampled_from((json.dumps, unicode)))
+@example([user("a"), said("a" * 3), user("aa")], json.dumps)
+@example(
+    [user(), said("", tool_calls=[{"function": {"name": "find", "arguments": '{"x": 1e5, "y": "\\u0041"}'}}])], unicode
+)
+def test_every_text_is_found_where_it_stands(messages: list[dict[str, Any]], dump: Any) -> None:
+    twin = twin_of(messages, None, ["</think>"])
+    prompt, twin_prompt = shown(messages, dump=dump), shown(twin.messages, dump=dump)
+    spans = aligned(prompt, twin_prompt, twin)
+    assert spans is not None
+    assert [number for _, _, number in spans] == list(range(len(twin.pieces)))
+    for begin, end, number in spans:
+        piece, there = twin.pieces[number], prompt[begin:end]
+        if piece.number:
+            assert float(there) == float(piece.text)
+        elif piece.written:
+            assert json.loads(f'"{there}"') == piece.text
+        else:
+            assert there in spellings(piece.text)
+    told = delivered(messages, twin, twin.messages, twin_prompt)
+    assert (told.missing, told.misplaced, told.repeated) == ((), (), ())
+    assert proved(messages, twin, twin_prompt, twin.messages, prompt).missing == ()
+
+
+@given(conversations())
+def test_arguments_that_are_handed_on_as_objects_are_found_too(messages: list[dict[str, Any]]) -> None:
+    """A template's JSON text of arguments that were given as text in another layout."""
+
+    def parsed(told: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        copies: list[dict[str, Any]] = json.loads(json.dumps(told))
+        for message in copies:
+            for call in message.get("tool_calls", ()):
+                given = call["function"]["arguments"]
+                call["function"]["arguments"] = json.loads(given) if isinstance(given, str) else given
+        return copies
+
+    twin = twin_of(messages, None)
+    prompt, twin_prompt = (shown(parsed(told), dump=unicode) for told in (messages, twin.messages))
+    spans = aligned(prompt, twin_prompt, twin)
+    assert spans is not None
+    assert len(spans) == len(twin.pieces)
+
+
+@given(conversations(), st.integers(0, 10**9))
+def test_a_prompt_in_which_anything_else_is_changed_is_not_aligned(messages: list[dict[str, Any]], at: int) -> None:
+    twin = twin_of(messages, None)
+    prompt, twin_prompt = shown(messages), shown(twin.messages)
+    at %= len(prompt)
+    other = prompt[:at] + ("~" if prompt[at] != "~" else "+") + prompt[at + 1 :]
+    assert aligned(other, twin_prompt, twin) is None
+    assert aligned(prompt + "~", twin_prompt, twin) is None
