@@ -229,6 +229,13 @@ NEEDED: dict[str, tuple[list[dict[str, Any]], str, str, str, str]] = {
         PLAIN,
         turns("user: one", "user: two", "assistant: said", "assistant: more", "user: three"),
     ),
+    "content-as-parts": (
+        [user(), said(), user("two")],
+        changed(SAID, "((m.content if m.content is not string else []) | map(attribute='text') | join('+'))"),
+        turns("user: one", "assistant: said", "user: two"),
+        PARTS,
+        turns("user: one", "assistant: said", "user: two"),
+    ),
     "results-named": (
         TWICE,
         LONG + refusing("m.role == 'tool' and not m.name", "{%- endif %}" + PLAIN),
@@ -521,12 +528,12 @@ def test_the_words_of_a_twin_in_a_request_are_not_mistaken(word: str) -> None:
     called = f'<tool_call>{{"name": "{word}", "arguments": {arguments}}}</tool_call>'
     expected = turns(f"user: {word} {word}", f"assistant: {word}{called}", "tool: result a", f"user: {word}")
     prompt = model.render(messages, [tool])
-    assert (prompt.strategy, prompt.adaptations) == ("template", ("definitions-normalised",))
+    assert (prompt.strategy, prompt.adaptations) == ("template", ())
     assert prompt.text.endswith(expected)
     shown = [prompt.text[span.begin : span.end] for span in prompt.spans]
     assert shown == [f"{word} {word}", word, f"is {word}", "result a", word]
     in_words = model.render(messages, [tool], "prose")
-    assert in_words.adaptations == ("definitions-normalised", "calls-as-content", "results-as-user-messages")
+    assert in_words.adaptations == ("calls-as-content", "results-as-user-messages")
 
 
 AWKWARD = st.text() | st.sampled_from(

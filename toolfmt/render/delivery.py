@@ -198,7 +198,7 @@ class _Order:
                 if window.count(name) < times:
                     yield f"messages[{block[0]}] (assistant): its call of {name}"
             for key in dict.fromkeys(key for call in calls for key in _keys(function_of(call).get("arguments"))):
-                if key not in window and json.dumps(key)[1:-1] not in window:
+                if not any(written in window for written in spellings(key)):
                     yield f"messages[{block[0]}] (assistant): the argument {key}"
 
     def _end_before(self, at: int) -> int:
