@@ -30,6 +30,15 @@ def test_each_message_is_what_parse_makes_of_its_text(processes: int) -> None:
     assert toolfmt.parse_many([], toolfmt.get("glm4"), processes=processes) == []
 
 
+@pytest.mark.parametrize("begun", ["The capital\n\n", "Hello <tool_", "a <"])
+def test_what_the_prefix_holds_back_at_its_end_is_in_the_message(begun: str) -> None:
+    assert toolfmt.parse("b", "json", prefix=begun).content == begun + "b"
+
+
+def test_blanks_alone_behind_an_opener_of_the_prefix_are_not() -> None:
+    assert toolfmt.parse("Hm.</think>Yes.", "json", prefix="<think>\n").reasoning == "Hm."
+
+
 def test_tools_that_come_once_are_there_for_every_text() -> None:
     tools: Iterator[Any] = iter(TOOLS)
     messages = toolfmt.parse_many([CALL.format(7)] * 2, "glm4", tools=tools)

@@ -83,8 +83,8 @@ class Conversation:
         if prompt is None:
             raise ToolfmtError("no prompt has been made that this text would answer; call prompt() first")
         parser = prompt.parser()
-        events = [*parser.continued, *parser.feed(text), *parser.finish()]
-        message = Message.from_events(events, taken_ids(self.messages), parser.format.call_id)
+        events = [*parser.feed(text), *parser.finish()]
+        message = Message.from_events([*parser.continued, *events], taken_ids(self.messages), parser.format.call_id)
         self._computed = prompt.text + _without_stop(text, prompt.stop)
         self._answered_at = len(self.messages)
         self._asked = None

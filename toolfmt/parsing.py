@@ -43,9 +43,8 @@ def parse(
     text.
     """
     parser = Parser(format, tools=tools, prefix=prefix, strict=strict)
-    return Message.from_events(
-        [*parser.continued, *parser.feed(text), *parser.finish()], taken_ids, parser.format.call_id
-    )
+    events = [*parser.feed(text), *parser.finish()]
+    return Message.from_events([*parser.continued, *events], taken_ids, parser.format.call_id)
 
 
 def parse_many(

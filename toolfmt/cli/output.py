@@ -104,8 +104,8 @@ class OneMessage(EventLines):
     """The whole answer as one message, at its end."""
 
     def __init__(self, parser: Parser, model: str) -> None:
-        self._events: list[Event] = list(parser.continued)
-        self._call_id = parser.format.call_id
+        self._parser = parser
+        self._events: list[Event] = []
 
     def print(self, events: Iterable[Event]) -> None:
         self._events.extend(events)
@@ -113,7 +113,8 @@ class OneMessage(EventLines):
     def finish(self) -> None:
         from toolfmt.message import Message
 
-        print_json(Message.from_events(self._events, call_id=self._call_id).to_dict())
+        told = [*self._parser.continued, *self._events]
+        print_json(Message.from_events(told, call_id=self._parser.format.call_id).to_dict())
 
 
 class OpenAIStream(EventLines):

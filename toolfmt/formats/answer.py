@@ -376,7 +376,8 @@ class Answer:
         if self.verbatim:
             kind = Content
         if start < 0 and self.fed and text:  # held back from the prefix
-            self.continued.append(kind(text[:-start], start))
+            if text[:-start].strip() or (self.continued and isinstance(self.continued[-1], kind)):
+                self.continued.append(kind(text[:-start], start))
             text, start = text[-start:], 0
         if not text:
             return

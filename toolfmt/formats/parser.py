@@ -173,7 +173,10 @@ class Parser:
 
     @property
     def continued(self) -> list[Event]:
-        """What the prefix already holds of this answer: content and reasoning that the model did not write just now."""
+        """What the prefix already holds of this answer: content and reasoning that the model did not write just now.
+
+        What may be the beginning of a marker at the prefix's end is told here once the answer shows what it is.
+        """
         return self._answer.continued
 
     @property

