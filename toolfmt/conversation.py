@@ -8,7 +8,7 @@ text instead. Nothing here knows templates: all of it is read off prompts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +53,7 @@ class Turn:
 class Conversation:
     """Takes a model, the messages that it begins with, tools, and what `Model.render` takes besides.
 
+    With `continue_final_message` the first answer goes on with the one that the messages end with, and takes its place.
     `messages` are those so far, the model's answers among them in the shape of chat endpoints.
     """
 
@@ -60,9 +61,11 @@ class Conversation:
         self.messages: list[Any] = list(messages)
         self._model = model
         self._tools = tools
+        self._goes_on = bool(options.pop("continue_final_message", False))
         self._options = options
         self._asked: Prompt | None = None
         self._computed = ""
+        self._spans: tuple[Span, ...] = ()
         self._answered_at: int | None = None
 
     def add(self, *messages: Any) -> None:
@@ -86,9 +89,11 @@ class Conversation:
         events = [*parser.feed(text), *parser.finish()]
         message = Message.from_events([*parser.continued, *events], taken_ids(self.messages), parser.format.call_id)
         self._computed = prompt.text + _without_stop(text, prompt.stop)
+        self._spans = prompt.spans
+        begun = self.messages.pop() if self._goes_on else None
         self._answered_at = len(self.messages)
-        self._asked = None
-        self.messages.append(message.to_openai())
+        self._asked, self._goes_on = None, False
+        self.messages.append({**(begun if isinstance(begun, Mapping) else {}), **message.to_openai()})
         return message
 
     def prompt(self, *, raw: bool = False) -> Turn:
@@ -96,15 +101,19 @@ class Conversation:
 
         Raises what `Model.render` raises.
         """
-        plain = self._model.render(self.messages, self._tools, **self._options)
+        options = {**self._options, **({"continue_final_message": True} if self._goes_on else {})}
+        plain = self._model.render(self.messages, self._tools, **options)
         turn = Turn(plain, self._computed, common_prefix(self._computed, plain.text))
         if raw and self._answered_at is not None:
             behind, why_not = self._behind_answer(plain)
             text = self._computed + behind
             turn = replace(turn, why_not_raw=why_not)
             if not why_not:
-                made = replace(plain, text=text, built_on_text=text != plain.text, spans=())
                 longer = len(text) - len(plain.text)
+                later = (span for span in plain.spans if span.begin >= len(plain.text) - len(behind))
+                moved = (replace(span, begin=span.begin + longer, end=span.end + longer) for span in later)
+                spans = (*self._spans, *moved)
+                made = plain if text == plain.text else replace(plain, text=text, built_on_text=True, spans=spans)
                 turn = Turn(made, self._computed, len(self._computed), True, text == plain.text, longer)
         self._asked = turn.prompt
         return turn
