@@ -8,6 +8,7 @@ text instead. Nothing here knows templates: all of it is read off prompts.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -15,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 from toolfmt.errors import ToolfmtError
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.message import Message, taken_ids
+from toolfmt.render.budget import Budget, counter
 from toolfmt.render.delivery import Span
-from toolfmt.render.prompt import Prompt
+from toolfmt.render.messages import checked_messages
+from toolfmt.render.prompt import REASONING_LEFT_OUT, Prompt
 
 if TYPE_CHECKING:
     from toolfmt.model import Model
@@ -69,54 +72,78 @@ class Conversation:
         self._answered_at: int | None = None
 
     def add(self, *messages: Any) -> None:
-        """Adds what the user or the program says."""
+        """Adds what the user or the program says, in any shape that `Model.render` takes; raises `BadMessages`."""
+        for message in messages:
+            role = message.get("role") if isinstance(message, Mapping) else None
+            checked_messages([message], [role] if isinstance(role, str) else [])
         self.messages += messages
 
     def result(self, call_id: str, content: Any) -> None:
-        """Adds the result of a call."""
-        self.add({"role": "tool", "tool_call_id": call_id, "content": content})
+        """Adds the result of a call: a text, a list of parts, or what JSON can tell."""
+        told = content if isinstance(content, (str, list)) else json.dumps(content, ensure_ascii=False, default=str)
+        self.add({"role": "tool", "tool_call_id": call_id, "content": told})
 
-    def answered(self, text: str) -> Message:
+    def answered(self, text: str, *, cut: bool = False) -> Message:
         """Takes the whole text that the model wrote behind the last prompt, and adds it as a message.
 
-        Returns the message that it makes; its calls have ids that no other call has. Raises `ToolfmtError` where no
-        prompt has been made for it, and what `Prompt.parser` raises; never on the text.
+        `cut` says that the model was stopped at its limit. Returns the message that it makes; its calls have ids that
+        no other call has. What was rejected stays in the conversation as the text that it is. Raises `ToolfmtError`
+        where no prompt has been made for it, and what `Prompt.parser` raises; never on the text.
         """
         prompt = self._asked
         if prompt is None:
             raise ToolfmtError("no prompt has been made that this text would answer; call prompt() first")
         parser = prompt.parser()
-        events = [*parser.feed(text), *parser.finish()]
+        events = [*parser.feed(text), *parser.finish(cut=cut)]
         message = Message.from_events([*parser.continued, *events], taken_ids(self.messages), parser.format.call_id)
+        said = message.to_openai()
+        if message.rejected:
+            said["content"] = "".join([said.get("content") or "", *(rejected.raw for rejected in message.rejected)])
         self._computed = prompt.text + _without_stop(text, prompt.stop)
         self._spans = prompt.spans
         begun = self.messages.pop() if self._goes_on else None
         self._answered_at = len(self.messages)
         self._asked, self._goes_on = None, False
-        self.messages.append({**(begun if isinstance(begun, Mapping) else {}), **message.to_openai()})
+        self.messages.append({**(begun if isinstance(begun, Mapping) else {}), **said})
         return message
 
-    def prompt(self, *, raw: bool = False) -> Turn:
+    def prompt(self, *, raw: bool = False, **options: Any) -> Turn:
         """The next prompt; with `raw` the last one and the model's own text, as they were, and what follows them.
 
-        Raises what `Model.render` raises.
+        `options` are those of `Model.render` for this prompt alone. Raises what `Model.render` raises.
         """
-        options = {**self._options, **({"continue_final_message": True} if self._goes_on else {})}
+        self._goes_on = bool(options.pop("continue_final_message", self._goes_on))
+        options = {**self._options, **options, **({"continue_final_message": True} if self._goes_on else {})}
         plain = self._model.render(self.messages, self._tools, **options)
         turn = Turn(plain, self._computed, common_prefix(self._computed, plain.text))
         if raw and self._answered_at is not None:
             behind, why_not = self._behind_answer(plain)
-            text = self._computed + behind
-            turn = replace(turn, why_not_raw=why_not)
-            if not why_not:
-                longer = len(text) - len(plain.text)
-                later = (span for span in plain.spans if span.begin >= len(plain.text) - len(behind))
-                moved = (replace(span, begin=span.begin + longer, end=span.end + longer) for span in later)
-                spans = (*self._spans, *moved)
-                made = plain if text == plain.text else replace(plain, text=text, built_on_text=True, spans=spans)
-                turn = Turn(made, self._computed, len(self._computed), True, text == plain.text, longer)
+            turn = replace(turn, why_not_raw=why_not) if why_not else self._raw(plain, behind, options)
         self._asked = turn.prompt
         return turn
+
+    def _raw(self, plain: Prompt, behind: str, options: Mapping[str, Any]) -> Turn:
+        """The turn whose prompt is what was computed and what is behind it."""
+        text = self._computed + behind
+        longer = len(text) - len(plain.text)
+        if text == plain.text:
+            return Turn(plain, self._computed, len(self._computed), raw=True)
+        later = (span for span in plain.spans if span.begin >= len(plain.text) - len(behind))
+        moved = (replace(span, begin=span.begin + longer, end=span.end + longer) for span in later)
+        made = replace(
+            plain,
+            text=text,
+            built_on_text=True,
+            spans=(*self._spans, *moved),
+            adaptations=tuple(name for name in plain.adaptations if name != REASONING_LEFT_OUT),
+            budget=None if plain.budget is None else self._counted(text, plain.budget.context, options),
+        )
+        return Turn(made, self._computed, len(self._computed), True, False, longer)
+
+    def _counted(self, text: str, context: int, options: Mapping[str, Any]) -> Budget:
+        """The budget of a text of which nothing can be left out."""
+        used = counter(self._model.files, options.get("tokenizer"))(text)
+        return Budget(context, used, max(0, context - used), max(0, used - context))
 
     def _behind_answer(self, plain: Prompt) -> tuple[str, str]:
         """What the template writes behind the model's last answer; and why that cannot be told, else empty."""
@@ -141,6 +168,9 @@ class Conversation:
             end = 0
         if end is None or behind[:end] != behind_closed[:end]:
             return "", "where the template ends an answer is not clear"
+        given = {str(message.get("tool_call_id", "")) for message in plain.messages if message["role"] == "tool"}
+        if any(id and id in behind[end:] and id not in self._computed for id in given):
+            return "", "the results name their calls by ids that the model did not write"
         return behind[end:], ""
 
 

@@ -19,6 +19,7 @@ from toolfmt.errors import (
     BadMessages,
     BadModelDirectory,
     CannotWrite,
+    LimitHit,
     NotDelivered,
     TemplateError,
 )
@@ -132,6 +133,8 @@ class Request:
         for plan in self._plans(way):
             try:
                 made = self._attempt(way, plan)
+            except LimitHit:
+                raise  # whatever the conversation is changed to, it is not tried again
             except (TemplateError, CannotWrite) as error:
                 if not plan and isinstance(error, CannotWrite):
                     raise
@@ -183,6 +186,8 @@ class Request:
             given, _ = self._adapted(way, twin.messages, plan)
             twin_tools = None if way.tools is None else twin.tools
             twin_prompt = self._render(way.template, given, twin_tools)
+        except LimitHit:
+            raise
         except (TemplateError, BadMessages, CannotWrite):
             if plan:
                 return None
@@ -276,10 +281,10 @@ class Request:
         before = self._tried(made, made.messages[:-1])
         begin = len(before) if before and text.startswith(before) else max(0, end - len(said) - _LONGEST_HEADER)
         shown = content if isinstance(content, str) and text.endswith(content) else said
-        head = answer_prefix(text[begin : end - len(shown)], headers=self._format.headers)
-        return text, (
-            head if head.strip() else ""
-        ) + shown  # blanks that the template writes before a text are none of it
+        known = self._format
+        head = answer_prefix(text[begin : end - len(shown)], known.markers.of_answers, known.headers, known.reasoning)
+        # Blanks that the template writes before a text are none of it.
+        return text, (head if head.strip() else "") + shown
 
     # --- the template
 

@@ -59,6 +59,17 @@ def arguments_of(call: Mapping[str, Any], where: str) -> dict[str, Any]:
     return parsed
 
 
+def with_text_arguments(message: Message) -> Message:
+    """The message with the arguments of its calls as the text of JSON."""
+    calls = []
+    for call in calls_of(message):
+        function = dict(function_of(call))
+        if isinstance(function.get("arguments"), Mapping):
+            function["arguments"] = json.dumps(function["arguments"], ensure_ascii=False)
+        calls.append({**call, "function": function} if "function" in call else {**call, **function})
+    return {**message, "tool_calls": calls} if calls else message
+
+
 def text_of(content: Content) -> str:
     """The text of a content; of a list of parts, that of its text parts."""
     if isinstance(content, list):

@@ -7,21 +7,24 @@ Bad input raises a `ToolfmtError` of one line; no file is read and no clock is a
 
 from __future__ import annotations
 
+import difflib
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal, TypeAlias, get_args
 
-from toolfmt.errors import BadMessages, NotDelivered, TemplateError, ToolfmtError
+from toolfmt.errors import BadMessages, LimitHit, NotDelivered, TemplateError, ToolfmtError
 from toolfmt.formats import Parser, ToolCallFormat
-from toolfmt.formats.prose import RESULT_HEADING
+from toolfmt.formats.prose import RESULT_HEADING, result_heading
 from toolfmt.formats.registry import resolved
 from toolfmt.inspect.template_profile import Strategy, TemplateProfile
 from toolfmt.render.attempts import Attempt, Request, compiled, spoken_format, with_way_out
 from toolfmt.render.budget import Budget, budget, counter
 from toolfmt.render.control_tokens import MARKERS_NEUTRALISED, markers_of, neutralised_request
 from toolfmt.render.delivery import Span
-from toolfmt.render.messages import Message, calls_of, checked_messages, lists_tools
+from toolfmt.render.messages import Message, calls_of, checked_messages, lists_tools, with_text_arguments
 from toolfmt.render.narrowing import narrowed
 from toolfmt.render.remedies import CALLS_AS_CONTENT
 from toolfmt.render.token_ids import markers_in, spans_between, token_ids
@@ -40,6 +43,8 @@ TEMPLATE_DROPPED_TOOLS = "template-dropped-tools"
 """The template takes tools, but did not put them into this conversation's prompt; they went in as prose."""
 TEMPLATE_LOSES_WITH_TOOLS = "template-loses-with-tools"
 """Given the tools, the template refuses this conversation or loses something of it; they went in as prose."""
+DESCRIPTIONS_ADDED = "descriptions-added"
+"""The template fails on a tool without a description; those that have none were given an empty one."""
 REASONING_LEFT_OUT = "reasoning-left-out"
 """Reasoning of the conversation is not in the prompt: the template leaves it out."""
 DEFINITIONS_REORDERED = "definitions-reordered"
@@ -57,10 +62,10 @@ class Prompt:
     `strategy` is how the tools went in, `format` what calls are written and read in (None where no format is
     known), `prefill` what of the answer stands in the prompt already, `stop` the strings that end an answer,
     `adaptations` the names of what was changed so that the template takes the conversation
-    (`toolfmt.render.adaptations` lists them) or is to be known about it (the names above), `tools` the tools as
-    rendered. `messages`, `template_tools` and `variables` are what the template was given, `lost` what of the request
-    is not in the prompt (empty unless `lossy` was asked for), `budget` what it takes of a context, `spans` where the
-    texts of the request stand.
+    (`toolfmt.render.adaptations` lists them) or is to be known about it (`toolfmt.render.prompt` does), `tools` all the
+    tools that were offered. `messages`, `template_tools` and `variables` are what the template was given, `lost` what
+    of the request is not in the prompt (empty unless `lossy` was asked for), `budget` what it takes of a context,
+    `spans` where the texts of the request stand.
     """
 
     text: str
@@ -81,20 +86,23 @@ class Prompt:
     render_again: Any = field(default=None, repr=False, compare=False)
     """Renders the same request with other options; None for a prompt that `Model` did not make."""
 
-    def request(self) -> dict[str, Any]:
+    def request(self, *, arguments_as_text: bool = False) -> dict[str, Any]:
         """What to send to a chat endpoint, so that its template renders exactly this prompt.
 
         `messages` are as the template was given them, `tools` stand there only where the template describes them, and
         `chat_template_kwargs` are its variables. `add_generation_prompt` and `continue_final_message` stand there where
-        they are not as every endpoint has them by itself. Raises `ToolfmtError` for a prompt that is built on the
-        model's own text.
+        they are not as every endpoint has them by itself. Arguments of calls are in the form that the template needs,
+        as `apply_chat_template` takes them; endpoints that take the text of JSON only, and read it before they render,
+        are sent them with `arguments_as_text`. Raises `ToolfmtError` for a prompt that is built on the model's own
+        text.
         """
         if self.built_on_text:
             raise ToolfmtError("this prompt is built on the model's own text; send `text` to a completion endpoint")
         own = {name: value for name, value in self.variables.items() if name not in _OF_REQUESTS}
         tools = {} if self.template_tools is None else {"tools": self.template_tools}
         asked = {name: self.variables[name] for name in _OF_REQUESTS if name in self.variables}
-        return {"messages": self.messages, **tools, "chat_template_kwargs": own, **asked}
+        messages = [with_text_arguments(message) for message in self.messages] if arguments_as_text else self.messages
+        return {"messages": messages, **tools, "chat_template_kwargs": own, **asked}
 
     def parser(
         self,
@@ -113,7 +121,10 @@ class Prompt:
         if chosen is None:
             raise ToolfmtError("no format is known for this model; give one: parser(format=...)")
         known = resolved(chosen)
-        stop = [literal for literal in self.stop if not known.in_calls(literal)]
+        stop = [literal for literal in self.stop if literal != RESULT_HEADING and not known.in_calls(literal)]
+        if RESULT_HEADING in self.stop:
+            # A text can be asked for more than a runtime is told to stop at: which tool's result is invented.
+            stop += [result_heading(tool["function"]["name"]) for tool in self.tools or ()]
         return Parser(known, tools=self.tools, prefix=self.prefill, strict=strict, stop=stop, reasoning=reasoning)
 
     def token_ids(self, tokenizer: Any) -> list[int]:
@@ -123,19 +134,22 @@ class Prompt:
         ones. The request is rendered a second time with the markers neutralised: what differs is where others wrote
         them. Raises `ToolfmtError` where a control token cannot be kept out, and what rendering raises.
         """
-        if self.render_again is None or self.built_on_text:
+        if self.built_on_text:
+            others = [(span.begin, span.end) for span in self.spans if span.role not in _OWN_ROLES]
+            return token_ids(self.text, others, tokenizer)
+        if self.render_again is None:
             raise ToolfmtError("where others wrote is not known of this prompt; take one that Model.render made")
         if MARKERS_NEUTRALISED in self.adaptations:
             return token_ids(self.text, (), tokenizer)
         markers = markers_in(tokenizer)
         neutral = self.render_again(neutralise=True, markers=markers, context=None)
-        others = spans_between(self.text, neutral.text, markers)
-        if others is None:
+        written = spans_between(self.text, neutral.text, markers)
+        if written is None:
             raise ToolfmtError(
                 "where others wrote is not clear: with its markers neutralised this request is rendered otherwise; "
                 "render with neutralise=True, and take the ids of that"
             )
-        return token_ids(self.text, others, tokenizer, markers=markers)
+        return token_ids(self.text, written, tokenizer, markers=markers)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"render_again": None}
@@ -153,6 +167,8 @@ class Prompt:
         }
 
 
+_GIVEN_BY_PLACE = ("files", "profile", "messages", "tools", "strategy", "variables")
+_OWN_ROLES = ("system", "developer", "assistant")
 _OF_REQUESTS = ("add_generation_prompt", "continue_final_message")
 
 
@@ -276,13 +292,17 @@ def _made(request: Request, strategy: StrategyChoice) -> tuple[Strategy, Attempt
         return way, request.as_prose()
     try:
         made = request.through_template()
-    except (NotDelivered, TemplateError):
-        if strategy == "template" or not request.tools:
+    except (NotDelivered, TemplateError) as error:
+        if isinstance(error, LimitHit) or not request.tools:
             raise
-        try:
+        described = _with_descriptions(request)
+        with suppress(NotDelivered, TemplateError):
+            if described is not request and not (made := described.through_template()).dropped:
+                return way, replace(made, adaptations=(*made.adaptations, DESCRIPTIONS_ADDED))
+        if strategy == "template":
+            raise
+        with suppress(ToolfmtError):
             return "prose", request.as_prose(TEMPLATE_LOSES_WITH_TOOLS)
-        except ToolfmtError:
-            pass
         raise
     if not made.dropped:
         return way, made
@@ -302,6 +322,12 @@ def _roles_of(files: ModelFiles, profiles: Iterable[TemplateProfile]) -> set[str
     return {role for source in sources.values() for role in compiled(files, source).tested_roles}
 
 
+def _with_descriptions(request: Request) -> Request:
+    """The request with an empty description for each tool that has none; the same one where all have."""
+    tools = [tool | {"function": {"description": "", **tool["function"]}} for tool in request.tools]
+    return request if tools == request.tools else replace(request, tools=tools)
+
+
 def _check_continued(messages: Sequence[Message]) -> None:
     """What is continued is an answer in words."""
     last = messages[-1]
@@ -316,6 +342,12 @@ def _check_variables(given: Mapping[str, Any], profiles: Sequence[TemplateProfil
     read = {name for profile in profiles for name in profile.variables}
     unread = [name for name in given if name not in read]
     if unread and all(profile.sha256 and profile.failure is None for profile in profiles):
+        options = [name for name in inspect.signature(render).parameters if name not in _GIVEN_BY_PLACE]
+        meant = difflib.get_close_matches(unread[0], options, n=1)
+        if meant:
+            raise ToolfmtError(
+                f"the template reads no variable {unread[0]!r}, and render has no such option; is it {meant[0]!r}?"
+            )
         own = sorted(read - {"messages", "tools", "add_generation_prompt"})
         raise ToolfmtError(
             f"the template reads no variable {unread[0]!r}; leave it out"
