@@ -481,6 +481,25 @@ def test_texts_that_the_template_does_not_change_are_delivered_by_it() -> None:
     assert whole.adaptations == ("reasoning-left-out",)
 
 
+SPELLED = {
+    "e": "a &#34;b&#34; &lt;c&gt; &amp; &#39;d&#39; é",
+    "replace('&', '&amp;') | replace('<', '&lt;') | replace('>', '&gt;')": "a \"b\" &lt;c&gt; &amp; 'd' é",
+    "replace('&', '&amp;') | replace('<', '&lt;') | replace('>', '&gt;') | replace('\"', '&quot;') "
+    '| replace("\'", "&#x27;")': "a &quot;b&quot; &lt;c&gt; &amp; &#x27;d&#x27; é",
+    "tojson": "a \\\"b\\\" <c> & 'd' é",
+    "tojson(ensure_ascii=true)": "a \\\"b\\\" <c> & 'd' \\u00e9",
+    "tojson | tojson": "a \\\\\\\"b\\\\\\\" <c> & 'd' é",
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLED)
+def test_a_text_may_be_spelled_as_markup_or_json(spelling: str) -> None:
+    model = model_of(changed(SAID, f"((m.content or '') | {spelling})"))
+    prompt = model.render([user("a \"b\" <c> & 'd' é"), said(), user()])
+    assert prompt.adaptations == ()
+    assert [prompt.text[span.begin : span.end] for span in prompt.spans] == [SPELLED[spelling], "said", "one"]
+
+
 def test_a_conversation_that_is_refused_whatever_is_done_names_its_message() -> None:
     model = model_of(refusing("m.content == 'three'"))
     for lossy in (False, True):

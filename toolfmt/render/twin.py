@@ -330,4 +330,5 @@ def spellings(text: str) -> Iterator[str]:
     yield repr(text)[1:-1]
     yield json.dumps(escaped, ensure_ascii=False)[1:-1]
     yield html.escape(text)
+    yield html.escape(text).replace("&quot;", "&#34;").replace("&#x27;", "&#39;")
     yield html.escape(text, quote=False)
