@@ -379,6 +379,48 @@ def test_a_system_message_before_the_last_question_is_told() -> None:
     assert model.render([system(), user()]).adaptations == ()
 
 
+def test_system_messages_that_come_in_another_order_are_joined() -> None:
+    turned = "{%- if messages[1].role == 'system' %}{%- set messages = [messages[1], messages[0]] + messages[2:] %}"
+    prompt = model_of(turned + "{%- endif %}" + PLAIN).render([system(), system("more"), user()])
+    assert (prompt.text, prompt.adaptations) == (turns("system: sys\n\nmore", "user: one"), ("system-messages-joined",))
+
+
+def test_a_call_behind_its_result_is_found() -> None:
+    """In a conversation of three messages; there no content may hold a call either."""
+    late = "{%- for c in messages[loop.index0 - 1].tool_calls if m.role == 'tool' and messages | length == 3 %}"
+    late += "{{ '<late>' + c.function.name + c.function.arguments | tojson }}{%- endfor %}"
+    early = changed("m.tool_calls or []", "(m.tool_calls if messages | length != 3 else []) or []")
+    model = model_of(refusing("'<tool_call>' in m.content", changed("'<|end|>' }}", "'<|end|>' }}" + late, early)))
+    messages = [user(), calls("a"), result("a")]
+    with pytest.raises(NotDelivered, match=r"^messages\[1\] \(assistant\): its call of find"):
+        model.render(messages)
+    assert model.render([*messages, said()]).adaptations == ()
+
+
+def test_reasoning_of_answers_that_are_joined_is_joined() -> None:
+    model = model_of(refusing("m.role == before.role", THOUGHT))
+    prompt = model.render([user(), said("a", reasoning_content="b"), said("c", reasoning_content="d"), user("two")])
+    assert prompt.text == turns("user: one", "assistant: <think>b\n\nd</think>a\n\nc", "user: two")
+
+
+def test_reasoning_that_is_there_stays_where_empty_reasoning_is_added() -> None:
+    model = model_of(refusing("m.role == 'assistant' and m.reasoning_content is not defined", THOUGHT))
+    prompt = model.render([user(), THINKING, user("two"), said(), user("three")])
+    assert prompt.adaptations == ("empty-reasoning-added",)
+    assert prompt.text == turns(
+        "user: one", "assistant: <think>thought</think>said", "user: two", "assistant: said", "user: three"
+    )
+
+
+def test_lossy_takes_what_loses_least() -> None:
+    """The one that is cut off is lost whatever is done; the developer's text need not be."""
+    roles = changed("{%- for m in messages %}", "{%- for m in messages if m.role != 'developer' %}")
+    cut = changed(SAID, "((m.content or '')[:5] if m.role == 'user' else (m.content or ''))", roles)
+    prompt = model_of(cut).render([{"role": "developer", "content": "dev"}, user("longer")], lossy=True)
+    assert (prompt.text, prompt.lost) == (turns("system: dev", "user: longe"), ("messages[1] (user): its text",))
+    assert prompt.adaptations == ("developer-as-system",)
+
+
 def test_reasoning_that_is_left_out_is_told() -> None:
     model = model_of(PLAIN)
     assert model.render([user(), THINKING, user("two")]).adaptations == ("reasoning-left-out",)
@@ -440,6 +482,12 @@ UNDELIVERED: dict[str, tuple[str, list[dict[str, Any]], str, str]] = {
         [system(), user(), said(), system("more"), user("two")],
         "messages[3] (system): its text (before what comes ahead of it)",
         turns("system: sys", "system: more", "user: one", "assistant: said", "user: two"),
+    ),
+    "a text stands once more behind what follows it": (
+        PLAIN + "{{ '<again>' + messages[0].content }}",
+        [user(), said(), user("two")],
+        "messages[1] (assistant): its text (before what comes ahead of it)",
+        turns("user: one", "assistant: said", "user: two") + "<again>one",
     ),
     "turns come in another order": (
         changed(LOOP, "{%- for m in messages | reverse %}"),
@@ -505,6 +553,8 @@ def test_a_conversation_that_is_refused_whatever_is_done_names_its_message() -> 
     for lossy in (False, True):
         with pytest.raises(TemplateError, match=r"^messages\[2\] \(user\): .*: the template refuses: not this$"):
             model.render([user(), said(), user("three"), said()], lossy=lossy)
+    with pytest.raises(TemplateError, match=r"^small/chat_template.jinja, line 1: the template refuses: not this$"):
+        model.render([user("three"), said(), user()])
 
 
 # Where the texts stand
@@ -645,6 +695,15 @@ def test_every_text_is_found_where_it_stands(messages: list[dict[str, Any]], dum
     told = delivered(messages, twin, twin.messages, twin_prompt)
     assert (told.missing, told.misplaced, told.repeated) == ((), (), ())
     assert proved(messages, twin, twin_prompt, twin.messages, prompt).missing == ()
+
+
+def test_a_number_that_python_does_not_write_stays_as_it_is() -> None:
+    call = {"id": "a", "type": "function", "function": {"name": "find", "arguments": {"at": 10**5000, "days": 3}}}
+    twin = twin_of([said("", tool_calls=[call])], None)
+    assert twin.messages[0]["tool_calls"][0]["function"]["arguments"]["at"] == 10**5000
+    assert [piece.text for piece in twin.pieces] == ["3"]
+    with pytest.raises(TemplateError, match=r"^messages\[1\] \(assistant\): .* does not render: ValueError"):
+        model_of(PLAIN).render([user(), said("", tool_calls=[call]), result("a")])
 
 
 @given(conversations())

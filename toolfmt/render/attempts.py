@@ -199,9 +199,10 @@ class Request:
             if not (told.whole or self.lossy):
                 return None
             text = self._render(way.template, messages, way.tools)
-        if told.whole:
+        if told.whole or self.lossy:
             shown = proved(self.messages, twin, twin_prompt, given, text)
-            told = replace(told, missing=shown.missing, spans=shown.spans)
+            missing = tuple(dict.fromkeys((*told.missing, *shown.missing)))
+            told = replace(told, missing=missing, spans=shown.spans)
         return Attempt(text, way.template, way.profile, messages, way.tools, (*way.named, *done), told, plan)
 
     def _adapted(self, way: _Way, messages: Sequence[Message], plan: frozenset[str]) -> tuple[list[Message], list[str]]:
@@ -224,14 +225,18 @@ class Request:
 
     def _placed(self, way: _Way, refused: TemplateError) -> TemplateError:
         """The error, with the message from which on the conversation is refused."""
+        before = True  # with the first message alone it may be the conversation that is refused
         for end in range(1, len(self.messages) + 1):
             try:
                 part, _ = self._adapted(way, self.messages[:end], frozenset())
                 self._render(way.template, part, way.tools)
+                before = False
             except TemplateError as error:
-                if str(error) == str(refused) and end > 1:
+                same = str(error) == str(refused)
+                if same and not before:
                     where = f"messages[{end - 1}] ({self.messages[end - 1]['role']})"
                     return TemplateError(f"{where}: {refused}", refused.line, refused.kind, refused.own_words)
+                before = same and before
             except (BadMessages, CannotWrite):
                 continue
         return refused
