@@ -385,6 +385,20 @@ def test_system_messages_that_come_in_another_order_are_joined() -> None:
     assert (prompt.text, prompt.adaptations) == (turns("system: sys\n\nmore", "user: one"), ("system-messages-joined",))
 
 
+def test_what_is_joined_is_said_by_the_system() -> None:
+    both = "['system', 'developer']"
+    model = model_of(refusing(f"m.role in {both} and before.role in {both}"))
+    prompt = model.render([{"role": "developer", "content": text} for text in ("dev", "more")] + [user()])
+    assert (prompt.text, prompt.adaptations) == (turns("system: dev\n\nmore", "user: one"), ("system-messages-joined",))
+
+
+def test_a_name_that_stands_for_one_of_two_calls_is_found() -> None:
+    model = model_of(changed("c.function.name", "(c.function.name if loop.first else '')"))
+    prompt = model.render([user(), calls("a", "b"), result("a"), result("b")])
+    assert prompt.adaptations == ("parallel-calls-split",)
+    assert prompt.text.count('"name": "find"') == 2
+
+
 def test_a_call_behind_its_result_is_found() -> None:
     """In a conversation of three messages; there no content may hold a call either."""
     late = "{%- for c in messages[loop.index0 - 1].tool_calls if m.role == 'tool' and messages | length == 3 %}"
@@ -392,7 +406,9 @@ def test_a_call_behind_its_result_is_found() -> None:
     early = changed("m.tool_calls or []", "(m.tool_calls if messages | length != 3 else []) or []")
     model = model_of(refusing("'<tool_call>' in m.content", changed("'<|end|>' }}", "'<|end|>' }}" + late, early)))
     messages = [user(), calls("a"), result("a")]
-    with pytest.raises(NotDelivered, match=r"^messages\[1\] \(assistant\): its call of find"):
+    with pytest.raises(
+        NotDelivered, match=r"^messages\[1\] \(assistant\): its call of find \(behind its result\) is lost"
+    ):
         model.render(messages)
     assert model.render([*messages, said()]).adaptations == ()
 
