@@ -112,6 +112,18 @@ def test_a_stop_string_that_a_runtime_leaves_is_written_once() -> None:
     assert told(without) == turns("system: sys", "user: one", "assistant: Yes.", "user: two")
 
 
+def test_all_that_ends_an_answer_is_written_behind_it() -> None:
+    source = TemplateSource(changed("'<|end|>' }}", "'<|end|></s>' }}"), "chat_template.jinja")
+    model = Model(ModelFiles(Path("small"), None, {}, {}, {}, (source,), {"eos_token": "</s>"}), trusted=True)
+    talk = Conversation(model, [USER], [TOOL])
+    assert talk.prompt().prompt.stop == ("<|end|>", "</s>")
+    talk.answered(f"Let me see.\n{CALL}")
+    talk.add(user("two"))
+    raw = talk.prompt(raw=True)
+    assert raw.raw
+    assert raw.prompt.text.endswith(f"{CALL}<|end|></s><|user|>two<|end|></s><|assistant|>")
+
+
 def test_the_spans_of_a_raw_prompt_tell_where_its_texts_stand() -> None:
     """They keep markers in what others wrote from becoming control tokens."""
     talk = conversation(PLAIN, SYSTEM, user("a <s> b"))
