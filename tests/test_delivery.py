@@ -16,7 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from test_prompt import TOOL, template
 
-from toolfmt.errors import NotDelivered, TemplateError
+from toolfmt.errors import BadMessages, NotDelivered, TemplateError
 from toolfmt.model import Model
 from toolfmt.render.delivery import delivered, proved
 from toolfmt.render.remedies import CALLS_AS_CONTENT, CALLS_BESIDE_TEXT_AS_CONTENT, REMEDIES, RESULTS_AS_USER
@@ -680,7 +680,8 @@ def shown(messages: list[dict[str, Any]], *, dump: Any = json.dumps) -> str:
         told.append(f"<|{message['role']}|>{message['content']}")
         for call in message.get("tool_calls", ()):
             given = call["function"]["arguments"]
-            told.append(f"<call>find({given if isinstance(given, str) else dump(given)})</call>")
+            written = given if isinstance(given, str) else dump(given)
+            told.append(f"<call>{call['function']['name']}({written})</call>")
         told.append("<|end|>")
     return "".join(told)
 
@@ -718,7 +719,7 @@ def test_a_number_that_python_does_not_write_stays_as_it_is() -> None:
     twin = twin_of([said("", tool_calls=[call])], None)
     assert twin.messages[0]["tool_calls"][0]["function"]["arguments"]["at"] == 10**5000
     assert [piece.text for piece in twin.pieces] == ["3"]
-    with pytest.raises(TemplateError, match=r"^messages\[1\] \(assistant\): .* does not render: ValueError"):
+    with pytest.raises(BadMessages, match=r"^messages\[1\]\.tool_calls\[0\]: .*an integer of more than 4300 digits"):
         model_of(PLAIN).render([user(), said("", tool_calls=[call]), result("a")])
 
 

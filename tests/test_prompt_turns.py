@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 from model_cases import made, shared_template
 from test_prompt import TOOL, USER, call, template
 
+from toolfmt.errors import NotDelivered
 from toolfmt.model import Model
 
 PARTS = "(m.content if m.content is string else (m.content or []) | map(attribute='text') | join('+'))"
@@ -154,12 +154,10 @@ def test_a_document_is_not_lost_in_a_user_message(tmp_path: Path) -> None:
 
 
 def test_an_image_stays_a_part_in_a_user_message(tmp_path: Path) -> None:
-    takes = "(m.content if m.content is string else (m.content or []) | tojson)"
+    takes = "(m.content if m.content is string else m.content | map(attribute='text', default='<image>') | join('+'))"
     skips = template(content=takes).replace("for m in messages", "for m in messages if m.role != 'tool'")
     prompt = made(tmp_path, skips).render([USER, turn(call()), result("callA0001", [IMAGE, "x"])], [TOOL])
-    told, image, rest = json.loads(prompt.text.rpartition("<|user|>")[2].partition("<|end|>")[0])
-    assert told["text"].startswith("Result of get_weather:")
-    assert (image, rest["text"]) == (IMAGE, "x")
+    assert "<|user|>Result of get_weather:\n+<image>+x<|end|>" in prompt.text
 
 
 # Content
@@ -177,10 +175,14 @@ def test_parts_are_joined_where_they_come_out_raw(tmp_path: Path, role: str) -> 
         assert f"<|{role}|>one{chr(10) if joined else '+'}two<|end|>" in prompt.text
 
 
-def test_parts_with_an_image_are_left_alone(tmp_path: Path) -> None:
-    content = [{"type": "text", "text": "What is this?"}, IMAGE]
-    prompt = made(tmp_path, template(content="m.content | string")).render([{"role": "user", "content": content}])
-    assert "content-parts-joined" not in prompt.adaptations
+def test_an_image_that_comes_out_as_data_is_lost(tmp_path: Path) -> None:
+    model = made(tmp_path, template(content="m.content | string"))
+    asked = [{"role": "user", "content": [{"type": "text", "text": "What is this?"}, IMAGE]}]
+    with pytest.raises(NotDelivered, match=r"^messages\[0\] \(user\): its image_url is lost: .*lossy=True"):
+        model.render(asked)
+    prompt = model.render(asked, lossy=True)
+    assert prompt.lost == ("messages[0] (user): its image_url",)
+    assert "<|user|>What is this?<|end|>" in prompt.text
 
 
 # Real templates

@@ -9,7 +9,7 @@ text instead. Nothing here knows templates: all of it is read off prompts.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -63,12 +63,14 @@ class Conversation:
     def __init__(self, model: Model, messages: Iterable[Any] = (), tools: object = None, **options: Any) -> None:
         self.messages: list[Any] = list(messages)
         self._model = model
-        self._tools = tools
+        self._tools = list(tools) if isinstance(tools, Iterator) else tools
         self._goes_on = bool(options.pop("continue_final_message", False))
         self._options = options
         self._asked: Prompt | None = None
         self._computed = ""
         self._spans: tuple[Span, ...] = ()
+        self._shown: object = None
+        self._asked_with: list[Any] = []
         self._answered_at: int | None = None
 
     def add(self, *messages: Any) -> None:
@@ -99,10 +101,12 @@ class Conversation:
         said = message.to_openai()
         if message.rejected:
             said["content"] = "".join([said.get("content") or "", *(rejected.raw for rejected in message.rejected)])
-        self._computed = prompt.text + _without_stop(text, prompt.stop)
+        self._computed = prompt.text + _up_to_stop(text, prompt)
+        self._shown = prompt.template_tools
+        as_asked = self.messages == self._asked_with
         self._spans = prompt.spans
         begun = self.messages.pop() if self._goes_on else None
-        self._answered_at = len(self.messages)
+        self._answered_at = len(self.messages) if as_asked else None
         self._asked, self._goes_on = None, False
         self.messages.append({**(begun if isinstance(begun, Mapping) else {}), **said})
         return message
@@ -116,10 +120,10 @@ class Conversation:
         options = {**self._options, **options, **({"continue_final_message": True} if self._goes_on else {})}
         plain = self._model.render(self.messages, self._tools, **options)
         turn = Turn(plain, self._computed, common_prefix(self._computed, plain.text))
-        if raw and self._answered_at is not None:
+        if raw and self._computed:
             behind, why_not = self._behind_answer(plain)
             turn = replace(turn, why_not_raw=why_not) if why_not else self._raw(plain, behind, options)
-        self._asked = turn.prompt
+        self._asked, self._asked_with = turn.prompt, list(self.messages)
         return turn
 
     def _raw(self, plain: Prompt, behind: str, options: Mapping[str, Any]) -> Turn:
@@ -148,7 +152,10 @@ class Conversation:
     def _behind_answer(self, plain: Prompt) -> tuple[str, str]:
         """What the template writes behind the model's last answer; and why that cannot be told, else empty."""
         at = self._answered_at
-        assert at is not None
+        if at is None or self.messages[:at] != self._asked_with[:at]:
+            return "", "the messages before the answer are others than the prompt was made of"
+        if plain.template_tools != self._shown:
+            return "", "this prompt shows other tools than the last one"
         if at == len(self.messages) - 1:
             return "", "nothing follows what the model wrote"
         options = {**self._options, "add_generation_prompt": False}
@@ -192,9 +199,11 @@ def _turn_end(behind: str, stop: Iterable[str], written: str) -> int | None:
     return next(overlap, None)
 
 
-def _without_stop(text: str, stop: Iterable[str]) -> str:
-    """The text without the stop string that a runtime may have left at its end."""
-    return next((text.removesuffix(mark) for mark in stop if mark and text.endswith(mark)), text)
+def _up_to_stop(text: str, prompt: Prompt) -> str:
+    """The text up to where the parser of the prompt ends it, and without a stop string that ends a call."""
+    ended = [at for mark in prompt.ending_answers() if (at := text.find(mark)) >= 0]
+    said = text[: min(ended)] if ended else text
+    return next((said.removesuffix(mark) for mark in prompt.stop if mark and said.endswith(mark)), said)
 
 
 def _ids(tokenizer: Any, text: str) -> list[int]:

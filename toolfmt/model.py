@@ -7,7 +7,7 @@ input is a `ToolfmtError` of one line, but for an argument of the wrong type.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
@@ -100,6 +100,8 @@ class Model:
         shown the present time unless `now` names another; keywords that `render` does not know (`enable_thinking`, …)
         are variables that the template reads; any other is refused.
         """
+        tools = list(tools) if isinstance(tools, Iterator) else tools
+        messages = list(messages) if isinstance(messages, (list, tuple)) else messages
         given = {"now": now or datetime.now(), **self._with_markers(options)}
         prompt = render(self.files, self.profile, messages, tools, strategy, **given)
         return replace(prompt, render_again=lambda **more: self.render(messages, tools, strategy, **{**given, **more}))

@@ -63,6 +63,7 @@ from toolfmt.render.remedies import (
     counted,
     results_named,
     text_beside,
+    tools_answered,
 )
 from toolfmt.render.twin import REASONING_NAMES
 
@@ -87,7 +88,6 @@ def adapt(
     done: dict[str, None] = {}
     adapted, told_before = applied(list(messages), plan, "before")
     done |= dict.fromkeys(told_before)
-    called = {str(call.get("id")): function_of(call)["name"] for turn in adapted for call in calls_of(turn)}
     if profile.reasoning_parts:
         adapted = [_reasoning_as_part(message, done) for message in adapted]
     if not profile.empty_calls:
@@ -96,6 +96,7 @@ def adapt(
     results_in_words = calls_in_words or RESULTS_AS_USER in plan
     if results_in_words or profile.results_in_order:
         adapted = _results_in_order(adapted, done)
+    answered = {id(message): name for message, name in zip(adapted, tools_answered(adapted), strict=True)}
     if calls_in_words or CALLS_BESIDE_TEXT_AS_CONTENT in plan:
         adapted = _calls_as_content(adapted, format, tools, done, only_beside_text=not calls_in_words)
     if not calls_in_words:
@@ -105,7 +106,7 @@ def adapt(
     if not results_in_words and (profile.takes_results or profile.results == "parts"):
         adapted = _numbered(_results_fitted(adapted, profile, done), profile, done)
     else:
-        adapted = _results_as_user(adapted, called, done)
+        adapted = _results_as_user(adapted, answered, done)
     adapted = _with_system_text(adapted, system_text)
     if not profile.takes_system or SYSTEM_IN_USER in plan:
         adapted = _system_in_user(adapted, done)
@@ -166,15 +167,17 @@ def _written(calls: list[Message], format: ToolCallFormat, tools: Sequence[Messa
         raise CannotWrite(f"{where}: {error}") from None
 
 
-def _results_as_user(messages: list[Message], called: Mapping[str, str], done: dict[str, None]) -> list[Message]:
-    """`called` are the names of the tools by the ids of their calls."""
+def _results_as_user(
+    messages: list[Message], answered: Mapping[int, str | None], done: dict[str, None]
+) -> list[Message]:
+    """`answered` are the names of the tools by the identities of the results, which are still those messages."""
     adapted: list[Message] = []
     after_result = False
     for message in messages:
         is_result = message["role"] == "tool"
         if is_result:
             done[RESULTS_AS_USER] = None
-            name = message.get("name") or called.get(str(message.get("tool_call_id")))
+            name = answered.get(id(message))
             heading = result_heading(name) if name else "Result:"
             message = {"role": "user", "content": joined(heading, flattened(message.get("content")), "\n")}
         if after_result and message["role"] == "user":

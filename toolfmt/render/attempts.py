@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -30,7 +31,7 @@ from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.template_profile import TemplateProfile
 from toolfmt.render.adaptations import adapt, writes_calls
 from toolfmt.render.delivery import Delivery, Span, delivered, proved
-from toolfmt.render.messages import Message
+from toolfmt.render.messages import Message, media_of, without_media
 from toolfmt.render.never_both import check_prose, check_template, dropped
 from toolfmt.render.remedies import CALLS_BESIDE_TEXT_AS_CONTENT, plans, tried_in_adapt
 from toolfmt.render.twin import Twin, twin_of
@@ -46,7 +47,10 @@ _MOST_COMPILED = 16
 _LONGEST_HEADER = 200
 """More characters than any header of an assistant's turn has."""
 _MOST_PLANS = 160
-"""Sets of remedies that are tried; a conversation that none of these mends is refused after a hundredth of a second."""
+"""Sets of remedies that are tried for a short conversation; of a long one so many that a refusal takes no minutes."""
+_LEAST_PLANS = 24
+_MESSAGES_TRIED = 8_000
+_SHORTEST_DATA = 5
 
 
 @dataclass(frozen=True)
@@ -80,9 +84,7 @@ class _Way:
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be rendered; checked and canonical. With `lossy`, what cannot be delivered is left out and told; with
-    `continued`, the answer that the conversation ends with is left open.
-    """
+    """What is to be rendered; checked and canonical. With `lossy`, what cannot be delivered is left out and told."""
 
     files: ModelFiles
     profile: TemplateProfile
@@ -90,7 +92,6 @@ class Request:
     tools: list[Message]
     variables: Mapping[str, Any]
     lossy: bool = False
-    continued: bool = False
     _twins: dict[str, Twin] = field(default_factory=dict, init=False, repr=False)
 
     def through_template(self) -> Attempt:
@@ -151,9 +152,14 @@ class Request:
                 best = made
         if repeated is not None:
             return repeated
+        if self.lossy and (without := self._without_media()) is not None:
+            made = without._found(way)
+            lost = tuple(told for _, told in media_of(self.messages))
+            return replace(made, delivery=replace(made.delivery, missing=(*made.delivery.missing, *lost)))
         if best is not None and self.lossy:
             return best
         if refused is not None:
+            self._check_media(way)
             raise self._placed(way, refused) from None
         assert best is not None
         if best.delivery.lost[0] == _PROSE:
@@ -170,7 +176,8 @@ class Request:
         yield frozenset()
         # A channel holds one call and nothing else: there is no content to write calls into.
         alone = {CALLS_BESIDE_TEXT_AS_CONTENT} if self._format.headers or way.calls_in_words else set()
-        yield from (plan for plan in plans(self.messages, _MOST_PLANS) if not plan & alone)
+        most = max(_LEAST_PLANS, min(_MOST_PLANS, _MESSAGES_TRIED // len(self.messages)))
+        yield from (plan for plan in plans(self.messages, most) if not plan & alone)
 
     def _attempt(self, way: _Way, plan: frozenset[str]) -> Attempt | None:
         """The prompt with these remedies; None where one of them does nothing, or the twin shows that they do not help.
@@ -202,7 +209,8 @@ class Request:
         if told.whole or self.lossy:
             shown = proved(self.messages, twin, twin_prompt, given, text)
             missing = tuple(dict.fromkeys((*told.missing, *shown.missing)))
-            told = replace(told, missing=missing, spans=shown.spans)
+            missing += self._media_missing(way, plan, text)
+            told = replace(told, missing=missing, spans=shown.spans, switch_taken_out=shown.switch_taken_out)
         return Attempt(text, way.template, way.profile, messages, way.tools, (*way.named, *done), told, plan)
 
     def _adapted(self, way: _Way, messages: Sequence[Message], plan: frozenset[str]) -> tuple[list[Message], list[str]]:
@@ -223,23 +231,57 @@ class Request:
             self._twins[key] = twin_of(self.messages, way.tools, tested, way.system_text)
         return self._twins[key]
 
+    def _without_media(self) -> Request | None:
+        """The request without images and other media; None where it has none."""
+        if not media_of(self.messages):
+            return None
+        messages = [without_media(message) for message in self.messages]
+        return Request(self.files, self.profile, messages, self.tools, self.variables, self.lossy)
+
+    def _check_media(self, way: _Way) -> None:
+        """Raises `NotDelivered` where the template refuses a conversation for its images or other media alone."""
+        without = self._without_media()
+        if without is not None:
+            with suppress(NotDelivered, TemplateError):
+                without._found(way)
+                raise _media_lost(media_of(self.messages)[0][1], way)
+
+    def _media_missing(self, way: _Way, plan: frozenset[str], text: str) -> tuple[str, ...]:
+        """The media that the template writes out as data, or that leave nothing in the prompt."""
+        media = media_of(self.messages)
+        if not media:
+            return ()
+        pasted = [told for part, told in media if any(data in text for data in _data_of(part))]
+        if pasted:
+            return tuple(pasted)
+        messages, _ = self._adapted(way, [without_media(message) for message in self.messages], plan)
+        try:
+            same = self._render(way.template, messages, way.tools) == text
+        except TemplateError:
+            same = False
+        return tuple(told for _, told in media) if same else ()
+
     def _placed(self, way: _Way, refused: TemplateError) -> TemplateError:
         """The error, with the message from which on the conversation is refused."""
-        before = True  # with the first message alone it may be the conversation that is refused
-        for end in range(1, len(self.messages) + 1):
-            try:
-                part, _ = self._adapted(way, self.messages[:end], frozenset())
-                self._render(way.template, part, way.tools)
-                before = False
-            except TemplateError as error:
-                same = str(error) == str(refused)
-                if same and not before:
-                    where = f"messages[{end - 1}] ({self.messages[end - 1]['role']})"
-                    return TemplateError(f"{where}: {refused}", refused.line, refused.kind, refused.own_words)
-                before = same and before
-            except (BadMessages, CannotWrite):
-                continue
-        return refused
+        taken, not_taken = 0, len(self.messages)
+        while not_taken - taken > 1:
+            middle = (taken + not_taken) // 2
+            if self._refuses(way, self.messages[:middle], refused):
+                not_taken = middle
+            else:
+                taken = middle
+        if not taken:
+            return refused  # it may be the conversation that is refused, and no message of it
+        where = f"messages[{not_taken - 1}] ({self.messages[not_taken - 1]['role']})"
+        return TemplateError(f"{where}: {refused}", refused.line, refused.kind, refused.own_words)
+
+    def _refuses(self, way: _Way, messages: Sequence[Message], refused: TemplateError) -> bool:
+        try:
+            part, _ = self._adapted(way, messages, frozenset())
+            self._render(way.template, part, way.tools)
+        except (TemplateError, BadMessages, CannotWrite) as error:
+            return str(error) == str(refused)
+        return False
 
     # --- what the answer begins with
 
@@ -353,6 +395,22 @@ def _descriptions(definition: Any) -> Iterator[str]:
     elif isinstance(definition, (list, tuple)):
         for value in definition:
             yield from [value] if isinstance(value, str) and value else _descriptions(value)
+
+
+def _media_lost(told: str, way: _Way) -> NotDelivered:
+    return NotDelivered(
+        f"{told} is lost: {way.template.origin} does not take it; leave it out, or render with lossy=True"
+    )
+
+
+def _data_of(part: Any) -> Iterator[str]:
+    """The texts in a part that are no words about it: addresses, and data as text."""
+    if isinstance(part, Mapping):
+        for key, value in part.items():
+            if key != "type":
+                yield from _data_of(value)
+    elif isinstance(part, str) and len(part) >= _SHORTEST_DATA:
+        yield part
 
 
 _PROSE = "the message that describes the tools"

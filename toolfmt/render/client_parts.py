@@ -13,11 +13,12 @@ position; a part of a type that is not known here stays as it is. Sources of the
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolfmt.errors import BadMessages
+from toolfmt.errors import BadMessages, json_fault
 from toolfmt.tools import kind_of
 
 _TEXTS = ("text", "input_text", "output_text", "summary_text", "reasoning_text")
@@ -94,6 +95,23 @@ def check_function(function: Mapping[str, Any], where: str) -> None:
     arguments = function.get("arguments")
     if arguments is not None and not isinstance(arguments, (str, Mapping)):
         raise BadMessages(f'{where}: "arguments" must be an object or a string of JSON, not {kind_of(arguments)}')
+    if not isinstance(arguments, str):
+        check_json(arguments, where)
+
+
+def check_json(arguments: object, where: str) -> None:
+    """Raises `BadMessages` where arguments hold what JSON has no way to write: a template would write anything."""
+    try:
+        json.dumps(arguments, allow_nan=False, default=_as_dictionary)
+    except (TypeError, ValueError, RecursionError) as error:
+        why = json_fault(error)
+        raise BadMessages(f"{where}: the arguments cannot be written as JSON ({why}); give what JSON holds") from None
+
+
+def _as_dictionary(value: object) -> dict[Any, Any]:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"a value of type {type(value).__name__}")
 
 
 def text_under(key: str, said: Mapping[str, Any], where: str) -> str:

@@ -10,7 +10,9 @@ turns as their models were trained. Nothing here raises.
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +22,9 @@ from toolfmt.render.messages import Message, calls_of, function_of
 from toolfmt.render.twin import Piece, Twin, aligned, in_order, spellings, words_in
 
 INSTRUCTING = ("system", "developer")
+_JUDGED = ("text", "argument", "call")
+_SWITCH = re.compile(r"(?<!\w)/\w+")
+_LONGEST_SPELLING = 6
 _DEEPEST = 64
 
 
@@ -48,6 +53,8 @@ class Delivery:
     system_moved: bool = False
     tools_shown: frozenset[str] = frozenset()
     """The tools of which a description is in the prompt."""
+    switch_taken_out: bool = False
+    """Whether the template took a switch such as `/no_think` out of a text."""
     tools_repeated: bool = False
     """Whether one is there twice."""
     spans: tuple[Span, ...] = ()
@@ -71,16 +78,22 @@ def delivered(request: Sequence[Message], twin: Twin, given: Sequence[Message], 
         first.setdefault(number, begin)
         last[number] = end
         count[number] = count.get(number, 0) + 1
-    checked = [(number, piece) for number, piece in enumerate(twin.pieces) if piece.kind in ("text", "argument")]
-    missing = [_told(request, piece) for number, piece in checked if number not in first]
-    repeated = [_told(request, piece) for number, piece in checked if count.get(number, 0) > 1]
+    stands = _words_of(given, twin)
+    expected = Counter(stands)
+    checked = [(number, piece) for number, piece in enumerate(twin.pieces) if piece.kind in _JUDGED]
+    missing = [
+        _told(request, piece)
+        for number, piece in checked
+        if count.get(number, 0) < (expected[number] if piece.kind == "call" else 1)
+    ]
+    repeated = [_told(request, piece) for number, piece in checked if piece.kind != "call" and count.get(number, 0) > 1]
     left_out = any(piece.kind == "reasoning" and n not in first for n, piece in enumerate(twin.pieces))
     order = _Order(request, twin, first, last)
     missing += order.calls_missing(twin_prompt)
     described = {number: piece.name for number, piece in enumerate(twin.pieces) if piece.kind == "definition"}
     return Delivery(
         missing=_once(missing),
-        misplaced=_once(order.misplaced(given)),
+        misplaced=_once(order.misplaced(stands)),
         repeated=_once(repeated),
         reasoning_left_out=left_out,
         system_moved=order.system_moved,
@@ -94,26 +107,38 @@ def proved(
 ) -> Delivery:
     """What the prompt itself holds: where the twin is not refused, its prompt has been found to hold everything."""
     spans = None if twin_prompt is None else aligned(prompt, twin_prompt, twin)
-    if spans is not None and (changed := list(_changed_inside(prompt, twin, spans))):
-        return Delivery(missing=_once(f"{_told(request, piece)} (changed inside)" for piece in changed))
     if spans is not None:
-        return Delivery(spans=_spans(request, ((begin, end, twin.pieces[number]) for begin, end, number in spans)))
+        changed, switched = _changed_inside(prompt, twin, spans)
+        told = _once(f"{_told(request, piece)} (changed inside)" for piece in changed)
+        shown = _spans(request, ((begin, end, twin.pieces[number]) for begin, end, number in spans))
+        return Delivery(missing=told, switch_taken_out=switched, spans=shown)
     numbers = _words_of(given, twin) if twin_prompt is None else _numbers_in(twin_prompt, twin)
     pieces = [twin.pieces[number] for number in dict.fromkeys(numbers)]
-    judged = [piece for piece in pieces if piece.kind in ("text", "argument")]
+    judged = [piece for piece in pieces if piece.kind in _JUDGED]
     found, missing = in_order(prompt, judged)
     return Delivery(missing=_once(_told(request, piece) for piece in missing), spans=_spans(request, found))
 
 
-def _changed_inside(prompt: str, twin: Twin, spans: Sequence[tuple[int, int, int]]) -> Iterator[Piece]:
-    """The texts of which the template changes what it looks for in them: those are no words in the twin."""
+def _changed_inside(prompt: str, twin: Twin, spans: Sequence[tuple[int, int, int]]) -> tuple[list[Piece], bool]:
+    """The texts of which the template changes what it looks for in them (that is no word in the twin); and whether it
+    takes nothing but switches such as `/no_think` out of any.
+    """
     begins = {number: begin for begin, _, number in spans}
     ends = {number: end for _, end, number in spans}
-    for first, last, text in twin.cut_texts:
-        if first in begins and last in ends:
-            shown = prompt[begins[first] : ends[last]]
-            if shown not in spellings(text):
-                yield twin.pieces[first]
+    changed, switched = [], False
+    for text in twin.cut_texts:
+        if text.first not in begins or text.last not in ends:
+            continue
+        # A spelling may be some times as long as what it spells.
+        begin = max(0, begins[text.first] - _LONGEST_SPELLING * len(text.before))
+        shown = prompt[begin : ends[text.last] + _LONGEST_SPELLING * len(text.behind)]
+        if any(written in shown for written in spellings(text.whole)):
+            continue
+        if "".join(_SWITCH.sub("", text.whole).split()) in "".join(_SWITCH.sub("", shown).split()):
+            switched = True
+        else:
+            changed.append(twin.pieces[text.first])
+    return changed, switched
 
 
 def _spans(request: Sequence[Message], found: Iterable[tuple[int, int, Piece]]) -> tuple[Span, ...]:
@@ -134,23 +159,38 @@ class _Order:
         leading = next((at for at, one in enumerate(request) if one["role"] not in INSTRUCTING), len(request))
         self._of_message: dict[int, list[int]] = {}
         for number, piece in enumerate(twin.pieces):
-            if piece.kind in ("text", "argument") and number in first:
+            if piece.kind in _JUDGED and number in first:
                 self._of_message.setdefault(piece.message, []).append(number)
+        self._named_by_words = {(piece.message, piece.call) for piece in twin.pieces if piece.kind == "call"}
         self._blocks = list(_blocks(request, leading))
         self._leading = [[message] for message in range(leading)]
+        numbers = [[n for message in block for n in self._of_message.get(message, ())] for block in self._blocks]
+        ends = [max((last[n] for n in block), default=0) for block in numbers]
+        begins = [min((first[n] for n in block), default=None) for block in numbers]
+        self._ends_before = list(itertools.accumulate(ends, max, initial=0))
+        """Where what stands before each block ends; its own end is behind the last."""
+        self._begins_behind: list[int | None] = [None]
+        for begin in reversed(begins):
+            before = self._begins_behind[-1]
+            self._begins_behind.append(before if begin is None else begin if before is None else min(begin, before))
+        self._begins_behind.reverse()
 
-    def misplaced(self, given: Sequence[Message]) -> Iterator[str]:
-        """What stands before something that it comes behind."""
+    def misplaced(self, stands: Sequence[int]) -> Iterator[str]:
+        """What stands before something that it comes behind; `stands` is the order in which the template was given
+        the words.
+        """
+        place = {number: at for at, number in enumerate(stands)}
         yield from self._behind_others(self._leading)
         yield from self._behind_others(self._blocks)
         for block in self._blocks:
-            yield from self._misplaced_in(block, given)
+            yield from self._misplaced_in(block, place)
 
     @property
     def system_moved(self) -> bool:
         """Whether the instructions that the conversation begins with stand behind something else of it."""
         ends = [self._last[number] for message in self._leading for number in self._of_message.get(message[0], ())]
-        return max(ends, default=0) > self._begin_behind(-1, max(ends, default=0))
+        begin = self._begins_behind[0]
+        return begin is not None and max(ends, default=0) > begin
 
     def _behind_others(self, blocks: Sequence[Sequence[int]]) -> Iterator[str]:
         reached = 0
@@ -163,7 +203,7 @@ class _Order:
                 yield f"{_told(self._request, self._pieces[early])} (before what comes ahead of it)"
             reached = max(reached, *(self._last[number] for number in numbers))
 
-    def _misplaced_in(self, block: Sequence[int], given: Sequence[Message]) -> Iterator[str]:
+    def _misplaced_in(self, block: Sequence[int], place: Mapping[int, int]) -> Iterator[str]:
         """The same within a turn and its results: texts before results, calls and results each in their order."""
         turn = self._of_message.get(block[0], [])
         results = [number for message in block[1:] for number in self._of_message.get(message, ())]
@@ -173,7 +213,7 @@ class _Order:
         for number in turn:
             if self._pieces[number].kind == "text" and self._last[number] > begin:
                 yield f"{_told(self._request, self._pieces[number])} (behind a result that answers it)"
-        order = [number for number in _words_of(given, self._twin) if number in results]
+        order = sorted((number for number in results if number in place), key=place.__getitem__)
         if sorted(order, key=lambda number: self._first[number]) != order:
             yield f"messages[{block[1]}] (tool): its text (in another order than the results)"
         answered = {
@@ -193,28 +233,14 @@ class _Order:
             calls = calls_of(self._request[block[0]])
             if not calls:
                 continue
-            window = prompt[self._end_before(at) : self._begin_behind(at, len(prompt))]
-            for name, times in Counter(str(function_of(call)["name"]) for call in calls).items():
+            window = prompt[self._ends_before[at] : self._begins_behind[at + 1]]
+            named = (call for at, call in enumerate(calls) if (block[0], at) not in self._named_by_words)
+            for name, times in Counter(str(function_of(call)["name"]) for call in named).items():
                 if window.count(name) < times:
                     yield f"messages[{block[0]}] (assistant): its call of {name}"
             for key in dict.fromkeys(key for call in calls for key in _keys(function_of(call).get("arguments"))):
                 if not any(written in window for written in spellings(key)):
                     yield f"messages[{block[0]}] (assistant): the argument {key}"
-
-    def _end_before(self, at: int) -> int:
-        ends = [
-            self._last[n] for block in self._blocks[:at] for message in block for n in self._of_message.get(message, ())
-        ]
-        return max(ends, default=0)
-
-    def _begin_behind(self, at: int, length: int) -> int:
-        begins = [
-            self._first[n]
-            for block in self._blocks[at + 1 :]
-            for message in block
-            for n in self._of_message.get(message, ())
-        ]
-        return min(begins, default=length)
 
 
 def _keys(value: Any, depth: int = 0) -> Iterator[str]:
@@ -253,18 +279,27 @@ def _blocks(request: Sequence[Message], leading: int) -> Iterator[list[int]]:
 def _words_of(given: Sequence[Message], twin: Twin) -> list[int]:
     """The words of messages in the order in which they stand there."""
     told = (
-        part
-        for message in given
-        for part in (message.get("content"), *(function_of(call).get("arguments") for call in calls_of(message)))
+        part for message in given for part in (message.get("content"), *(_shown(call) for call in calls_of(message)))
     )
     return [number for part in told for number in _numbers_in(str(part), twin)]
+
+
+def _shown(call: Message) -> str:
+    function = function_of(call)
+    return f"{function.get('name')} {function.get('arguments')}"
 
 
 def _numbers_in(text: str, twin: Twin) -> list[int]:
     return [number for _, _, number in words_in(text, twin)]
 
 
-_WHAT = {"text": "its text", "reasoning": "its reasoning", "argument": "the argument {}", "definition": "{}"}
+_WHAT = {
+    "text": "its text",
+    "reasoning": "its reasoning",
+    "argument": "the argument {}",
+    "call": "its call of {}",
+    "definition": "{}",
+}
 
 
 def _told(request: Sequence[Message], piece: Piece) -> str:

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from toolfmt.errors import BadMessages, json_fault
 from toolfmt.render.client_messages import read_messages
+from toolfmt.render.client_parts import check_json
 from toolfmt.render.client_parts import function_of as function_of
 from toolfmt.tools import kind_of
 
@@ -56,6 +57,7 @@ def arguments_of(call: Mapping[str, Any], where: str) -> dict[str, Any]:
         raise BadMessages(f"{where}: the arguments are not JSON ({why}); give the text of one JSON object") from None
     if not isinstance(parsed, dict):
         raise BadMessages(f"{where}: the arguments are {kind_of(parsed)}; give one JSON object")
+    check_json(parsed, where)
     return parsed
 
 
@@ -105,6 +107,25 @@ def _is_text(part: object) -> bool:
 
 def _is_media(part: object) -> bool:
     return isinstance(part, Mapping) and any(kind in str(part.get("type", "")) for kind in _MEDIA)
+
+
+def media_of(messages: Sequence[Message]) -> list[tuple[Any, str]]:
+    """The images and other media of messages, each with what errors call it."""
+    return [
+        (part, f"messages[{at}] ({message['role']}): its {part.get('type')}")
+        for at, message in enumerate(messages)
+        if isinstance(message.get("content"), list)
+        for part in message["content"]
+        if _is_media(part) and not _is_text(part)
+    ]
+
+
+def without_media(message: Message) -> Message:
+    """The message without images and other media."""
+    content = message.get("content")
+    if not isinstance(content, list):
+        return message
+    return {**message, "content": [part for part in content if not _is_media(part) or _is_text(part)]}
 
 
 def _told(part: object) -> str:

@@ -7,7 +7,9 @@ Bad input raises a `ToolfmtError` of one line; no file is read and no clock is a
 
 from __future__ import annotations
 
+import copy
 import difflib
+import functools
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -32,6 +34,7 @@ from toolfmt.templates import ModelFiles
 from toolfmt.tools import canonical_tools, same_order
 
 StrategyChoice = Literal["auto", "template", "prose"]
+_Render: TypeAlias = Callable[..., "Prompt"]
 Narrow: TypeAlias = Callable[[list[dict[str, Any]], list[Message]], object]
 """Chooses, of the tools and for the messages, the tools that a prompt shows."""
 
@@ -49,6 +52,8 @@ REASONING_LEFT_OUT = "reasoning-left-out"
 """Reasoning of the conversation is not in the prompt: the template leaves it out."""
 DEFINITIONS_REORDERED = "definitions-reordered"
 """The prompt shows tools, or the keys of a definition, in another order than they were given in."""
+SWITCH_TAKEN_OUT = "switch-taken-out"
+"""The template takes a switch such as `/no_think` out of a text, and goes by it."""
 SYSTEM_MOVED = "system-message-moved"
 """The template writes the system message further behind, before the last question, as its model was trained."""
 TEXT_REPEATED = "text-repeated"
@@ -102,7 +107,7 @@ class Prompt:
         tools = {} if self.template_tools is None else {"tools": self.template_tools}
         asked = {name: self.variables[name] for name in _OF_REQUESTS if name in self.variables}
         messages = [with_text_arguments(message) for message in self.messages] if arguments_as_text else self.messages
-        return {"messages": messages, **tools, "chat_template_kwargs": own, **asked}
+        return copy.deepcopy({"messages": messages, **tools, "chat_template_kwargs": own, **asked})
 
     def parser(
         self,
@@ -121,11 +126,20 @@ class Prompt:
         if chosen is None:
             raise ToolfmtError("no format is known for this model; give one: parser(format=...)")
         known = resolved(chosen)
-        stop = [literal for literal in self.stop if literal != RESULT_HEADING and not known.in_calls(literal)]
+        stop = self.ending_answers(known)
+        return Parser(known, tools=self.tools, prefix=self.prefill, strict=strict, stop=stop, reasoning=reasoning)
+
+    def ending_answers(self, format: str | ToolCallFormat | None = None) -> list[str]:
+        """The strings at which the parser ends an answer: the stop strings but for those that calls are written with,
+        and what begins an invented result.
+        """
+        chosen = format or self.format
+        known = None if chosen is None else resolved(chosen)
+        stop = [mark for mark in self.stop if mark != RESULT_HEADING and not (known and known.in_calls(mark))]
         if RESULT_HEADING in self.stop:
             # A text can be asked for more than a runtime is told to stop at: which tool's result is invented.
             stop += [result_heading(tool["function"]["name"]) for tool in self.tools or ()]
-        return Parser(known, tools=self.tools, prefix=self.prefill, strict=strict, stop=stop, reasoning=reasoning)
+        return stop
 
     def token_ids(self, tokenizer: Any) -> list[int]:
         """The prompt as token ids in which user texts, results and definitions hold no control token.
@@ -172,6 +186,20 @@ _OWN_ROLES = ("system", "developer", "assistant")
 _OF_REQUESTS = ("add_generation_prompt", "continue_final_message")
 
 
+def _shallow(render: _Render) -> _Render:
+    """A request that is nested deeper than Python goes is bad input, wherever that is noticed."""
+
+    @functools.wraps(render)
+    def rendered(*args: Any, **options: Any) -> Prompt:
+        try:
+            return render(*args, **options)
+        except RecursionError:
+            raise ToolfmtError("the request is nested too deeply to be rendered; give a flatter one") from None
+
+    return rendered
+
+
+@_shallow
 def render(
     files: ModelFiles,
     profile: TemplateProfile,
@@ -224,7 +252,7 @@ def render(
     tools = list(tools) if isinstance(tools, Iterator) else tools
     offered = None if tools is None else canonical_tools(tools, sort_tools=sort_tools, sort_properties=sort_properties)
     normalised = [] if offered is None or same_order(tools, offered) else [DEFINITIONS_REORDERED]
-    shown = offered if narrow is None or not offered else narrowed(offered, narrow(offered, checked))
+    shown = offered if narrow is None or not offered else narrowed(offered, narrow(_copied(offered), _copied(checked)))
     if neutralise:
         texts = markers_of(files, profile) if markers is None else markers
         checked, shown, changed = neutralised_request(checked, shown, texts)
@@ -249,11 +277,18 @@ def render(
         tools=offered,
         lost=made.delivery.lost,
         budget=None if context is None else _budget(request, strategy, text, context, counter(files, tokenizer)),
-        messages=made.messages,
-        template_tools=made.tools,
+        messages=_copied(made.messages),
+        template_tools=_copied(made.tools),
         variables=asked | variables,
         spans=tuple(span for span in made.delivery.spans if span.end <= len(text)),
     )
+
+
+def _copied(value: Any) -> Any:
+    """A copy of what JSON holds: what a caller changes later, of its objects or of a prompt's, changes no prompt."""
+    if isinstance(value, Mapping):
+        return {key: _copied(inner) for key, inner in value.items()}
+    return [_copied(inner) for inner in value] if isinstance(value, (list, tuple)) else value
 
 
 def _to_be_known(request: Request, made: Attempt, *, guessed: bool) -> Iterator[str]:
@@ -268,6 +303,8 @@ def _to_be_known(request: Request, made: Attempt, *, guessed: bool) -> Iterator[
         yield TEXT_REPEATED
     if made.delivery.system_moved:
         yield SYSTEM_MOVED
+    if made.delivery.switch_taken_out:
+        yield SWITCH_TAKEN_OUT
 
 
 def _budget(request: Request, strategy: StrategyChoice, text: str, context: int, count: Callable[[str], int]) -> Budget:

@@ -239,22 +239,35 @@ def results_named(messages: list[Message]) -> list[Message]:
     """The name of the tool on each result that has none: that of the last call with its id; of the next call that no
     result has answered where it has no id.
     """
+    names = tools_answered(messages)
+    return [
+        {**message, "name": name} if name and not message.get("name") else message
+        for message, name in zip(messages, names, strict=True)
+    ]
+
+
+def tools_answered(messages: Sequence[Message]) -> list[str | None]:
+    """The name of the tool for each message that is a result, None for any other and where it cannot be told.
+
+    It is the result's own, else that of the call with its id (of those that nothing has answered yet in the turn before
+    it, else the last one), else, without an id, that of the next call that nothing has answered.
+    """
     called: dict[str, str] = {}
-    unanswered: list[str] = []
-    named = []
+    unanswered: list[tuple[str, str]] = []
+    names: list[str | None] = []
     for message in messages:
+        name = None
         if calls_of(message):
-            called |= {str(call["id"]): function_of(call)["name"] for call in calls_of(message) if call.get("id")}
-            unanswered = [function_of(call)["name"] for call in calls_of(message)]
+            unanswered = [(str(call.get("id") or ""), function_of(call)["name"]) for call in calls_of(message)]
+            called |= {id: tool for id, tool in unanswered if id}
         elif message["role"] == "tool":
-            id = message.get("tool_call_id")
-            name = message.get("name") or (called.get(str(id)) if id else next(iter(unanswered), None))
-            if name in unanswered:
-                unanswered.remove(name)
-            if name and not message.get("name"):
-                message = {**message, "name": name}
-        named.append(message)
-    return named
+            id, own = str(message.get("tool_call_id") or ""), message.get("name")
+            fitting = [one for one in unanswered if (one[0] == id if id else own in (None, "", one[1]))]
+            name = own or (fitting[0][1] if fitting else called.get(id))
+            if fitting:
+                unanswered.remove(fitting[0])
+        names.append(name)
+    return names
 
 
 def ids_shortened(messages: list[Message]) -> list[Message]:
@@ -268,23 +281,24 @@ def counted(messages: Sequence[Message], wanted: Sequence[str]) -> list[Message]
     the place of one without an id."""
     ids = iter(wanted)
     current: dict[str, str] = {}
-    unanswered: list[str] = []
+    unanswered: list[tuple[str, str]] = []
     made = []
     for message in messages:
         if calls_of(message):
             calls = [{**call, "id": next(ids)} for call in calls_of(message)]
-            current |= {
-                str(old["id"]): call["id"] for old, call in zip(calls_of(message), calls, strict=True) if old.get("id")
-            }
-            unanswered = [call["id"] for call in calls]
+            unanswered = [
+                (str(old.get("id") or ""), call["id"]) for old, call in zip(calls_of(message), calls, strict=True)
+            ]
+            current |= {old: new for old, new in unanswered if old}
             message = {**message, "tool_calls": calls}
         elif message["role"] == "tool":
-            old = message.get("tool_call_id")
-            new = current.get(str(old)) if old else (unanswered[0] if unanswered else None)
+            old = str(message.get("tool_call_id") or "")
+            fitting = next((one for one in unanswered if not old or one[0] == old), None)
+            new = fitting[1] if fitting else current.get(old)
             if new is not None:
                 message = {**message, "tool_call_id": new}
-            if new in unanswered:
-                unanswered.remove(new)
+            if fitting:
+                unanswered.remove(fitting)
         made.append(message)
     return made
 

@@ -31,7 +31,7 @@ _OBJECT_KEYS = ("text", "document", "data", "content", "snippet", "title")
 _SCALAR = re.compile(r'"(?:[^"\\]|\\.)*"(\s*:)?|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?')
 _DEEPEST = 64
 
-Kind = Literal["text", "reasoning", "argument", "definition"]
+Kind = Literal["text", "reasoning", "argument", "call", "definition"]
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,25 @@ class Piece:
     message: int
     text: str
     name: str = ""
-    """The argument's, with that of its tool; the tool's of a definition."""
+    """The argument's, with that of its tool; the tool's of a definition and of a call."""
     number: bool = False
     call: int = -1
-    """Which call of the message an argument belongs to."""
+    """Which call of the message this is, or an argument belongs to."""
     written: str = ""
     """How JSON text that was given has it, where that is not how it is usually written."""
+
+
+@dataclass(frozen=True)
+class CutText:
+    """A text that holds others that the template looks for: the numbers of the first and the last word made of it, what
+    stands before and behind these, and the whole.
+    """
+
+    first: int
+    last: int
+    before: str
+    behind: str
+    whole: str
 
 
 @dataclass(frozen=True)
@@ -57,8 +70,7 @@ class Twin:
     messages: list[Message]
     tools: list[Message] | None
     pieces: Sequence[Piece]
-    cut_texts: Sequence[tuple[int, int, str]] = ()
-    """The texts of which several words were made: the numbers of the first and the last, and what they stand for."""
+    cut_texts: Sequence[CutText] = ()
     begin: int = 0
 
 
@@ -94,7 +106,7 @@ class _Words:
     def __init__(self, splitter: re.Pattern[str], begin: int) -> None:
         self.begin = begin
         self.pieces: list[Piece] = []
-        self.cut_texts: list[tuple[int, int, str]] = []
+        self.cut_texts: list[CutText] = []
         self._splitter = splitter
 
     def message(self, message: Message, position: int) -> Message:
@@ -146,19 +158,21 @@ class _Words:
             closed = role == "assistant" and at + 1 < len(runs) and runs[at + 1].strip() in _reasoning_closers()
             told.append(self._run(run, Piece("reasoning" if closed else "text", position, run)))
         worded = [at for at in range(0, len(runs), 2) if runs[at].strip()]
-        if role != "assistant" and len(worded) > 1:
-            whole = "".join(runs[worded[0] : worded[-1] + 1]).strip()
-            self.cut_texts.append((before, len(self.pieces) - 1, whole))
+        if role != "assistant" and worded and len(runs) > 1:
+            around = "".join(runs[: worded[0]]).strip(), "".join(runs[worded[-1] + 1 :]).strip()
+            self.cut_texts.append(CutText(before, len(self.pieces) - 1, *around, text.strip()))
         return "".join(told)
 
     def _call(self, call: Message, position: int, number: int) -> Message:
         function = dict(function_of(call))
         argument = Piece("argument", position, "", str(function["name"]), call=number)
-        given = function.get("arguments")
+        given, before = function.get("arguments"), len(self.pieces)
         if isinstance(given, str):
             function["arguments"] = self._json(given, argument)
         elif isinstance(given, Mapping):
             function["arguments"] = self._value(given, argument, 0)
+        if len(self.pieces) == before:  # no argument shows where the call stands
+            function["name"] = self._word(replace(argument, kind="call", text=argument.name))
         return {**call, "function": function} if "function" in call else {**call, **function}
 
     def _json(self, text: str, argument: Piece) -> str:
@@ -318,7 +332,9 @@ def _spellings(piece: Piece) -> Iterator[str]:
             yield from (piece.written, json.dumps(piece.written, ensure_ascii=False)[1:-1])
         return
     value = json.loads(piece.text)
-    yield from (piece.text, json.dumps(value), str(value), f"{value:g}")
+    yield from (piece.text, json.dumps(value), str(value))
+    if isinstance(value, float):
+        yield f"{value:g}"
 
 
 def spellings(text: str) -> Iterator[str]:
