@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from toolfmt.conversation import Conversation
     from toolfmt.errors import (
+        BadMessages,
+        BadModelDirectory,
         BadProfile,
         BadTools,
         CannotWrite,
         NotDelivered,
         RepeatedTool,
+        TemplateError,
         ToolfmtError,
         UnknownFormat,
     )
@@ -49,6 +52,8 @@ _HOMES = {
     "ToolCallRejected": "toolfmt.events",
     "ToolCallStart": "toolfmt.events",
     "merge": "toolfmt.events",
+    "BadMessages": "toolfmt.errors",
+    "BadModelDirectory": "toolfmt.errors",
     "BadProfile": "toolfmt.errors",
     "BadTools": "toolfmt.errors",
     "CannotWrite": "toolfmt.errors",
@@ -64,6 +69,7 @@ _HOMES = {
     "RepeatedTool": "toolfmt.errors",
     "ToolCall": "toolfmt.message",
     "ToolCallFormat": "toolfmt.formats",
+    "TemplateError": "toolfmt.errors",
     "ToolfmtError": "toolfmt.errors",
     "WholeCalls": "toolfmt.formats",
     "get": "toolfmt.formats",
@@ -76,6 +82,8 @@ _HOMES = {
 }
 
 __all__ = [
+    "BadMessages",
+    "BadModelDirectory",
     "BadProfile",
     "BadTools",
     "CallIds",
@@ -91,6 +99,7 @@ __all__ = [
     "Prompt",
     "Reasoning",
     "RepeatedTool",
+    "TemplateError",
     "ToolCall",
     "ToolCallArguments",
     "ToolCallEnd",

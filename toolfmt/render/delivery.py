@@ -5,7 +5,8 @@ once and in the conversation's order.
 (`toolfmt.render.twin`); that the prompt itself is the twin's with the texts in their places is then proved by aligning
 both. Free is where a template puts the system message that the conversation begins with, and the order of text,
 reasoning and calls within one turn. What became of reasoning is told, not judged: templates leave out that of earlier
-turns as their models were trained. Nothing here raises.
+turns as their models were trained. Of an argument that is true, false, null or empty only its key is looked for, and
+blanks at the edges of a text are the template's to keep or to trim, as they are with transformers. Nothing here raises.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Span:
 @dataclass(frozen=True)
 class Delivery:
     """What a prompt holds of its request; what is `missing`, `misplaced` or `repeated` is told in words, the message
-    first. `spans` are empty where the prompt could not be aligned.
+    first. `spans` are where the texts stand, as far as they were found.
     """
 
     missing: tuple[str, ...] = ()

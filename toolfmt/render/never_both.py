@@ -1,8 +1,8 @@
 """The proof on a finished prompt that tools stand in it by one way only: through the template or as prose, never both.
 
-`toolfmt.render.prompt` calls it with the prompt and with the same prompt rendered without the tools. `NeverBoth` is an
-internal error: it names what is violated, and means that the renderer or the caller's own template variables put tools
-in twice.
+`toolfmt.render.attempts` calls it with the prompt and with the same prompt rendered without the tools. `NeverBoth` is
+an internal error: it names what is violated, and means that the renderer or the caller's own template variables put
+tools in twice.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from toolfmt.formats.registry import resolved
 from toolfmt.inspect.template_profile import Strategy, TemplateProfile
 from toolfmt.render.attempts import Attempt, Request, compiled, spoken_format, with_way_out
 from toolfmt.render.budget import Budget, budget, counter
-from toolfmt.render.control_tokens import MARKERS_NEUTRALISED, markers_of, neutralised_request
+from toolfmt.render.control_tokens import MARKERS_NEUTRALISED, markers_of, neutralised_request, restored
 from toolfmt.render.delivery import Span
 from toolfmt.render.messages import Message, calls_of, checked_messages, lists_tools, with_text_arguments
 from toolfmt.render.narrowing import narrowed
@@ -86,6 +86,8 @@ class Prompt:
     template_tools: list[dict[str, Any]] | None = field(default=None, repr=False)
     variables: dict[str, Any] = field(default_factory=dict, repr=False)
     spans: tuple[Span, ...] = field(default=(), repr=False)
+    markers: tuple[str, ...] = field(default=(), repr=False)
+    """The markers that were neutralised where that was asked for."""
     built_on_text: bool = False
     """Whether the prompt is built on what the model wrote, as no template renders it (`toolfmt.conversation`)."""
     render_again: Any = field(default=None, repr=False, compare=False)
@@ -140,6 +142,10 @@ class Prompt:
             # A text can be asked for more than a runtime is told to stop at: which tool's result is invented.
             stop += [result_heading(tool["function"]["name"]) for tool in self.tools or ()]
         return stop
+
+    def restored(self, text: str) -> str:
+        """A text of the answer, an argument say, as it is without the dots that `neutralise` put into markers."""
+        return restored(text, self.markers)
 
     def token_ids(self, tokenizer: Any) -> list[int]:
         """The prompt as token ids in which user texts, results and definitions hold no control token.
@@ -253,6 +259,7 @@ def render(
     offered = None if tools is None else canonical_tools(tools, sort_tools=sort_tools, sort_properties=sort_properties)
     normalised = [] if offered is None or same_order(tools, offered) else [DEFINITIONS_REORDERED]
     shown = offered if narrow is None or not offered else narrowed(offered, narrow(_copied(offered), _copied(checked)))
+    texts: Sequence[str] = ()
     if neutralise:
         texts = markers_of(files, profile) if markers is None else markers
         checked, shown, changed = neutralised_request(checked, shown, texts)
@@ -279,6 +286,7 @@ def render(
         budget=None if context is None else _budget(request, strategy, text, context, counter(files, tokenizer)),
         messages=_copied(made.messages),
         template_tools=_copied(made.tools),
+        markers=tuple(texts),
         variables=asked | variables,
         spans=tuple(span for span in made.delivery.spans if span.end <= len(text)),
     )
