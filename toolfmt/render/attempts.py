@@ -318,20 +318,42 @@ class Request:
     def left_open(self, made: Attempt) -> tuple[str, str]:
         """The prompt up to the end of the answer's text that it ends with, and what of it is the answer."""
         last = len(self.messages) - 1
-        ends = [span.end for span in made.delivery.spans if span.message == last]
-        content = self.messages[last].get("content")
-        said = content.strip() if isinstance(content, str) else ""
-        end = max(ends, default=made.text.rfind(said) + len(said))
-        blanks = content[len(content.rstrip()) :] if isinstance(content, str) else ""
-        end += len(blanks) if made.text.startswith(blanks, end) else 0
+        spans = [span for span in made.delivery.spans if span.message == last]
+        texts = _texts_of(self.messages[last].get("content"))
+        said = texts[-1].strip()
+        marked = self._marked_end(made)
+        end = marked or max((span.end for span in spans), default=made.text.rfind(said) + len(said))
+        blanks = texts[-1][len(texts[-1].rstrip()) :]
+        end += len(blanks) if marked is None and made.text.startswith(blanks, end) else 0
         text = made.text[:end]
         before = self._tried(made, made.messages[:-1])
         begin = len(before) if before and text.startswith(before) else max(0, end - len(said) - _LONGEST_HEADER)
-        shown = content if isinstance(content, str) and text.endswith(content) else said
+        whole = (texts[0], texts[0].lstrip(), texts[0].rstrip(), said) if len(texts) == 1 else ()
+        shown = next((one for one in whole if text.endswith(one)), "")
+        shown = shown or text[min((span.begin for span in spans if span.begin < end), default=end) :]
+        if not shown:
+            raise NotDelivered(
+                f"messages[{last}] (assistant): {made.template.origin} leaves out the text that is to go on; "
+                "leave continue_final_message out, or give reasoning as reasoning_content"
+            )
         known = self._format
         head = answer_prefix(text[begin : end - len(shown)], known.markers.of_answers, known.headers, known.reasoning)
         # Blanks that the template writes before a text are none of it.
         return text, (head if head.strip() else "") + shown
+
+    def _marked_end(self, made: Attempt) -> int | None:
+        """Where the text that the conversation ends with ends in the prompt: before a word that is put behind it, as
+        transformers finds the place; None where the template then renders something else before that word.
+
+        The blank behind the word tells whether the template keeps those at the end of a text.
+        """
+        marked = _with_text_behind(made.messages[-1], f"{_PLACEHOLDER} ")
+        text = self._tried(made, [*made.messages[:-1], marked])
+        at = text.rfind(_PLACEHOLDER)
+        before = text[: max(at, 0)]
+        if not text.startswith(f"{_PLACEHOLDER} ", at):
+            before = before.rstrip()
+        return len(before) if before and made.text.startswith(before) else None
 
     # --- the template
 
@@ -371,6 +393,26 @@ class Request:
             return self._render(template, messages)
         except TemplateError:
             return ""
+
+
+def _texts_of(content: Any) -> list[str]:
+    """The texts of a content, at least one: itself, or those of its parts."""
+    parts = content if isinstance(content, list) else [content]
+    texts = [part.get("text") if isinstance(part, Mapping) else part for part in parts]
+    return [text for text in texts if isinstance(text, str)] or [""]
+
+
+def _with_text_behind(message: Message, added: str) -> Message:
+    """The message with a text put behind the last one of its content; the same one where it has none."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return {**message, "content": content + added}
+    parts = list(content or [])
+    for at, part in reversed(list(enumerate(parts))):
+        if isinstance(part, Mapping) and isinstance(part.get("text"), str):
+            parts[at] = {**part, "text": part["text"] + added}
+            return {**message, "content": parts}
+    return message
 
 
 def _described(text: str, told: str, tools: Sequence[Message]) -> Iterator[Span]:
