@@ -334,6 +334,8 @@ def render(
     with naming(asked.name, BadMessages), naming(tools_file or asked.name, BadTools):
         rendered = model.render if trusted else model.isolated_render
         prompt = rendered(asked.messages, asked.tools, strategy, **options)
+    for line in (line for variable, line in asked.not_passed_on if variable not in options):
+        _complain(line)
     for lost in prompt.lost:
         click.echo(f"toolfmt: {lost} is lost", err=True)
     if as_json:

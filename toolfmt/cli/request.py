@@ -4,18 +4,23 @@ The command line calls it. Whatever a request or a variable cannot be is a `Tool
 file or the variable, and the way out. Sources of the keys: OpenAI's Chat Completions (`messages`, `tools`, the older
 `functions`) and Responses (`input`, `instructions`), Anthropic's Messages (`system`), vLLM's Chat Completions
 (`chat_template_kwargs`, `add_generation_prompt`, `continue_final_message`). What steers sampling (`model`,
-`temperature`, …) has no part in a prompt and is passed over.
+`temperature`, …) has no part in a prompt and is passed over. What changes what some servers render, each in its own way
+(`reasoning_effort`, `documents`, …), is not passed on, and told.
 """
 
 from __future__ import annotations
 
+import inspect
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from toolfmt.cli.input import read_json, shown
 from toolfmt.errors import ToolfmtError, json_fault
+from toolfmt.model import Model
+from toolfmt.render import prompt
 from toolfmt.tools import kind_of
 
 SETTINGS = ("add_generation_prompt", "continue_final_message")
@@ -26,18 +31,24 @@ _TAKEN = {
     "lossy": "--lossy says so",
 }
 """What rendering takes under these names, and how it is given on the command line."""
+_HELD_BY_THE_SERVER = ("previous_response_id", "conversation")
+"""What names turns that the request itself does not hold."""
+_BY_DEFAULT = {"tool_choice": "auto", "response_format": {"type": "text"}}
 _LONGEST_SHOWN = 60
 
 
 @dataclass(frozen=True)
 class RenderRequest:
     """The messages and tools of a request, and the variables and settings it is rendered with; `name` is what errors
-    about them call their source."""
+    about them call their source. `not_passed_on` are lines about what of it has no part in the prompt, each with the
+    variable that would be set instead, if there is one.
+    """
 
     name: str
     messages: Any
     tools: Any = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    not_passed_on: tuple[tuple[str, str], ...] = ()
 
 
 def read_request(file: str) -> RenderRequest:
@@ -46,6 +57,9 @@ def read_request(file: str) -> RenderRequest:
     request = read_json(file, "a JSON object")
     if not isinstance(request, dict):
         raise ToolfmtError(f'{name}: a request is an object with "messages", not {kind_of(request)}')
+    held = next((key for key in _HELD_BY_THE_SERVER if request.get(key) is not None), None)
+    if held is not None:
+        raise ToolfmtError(f'{name}: "{held}" names turns that only its server holds; give them all in "input"')
     first = [
         {"role": "system", "content": _system(request[key], f'{name}: "{key}"')}
         for key in ("system", "instructions")
@@ -56,7 +70,9 @@ def read_request(file: str) -> RenderRequest:
         messages = [*first, *messages]
         name += " (its system text counted as messages[0])"
     tools = request.get("tools")
-    return RenderRequest(name, messages, request.get("functions") if tools is None else tools, _options(request, name))
+    tools = request.get("functions") if tools is None else tools
+    told = tuple((variable, f"{shown(file)}: {line}") for variable, line in _not_passed_on(request))
+    return RenderRequest(name, messages, tools, _options(request, name), told)
 
 
 def _messages(request: Mapping[str, Any], name: str) -> Any:
@@ -92,6 +108,36 @@ def _options(request: Mapping[str, Any], name: str) -> dict[str, Any]:
     return options
 
 
+def _not_passed_on(request: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What servers may render a request with beside what is rendered here: a variable, and a line with the way out."""
+    reasoning = request.get("reasoning")
+    asked = {
+        "reasoning_effort": ("reasoning_effort", request.get("reasoning_effort")),
+        "reasoning": ("reasoning_effort", reasoning.get("effort") if isinstance(reasoning, dict) else None),
+        "thinking": ("enable_thinking", _thinks(request.get("thinking"))),
+        "documents": ("documents", request.get("documents")),
+    }
+    for key, (variable, value) in asked.items():
+        if request.get(key) is not None:
+            typed = f"'{json.dumps(value, ensure_ascii=False)}'"
+            typed = typed if value is not None and len(typed) <= _LONGEST_SHOWN and typed.count("'") == 2 else "JSON"
+            yield variable, f'"{key}" is not passed on; a template that reads it is given --var {variable}={typed}'
+    others = {
+        "chat_template": "name its file in the place of MODEL to render with it",
+        "tool_choice": "the prompt offers all tools; leave out those that are not to be called",
+        "response_format": "say in a message what the answer is to look like",
+    }
+    for key, way_out in others.items():
+        if request.get(key) is not None and request[key] != _BY_DEFAULT.get(key):
+            yield "", f'"{key}" is not passed on; {way_out}'
+
+
+def _thinks(thinking: Any) -> bool | None:
+    """Whether an answer thinks, as Anthropic's Messages say it."""
+    kind = thinking.get("type") if isinstance(thinking, dict) else None
+    return kind != "disabled" if isinstance(kind, str) else None
+
+
 def variables(typed: Iterable[str]) -> dict[str, Any]:
     """Variables as they are typed, `NAME=JSON` each; raises `ToolfmtError`."""
     given: dict[str, Any] = {}
@@ -118,7 +164,19 @@ def fault_of(option: str, value: Any) -> str:
         return f'"{option}" must be true or false, not {kind_of(value)}'
     if option in _TAKEN:
         return f'"{option}" is no variable of a template; {_TAKEN[option]}'
+    if option in _of_rendering() and option not in SETTINGS:
+        return f'"{option}" is no variable of a template, but an option of rendering from Python; leave it out'
     return ""
+
+
+@cache
+def _of_rendering() -> frozenset[str]:
+    """The names that rendering takes itself, which therefore reach no template."""
+    taken = [
+        inspect.signature(function).parameters for function in (prompt.render, Model.render, Model.isolated_render)
+    ]
+    named = (one for parameters in taken for one in parameters.values() if one.kind is not one.VAR_KEYWORD)
+    return frozenset(one.name for one in named)
 
 
 def _shown(text: str) -> str:
