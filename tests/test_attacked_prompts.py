@@ -5,6 +5,7 @@ The templates are small, and each has what the fault needs.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,11 @@ from typing import Any
 import pytest
 from model_cases import made
 from test_cli import file, run
-from test_delivery import LOOP, said, user
+from test_delivery import LOOP, model_of, said, user
 from test_request import continued, through_transformers
 
-from toolfmt.errors import NotDelivered
+from toolfmt.conversation import Conversation
+from toolfmt.errors import NotDelivered, ToolfmtError
 from toolfmt.model import Model
 from toolfmt.render.prompt import render
 
@@ -138,3 +140,38 @@ def test_what_is_given_as_a_variable_or_as_it_is_anyway_is_not_told(
 ) -> None:
     result = rendered(tmp_path, {**ASKED, **more}, *options)
     assert (result.stdout, result.stderr) == (f"{effort}<|user|>one<|end|><|assistant|>", "")
+
+
+# What is no tokenizer
+
+
+class Otherwise:
+    def encode(self, text: str) -> list[int]:
+        return list(text.encode())
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "given"),
+    [
+        ("gpt2", "a string"),
+        (b"gpt2", "a bytes"),
+        (None, "null"),
+        (Otherwise, "a class"),
+        (Otherwise(), "a Otherwise that encodes otherwise (Otherwise.encode() got an unexpected keyword argument"),
+    ],
+)
+def test_what_is_no_tokenizer_is_one_line(tokenizer: Any, given: str) -> None:
+    model, messages = model_of(PARTS), [user("<|user|>")]
+    turn = Conversation(model, messages).prompt()
+    asked: list[Callable[[], object]] = [
+        lambda: turn.stable_tokens(tokenizer),
+        lambda: turn.prompt.token_ids(tokenizer),
+        lambda: model.render(messages, neutralise=True, markers=["<|user|>"]).token_ids(tokenizer),
+    ]
+    if tokenizer is not None:  # then the model's own counts
+        asked.append(lambda: model.render(messages, context=100, tokenizer=tokenizer))
+    for ask in asked:
+        with pytest.raises(ToolfmtError) as refused:
+            ask()
+        assert str(refused.value).startswith(f"the tokenizer is {given}")
+        assert "\n" not in str(refused.value)

@@ -20,6 +20,7 @@ from toolfmt.render.budget import Budget, counter
 from toolfmt.render.delivery import Span
 from toolfmt.render.messages import checked_messages
 from toolfmt.render.prompt import REASONING_LEFT_OUT, Prompt
+from toolfmt.render.token_ids import encoded
 
 if TYPE_CHECKING:
     from toolfmt.model import Model
@@ -47,8 +48,9 @@ class Turn:
         """How many tokens of what was computed this prompt begins with, and how many there are.
 
         Takes whatever has `encode(text, add_special_tokens=False)`: a tokenizer of transformers, or of tokenizers.
+        Raises `ToolfmtError` for anything else.
         """
-        before, now = (_ids(tokenizer, text) for text in (self.computed, self.prompt.text))
+        before, now = (encoded(tokenizer, text)[0] for text in (self.computed, self.prompt.text))
         same = next((at for at, (one, other) in enumerate(zip(before, now, strict=False)) if one != other), None)
         return (min(len(before), len(now)) if same is None else same), len(before)
 
@@ -204,9 +206,3 @@ def _up_to_stop(text: str, prompt: Prompt) -> str:
     ended = [at for mark in prompt.ending_answers() if (at := text.find(mark)) >= 0]
     said = text[: min(ended)] if ended else text
     return next((said.removesuffix(mark) for mark in prompt.stop if mark and said.endswith(mark)), said)
-
-
-def _ids(tokenizer: Any, text: str) -> list[int]:
-    encoded = tokenizer.encode(text, add_special_tokens=False)
-    ids = encoded if isinstance(encoded, (list, tuple)) else encoded.ids
-    return list(ids)

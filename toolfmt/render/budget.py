@@ -16,7 +16,7 @@ from toolfmt.inspect.probe.token_costs import difference, enough
 from toolfmt.inspect.probe.tokenizer_file import find_tokenizer
 from toolfmt.listing import listed
 from toolfmt.render.messages import Message
-from toolfmt.render.token_ids import encoded
+from toolfmt.render.token_ids import check_tokenizer, encoded
 from toolfmt.templates import ModelFiles
 from toolfmt.tools import kind_of
 
@@ -99,9 +99,11 @@ def counter(files: ModelFiles, tokenizer: Any = None) -> Callable[[str], int]:
     """How many tokens a text has: by the tokenizer where one is given (of transformers, of `tokenizers`, or with
     `encode(text, add_special_tokens=False)`), else by the model's tokenizer.json, which is read with the first text.
 
-    Raises `ToolfmtError` where there is neither; the function that it returns, where the file cannot be read.
+    Raises `ToolfmtError` where there is neither, and for what is no tokenizer; the function that it returns, where the
+    file cannot be read.
     """
     if tokenizer is not None:
+        check_tokenizer(tokenizer)
         return lambda text: len(encoded(tokenizer, text)[0])
     found = find_tokenizer(files.home)
     if found is None:

@@ -19,6 +19,7 @@ from toolfmt.errors import ToolfmtError
 from toolfmt.inspect.probe.added_tokens import is_marker
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.render.control_tokens import beginnings, sign_for
+from toolfmt.tools import kind_of
 
 Offsets = list[tuple[int, int]]
 
@@ -55,7 +56,10 @@ def token_ids(text: str, spans: Iterable[tuple[int, int]], tokenizer: Any, *, ma
 
 
 def markers_in(tokenizer: Any) -> tuple[str, ...]:
-    """The texts of the tokenizer's control tokens; empty where it does not tell its added tokens."""
+    """The texts of the tokenizer's control tokens; empty where it does not tell its added tokens. Raises `ToolfmtError`
+    for what is no tokenizer.
+    """
+    check_tokenizer(tokenizer)
     return tuple(dict.fromkeys(_added(tokenizer).values()))
 
 
@@ -81,12 +85,34 @@ def spans_between(plain: str, changed: str, markers: Sequence[str]) -> list[tupl
     return spans if at == len(plain) else None
 
 
+def check_tokenizer(tokenizer: Any) -> None:
+    """Raises `ToolfmtError` for what is no tokenizer."""
+    # A string can be encoded as well, and a class has the methods of its objects.
+    if isinstance(tokenizer, (str, type)) or not callable(getattr(tokenizer, "encode", None)):
+        given = "a class" if isinstance(tokenizer, type) else kind_of(tokenizer)
+        raise _no_tokenizer(given)
+
+
+def _no_tokenizer(given: str) -> ToolfmtError:
+    return ToolfmtError(
+        f"the tokenizer is {given}; give one of transformers or of tokenizers, or an object that has "
+        "encode(text, add_special_tokens=False)"
+    )
+
+
 def encoded(tokenizer: Any, text: str) -> tuple[list[int], Offsets | None]:
-    """The ids of the text's tokens with nothing added, and where each token stands, if the tokenizer tells that."""
+    """The ids of the text's tokens with nothing added, and where each token stands, if the tokenizer tells that.
+
+    Raises `ToolfmtError` for what is no tokenizer.
+    """
+    check_tokenizer(tokenizer)
     if getattr(tokenizer, "is_fast", False):
         batch = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
         return list(batch["input_ids"]), list(batch["offset_mapping"])
-    encoding = tokenizer.encode(text, add_special_tokens=False)
+    try:
+        encoding = tokenizer.encode(text, add_special_tokens=False)
+    except TypeError as error:
+        raise _no_tokenizer(f"{kind_of(tokenizer)} that encodes otherwise ({error})") from None
     if hasattr(encoding, "ids"):
         return list(encoding.ids), list(encoding.offsets)
     return list(encoding), None
