@@ -24,7 +24,7 @@ from toolfmt.render.twin import Piece, Twin, aligned, in_order, spellings, words
 
 INSTRUCTING = ("system", "developer")
 _JUDGED = ("text", "argument", "call")
-_SWITCH = re.compile(r"(?<!\w)/\w+")
+_SWITCH = re.compile(r"(?<![\w<])/\w+")
 _LONGEST_SPELLING = 6
 _DEEPEST = 64
 
