@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -241,10 +240,13 @@ class Request:
     def _check_media(self, way: _Way) -> None:
         """Raises `NotDelivered` where the template refuses a conversation for its images or other media alone."""
         without = self._without_media()
-        if without is not None:
-            with suppress(NotDelivered, TemplateError):
-                without._found(way)
-                raise _media_lost(media_of(self.messages)[0][1], way)
+        if without is None:
+            return
+        try:
+            without._found(way)
+        except (NotDelivered, TemplateError):
+            return  # it is not the media alone
+        raise _media_lost(media_of(self.messages)[0][1], way)
 
     def _media_missing(self, way: _Way, plan: frozenset[str], text: str) -> tuple[str, ...]:
         """The media that the template writes out as data, or that leave nothing in the prompt."""
