@@ -71,9 +71,9 @@ class Conversation:
         self._asked: Prompt | None = None
         self._computed = ""
         self._spans: tuple[Span, ...] = ()
-        self._shown: object = None
-        self._asked_with: list[Any] = []
-        self._answered_at: int | None = None
+        self._shown: tuple[object, object] = (None, None)
+        self._asked_with: list[str] = []
+        self._answered_with: list[str] | None = None
 
     def add(self, *messages: Any) -> None:
         """Adds what the user or the program says, in any shape that `Model.render` takes; raises `BadMessages`."""
@@ -104,13 +104,13 @@ class Conversation:
         if message.rejected:
             said["content"] = "".join([said.get("content") or "", *(rejected.raw for rejected in message.rejected)])
         self._computed = prompt.text + _up_to_stop(text, prompt)
-        self._shown = prompt.template_tools
-        as_asked = self.messages == self._asked_with
+        self._shown = prompt.strategy, prompt.shown_tools
+        as_asked = _told(self.messages) == self._asked_with
         self._spans = prompt.spans
         begun = self.messages.pop() if self._goes_on else None
-        self._answered_at = len(self.messages) if as_asked else None
         self._asked, self._goes_on = None, False
         self.messages.append({**(begun if isinstance(begun, Mapping) else {}), **said})
+        self._answered_with = _told(self.messages) if as_asked else None
         return message
 
     def prompt(self, *, raw: bool = False, **options: Any) -> Turn:
@@ -125,7 +125,7 @@ class Conversation:
         if raw and self._computed:
             behind, why_not = self._behind_answer(plain)
             turn = replace(turn, why_not_raw=why_not) if why_not else self._raw(plain, behind, options)
-        self._asked, self._asked_with = turn.prompt, list(self.messages)
+        self._asked, self._asked_with = turn.prompt, _told(self.messages)
         return turn
 
     def _raw(self, plain: Prompt, behind: str, options: Mapping[str, Any]) -> Turn:
@@ -153,10 +153,13 @@ class Conversation:
 
     def _behind_answer(self, plain: Prompt) -> tuple[str, str]:
         """What the template writes behind the model's last answer; and why that cannot be told, else empty."""
-        at = self._answered_at
-        if at is None or self.messages[:at] != self._asked_with[:at]:
+        told = self._answered_with
+        at = len(told or "") - 1
+        if told is None or _told(self.messages[:at]) != told[:at]:
             return "", "the messages before the answer are others than the prompt was made of"
-        if plain.template_tools != self._shown:
+        if _told(self.messages[at : at + 1]) != told[at:]:
+            return "", "the answer is another than the model wrote"
+        if (plain.strategy, plain.shown_tools) != self._shown:
             return "", "this prompt shows other tools than the last one"
         if at == len(self.messages) - 1:
             return "", "nothing follows what the model wrote"
@@ -181,6 +184,11 @@ class Conversation:
         if any(id and id in behind[end:] and id not in self._computed for id in given):
             return "", "the results name their calls by ids that the model did not write"
         return behind[end:], ""
+
+
+def _told(messages: Iterable[Any]) -> list[str]:
+    """The messages as they are now, whatever a caller makes of them later."""
+    return [repr(message) for message in messages]
 
 
 def _last_span(prompt: Prompt, message: int) -> Span | None:

@@ -68,9 +68,10 @@ class Prompt:
     known), `prefill` what of the answer stands in the prompt already, `stop` the strings that end an answer,
     `adaptations` the names of what was changed so that the template takes the conversation
     (`toolfmt.render.adaptations` lists them) or is to be known about it (`toolfmt.render.prompt` does), `tools` all the
-    tools that were offered. `messages`, `template_tools` and `variables` are what the template was given, `lost` what
-    of the request is not in the prompt (empty unless `lossy` was asked for), `budget` what it takes of a context,
-    `spans` where the texts of the request stand.
+    tools that were offered and `shown_tools` those that stand in it (all but those that `narrow` left out). `messages`,
+    `template_tools` and `variables` are what the template was given, `lost` what of the request is not in the prompt
+    (empty unless `lossy` was asked for), `budget` what it takes of a context, `spans` where the texts of the request
+    stand.
     """
 
     text: str
@@ -84,6 +85,7 @@ class Prompt:
     budget: Budget | None = None
     messages: list[dict[str, Any]] = field(default_factory=list, repr=False)
     template_tools: list[dict[str, Any]] | None = field(default=None, repr=False)
+    shown_tools: list[dict[str, Any]] | None = field(default=None, repr=False)
     variables: dict[str, Any] = field(default_factory=dict, repr=False)
     spans: tuple[Span, ...] = field(default=(), repr=False)
     markers: tuple[str, ...] = field(default=(), repr=False)
@@ -286,6 +288,7 @@ def render(
         budget=None if context is None else _budget(request, strategy, text, context, counter(files, tokenizer)),
         messages=_copied(made.messages),
         template_tools=_copied(made.tools),
+        shown_tools=_copied(shown),
         markers=tuple(texts),
         variables=asked | variables,
         spans=tuple(span for span in made.delivery.spans if span.end <= len(text)),
