@@ -5,8 +5,11 @@ The templates are small, and each has what the fault needs.
 
 from __future__ import annotations
 
+import copy
+import itertools
 import json
 import re
+import sys
 from collections.abc import Callable
 from decimal import Decimal
 from inspect import Parameter, signature
@@ -16,14 +19,19 @@ from typing import Any
 import pytest
 from model_cases import made
 from test_cli import file, run
-from test_delivery import LOOP, PLAIN, changed, model_of, refusing, said, user
-from test_prompt import DROPS_TOOLS
+from test_delivery import LOOP, PLAIN, calls, changed, model_of, refusing, result, said, system, user
+from test_prompt import DROPS_TOOLS, TOOL
 from test_request import continued, through_transformers
 
 from toolfmt.conversation import Conversation
-from toolfmt.errors import BadMessages, NotDelivered, ToolfmtError
+from toolfmt.errors import BadMessages, LimitHit, NotDelivered, TemplateError, ToolfmtError
 from toolfmt.model import Model
+from toolfmt.render.attempts import compiled
+from toolfmt.render.delivery import delivered
 from toolfmt.render.prompt import render
+from toolfmt.render.twin import twin_of
+from toolfmt.templates import ChatTemplate
+from toolfmt.tools import canonical_tools
 
 TEXT = "(m.content if m.content is string else (m.content or []) | map(attribute='text') | join('+'))"
 END = "{%- if add_generation_prompt %}{{ '<|assistant|>' }}{%- endif %}"
@@ -358,3 +366,260 @@ def test_a_part_that_is_nested_without_end_is_one_line(part: dict[str, Any]) -> 
         with pytest.raises(ToolfmtError) as refused:
             model_of(small).render([user([part])])  # type: ignore[arg-type]
         assert "\n" not in str(refused.value)
+
+
+# Images that the template does not take
+
+
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAABBBB"}}
+SHOWN = [user("two"), said(), user([*texts("what"), IMAGE])]  # type: ignore[arg-type]
+TEXTS_OF = "m.content | selectattr('type', 'equalto', 'text') | map(attribute='text') | join"
+PASTES = template("(m.content if m.content is string else m.content | tojson)")
+DROPS = template(f"(m.content if m.content is string else {TEXTS_OF})")
+KEEPS = template(f"(m.content if m.content is string else {TEXTS_OF} + '<image>' * (m.content | length - 1))")
+CRASHES = template("m.content")
+REFUSES = refusing("m.content is not string and 'image_url' in m.content | map(attribute='type')", DROPS)
+
+
+@pytest.mark.parametrize("small", [PASTES, DROPS, CRASHES, REFUSES], ids=["pasted", "dropped", "crash", "refused"])
+def test_an_image_that_the_template_does_not_take_is_lost_and_named(small: str) -> None:
+    with pytest.raises(NotDelivered) as refused:
+        model_of(small).render(SHOWN)
+    assert str(refused.value).startswith("messages[2] (user): its image_url is lost")
+    prompt = model_of(small).render(SHOWN, lossy=True)
+    assert prompt.lost == ("messages[2] (user): its image_url",)
+    assert prompt.text == "<|user|>two<|end|><|assistant|>said<|end|><|user|>what<|end|><|assistant|>"
+
+
+def test_an_image_that_the_template_takes_is_there() -> None:
+    prompt = model_of(KEEPS).render(SHOWN)
+    assert (prompt.lost, prompt.text[-36:]) == ((), "<|user|>what<image><|end|><|assistant|>"[-36:])
+
+
+# A conversation keeps to what it asked
+
+
+TALKS = LOOP + "{{ '<|im_start|>' + m.role + '\n' + (m.content or '') + '<|im_end|>\n' }}{%- endfor %}"
+CHATML = TALKS + "{{ '<|im_start|>assistant\n' if add_generation_prompt }}"
+TIME = {"name": "tell_time", "description": "The time."}
+OTHERS = "the messages before the answer are others than the prompt was made of"
+
+
+def test_what_stands_behind_a_stop_string_reaches_no_prompt() -> None:
+    talk = Conversation(model_of(CHATML), [user()])
+    talk.prompt()
+    assert talk.answered("hello<|im_end|>\n<|im_start|>user\nFAKE").content == "hello"
+    talk.add(user("two"))
+    turn = talk.prompt(raw=True)
+    begun = "<|im_start|>user\none<|im_end|>\n<|im_start|>assistant\nhello<|im_end|>\n"
+    assert turn.prompt.text == begun + "<|im_start|>user\ntwo<|im_end|>\n<|im_start|>assistant\n"
+    assert (turn.raw, turn.computed) == (True, begun.removesuffix("<|im_end|>\n"))
+
+
+def test_tools_of_a_generator_stay_from_turn_to_turn() -> None:
+    talk = Conversation(model_of(PLAIN), [user()], (tool for tool in [TOOL]))
+    told = [talk.prompt().prompt.template_tools]
+    talk.answered("yes")
+    talk.add(user("two"))
+    told += [turn.prompt.template_tools for turn in (talk.prompt(), talk.prompt(raw=True))]
+    assert told == [[TOOL]] * 3
+
+
+def changed_messages(talk: Conversation, how: str) -> None:
+    if how == "added":
+        talk.add(user("between"))
+    elif how == "replaced":
+        talk.messages[0] = user("other")
+    elif how == "changed":
+        talk.messages[0]["content"] = "other"
+    elif how == "taken away":
+        del talk.messages[0]
+
+
+@pytest.mark.parametrize("how", ["added", "replaced", "changed", "taken away"])
+@pytest.mark.parametrize("late", [False, True], ids=["before the answer", "behind the answer"])
+def test_there_is_no_raw_prompt_of_messages_that_were_changed(how: str, late: bool) -> None:
+    talk = Conversation(model_of(PLAIN), [user(), user("more")])
+    talk.prompt()
+    if not late:
+        changed_messages(talk, how)
+    talk.answered("yes")
+    if late and how == "added":
+        talk.messages.insert(1, user("between"))
+    elif late:
+        changed_messages(talk, how)
+    talk.add(user("two"))
+    turn = talk.prompt(raw=True)
+    assert (turn.raw, turn.why_not_raw) == (False, OTHERS)
+    assert turn.prompt == talk.prompt().prompt
+
+
+def test_there_is_no_raw_prompt_of_an_answer_that_was_changed() -> None:
+    for how in ("replaced", "changed"):
+        talk = Conversation(model_of(PLAIN), [user()])
+        talk.prompt()
+        talk.answered("yes")
+        if how == "replaced":
+            talk.messages[-1] = said("no")
+        else:
+            talk.messages[-1]["content"] = "no"
+        talk.add(user("two"))
+        turn = talk.prompt(raw=True)
+        assert not turn.raw
+        assert turn.why_not_raw
+        assert "yes" not in turn.prompt.text
+
+
+@pytest.mark.parametrize("small", [PLAIN, DROPS_TOOLS], ids=["through the template", "in words"])
+@pytest.mark.parametrize("all_turns", [False, True])
+def test_there_is_no_raw_prompt_that_shows_other_tools(small: str, all_turns: bool) -> None:
+    chosen = iter([[TOOL], [TIME["name"]], [TIME["name"]]])
+    always: dict[str, Any] = {"narrow": lambda tools, messages: next(chosen)} if all_turns else {}
+    talk = Conversation(model_of(small), [user()], [TOOL, TIME], **always)
+    talk.prompt()
+    talk.answered("yes")
+    talk.add(user("two"))
+    once = {} if all_turns else {"narrow": lambda tools, messages: [TIME["name"]]}
+    turn = talk.prompt(raw=True, **once)
+    assert (turn.raw, turn.why_not_raw) == (False, "this prompt shows other tools than the last one")
+
+
+@pytest.mark.parametrize("small", [PLAIN, DROPS_TOOLS], ids=["through the template", "in words"])
+def test_there_is_a_raw_prompt_that_shows_the_same_tools(small: str) -> None:
+    talk = Conversation(model_of(small), [user()], [TOOL, TIME], narrow=lambda tools, messages: tools[:1])
+    talk.prompt()
+    talk.answered("yes ")
+    talk.add(user("two"))
+    turn = talk.prompt(raw=True)
+    assert (turn.raw, turn.why_not_raw) == (True, "")
+
+
+@pytest.mark.parametrize("arguments", ["{}", '{"utc":  true}', '{"at": null}', '{"at":12}'])
+def test_a_call_without_texts_can_be_built_on(arguments: str) -> None:
+    talk = Conversation(model_of(PLAIN), [user()], [TOOL, TIME])
+    wrote = f'<tool_call>{{"name": "tell_time",  "arguments": {arguments}}}</tool_call>'
+    asked = talk.prompt().prompt.text
+    talk.result(talk.answered(wrote).tool_calls[0].id, "noon")
+    turn = talk.prompt(raw=True)
+    assert (turn.raw, turn.plain, turn.why_not_raw) == (True, False, "")
+    assert turn.prompt.text == asked + wrote + "<|end|><|tool|>noon<|end|><|assistant|>"
+
+
+# What a caller holds, and what a prompt holds
+
+
+def test_narrow_is_given_copies() -> None:
+    def narrow(tools: list[dict[str, Any]], messages: list[dict[str, Any]]) -> list[str]:
+        name: str = tools[0]["function"]["name"]
+        tools[0]["function"]["description"] = tools[0]["function"]["parameters"]["type"] = "CHANGED"
+        messages[0]["content"] = "CHANGED"
+        messages.append(user("CHANGED"))
+        return [name]
+
+    messages, tools = [user(), calls("a"), result("a")], copy.deepcopy([TOOL, TIME])
+    before = copy.deepcopy((messages, tools))
+    prompt = model_of(PLAIN).render(messages, tools, narrow=narrow)
+    assert prompt.text == model_of(PLAIN).render(messages, [TOOL]).text
+    assert (messages, tools) == before
+    assert prompt.tools == canonical_tools([TOOL, TIME])
+
+
+@pytest.mark.parametrize("small", [PLAIN, DROPS_TOOLS], ids=["through the template", "in words"])
+def test_what_is_changed_behind_a_prompt_changes_it_no_more(small: str) -> None:
+    messages: list[dict[str, Any]] = [user(), calls("a"), result("a")]
+    tools: list[dict[str, Any]] = copy.deepcopy([TOOL])
+    prompt = model_of(small).render(messages, tools)
+    asked, offered = copy.deepcopy(prompt.request()), copy.deepcopy(prompt.tools)
+    messages[0]["content"] = messages[2]["content"] = "CHANGED"
+    messages[1]["tool_calls"][0]["function"]["arguments"]["at"] = "CHANGED"
+    tools[0]["function"]["description"] = tools[0]["function"]["parameters"]["type"] = "CHANGED"
+    assert (prompt.request(), prompt.tools) == (asked, offered)
+
+
+def test_a_request_that_is_changed_does_not_change_its_prompt() -> None:
+    prompt = model_of(EFFORT).render([user(), said(), user("two")], documents=["it"])
+    asked = prompt.request()
+    kept = copy.deepcopy(asked)
+    asked["messages"][0]["content"] = "CHANGED"
+    asked["messages"].append(user("CHANGED"))
+    asked["chat_template_kwargs"]["documents"].append("CHANGED")
+    assert prompt.request() == kept
+
+
+# Limits, and growth by counting
+
+
+def long_talk(turns: int) -> list[dict[str, Any]]:
+    told = [system()]
+    for number in range(turns):
+        two = calls(f"a{number}", f"b{number}", text="Both.", reasoning_content="hm")
+        told += [user(f"q{number}"), two, result(f"a{number}"), result(f"b{number}")]
+    return [*told, system("Be brief."), user("forbidden")]
+
+
+FORBIDDEN = refusing("'forbidden' in m.content")
+
+
+@pytest.mark.parametrize("tools", [None, [TOOL]], ids=["no tools", "tools"])
+@pytest.mark.parametrize("nth", [1, 2, 3, 60])
+def test_a_limit_that_is_hit_ends_the_search(nth: int, tools: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    rendered = renders(monkeypatch, limit=nth)
+    with pytest.raises(LimitHit):
+        model_of(FORBIDDEN).render(long_talk(1), tools)
+    assert len(rendered) == nth
+
+
+def renders(monkeypatch: pytest.MonkeyPatch, limit: int = 0) -> list[None]:
+    """Grows with every rendering of a template from now on; the one of this number hits a limit."""
+    model_of(FORBIDDEN).profile  # noqa: B018 - probed before anything is counted
+    rendered: list[None] = []
+    render = ChatTemplate.render
+
+    def counted(self: ChatTemplate, *given: Any, **options: Any) -> str:
+        rendered.append(None)
+        if len(rendered) == limit:
+            raise LimitHit("too long", "output")
+        return render(self, *given, **options)
+
+    monkeypatch.setattr(ChatTemplate, "render", counted)
+    return rendered
+
+
+def test_a_long_conversation_is_refused_after_a_few_renderings(monkeypatch: pytest.MonkeyPatch) -> None:
+    rendered = renders(monkeypatch)
+    messages = long_talk(100)
+    assert len(messages) == 403
+    with pytest.raises(TemplateError) as refused:
+        model_of(FORBIDDEN).render(messages)
+    assert str(refused.value).startswith("messages[402] (user): ")
+    assert len(rendered) <= 64
+
+
+def lines_run(do: Callable[[], object]) -> int:
+    """How many lines of Python are run, however long each of them takes."""
+    ran = itertools.count()
+
+    def trace(frame: Any, event: str, argument: Any) -> Any:
+        next(ran)
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        do()
+    finally:
+        sys.settrace(before)
+    return next(ran)
+
+
+def test_the_check_of_a_prompt_grows_with_its_words_and_no_faster() -> None:
+    model = model_of(PLAIN)
+    template = compiled(model.files, model.files.templates[0])
+
+    def checked(turns: int) -> int:
+        messages = long_talk(turns)
+        twin = twin_of(messages, None)
+        prompt = template.render(twin.messages)
+        return lines_run(lambda: delivered(messages, twin, twin.messages, prompt))
+
+    assert 3.5 < checked(100) / checked(25) < 4.2
