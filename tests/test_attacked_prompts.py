@@ -291,7 +291,20 @@ def test_what_is_taken_out_at_the_edge_of_a_text_is_lost(text: str) -> None:
         assert prompt.text.startswith(f"<|{role}|>{text.replace('</think>', '')}<|end|>")
 
 
-@pytest.mark.parametrize("text", ["one /no_think", "/think one", "one /think two"])
+@pytest.mark.parametrize("text", ["</think>", " </think>\n</think> "])
+def test_a_text_that_is_taken_out_whole_is_lost(text: str) -> None:
+    for role, before in (("user", []), ("system", []), ("user", [user("two"), said()])):
+        told = f"messages[{len(before)}] ({role}): its text"
+        messages = [*before, {"role": role, "content": text}, said(), user("more")]
+        with pytest.raises(NotDelivered) as refused:
+            model_of(TAKES_OUT).render(messages)
+        assert str(refused.value).startswith(f"{told} is lost")
+        assert model_of(TAKES_OUT).render(messages, lossy=True).lost == (told,)
+        kept = model_of(LOOKS).render(messages)
+        assert (kept.lost, kept.text.count(text)) == ((), 1)
+
+
+@pytest.mark.parametrize("text", ["one /no_think", "/think one", "one /think two", "/think", "/no_think /think"])
 def test_a_switch_that_is_taken_out_is_named(text: str) -> None:
     prompt = model_of(SWITCHES).render([user(text)])
     assert (prompt.adaptations, prompt.lost) == (("switch-taken-out",), ())
@@ -449,9 +462,9 @@ def test_there_is_no_raw_prompt_of_messages_that_were_changed(how: str, late: bo
     elif late:
         changed_messages(talk, how)
     talk.add(user("two"))
+    plain = talk.prompt().prompt
     turn = talk.prompt(raw=True)
-    assert (turn.raw, turn.why_not_raw) == (False, OTHERS)
-    assert turn.prompt == talk.prompt().prompt
+    assert (turn.raw, turn.why_not_raw, turn.prompt) == (False, OTHERS, plain)
 
 
 def test_there_is_no_raw_prompt_of_an_answer_that_was_changed() -> None:

@@ -110,9 +110,13 @@ def proved(
     spans = None if twin_prompt is None else aligned(prompt, twin_prompt, twin)
     if spans is not None:
         changed, switched = _changed_inside(prompt, twin, spans)
-        told = _once(f"{_told(request, piece)} (changed inside)" for piece in changed)
+        taken_out, switches = _taken_out(prompt, twin, spans)
+        told = _once(
+            [*(_told(request, piece) for piece in taken_out)]
+            + [f"{_told(request, piece)} (changed inside)" for piece in changed]
+        )
         shown = _spans(request, ((begin, end, twin.pieces[number]) for begin, end, number in spans))
-        return Delivery(missing=told, switch_taken_out=switched, spans=shown)
+        return Delivery(missing=told, switch_taken_out=switched or switches, spans=shown)
     numbers = _words_of(given, twin) if twin_prompt is None else _numbers_in(twin_prompt, twin)
     pieces = [twin.pieces[number] for number in dict.fromkeys(numbers)]
     judged = [piece for piece in pieces if piece.kind in _JUDGED]
@@ -140,6 +144,25 @@ def _changed_inside(prompt: str, twin: Twin, spans: Sequence[tuple[int, int, int
         else:
             changed.append(twin.pieces[text.first])
     return changed, switched
+
+
+def _taken_out(prompt: str, twin: Twin, spans: Sequence[tuple[int, int, int]]) -> tuple[list[Piece], bool]:
+    """The texts that are nothing but what the template looks for and do not stand between their neighbours; and whether
+    one of switches alone is among those, which is none of them.
+    """
+    taken_out, switched = [], False
+    for text in twin.mark_texts:
+        of_messages = [(begin, end, number) for begin, end, number in spans if twin.pieces[number].message >= 0]
+        begin = max((end for _, end, number in of_messages if number < text.behind), default=0)
+        end = min((begin for begin, _, number in of_messages if number >= text.behind), default=len(prompt))
+        window = prompt[begin:end] if begin <= end else prompt
+        if any(written in window for written in spellings(text.text)):
+            continue
+        if _SWITCH.sub("", text.text).strip():
+            taken_out.append(Piece("text", text.message, text.text))
+        else:
+            switched = True
+    return taken_out, switched
 
 
 def _spans(request: Sequence[Message], found: Iterable[tuple[int, int, Piece]]) -> tuple[Span, ...]:

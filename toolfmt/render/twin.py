@@ -64,6 +64,17 @@ class CutText:
 
 
 @dataclass(frozen=True)
+class MarkText:
+    """A text that is nothing but what the template looks for: no word stands for it. `behind` is the number of the
+    first word behind it.
+    """
+
+    behind: int
+    message: int
+    text: str
+
+
+@dataclass(frozen=True)
 class Twin:
     """`pieces[n]` stands in the twin's messages and tools as the word number `begin` + n."""
 
@@ -71,6 +82,7 @@ class Twin:
     tools: list[Message] | None
     pieces: Sequence[Piece]
     cut_texts: Sequence[CutText] = ()
+    mark_texts: Sequence[MarkText] = ()
     begin: int = 0
 
 
@@ -83,7 +95,7 @@ def twin_of(
     words = _Words(_splitter(tuple(sorted(set(tested)))), _free_number(messages, tools, beside))
     told = [words.message(message, position) for position, message in enumerate(messages)]
     defined = None if tools is None else [words.tool(tool) for tool in tools]
-    return Twin(told, defined, words.pieces, words.cut_texts, words.begin)
+    return Twin(told, defined, words.pieces, words.cut_texts, words.mark_texts, words.begin)
 
 
 def _free_number(*told: object) -> int:
@@ -107,6 +119,7 @@ class _Words:
         self.begin = begin
         self.pieces: list[Piece] = []
         self.cut_texts: list[CutText] = []
+        self.mark_texts: list[MarkText] = []
         self._splitter = splitter
 
     def message(self, message: Message, position: int) -> Message:
@@ -161,6 +174,8 @@ class _Words:
         if role != "assistant" and worded and len(runs) > 1:
             around = "".join(runs[: worded[0]]).strip(), "".join(runs[worded[-1] + 1 :]).strip()
             self.cut_texts.append(CutText(before, len(self.pieces) - 1, *around, text.strip()))
+        elif role != "assistant" and text.strip() and not worded:
+            self.mark_texts.append(MarkText(before, position, text.strip()))
         return "".join(told)
 
     def _call(self, call: Message, position: int, number: int) -> Message:
