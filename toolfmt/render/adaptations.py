@@ -51,7 +51,17 @@ from toolfmt.formats import ToolCallFormat, write
 from toolfmt.formats.prose import result_heading
 from toolfmt.inspect.probe.conversations import Shape
 from toolfmt.inspect.template_profile import TemplateProfile
-from toolfmt.render.messages import Message, arguments_of, calls_of, flattened, function_of, joined, told_in_words
+from toolfmt.render.messages import (
+    Message,
+    arguments_of,
+    calls_of,
+    flattened,
+    function_of,
+    joined,
+    reasoning_of,
+    told_in_words,
+    without_reasoning,
+)
 from toolfmt.render.remedies import (
     CALLS_AS_CONTENT,
     CALLS_BESIDE_TEXT_AS_CONTENT,
@@ -61,11 +71,11 @@ from toolfmt.render.remedies import (
     SYSTEM_IN_USER,
     applied,
     counted,
+    ids_shortened,
     results_named,
     text_beside,
     tools_answered,
 )
-from toolfmt.render.twin import REASONING_NAMES
 
 
 def adapt(
@@ -258,20 +268,19 @@ def _numbered(messages: list[Message], profile: TemplateProfile, done: dict[str,
         return counted(messages, wanted)
     if profile.ids == "nine" and not all(_NINE.fullmatch(id) for id in given):
         done["ids-shortened"] = None
-        return counted(messages, [f"call{number:05}" for number in range(len(calls))])
+        return ids_shortened(messages)
     return messages
 
 
 def _reasoning_as_part(message: Message, done: dict[str, None]) -> Message:
     """The message with its reasoning as the first part of its content."""
-    thought = next((message[name] for name in REASONING_NAMES if isinstance(message.get(name), str)), "")
-    if message["role"] != "assistant" or not thought.strip():
+    thought = reasoning_of(message)
+    if message["role"] != "assistant" or not isinstance(thought, str) or not thought.strip():
         return message
     done["reasoning-as-part"] = None
     content = message.get("content")
     text = content if isinstance(content, list) else [{"type": "text", "text": content}] if content else []
-    rest = {key: value for key, value in message.items() if key not in REASONING_NAMES}
-    return {**rest, "content": [{"type": "thinking", "thinking": thought}, *text]}
+    return {**without_reasoning(message), "content": [{"type": "thinking", "thinking": thought}, *text]}
 
 
 # --- calls in the form the template renders

@@ -19,10 +19,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toolfmt.render.messages import Message, calls_of, function_of
+from toolfmt.render.messages import Message, calls_of, first_turn, function_of
 from toolfmt.render.twin import Piece, Twin, aligned, in_order, spellings, words_in
 
-INSTRUCTING = ("system", "developer")
 _JUDGED = ("text", "argument", "call")
 _SWITCH = re.compile(r"(?<![\w<])/\w+")
 _LONGEST_SPELLING = 6
@@ -180,7 +179,7 @@ class _Order:
     ) -> None:
         self._request, self._twin, self._first, self._last = request, twin, first, last
         self._pieces = twin.pieces
-        leading = next((at for at, one in enumerate(request) if one["role"] not in INSTRUCTING), len(request))
+        leading = first_turn(request)
         self._of_message: dict[int, list[int]] = {}
         for number, piece in enumerate(twin.pieces):
             if piece.kind in _JUDGED and number in first:

@@ -20,6 +20,11 @@ from toolfmt.tools import kind_of
 Message: TypeAlias = dict[str, Any]
 Content: TypeAlias = str | list[Any] | None
 
+INSTRUCTING = ("system", "developer")
+"""The roles that say how to answer."""
+REASONING_NAMES = ("reasoning_content", "reasoning", "thinking")
+"""The names under which a message holds reasoning."""
+
 
 def checked_messages(messages: object, known_roles: Iterable[str] = ()) -> list[Message]:
     """New dictionaries for the messages, in the caller's key order and the shape of OpenAI's Chat Completions.
@@ -59,6 +64,21 @@ def arguments_of(call: Mapping[str, Any], where: str) -> dict[str, Any]:
         raise BadMessages(f"{where}: the arguments are {kind_of(parsed)}; give one JSON object")
     check_json(parsed, where)
     return parsed
+
+
+def reasoning_of(message: Message) -> Any:
+    """The reasoning of a turn, under whichever name it stands; None where it has none."""
+    return next((message[name] for name in REASONING_NAMES if message.get(name)), None)
+
+
+def without_reasoning(message: Message) -> Message:
+    """The message without its reasoning."""
+    return {key: value for key, value in message.items() if key not in REASONING_NAMES}
+
+
+def first_turn(messages: Sequence[Message]) -> int:
+    """The position behind the instructions that a conversation begins with."""
+    return next((at for at, one in enumerate(messages) if one["role"] not in INSTRUCTING), len(messages))
 
 
 def with_text_arguments(message: Message) -> Message:
@@ -147,11 +167,8 @@ def joined(one: Content, other: Content, between: str) -> Content:
 
 def lists_tools(messages: Iterable[Message], tools: Iterable[Message]) -> bool:
     """Whether a system message describes one of the tools: by its name and its description or all its parameters."""
-    told = "\n".join(text_of(message.get("content")) for message in messages if message["role"] in _INSTRUCTING)
+    told = "\n".join(text_of(message.get("content")) for message in messages if message["role"] in INSTRUCTING)
     return bool(told) and any(_describes(told, tool["function"]) for tool in tools)
-
-
-_INSTRUCTING = ("system", "developer")
 
 
 def _describes(text: str, function: Mapping[str, Any]) -> bool:

@@ -13,8 +13,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
-from toolfmt.render.messages import Message, calls_of, flattened, function_of, joined
-from toolfmt.render.twin import REASONING_NAMES
+from toolfmt.render.messages import (
+    INSTRUCTING,
+    REASONING_NAMES,
+    Message,
+    calls_of,
+    first_turn,
+    flattened,
+    function_of,
+    joined,
+    reasoning_of,
+    without_reasoning,
+)
 
 CALLS_AS_CONTENT = "calls-as-content"
 CALLS_BESIDE_TEXT_AS_CONTENT = "calls-beside-text-as-content"
@@ -24,7 +34,6 @@ PARALLEL_SPLIT = "parallel-calls-split"
 RESULTS_AS_USER = "results-as-user-messages"
 SYSTEM_IN_USER = "system-in-first-user-message"
 
-_INSTRUCTING = ("system", "developer")
 _MOST_TOGETHER = 5
 
 
@@ -77,7 +86,7 @@ def _systems_joined(messages: list[Message]) -> list[Message]:
     """Neighbouring messages that instruct, of the roles system and developer, as one of the role system."""
 
     def together(one: Message, other: Message) -> bool:
-        return one["role"] in _INSTRUCTING and other["role"] in _INSTRUCTING
+        return one["role"] in INSTRUCTING and other["role"] in INSTRUCTING
 
     joined_ones = _neighbours_joined(messages, together)
     before = {id(message) for message in messages}
@@ -86,10 +95,10 @@ def _systems_joined(messages: list[Message]) -> list[Message]:
 
 def _later_system_in_user(messages: list[Message]) -> list[Message]:
     """System messages behind the first turn at the beginning of the next user message, or as one of their own."""
-    begin = next((at for at, one in enumerate(messages) if one["role"] not in _INSTRUCTING), len(messages))
+    begin = first_turn(messages)
     told, waiting = messages[:begin], None
     for message in messages[begin:]:
-        if message["role"] in _INSTRUCTING:
+        if message["role"] in INSTRUCTING:
             waiting = joined(waiting, message.get("content"), "\n\n")
         elif waiting is not None and message["role"] == "user":
             told.append(message | {"content": joined(waiting, message.get("content"), "\n\n")})
@@ -145,7 +154,7 @@ def _answer_added(messages: list[Message]) -> list[Message]:
 
 def _question_added(messages: list[Message]) -> list[Message]:
     """An empty question before an answer that a conversation begins with, or behind a system message that is all."""
-    begin = next((at for at, one in enumerate(messages) if one["role"] not in _INSTRUCTING), len(messages))
+    begin = first_turn(messages)
     if begin < len(messages) and messages[begin]["role"] == "user":
         return messages
     return [*messages[:begin], {"role": "user", "content": ""}, *messages[begin:]]
@@ -160,9 +169,8 @@ def _text_as_reasoning(messages: list[Message]) -> list[Message]:
     for message in messages:
         text = text_beside(message)
         if text:
-            thought = next((message[name] for name in REASONING_NAMES if message.get(name)), None)
-            bare = {key: value for key, value in message.items() if key not in REASONING_NAMES}
-            message = bare | {"content": "", "reasoning_content": joined(thought, text, "\n\n")}
+            thought = joined(reasoning_of(message), text, "\n\n")
+            message = without_reasoning(message) | {"content": "", "reasoning_content": thought}
         made.append(message)
     return made
 
@@ -174,7 +182,7 @@ def _text_before_call(messages: list[Message]) -> list[Message]:
         text = text_beside(message)
         if text:
             made.append({key: value for key, value in message.items() if key != "tool_calls"})
-            message = {key: value for key, value in message.items() if key not in REASONING_NAMES} | {"content": ""}
+            message = without_reasoning(message) | {"content": ""}
         made.append(message)
     return made
 
@@ -189,10 +197,10 @@ def _reasoning_in_content(messages: list[Message]) -> list[Message]:
     """Reasoning at the beginning of the content, between the marks that most templates look for there."""
     made = []
     for message in messages:
-        thought = next((message[name] for name in REASONING_NAMES if message.get(name)), None)
+        thought = reasoning_of(message)
         content = flattened(message.get("content"))
         if message["role"] == "assistant" and isinstance(thought, str) and not isinstance(content, list):
-            message = {key: value for key, value in message.items() if key not in REASONING_NAMES}
+            message = without_reasoning(message)
             message["content"] = f"<think>\n{thought.strip()}\n</think>\n\n{content or ''}"
         made.append(message)
     return made
@@ -325,7 +333,7 @@ REMEDIES: tuple[Remedy, ...] = (
     Remedy("empty-answer-added", 30, "before", _answer_added),
     Remedy(CALLS_BESIDE_TEXT_AS_CONTENT, 21, "adapt", _has(text_beside)),
     Remedy(PARALLEL_SPLIT, 20, "adapt", _has(lambda message: len(calls_of(message)) > 1)),
-    Remedy(SYSTEM_IN_USER, 20, "adapt", _has(lambda message: message["role"] in _INSTRUCTING)),
+    Remedy(SYSTEM_IN_USER, 20, "adapt", _has(lambda message: message["role"] in INSTRUCTING)),
     Remedy(CALLS_AS_CONTENT, 45, "adapt", _has(calls_of)),
     Remedy(RESULTS_AS_USER, 40, "adapt", _has(lambda message: message["role"] == "tool")),
     Remedy("roles-joined", 10, "after", _roles_joined),

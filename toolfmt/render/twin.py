@@ -17,10 +17,8 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from toolfmt.inspect.probe.turn_markers import known_reasoning
-from toolfmt.render.messages import Message, calls_of, function_of
+from toolfmt.render.messages import REASONING_NAMES, Message, calls_of, function_of
 
-REASONING_NAMES = ("reasoning_content", "reasoning", "thinking")
-"""The names under which a message holds reasoning."""
 WORD = re.compile(r"Zq(\d{1,9})z|97531(\d{5})08642(?:\.\d)?")
 
 _SHORTEST_TESTED = 2
