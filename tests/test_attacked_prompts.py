@@ -518,6 +518,21 @@ def test_a_call_without_texts_can_be_built_on(arguments: str) -> None:
     assert turn.prompt.text == asked + wrote + "<|end|><|tool|>noon<|end|><|assistant|>"
 
 
+def test_an_answer_is_written_once_behind_a_message_that_becomes_several() -> None:
+    """As Anthropic's clients hold them: a result and a text in one message."""
+    talk = Conversation(model_of(PLAIN), [user()], [TOOL])
+    talk.prompt()
+    made = talk.answered('<tool_call>{"name": "get_weather",  "arguments": {}}</tool_call>')
+    told = {"type": "tool_result", "tool_use_id": made.tool_calls[0].id, "content": "rain"}
+    talk.add({"role": "user", "content": [told, *texts("and now?")]})
+    asked = talk.prompt(raw=True).prompt.text
+    assert asked.endswith("</tool_call><|end|><|tool|>rain<|end|><|user|>and now?<|end|><|assistant|>")
+    talk.answered("Fine.")
+    talk.add(user("two"))
+    turn = talk.prompt(raw=True)
+    assert (turn.raw, turn.prompt.text) == (True, asked + "Fine.<|end|><|user|>two<|end|><|assistant|>")
+
+
 # What a caller holds, and what a prompt holds
 
 

@@ -9,7 +9,7 @@ text instead. Nothing here knows templates: all of it is read off prompts.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -168,6 +168,7 @@ class Conversation:
             closed = self._model.render(self.messages[: at + 1], self._tools, **options)
         except ToolfmtError:
             return "", "the template takes no conversation that ends with this answer"
+        at = _place(self.messages[: at + 1])
         last, later = (_last_span(made, at) for made in (closed, plain))
         if last is None or later is None:
             return "", "what the model wrote is not found in the prompt as it was"
@@ -189,6 +190,12 @@ class Conversation:
 def _told(messages: Iterable[Any]) -> list[str]:
     """The messages as they are now, whatever a caller makes of them later."""
     return [repr(message) for message in messages]
+
+
+def _place(messages: Sequence[Any]) -> int:
+    """The position of the last of the messages as they are rendered: one of a client may be several of a template."""
+    roles = [message.get("role") for message in messages if isinstance(message, Mapping)]
+    return len(checked_messages(messages, [role for role in roles if isinstance(role, str)])) - 1
 
 
 def _last_span(prompt: Prompt, message: int) -> Span | None:
