@@ -597,6 +597,15 @@ def test_a_limit_that_is_hit_ends_the_search(nth: int, tools: Any, monkeypatch: 
     assert len(rendered) == nth
 
 
+@pytest.mark.parametrize("nth", [1, 2, 3])
+def test_a_limit_that_is_hit_for_a_comparison_is_told(nth: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    model_of(DROPS_TOOLS).profile  # noqa: B018 - probed before anything is counted
+    rendered = renders(monkeypatch, limit=nth)
+    with pytest.raises(LimitHit):
+        model_of(DROPS_TOOLS).render([user()], [TOOL])
+    assert len(rendered) == nth
+
+
 def renders(monkeypatch: pytest.MonkeyPatch, limit: int = 0) -> list[None]:
     """Grows with every rendering of a template from now on; the one of this number hits a limit."""
     model_of(FORBIDDEN).profile  # noqa: B018 - probed before anything is counted

@@ -393,6 +393,8 @@ class Request:
         """The prompt that holds no tools, for a comparison; empty where the template refuses that."""
         try:
             return self._render(template, messages)
+        except LimitHit:
+            raise
         except TemplateError:
             return ""
 
