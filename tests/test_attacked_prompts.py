@@ -220,6 +220,7 @@ SAME_IDS = {
     "two exchanges without ids": two_turns(None),
     "two calls of one id": one_turn("call_0"),
     "two calls without ids": one_turn(None),
+    "results without ids": [*one_turn("call_0")[:2], returned("r1"), returned("r2")],
 }
 
 
@@ -270,6 +271,29 @@ def test_a_call_without_texts_that_the_template_drops_is_found(name: str, argume
     assert "calls-as-content" in prompt.adaptations
     assert prompt.text.count(f'<tool_call>{{"name": "{name}", "arguments": {object}}}</tool_call>') == 1
     assert prompt.text.count(f"Result of {name}:\nit") == 1
+
+
+SHOWS_NO_RESULTS = changed("{%- for m in messages %}", "{%- for m in messages if m.role != 'tool' %}", DROPS_CALLS)
+
+
+def test_a_call_is_not_found_in_the_heading_of_its_result() -> None:
+    messages = [user(), said("", tool_calls=[call("find", {}, "k")]), returned("it", "k")]
+    prompt = model_of(SHOWS_NO_RESULTS).render(messages)
+    assert prompt.adaptations[:2] == ("calls-as-content", "results-as-user-messages")
+    assert prompt.text.count('<tool_call>{"name": "find", "arguments": {}}</tool_call>') == 1
+
+
+def test_the_name_of_an_argument_that_is_not_written_is_missing() -> None:
+    messages = [user(), said("", tool_calls=[call("find", {"x": "1", "deep": {"gone": None}}, "k")])]
+    twin = twin_of(messages, None)
+    asked = twin.messages[0]["content"]
+    value = twin.messages[1]["tool_calls"][0]["function"]["arguments"]["x"]
+    for written, missing in (
+        ('"deep": {}', ("messages[1] (assistant): the argument gone",)),
+        ('"deep": {"gone": 0}', ()),
+    ):
+        told = delivered(messages, twin, twin.messages, f'{asked} find {{"x": "{value}", {written}}}')
+        assert told.missing == missing
 
 
 # What templates look for and take out
