@@ -296,6 +296,40 @@ def test_the_name_of_an_argument_that_is_not_written_is_missing() -> None:
         assert told.missing == missing
 
 
+NEEDS_DESCRIPTIONS = (
+    "{%- for t in tools or [] %}{{ '<|tool|>' + t.function.name + ': ' + t.function.description + '<|end|>' }}"
+    "{%- endfor %}" + PLAIN.partition("<|end|>' if tools }}")[2]
+)
+
+
+def test_a_tool_without_a_description_is_given_an_empty_one_where_the_template_fails() -> None:
+    asked = [user()]
+    prompt = model_of(NEEDS_DESCRIPTIONS).render(asked, [{"name": "find"}, {"name": "tell", "description": "Tells."}])
+    assert (prompt.strategy, prompt.adaptations) == ("template", ("descriptions-added",))
+    assert prompt.text.startswith("<|tool|>find: <|end|><|tool|>tell: Tells.<|end|>")
+    assert model_of(PLAIN).render(asked, [{"name": "find"}]).adaptations == ()
+
+
+def test_an_answer_ends_at_the_invented_result_of_a_tool_and_at_no_other_result() -> None:
+    prompt = model_of(DROPS_TOOLS).render([user()], [TOOL])
+    assert prompt.stop[-1] == "Result of"
+    for text, content in (
+        ("The final Result of the vote: 5 to 3.", "The final Result of the vote: 5 to 3."),
+        ("I look.\nResult of get_weather:\nrain", "I look.\n"),
+    ):
+        parser = prompt.parser()
+        assert "".join(event.to_dict()["text"] for event in [*parser.feed(text), *parser.finish()]) == content
+
+
+def test_there_is_no_raw_prompt_whose_results_have_ids_that_the_model_did_not_write() -> None:
+    for small, why in ((IDS_SHOWN, "the results name their calls by ids that the model did not write"), (PLAIN, "")):
+        talk = Conversation(model_of(small), [user()])
+        talk.prompt()
+        message = talk.answered('<tool_call>{"name": "find", "arguments": {"x":"1"}}</tool_call>')
+        talk.result(message.tool_calls[0].id, "r1")
+        assert talk.prompt(raw=True).why_not_raw == why
+
+
 # What templates look for and take out
 
 
