@@ -503,6 +503,14 @@ def test_whatever_json_holds_is_read_or_refused(messages: Any) -> None:
     assert canonical == checked_messages(canonical)
 
 
+@pytest.mark.parametrize("key, value", [("tool_calls", [None]), ("function_call", {"name": "f", "arguments": "{}"})])
+def test_a_result_in_the_older_shape_makes_no_calls(key: str, value: Any) -> None:
+    asked = [{"role": "user", "content": "one"}, {"role": "function", "name": "f", "content": "r", key: value}]
+    with pytest.raises(BadMessages, match=rf'^messages\[1\]: .* makes no calls; leave "{key}" out$'):
+        checked_messages(asked)
+    assert key not in checked_messages([asked[0], {**asked[1], key: None}])[1]
+
+
 TEXT = st.text(min_size=1, max_size=4)
 CALL = st.tuples(st.sampled_from(["f", "g"]), st.dictionaries(TEXT, st.none() | TEXT | st.integers(), max_size=2), TEXT)
 TURN = st.tuples(TEXT, st.none() | TEXT, st.none() | TEXT, st.lists(CALL, max_size=2), TEXT)

@@ -116,12 +116,12 @@ class _Reader:
         is_item = message.get("type") == "message"
         if is_item:
             message = {key: value for key, value in message.items() if key not in _OF_AN_ANSWER}
+        if "reasoning_content" in message:
+            text_under("reasoning_content", message, where)
         if role == _FUNCTION:
             self._read_function_result(message, where)
             return
         _read_calls(message, self._unnamed, where)
-        if "reasoning_content" in message:
-            text_under("reasoning_content", message, where)
         if role == "assistant":
             _read_refusal(message, where)
             if isinstance(message.get("rejected"), list):
@@ -158,6 +158,9 @@ class _Reader:
             self._asked = list(message["tool_calls"])
 
     def _read_function_result(self, message: dict[str, Any], where: str) -> None:
+        for key in ("tool_calls", "function_call"):
+            if message.pop(key, None):
+                raise BadMessages(f'{where}: a message of the role function makes no calls; leave "{key}" out')
         name = text_under("name", message, where)
         content = result_content(message.get("content"), f"{where}.content")
         call = next((call for call in self._asked if _name_of(call) == name), None)
