@@ -297,7 +297,9 @@ def render(
 
 def _copied(value: Any) -> Any:
     """A copy of what JSON holds: what a caller changes later, of its objects or of a prompt's, changes no prompt."""
-    if isinstance(value, Mapping):
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (dict, Mapping)):  # a dictionary is known at once, an abstract class asks around
         return {key: _copied(inner) for key, inner in value.items()}
     return [_copied(inner) for inner in value] if isinstance(value, (list, tuple)) else value
 

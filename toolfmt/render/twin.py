@@ -255,7 +255,8 @@ class _Words:
         if not bare:
             return text
         begin = text.find(bare)
-        return text[:begin] + self._word(replace(piece, text=bare)) + text[begin + len(bare) :]
+        word = self._word(Piece(piece.kind, piece.message, bare, piece.name, call=piece.call))
+        return text[:begin] + word + text[begin + len(bare) :]
 
     def _word(self, piece: Piece) -> str:
         self.pieces.append(piece)

@@ -65,8 +65,13 @@ def plain(value: Any) -> Any:
     Subclasses become their base type, dataclasses and pydantic models objects; anything else (an image, an array)
     becomes its type's name in angle brackets, since templates only ask whether such a value is there.
     """
-    if value is None or type(value) in (str, int, float, bool):
+    kind = type(value)
+    if value is None or kind in (str, int, float, bool):
         return value
+    if kind is dict:
+        return {plain(key): plain(item) for key, item in value.items()}
+    if kind is list:
+        return [plain(item) for item in value]
     for base in (str, int, float):
         if isinstance(value, base):
             return getattr(base, f"__{base.__name__}__")(value)
