@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import depth
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -74,7 +75,7 @@ def test_no_text_call_or_result_is_lost(messages: list[dict[str, Any]]) -> None:
     for name, profile in profiles().items():
         format, reads_none = spoken_format(profile), not writes_calls(profile)
         for in_words, system_text in ((reads_none, ""), (True, "wordless")):
-            for plan in (frozenset[str](), *list(plans(messages, 200))[::7]):
+            for plan in (frozenset[str](), *list(plans(messages, 200))[:: 1 if depth.exhaustive else 31]):
                 adapted, done = adapt(
                     messages,
                     profile,
