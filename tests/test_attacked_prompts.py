@@ -462,6 +462,26 @@ def test_an_image_that_the_template_does_not_take_is_lost_and_named(small: str) 
     assert prompt.text == "<|user|>two<|end|><|assistant|>said<|end|><|user|>what<|end|><|assistant|>"
 
 
+ADDRESS = "http://example.com/cat.png"
+CAT = {"type": "image_url", "image_url": {"url": ADDRESS, "detail": "original"}}
+SHOWS_IMAGES = template(
+    "(m.content if m.content is string else m.content | map(attribute='text', default='<image>') | join)"
+)
+
+
+def test_a_text_that_quotes_the_address_of_an_image_is_no_image_written_out() -> None:
+    asked = [user([*texts(f"the original of {ADDRESS}: "), CAT])]  # type: ignore[arg-type]  # a content of parts
+    assert f"the original of {ADDRESS}: <image>" in model_of(SHOWS_IMAGES).render(asked).text
+
+
+def test_an_image_stays_where_something_else_is_lost() -> None:
+    asked = [user([*texts("what"), CAT]), said("gone"), user("two")]  # type: ignore[arg-type]  # a content of parts
+    drops = changed(LOOP, "{%- for m in messages if m.role != 'assistant' %}", SHOWS_IMAGES)
+    prompt = model_of(drops).render(asked, lossy=True)
+    assert prompt.lost == ("messages[1] (assistant): its text",)
+    assert "<|user|>what<image><|end|>" in prompt.text
+
+
 def test_an_image_that_the_template_takes_is_there() -> None:
     prompt = model_of(KEEPS).render(SHOWN)
     assert (prompt.lost, prompt.text[-36:]) == ((), "<|user|>what<image><|end|><|assistant|>"[-36:])

@@ -179,6 +179,27 @@ def test_a_rejected_call_stays_in_the_conversation_as_the_text_that_it_is(text: 
         assert told(turn).endswith(f"<|assistant|>{text}<|end|><|user|>two<|end|><|assistant|>")
 
 
+def test_a_rejected_call_stays_where_it_stood_among_the_texts() -> None:
+    text = 'Now: <tool_call>{"name": "nope", "arguments": {}}</tool_call> or not.'
+    talk = conversation()
+    talk.prompt()
+    assert talk.answered(text).content == "Now:  or not."
+    assert talk.messages[-1]["content"] == text
+
+
+def test_the_options_of_a_prompt_hold_for_what_it_is_compared_with() -> None:
+    """What the template adds to an answer is not taken for what stands behind it."""
+    adds = changed("(m.content or '')", "(m.content or '') + (' (brief)' if brief and m.role == 'assistant' else '')")
+    talk = conversation(adds)
+    talk.prompt(brief=True)
+    talk.answered("Yes.")
+    talk.add(user("two"))
+    turn = talk.prompt(raw=True, brief=True)
+    assert "Yes. (brief)<|end|>" in talk.prompt(brief=True).prompt.text
+    assert turn.raw
+    assert told(turn).endswith("<|assistant|>Yes.<|end|><|user|>two<|end|><|assistant|>")
+
+
 @pytest.mark.parametrize("text", ["", " \n"])
 def test_an_answer_that_says_nothing_is_no_text_to_build_on(text: str) -> None:
     talk = conversation()

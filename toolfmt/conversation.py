@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from toolfmt.errors import ToolfmtError
+from toolfmt.events import Content, ToolCallRejected
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.message import Message, taken_ids
 from toolfmt.render.budget import Budget, counter
@@ -102,7 +103,12 @@ class Conversation:
         message = Message.from_events([*parser.continued, *events], taken_ids(self.messages), parser.format.call_id)
         said = message.to_openai()
         if message.rejected:
-            said["content"] = "".join([said.get("content") or "", *(rejected.raw for rejected in message.rejected)])
+            told = [*parser.continued, *events]
+            said["content"] = "".join(
+                event.text if isinstance(event, Content) else event.raw
+                for event in told
+                if isinstance(event, (Content, ToolCallRejected))
+            )
         self._computed = prompt.text + _up_to_stop(text, prompt)
         self._shown = prompt.strategy, prompt.shown_tools
         as_asked = _told(self.messages) == self._asked_with
@@ -123,7 +129,7 @@ class Conversation:
         plain = self._model.render(self.messages, self._tools, **options)
         turn = Turn(plain, self._computed, common_prefix(self._computed, plain.text))
         if raw and self._computed:
-            behind, why_not = self._behind_answer(plain)
+            behind, why_not = self._behind_answer(plain, options)
             turn = replace(turn, why_not_raw=why_not) if why_not else self._raw(plain, behind, options)
         self._asked, self._asked_with = turn.prompt, _told(self.messages)
         return turn
@@ -151,7 +157,7 @@ class Conversation:
         used = counter(self._model.files, options.get("tokenizer"))(text)
         return Budget(context, used, max(0, context - used), max(0, used - context))
 
-    def _behind_answer(self, plain: Prompt) -> tuple[str, str]:
+    def _behind_answer(self, plain: Prompt, options: Mapping[str, Any]) -> tuple[str, str]:
         """What the template writes behind the model's last answer; and why that cannot be told, else empty."""
         told = self._answered_with
         at = len(told or "") - 1
@@ -163,7 +169,7 @@ class Conversation:
             return "", "this prompt shows other tools than the last one"
         if at == len(self.messages) - 1:
             return "", "nothing follows what the model wrote"
-        options = {**self._options, "add_generation_prompt": False}
+        options = {**options, "add_generation_prompt": False, "continue_final_message": False, "context": None}
         try:
             closed = self._model.render(self.messages[: at + 1], self._tools, **options)
         except ToolfmtError:

@@ -50,6 +50,8 @@ _MOST_PLANS = 160
 _LEAST_PLANS = 24
 _MESSAGES_TRIED = 8_000
 _SHORTEST_DATA = 5
+_ABOUT_MEDIA = ("type", "detail", "media_type", "mime_type", "format", "text")
+"""The keys of an image or another medium that hold neither its data nor its address."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +153,9 @@ class Request:
                 best = made
         if repeated is not None:
             return repeated
-        if self.lossy and (without := self._without_media()) is not None:
+        media = {told for _, told in media_of(self.messages)}
+        by_media = best is None or not media.isdisjoint(best.delivery.lost)
+        if self.lossy and by_media and (without := self._without_media()) is not None:
             made = without._found(way)
             lost = tuple(told for _, told in media_of(self.messages))
             return replace(made, delivery=replace(made.delivery, missing=(*made.delivery.missing, *lost)))
@@ -208,7 +212,7 @@ class Request:
         if told.whole or self.lossy:
             shown = proved(self.messages, twin, twin_prompt, given, text)
             missing = tuple(dict.fromkeys((*told.missing, *shown.missing)))
-            missing += self._media_missing(way, plan, text)
+            missing += self._media_missing(way, plan, text, twin_prompt)
             told = replace(told, missing=missing, spans=shown.spans, switch_taken_out=shown.switch_taken_out)
         return Attempt(text, way.template, way.profile, messages, way.tools, (*way.named, *done), told, plan)
 
@@ -248,12 +252,15 @@ class Request:
             return  # it is not the media alone
         raise _media_lost(media_of(self.messages)[0][1], way)
 
-    def _media_missing(self, way: _Way, plan: frozenset[str], text: str) -> tuple[str, ...]:
-        """The media that the template writes out as data, or that leave nothing in the prompt."""
+    def _media_missing(self, way: _Way, plan: frozenset[str], text: str, twin_prompt: str | None) -> tuple[str, ...]:
+        """The media that the template writes out as data, or that leave nothing in the prompt.
+
+        The twin holds the data of media, and no text that may quote the same address.
+        """
         media = media_of(self.messages)
         if not media:
             return ()
-        pasted = [told for part, told in media if any(data in text for data in _data_of(part))]
+        pasted = [told for part, told in media if any(data in (twin_prompt or text) for data in _data_of(part))]
         if pasted:
             return tuple(pasted)
         messages, _ = self._adapted(way, [without_media(message) for message in self.messages], plan)
@@ -453,7 +460,7 @@ def _data_of(part: Any) -> Iterator[str]:
     """The texts in a part that are no words about it: addresses, and data as text."""
     if isinstance(part, Mapping):
         for key, value in part.items():
-            if key != "type":
+            if key not in _ABOUT_MEDIA:
                 yield from _data_of(value)
     elif isinstance(part, str) and len(part) >= _SHORTEST_DATA:
         yield part
