@@ -82,7 +82,7 @@ def rendered_by_transformers(source: str, messages: Any, tools: Any, **variables
     """What transformers renders, at the time `NOW`; raises whatever the template raises."""
     from transformers.utils import chat_template_utils  # takes a second, and who asks nothing of it need not wait
 
-    chat_template_utils.datetime = _FixedDatetime  # type: ignore[attr-defined]
+    chat_template_utils.datetime = _FixedDatetime  # type: ignore[attr-defined]  # the clock of a template
     given: Mapping[str, Any] = {"add_generation_prompt": True, **TOKENS, **variables}
     answered: Any = chat_template_utils.render_jinja_template([messages], tools, chat_template=source, **given)
     return str(answered[0][0])

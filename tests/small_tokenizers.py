@@ -79,7 +79,7 @@ KINDS: dict[str, Any] = {
     "pieces, never a blank before": by_pieces("never"),
     "pieces, a blank before the first": by_pieces("first"),
     "pieces, a blank always": by_pieces("always"),
-    "of transformers": PreTrainedTokenizerFast(tokenizer_object=by_pieces("first")),  # type: ignore[no-untyped-call]
+    "of transformers": PreTrainedTokenizerFast(tokenizer_object=by_pieces("first")),  # type: ignore[no-untyped-call]  # theirs
     "ids alone": Plain(by_bytes()),
     "ids alone, pieces": Plain(by_pieces("always")),
 }

@@ -435,7 +435,7 @@ def test_a_definition_that_is_nested_without_end_is_one_line(small: str, propert
 def test_a_part_that_is_nested_without_end_is_one_line(part: dict[str, Any]) -> None:
     for small in (PLAIN, PARTS):
         with pytest.raises(ToolfmtError) as refused:
-            model_of(small).render([user([part])])  # type: ignore[arg-type]
+            model_of(small).render([user([part])])  # type: ignore[arg-type]  # a content of parts
         assert "\n" not in str(refused.value)
 
 
@@ -443,7 +443,7 @@ def test_a_part_that_is_nested_without_end_is_one_line(part: dict[str, Any]) -> 
 
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAABBBB"}}
-SHOWN = [user("two"), said(), user([*texts("what"), IMAGE])]  # type: ignore[arg-type]
+SHOWN = [user("two"), said(), user([*texts("what"), IMAGE])]  # type: ignore[arg-type]  # a content of parts
 TEXTS_OF = "m.content | selectattr('type', 'equalto', 'text') | map(attribute='text') | join"
 PASTES = template("(m.content if m.content is string else m.content | tojson)")
 DROPS = template(f"(m.content if m.content is string else {TEXTS_OF})")

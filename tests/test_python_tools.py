@@ -145,7 +145,7 @@ def test_parameters_are_described_in_the_other_styles_of_docstrings(function: An
 
 
 def test_a_function_without_a_docstring_or_hints_is_a_tool_all_the_same() -> None:
-    def bare(one, two=2): ...  # type: ignore[no-untyped-def]
+    def bare(one, two=2): ...  # type: ignore[no-untyped-def]  # what is tested
 
     assert only(bare) == {
         "name": "bare",
@@ -253,7 +253,7 @@ def keywords(**cities: str) -> None: ...
 def positional(city: str, /) -> None: ...
 def not_json(office: Office) -> None: ...
 def a_callable(call: Callable[[int], int]) -> None: ...
-def unknown(city: Nowhere) -> None: ...  # type: ignore[name-defined]  # noqa: F821
+def unknown(city: Nowhere) -> None: ...  # type: ignore[name-defined]  # noqa: F821  # what is tested
 
 
 @pytest.mark.parametrize(
