@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-EXAMPLES, MANY_EXAMPLES = 25, 1000
+EXAMPLES, MANY_EXAMPLES = 15, 1000
 """Random examples of a law."""
 PIECES = (1, 3, 4, 7)
 """Lengths of the pieces in which a text is fed."""
