@@ -143,9 +143,44 @@ def test_a_folder_of_models_is_told_as_its_models(tmp_path: Path) -> None:
     assert (status, [one["path"] for one in reports]) == (1, [f"{folder}/group/two", f"{folder}/one"])
     rows = [line.split() for line in run("--trusted", folder).stdout.splitlines()]
     assert [row[0] for row in rows[1:3]] == ["group/two", "one"]
-    assert expanded([f"{folder}/one"]) is None
-    assert expanded([f"{folder}/one", f"{folder}/one"]) == [f"{folder}/one", f"{folder}/one"]
-    assert expanded([f"{folder}/empty"]) is None
+    assert expanded([f"{folder}/one"]) == expanded([f"{folder}/one"] * 2) == ([f"{folder}/one"], False)
+    assert expanded([f"{folder}/empty"]) == ([f"{folder}/empty"], False)
+    assert expanded([folder, f"{folder}/one", "org/name"]) == (
+        [f"{folder}/group/two", f"{folder}/one", "org/name"],
+        True,
+    )
+
+
+def test_files_of_one_model_directory_are_one_report(tmp_path: Path) -> None:
+    made(tmp_path, CLEAN, tokenizer={})
+    model = tmp_path / "model"
+    given = [str(model / name) for name in ("tokenizer_config.json", "chat_template.jinja", "config.json")]
+    assert expanded(given) == ([str(model)], False)
+    result = run("--trusted", *given)
+    assert result.stdout == run("--trusted", str(model)).stdout
+    assert result.stdout.startswith("model   no model type   chat_template.jinja\n")
+    sarif = json.loads(run("--trusted", given[0], "--output-format", "sarif", "--strict").stdout)
+    files = [one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for one in sarif["runs"][0]["results"]]
+    assert set(files) == {"model/chat_template.jinja"}
+
+
+def test_a_folder_of_the_hub_cache_lists_repositories(tmp_path: Path) -> None:
+    for repository, commit, revision in (("a/one", "0", "main"), ("a/one", "1", ""), ("b/two", "2", "v1")):
+        kept = tmp_path / "hub" / f"models--{repository.replace('/', '--')}"
+        made(tmp_path, CLEAN)
+        (kept / "snapshots").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "model").rename(kept / "snapshots" / (commit * 40))
+        if revision:
+            (kept / "refs").mkdir()
+            (kept / "refs" / revision).write_text(commit * 40)
+    rows = [line.split() for line in run("--trusted", str(tmp_path / "hub")).stdout.splitlines()]
+    assert [row[0] for row in rows[1:3]] == ["a/one@main", "b/two@v1"]
+    one = run("--trusted", str(tmp_path / "hub" / "models--a--one"))
+    assert one.stdout.startswith("a/one@main   no model type   chat_template.jinja\n")
+    assert "<h1>a/one@main</h1>" in run("--trusted", str(tmp_path / "hub" / "models--a--one"), "--html", "-").stdout
+    told_of = [f"{tmp_path}/hub/models--{name}/snapshots/" for name in ("a--one", "b--two")]
+    paths = [one["path"] for one in told("--trusted", str(tmp_path / "hub"))[1]]
+    assert paths == [told_of[0] + "0" * 40, told_of[1] + "2" * 40]
 
 
 def test_a_folder_without_models_is_one_line(tmp_path: Path) -> None:

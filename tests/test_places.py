@@ -11,7 +11,15 @@ from test_gguf import TEMPLATE, written
 
 import toolfmt
 from toolfmt.errors import BadModelDirectory
-from toolfmt.templates import ModelFiles, TemplateSource, load_files, model_places
+from toolfmt.templates import (
+    ModelFiles,
+    TemplateSource,
+    cached_name,
+    load_files,
+    model_place,
+    model_places,
+    place_name,
+)
 
 
 def made(folder: Path, *names: str) -> Path:
@@ -185,6 +193,133 @@ def test_what_cannot_be_listed_and_links_in_a_circle_are_left_out(
 def test_a_folder_of_models_is_not_one(tmp_path: Path) -> None:
     made(tmp_path, "a/config.json", "b/c/config.json")
     assert failure(load_files, tmp_path) == f"{tmp_path}: a folder of 2 models, not one; name one of them: a, b/c"
+
+
+# A file of a model directory
+
+
+@pytest.mark.parametrize(
+    ("given", "beside", "meant"),
+    [
+        ("config.json", "", "m"),
+        ("generation_config.json", "", "m"),
+        ("tokenizer_config.json", "chat_template.jinja", "m"),
+        ("special_tokens_map.json", "", "m"),
+        ("chat_template.json", "", "m"),
+        ("chat_template.jinja", "config.json", "m"),
+        ("chat_template.jinja", "tokenizer.json", "m"),
+        ("chat_template.jinja", "model.gguf", "m"),
+        ("chat_template.jinja", "additional_chat_templates/rag.jinja", "m"),
+        ("additional_chat_templates/rag.jinja", "config.json", "m"),
+        ("tokenizer.json", "config.json", "m"),
+        ("chat_template.jinja", "", "m/chat_template.jinja"),
+        ("chat_template.jinja", "other.jinja", "m/chat_template.jinja"),
+        ("chat_template.jinja", "README.md", "m/chat_template.jinja"),
+        ("other.jinja", "config.json", "m/other.jinja"),
+        ("additional_chat_templates/rag.jinja", "", "m/additional_chat_templates/rag.jinja"),
+        ("additional_chat_templates/notes.txt", "config.json", "m/additional_chat_templates/notes.txt"),
+        ("tokenizer.json", "", "m/tokenizer.json"),
+        ("model.gguf", "config.json", "m/model.gguf"),
+    ],
+)
+def test_a_file_of_a_model_directory_means_the_directory(given: str, beside: str, meant: str, tmp_path: Path) -> None:
+    made(tmp_path / "m", given, *filter(None, [beside]))
+    assert model_place(tmp_path / "m" / given) == tmp_path / meant
+    assert model_place(str(tmp_path / "m")) == tmp_path / "m"
+
+
+def test_a_file_of_a_model_directory_is_read_as_the_directory(tmp_path: Path) -> None:
+    made(tmp_path, "config.json", "tokenizer_config.json")
+    (tmp_path / "chat_template.jinja").write_text(TEMPLATE, "utf-8")
+    assert load_files(tmp_path / "tokenizer_config.json") == load_files(tmp_path)
+    assert load_files(tmp_path / "chat_template.jinja") == load_files(tmp_path)
+    absent, locked = tmp_path / "generation_config.json", tmp_path / "special_tokens_map.json"
+    assert failure(load_files, absent).startswith(f"{absent}: no such file or directory; ")
+    locked.mkdir()
+    assert model_place(locked) == locked
+
+
+# A repository in the hub cache
+
+MAIN, OLD, NEW = (digit * 40 for digit in "abc")
+
+
+def cached(folder: Path, *commits: str, **references: str) -> Path:
+    """The folder of a repository with a model in each of these snapshots, the newest last, and these references."""
+    kept = folder / "models--org--name"
+    for age, commit in enumerate(commits):
+        made(kept, f"snapshots/{commit}/config.json")
+        os.utime(kept / "snapshots" / commit, (age, age))
+    for name, commit in references.items():
+        (kept / "refs" / name).parent.mkdir(parents=True, exist_ok=True)
+        (kept / "refs" / name).write_text(commit)
+    return kept
+
+
+def test_a_repository_s_folder_is_the_snapshot_that_main_names(tmp_path: Path) -> None:
+    kept = cached(tmp_path, MAIN, OLD, NEW, main=MAIN)
+    assert model_place(kept) == kept / "snapshots" / MAIN
+    assert (model_places(kept), model_places(tmp_path)) == ([], [kept / "snapshots" / MAIN])
+    assert load_files(kept).directory == kept / "snapshots" / MAIN
+    (kept / "refs" / "main").write_text("d" * 40)
+    assert model_place(kept) == kept / "snapshots" / NEW
+    (kept / "refs" / "main").unlink()
+    assert model_place(kept) == kept / "snapshots" / NEW
+    (kept / "snapshots" / NEW / "config.json").unlink()
+    assert model_place(kept) == kept / "snapshots" / OLD
+    other = tmp_path / "plain" / "snapshots" / MAIN
+    made(other, "config.json")
+    assert model_place(tmp_path / "plain") == tmp_path / "plain"
+
+
+def test_the_gguf_files_of_a_repository_are_a_model_each(tmp_path: Path) -> None:
+    kept = cached(tmp_path, MAIN, NEW, main=MAIN)
+    (kept / "snapshots" / MAIN / "config.json").unlink()
+    made(kept / "snapshots" / MAIN, "a-Q4.gguf", "a-Q5.gguf", "Q8/a-Q8.gguf")
+    found = [kept / "snapshots" / MAIN / name for name in ("Q8", "a-Q4.gguf", "a-Q5.gguf")]
+    assert model_places(tmp_path) == model_places(model_place(kept)) == found
+    assert failure(load_files, kept).endswith(
+        ": a folder of 3 models, not one; name one of them: Q8, a-Q4.gguf, a-Q5.gguf"
+    )
+
+
+@pytest.mark.parametrize(
+    ("references", "name"),
+    [
+        ({"main": MAIN, "a": MAIN}, "org/name@main"),
+        ({"main": OLD, "v1.0.0": MAIN, "v1": MAIN, "refs/pr/1": MAIN}, "org/name@v1"),
+        ({"refs/pr/1": MAIN}, "org/name@refs/pr/1"),
+        ({"main": OLD}, f"org/name@{MAIN}"),
+        ({}, f"org/name@{MAIN}"),
+    ],
+)
+def test_a_snapshot_is_called_as_it_can_be_typed(references: dict[str, str], name: str, tmp_path: Path) -> None:
+    home = cached(tmp_path, MAIN, **references) / "snapshots" / MAIN
+    assert place_name(home) == cached_name(str(home)) == name
+    assert place_name(home / "sub" / "a-Q4.gguf") == f"{name}/sub/a-Q4.gguf"
+
+
+def test_a_place_outside_the_cache_is_called_by_its_last_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    plain, kept = made(tmp_path / "qwen", "config.json"), cached(tmp_path, MAIN, main=MAIN)
+    given: list[str | Path] = [
+        plain,
+        "qwen/",
+        ".",
+        "org/name",
+        "org/name@v2",
+        "qwen/../qwen/..",
+        kept,
+        "not there",
+        "no/such/thing",
+    ]
+    here = tmp_path.name
+    assert [place_name(place) for place in given] == [
+        *("qwen", "qwen", here, "org/name", "org/name@v2", here, "models--org--name", "not there", "thing")
+    ]
+    assert cached_name(kept / "snapshots") is cached_name(tmp_path / "snapshots" / MAIN) is None
+    made(tmp_path / "models--gpt2" / "snapshots" / MAIN, "config.json")
+    assert place_name(f"models--gpt2/snapshots/{MAIN}") == f"gpt2@{MAIN}"
 
 
 # Values that nobody expects

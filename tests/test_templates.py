@@ -198,14 +198,11 @@ GIVE = (
 def test_a_place_that_is_none(tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
-    config = directory(tmp_path / "empty", {}) / "config.json"
     neither = "neither a directory nor a .gguf or .jinja file"
     assert failure(load_files, tmp_path / "absent")[0] == f"{tmp_path / 'absent'}: no such file or directory; {GIVE}"
     assert failure(load_files, __file__)[0] == f"{__file__}: {neither}; {GIVE}"
     assert failure(load_files, empty)[0] == f"{empty}: empty; {GIVE}"
     assert failure(load_files, tmp_path)[0] == f"{tmp_path}: holds no configuration and no chat template; {GIVE}"
-    config.write_text("{}")
-    assert failure(load_files, config)[0] == f"{config}: {neither}; {empty} may be the directory; {GIVE}"
 
 
 @pytest.mark.parametrize("name", [*CONFIGS, "chat_template.json"])

@@ -19,7 +19,7 @@ from toolfmt.jobs import new_worker, shared_worker
 from toolfmt.model import Model
 from toolfmt.render.prompt import broken
 from toolfmt.sandbox.pool import Worker
-from toolfmt.templates import load_files, model_places
+from toolfmt.templates import load_files, model_place, model_places
 
 _MOST_WORKERS = 8
 
@@ -85,12 +85,17 @@ class Inspector:
         return report
 
 
-def expanded(given: Iterable[str]) -> list[str] | None:
-    """The places that are given, a folder of models in place of which its models stand; None for one place alone."""
-    places: list[str] = []
-    several = False
+def expanded(given: Iterable[str]) -> tuple[list[str], bool]:
+    """The places that are given, each once, and whether they are told as several.
+
+    In place of a folder stand the models below it (several, even where it is one), in place of a file of a model
+    directory and of a repository's folder in the hub cache what they belong to.
+    """
+    places: dict[str, None] = {}
+    folders = False
     for place in given:
-        inside = [str(path) for path in model_places(place)]
-        several = several or bool(inside) or bool(places)
-        places += inside or [place]
-    return places if several else None
+        meant = os.fspath(model_place(place)) if os.path.lexists(place) else place
+        inside = [str(path) for path in model_places(meant)]
+        folders = folders or bool(inside)
+        places |= dict.fromkeys(inside or [meant])
+    return list(places), folders or len(places) > 1

@@ -121,8 +121,8 @@ _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def main() -> None:
     """Inspect a model, render tools for it, parse what it answers.
 
-    A MODEL is a model directory, a .gguf file, a template's .jinja file, or a repository id of the Hugging Face hub
-    (org/name), from the hub cache or fetched.
+    A MODEL is a model directory or a file of it, a .gguf file, a template's .jinja file, or a repository id of the
+    Hugging Face hub (org/name), from the hub cache or fetched.
     """
 
 
@@ -155,8 +155,8 @@ def inspect(
 ) -> int:
     """Tell what the model in a PLACE can do, which format it speaks, and what will go wrong.
 
-    A place is a model directory, a .gguf or .jinja file, or a repository id. Several places, or a folder of models, are
-    told as a table, one line a model.
+    A place is a model directory or a file of it, a .gguf or .jinja file, or a repository id. Several places, or a
+    folder of models, are told as a table, one line a model.
 
     Exit status: 0 nothing found, 1 findings, 2 could not look.
     """
@@ -169,17 +169,18 @@ def inspect(
     selection = Selection.of(select, ignore, strict=strict)
     options = Options(_tools(tools_file), context)
     form = "json" if as_json else output_format or "text"
-    several = expanded(places)
+    meant, several = expanded(places)
     if html_file == "-" and form != "text":
         raise click.UsageError(f"only one of {form} and --html can be printed; give --html the name of a file")
     if full and form != "text":
         raise click.UsageError(f"--full is for text, and {form} tells everything; give one of the two")
-    if several is not None:
+    if several:
         if html_file is not None or full:
             raise click.UsageError(f"{'--full' if full else '--html'} shows one model; give one place")
-        return _inspect_several(several, Inspector(options, trusted=trusted), selection, form)
-    report = selection.apply(Inspector(options, trusted=trusted).report(places[0]))
-    _tell_uncounted(options, places[0], report)
+        return _inspect_several(meant, Inspector(options, trusted=trusted), selection, form)
+    place = meant[0]
+    report = selection.apply(Inspector(options, trusted=trusted).report(place))
+    _tell_uncounted(options, place, report)
     if html_file is not None:
         _web_page(report, html_file)
     if html_file == "-":
@@ -189,7 +190,7 @@ def inspect(
     elif form == "sarif":
         from toolfmt.printing.sarif import sarif
 
-        print_json(sarif([InspectionOutcome(places[0], report)]))
+        print_json(sarif([InspectionOutcome(place, report)]))
     else:
         from toolfmt.printing.report import report_text
 

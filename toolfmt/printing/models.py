@@ -15,6 +15,7 @@ from toolfmt.batch import InspectionOutcome
 from toolfmt.inspect.report import Finding, Report, Severity
 from toolfmt.printing.findings import by_severity
 from toolfmt.printing.layout import ANSWER_STYLES, UNWRAPPED, printed, shortened, visible
+from toolfmt.templates import cached_name, place_name
 
 _HEADINGS = ("model", "type", "format", "tools", "calls", "results", "strategy", "E/W/N", "findings")
 _NARROW_HEADINGS = ("model", "format", "T/C/R", "E/W/N", "findings")
@@ -87,18 +88,19 @@ def tracked(looked: Iterable[InspectionOutcome], total: int, shown: bool) -> Ite
 
 def _plain(place: str) -> str:
     """The name of a place, with nothing that rich reads as markup."""
-    return shortened(os.path.basename(os.path.normpath(place)), 30).replace("[", "(")
+    return shortened(place_name(place), 30).replace("[", "(")
 
 
 def _names(places: Sequence[str]) -> list[str]:
-    """What each place is called: its path below the folder that all of them stand in."""
+    """What each place is called: what people call it in the hub cache, else its path below the folder that all of them
+    stand in."""
     paths = [os.path.abspath(place) for place in places]
     try:
         common = os.path.commonpath([os.path.dirname(path) for path in paths])
     except ValueError:  # on two drives
         return list(places)
     return [
-        os.path.relpath(path, common) if os.path.exists(path) else place
+        cached_name(path) or (os.path.relpath(path, common) if os.path.exists(path) else place)
         for path, place in zip(paths, places, strict=True)
     ]
 

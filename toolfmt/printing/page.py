@@ -14,7 +14,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from pathlib import Path, PurePath
 from typing import Any
 
 from jinja2 import Environment, StrictUndefined, Template
@@ -27,6 +26,7 @@ from toolfmt.printing.chapters import leaving_out, special_markers
 from toolfmt.printing.findings import worst_first
 from toolfmt.printing.layout import visible
 from toolfmt.printing.verdict import counts, is_broken, verdict
+from toolfmt.templates import place_name
 
 _KINDS: dict[PieceKind, tuple[str, str]] = {
     "system": ("system", "the system message"),
@@ -63,7 +63,7 @@ def report_page(report: Report) -> str:
     findings = worst_first(report.findings)
     rendered: str = _template().render(
         report=report,
-        title=_name(report),
+        title=place_name(report.path),
         version=__version__,
         style=Markup(style),
         style_hash=_hash(style),
@@ -106,12 +106,6 @@ def _chapters(report: Report) -> dict[str, str]:
         ("template", "The template", report.template),
     )
     return {id: title for id, title, filled in there if filled}
-
-
-def _name(report: Report) -> str:
-    """The name of the directory; nothing is looked up but where `.` is."""
-    name = PurePath(report.path).name
-    return name if name not in ("", "..") else Path(report.path).resolve().name or report.path
 
 
 def _percent(share: float) -> str:

@@ -8,7 +8,6 @@ comes from a model directory is untrusted: it is made `visible`, and nothing is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -20,6 +19,7 @@ from toolfmt.printing.findings import SEVERITY_STYLES, worst_first
 from toolfmt.printing.layout import ANSWER_STYLES, UNWRAPPED, grid, printed, shortened, spaced, visible
 from toolfmt.printing.phrases import phrases
 from toolfmt.printing.verdict import counts, verdict
+from toolfmt.templates import place_name
 
 _CONFIDENCE_STYLES = {"declared": "green", "verified": "green", "signature": "yellow", "model-type": "yellow"}
 _VERDICT_STYLES = {"good": "bold green", "care": "bold yellow", "bad": "bold red"}
@@ -64,12 +64,11 @@ def report_text(report: Report, width: int, colour: bool, *, full: bool = False)
 
 
 def _title(report: Report) -> Text:
-    name = Path(report.path).resolve().name or report.path
     template = report.template
     where = "no chat template"
     if template is not None:
         where = template.origin + (f" (template {template.name})" if template.name != "default" else "")
-    title = Text(visible(name), "bold")
+    title = Text(visible(place_name(report.path)), "bold")
     title.append(f"   {visible(report.model_type or 'no model type')}   {visible(where)}", "not bold")
     return title
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from toolfmt.templates.chat_template import FROZEN_NOW, LONGEST_SOURCE, ChatTemplate
 from toolfmt.templates.model_files import ModelFiles, TemplateSource
-from toolfmt.templates.places import load_files, model_places
+from toolfmt.templates.places import load_files, model_place, model_places, place_name
+from toolfmt.templates.repository import cached_name
 from toolfmt.templates.template_file import template_alone
 
 __all__ = [
@@ -18,7 +19,10 @@ __all__ = [
     "ChatTemplate",
     "ModelFiles",
     "TemplateSource",
+    "cached_name",
     "load_files",
+    "model_place",
     "model_places",
+    "place_name",
     "template_alone",
 ]

@@ -1,7 +1,7 @@
 """A path of this machine as a model's place: a directory of files, a GGUF file, a template alone.
 
 `load_path` finds out which and has it read. `holds_model` tells of a directory whether `load_path` can read one model
-from it.
+from it, `directory_of` of a file which model's it is.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from toolfmt.errors import BadModelDirectory
 from toolfmt.listing import listed_first
 from toolfmt.templates.directory import FILES, load_directory
 from toolfmt.templates.gguf_file import gguf_files, is_gguf, load_gguf
-from toolfmt.templates.model_files import CONFIG, JINJA, TOKENIZER, ModelFiles
+from toolfmt.templates.model_files import CONFIG, JINJA, MORE, TOKENIZER, ModelFiles
 from toolfmt.templates.template_file import is_template, load_template
 
 WANTED = (
@@ -22,6 +22,7 @@ WANTED = (
     "or a repository id (org/name)"
 )
 NAMED_AT_MOST = 5
+_VOCABULARY = "tokenizer.json"
 
 
 def load_path(path: Path) -> ModelFiles:
@@ -36,13 +37,33 @@ def load_path(path: Path) -> ModelFiles:
         return load_gguf(path)
     if is_template(path):
         return load_template(path)
-    where = f"; {path.parent} may be the directory" if path.name in FILES else ""
-    raise BadModelDirectory(f"{path}: neither a directory nor a .gguf or .jinja file{where}; {WANTED}")
+    raise BadModelDirectory(f"{path}: neither a directory nor a .gguf or .jinja file; {WANTED}")
 
 
 def holds_model(directory: Path) -> bool:
     """Whether a directory is that of one model."""
     return bool(set(os.listdir(directory)) & set(FILES)) or len(gguf_files(directory)) == 1
+
+
+def directory_of(path: Path) -> Path | None:
+    """The model directory that a path stands for by naming one of its files; None where it stands for itself.
+
+    A file of configuration makes its directory that of a model. A template does not: it is the directory's where
+    anything else of a model lies there, else a template alone; so is a vocabulary.
+    """
+    additional = path.parent.name == MORE and is_template(path)
+    if not additional and path.name not in (*FILES, _VOCABULARY):
+        return None
+    directory = path.parent.parent if additional else path.parent
+    try:
+        if path.is_dir() or not os.path.lexists(path):
+            return None
+        beside = set(os.listdir(directory)) - {MORE if additional else path.name}
+        is_model = bool(beside & {*FILES, _VOCABULARY}) or bool(gguf_files(directory))
+    except OSError:
+        return None
+    configures = not additional and path.name not in (JINJA, _VOCABULARY)
+    return directory if configures or is_model else None
 
 
 def _load_directory(directory: Path) -> ModelFiles:
