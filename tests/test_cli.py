@@ -133,6 +133,14 @@ def test_what_a_template_says_cannot_move_the_cursor(tmp_path: Path) -> None:
     assert "\\x1b[2J[red]gone\\u202e" in text
 
 
+def test_the_package_is_run_as_the_script_is() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "toolfmt", "formats", "nothing-like-it"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == run("formats", "nothing-like-it").stderr
+
+
 # render
 
 
