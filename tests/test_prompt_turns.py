@@ -220,3 +220,30 @@ def test_what_a_real_template_has_begun(name: str, expected: str) -> None:
     model = Model(shared_template(name))
     assert model.inspect().profile.prefill == expected
     assert model.render([USER]).prefill == expected
+
+
+def reading(reasoning: str) -> str:
+    """A template that writes this at the beginning of each message."""
+    loop = "{%- for m in messages %}"
+    assert loop in template()
+    return template().replace(loop, loop + reasoning)
+
+
+@pytest.mark.parametrize("name", ["thought", "reasoning", "tool_plan"])
+@pytest.mark.parametrize("given", ["reasoning_content", "reasoning", "thinking"])
+def test_reasoning_is_given_under_the_only_name_that_the_template_reads(tmp_path: Path, name: str, given: str) -> None:
+    # ServiceNow's and openbmb's templates read `thought`, Solar `reasoning`, Command A `tool_plan`
+    source = reading("<t>{{ m." + name + " or '' }}</t>")
+    history = [USER, {"role": "assistant", "content": "It rains.", given: "Look outside."}, USER]
+    prompt = made(tmp_path, source).render(history, [TOOL])
+    assert prompt.text.count("<t>Look outside.</t>") == 1
+    assert ("reasoning-renamed" in prompt.adaptations) == (given != name)
+    sent = prompt.request()["messages"][1]
+    assert sent[name] == "Look outside."
+    assert given == name or given not in sent
+
+
+def test_reasoning_keeps_a_usual_name(tmp_path: Path) -> None:
+    source = reading("{{ m.reasoning_content or m.thought }}")
+    prompt = made(tmp_path, source).render([USER, {"role": "assistant", "content": "x", "reasoning_content": "y"}])
+    assert "reasoning-renamed" not in prompt.adaptations

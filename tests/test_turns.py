@@ -24,6 +24,12 @@ BASE = TOOLS + LOOP + "<|{{ m.role }}|>" + CONTENT + CALLS + "<|end|>{% endfor %
 THINKS = BASE.replace(
     CONTENT, "{% if m.reasoning_content %}<think>{{ m.reasoning_content }}</think>{% endif %}" + CONTENT
 )
+REASONED = "{% if m.reasoning_content %}<think>{{ m.reasoning_content }}</think>{% endif %}"
+THOUGHT = BASE.replace(CONTENT, "{% if m.thought %}<think>{{ m.thought }}</think>{% endif %}" + CONTENT)
+PLANS = BASE.replace(
+    CONTENT, CONTENT + "{% if m.tool_calls %}{% if m.tool_plan %}<plan>{{ m.tool_plan }}</plan>{% endif %}{% endif %}"
+)
+"""Reads reasoning under a name of its own, and beside calls only."""
 PARTS = "{% if m.content is string %}{{ m.content }}{% else %}{{ m.content | map(attribute='text') | join }}{% endif %}"
 JOINED = BASE.replace(
     "<|{{ m.role }}|>" + CONTENT,
@@ -142,7 +148,14 @@ CASES: list[tuple[str, str, str, str, str]] = [
      changed(CALL, CALL + "{% if c.function.name.startswith('set') %}" + REFUSE + "{% endif %}")),
     ("reasoning_field", "no", "", "no field", BASE),
     ("reasoning_field", "yes", "", "read as reasoning_content", THINKS),
+    ("reasoning_field", "yes", "", "read as reasoning_content, thought", THOUGHT.replace(CONTENT, REASONED + CONTENT)),
     ("reasoning_earlier", "yes", "", "is kept: ", THINKS),
+    ("reasoning_earlier", "yes", "", "is kept: ", THOUGHT),
+    ("reasoning_earlier", "yes", "", "beside a call before the last user message is kept: ", PLANS),
+    ("reasoning_earlier", "no", "dropped", "beside a call before the last user message is not in the prompt",
+     changed("if m.tool_plan", "if m.tool_plan and messages[-1].role != 'user'", PLANS)),
+    ("reasoning_in_loop", "yes", "", "is kept: ", THOUGHT),
+    ("reasoning_in_loop", "yes", "", "is kept: ", PLANS),
     ("reasoning_earlier", "no", "dropped", "not in the prompt",
      changed("m.reasoning_content %}", "m.reasoning_content and loop.last %}", THINKS)),
     ("reasoning_in_loop", "yes", "", "is kept: ", THINKS),
@@ -263,6 +276,24 @@ def test_a_header_that_never_comes_is_a_finding_and_answers_without_one_are_none
     codes = {finding.code for finding in report("{% for m in messages %}{{ m.content }}\n{% endfor %}").notes}
     assert "TF038" not in codes
     assert "TF038" in {finding.code for finding in report(changed(GENERATION, "")).findings}
+
+
+@pytest.mark.parametrize(
+    ("template", "name", "how"),
+    [(THINKS, "", ""), (THOUGHT, "thought", " under the name thought"),
+     (PLANS, "tool_plan", " under the name tool_plan beside a call"),
+     (THOUGHT.replace("thought", "reasoning"), "reasoning", " under the name reasoning"),
+     (THOUGHT.replace("thought", "thinking"), "", "")],
+)  # fmt: skip
+def test_reasoning_is_looked_for_under_each_name_that_the_template_reads(template: str, name: str, how: str) -> None:
+    # upstage-Solar-Open-100B (reasoning), openbmb-MiniCPM3-4B (thought), Command A (tool_plan)
+    told = report(template)
+    assert told.capabilities["reasoning"].words == f"reasoning appears{how}"
+    assert told.profile.reasoning_name == name
+    findings = [finding.message for finding in told.findings if finding.code == "TF075"]
+    expected = f"Reasoning reaches the prompt under the name {name} only; as reasoning_content it is dropped."
+    assert findings == ([expected] if name else [])
+    assert any(piece.kind == "reasoning" for piece in told.sections.sample)
 
 
 def test_a_variable_that_keeps_the_reasoning_is_named() -> None:

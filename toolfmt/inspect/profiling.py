@@ -76,6 +76,8 @@ def facts_of(
     template = files.template(True) or files.template(False)
     renders, broken, missing = (None, hit, ()) if hit else _renders(template, files.special_tokens)
     probed = None if renders is None else probe(renders)
+    if renders is not None and probed is not None:
+        renders.reasoning_name = probed.reasoning_name
     decided = decide(
         None if template is None else template.text,
         renders,
@@ -221,6 +223,7 @@ def _profile(facts: Facts) -> TemplateProfile:
         arguments_form=facts.shape.arguments if facts.shape else "object",
         shape=facts.shape,
         reasoning=reasoning_markers(facts.probed.reasoning_turn),
+        reasoning_name=facts.probed.reasoning_name,
         prefill=prefill(facts.renders, tools=facts.shows_tools, headers=_headers(facts)),
         markers=turn_marks(facts.renders, facts.shape, asked_with(facts.renders)),
     )

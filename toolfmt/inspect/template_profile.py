@@ -79,6 +79,8 @@ class TemplateProfile:
     """Whether documents in a result's content come out."""
     empty_calls: bool = True
     """Whether an answer with null or an empty list as `tool_calls` comes out as one without."""
+    reasoning_name: str = ""
+    """The name under which a message has to hold its reasoning; empty where one of the usual ones will do."""
     reasoning_parts: bool = False
     """Whether reasoning comes out only as a part of the content, of the type thinking."""
     text_beside_call: bool = True

@@ -15,6 +15,7 @@
     results-named                  the name of the tool put on its result, for a template that needs it there
     results-in-order               results put in the order of their calls, where their place is all that tells them
     results-as-parts               a result's text handed to the template as a list of parts
+    reasoning-renamed              reasoning under the only name that the template reads it from
     reasoning-as-part              reasoning handed to the template as a part of the content, of the type thinking
     documents-as-text              documents in a result handed to the template as parts of text
     content-parts-joined           a list of parts handed to the template as their text
@@ -124,6 +125,8 @@ def adapt(
     done |= dict.fromkeys(told_after)
     if not profile.parts and CONTENT_AS_PARTS not in plan:
         adapted = [message if message["role"] == "tool" else _parts_joined(message, done) for message in adapted]
+    if profile.reasoning_name:
+        adapted = [_reasoning_renamed(message, profile.reasoning_name, done) for message in adapted]
     return [_without_nulls(message) for message in adapted], list(done)
 
 
@@ -281,6 +284,15 @@ def _reasoning_as_part(message: Message, done: dict[str, None]) -> Message:
     content = message.get("content")
     text = content if isinstance(content, list) else [{"type": "text", "text": content}] if content else []
     return {**without_reasoning(message), "content": [{"type": "thinking", "thinking": thought}, *text]}
+
+
+def _reasoning_renamed(message: Message, name: str, done: dict[str, None]) -> Message:
+    """The message with its reasoning under this name alone."""
+    thought = reasoning_of(message)
+    if message["role"] != "assistant" or thought is None or message.get(name):
+        return message
+    done["reasoning-renamed"] = None
+    return {**without_reasoning(message), name: thought}
 
 
 # --- calls in the form the template renders

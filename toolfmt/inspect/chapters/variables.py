@@ -32,6 +32,7 @@ from toolfmt.inspect.probe.conversations import (
     conversation,
     user,
 )
+from toolfmt.inspect.probe.reasoning import names_read
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report import Effect, Thrown, Variable
 from toolfmt.inspect.wording import quote
@@ -116,8 +117,9 @@ class _Seeing:
         self._needed = _needed(renders, uses)
         self._switches = [use.name for use in uses if use.name in _SWITCHES and "asked" in use.manners]
         self._shape = facts.shape or Shape()
-        # Under the name of ServiceNow's templates as well; the usual ones are given together.
-        thought = {"role": "assistant", "content": REPLY, "reasoning_content": REASONING, "thought": REASONING}
+        # Under every name at once: which one shows it may depend on the variable.
+        names = dict.fromkeys(("reasoning_content", *names_read(renders.template)), REASONING)
+        thought = {"role": "assistant", "content": REPLY, **names}
         inline = {"role": "assistant", "content": f"<think>{REASONING}</think>{REPLY}"}
         called = conversation(replace(self._shape, reasoning=True, follows="result"), SINGLE)
         reply = {"role": "assistant", "content": REPLY}

@@ -85,6 +85,7 @@ _MODULES = (
     "tf070_other_engine_fails",
     "tf071_other_engine_differs",
     "tf072_answer_end_not_a_stop",
+    "tf075_reasoning_under_another_name",
 )
 
 _LONGEST = 5_000

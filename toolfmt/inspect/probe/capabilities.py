@@ -19,7 +19,6 @@ from toolfmt.inspect.probe.conversations import (
     PARALLEL,
     PARAMETER,
     REASONING,
-    REPLY,
     RESULT,
     SINGLE,
     SYSTEM,
@@ -35,6 +34,7 @@ from toolfmt.inspect.probe.conversations import (
     shapes,
     user,
 )
+from toolfmt.inspect.probe.reasoning import ShownReasoning, shown_reasoning
 from toolfmt.inspect.probe.renders import Region, Renders
 from toolfmt.inspect.report import Answer, Outcome
 from toolfmt.inspect.wording import around, quote
@@ -69,6 +69,8 @@ class Probed:
     parallel: bool
     reasoning_turn: str = ""
     """The turn with reasoning, from where it differs from one without; empty where reasoning does not appear."""
+    reasoning_name: str = ""
+    """The name under which reasoning has to be given, where it appears under none of the usual ones."""
 
 
 @dataclass(frozen=True)
@@ -94,8 +96,12 @@ def probe(renders: Renders) -> Probed:
     capabilities["content_empty"] = content_beside_call(renders, shape, "empty")
     capabilities["arguments_object"] = _arguments(renders, shape, "object")
     capabilities["arguments_string"] = _arguments(renders, shape, "string")
-    capabilities["reasoning"], turn = _reasoning(renders, shape)
-    return Probed(capabilities, shape, capabilities["parallel_tool_calls"].answer == "yes", turn)
+    shown = shown_reasoning(renders, shape)
+    capabilities["reasoning"] = _reasoning(renders, shown)
+    parallel = capabilities["parallel_tool_calls"].answer == "yes"
+    if not isinstance(shown, ShownReasoning):
+        return Probed(capabilities, shape, parallel)
+    return Probed(capabilities, shape, parallel, shown.turn, shown.name)
 
 
 def takes_questions(renders: Renders) -> bool:
@@ -309,31 +315,14 @@ def _arguments(renders: Renders, shape: Shape | None, form: Literal["object", "s
             return Answer("no", "the value is not in the prompt", line, "dropped")
 
 
-def _reasoning(renders: Renders, shape: Shape | None) -> tuple[Answer, str]:
+def _reasoning(renders: Renders, shown: ShownReasoning | TemplateError | None) -> Answer:
     """Whether the last turn's reasoning appears: as a field, beside a call, or as a part of the content."""
-    field = {"role": "assistant", "reasoning_content": REASONING, "content": REPLY}
-    parts = [{"type": "thinking", "thinking": REASONING}, {"type": "text", "text": REPLY}]
-    turns: list[tuple[list[Message], str, Outcome]] = [
-        ([*user(), field], "", ""),
-        ([*user(), field | {"reasoning": REASONING}], " under the name reasoning", ""),
-        (conversation(replace(shape or Shape(), reasoning=True), SINGLE), " beside a call", ""),
-        ([*user(), {"role": "assistant", "content": parts}], " as a part of type thinking", "as-parts"),
-    ]
-    first: TemplateError | None = None
-    failed = 0
-    for messages, how, outcome in turns:
-        prompt = renders.render(messages, TOOLS)
-        if isinstance(prompt, TemplateError):
-            first, failed = first or prompt, failed + 1
-        elif REASONING in prompt:
-            if re.search(r"thinking['\"]:", around(prompt, REASONING, 20)):
-                continue  # a list of parts printed as Python's repr or as JSON is no reasoning block
-            turn = prompt[prompt.rfind(USER) + len(USER) :]
-            line = written_at(renders, messages, TOOLS, REASONING) or renders.template.line_of(*_REASONING_AT)
-            return Answer("yes", f"reasoning appears{how}", line, outcome, (around(prompt, REASONING),)), turn
-    if first is not None and failed == len(turns):
-        return threw(first), ""
-    return Answer("no", "the reasoning of the last turn is not in the prompt"), ""
+    if isinstance(shown, TemplateError):
+        return threw(shown)
+    if shown is None:
+        return Answer("no", "the reasoning of the last turn is not in the prompt")
+    line = written_at(renders, shown.messages, TOOLS, REASONING) or renders.template.line_of(*_REASONING_AT)
+    return Answer("yes", f"reasoning appears{shown.how}", line, shown.outcome, (shown.excerpt,))
 
 
 # --- helpers

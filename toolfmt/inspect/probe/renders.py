@@ -41,6 +41,8 @@ class Renders:
         """`tokens` are special tokens, and other variables, that the template is given beside its own."""
         self.template = template
         self._tokens = dict(tokens or {})
+        self.reasoning_name = ""
+        """The name under which the template is given what messages hold as `reasoning_content`; empty for that one."""
         self._made: dict[str, str | TemplateError] = {}
         self._given: dict[str, Renders] = {}
 
@@ -58,6 +60,7 @@ class Renders:
         now: datetime | None = None,
     ) -> str | TemplateError:
         """The prompt, or the error the template threw."""
+        messages = self.named(messages)
         key = json.dumps([messages, tools, generation, str(now)], ensure_ascii=False)
         made = self._made.get(key)
         if made is None:
@@ -76,7 +79,14 @@ class Renders:
         key = json.dumps(variables, ensure_ascii=False)
         if key not in self._given:
             self._given[key] = Renders(self.template, self._tokens | dict(variables))
+            self._given[key].reasoning_name = self.reasoning_name
         return self._given[key]
+
+    def named(self, messages: Sequence[Message]) -> Sequence[Message]:
+        """The messages with their reasoning under the name that the template reads."""
+        if not self.reasoning_name:
+            return messages
+        return [_renamed(message, self.reasoning_name) for message in messages]
 
     def text(self, messages: Sequence[Message], tools: Sequence[Message] | None = None) -> str:
         """The prompt; empty where the template threw."""
@@ -91,13 +101,13 @@ class Renders:
         now: datetime | None = None,
     ) -> str | TemplateError:
         """The prompt rendered once more, whatever was rendered before."""
-        return self._render(messages, tools, False, now)
+        return self._render(self.named(messages), tools, False, now)
 
     def clock_line(self, messages: Sequence[Message], tools: Sequence[Message] | None) -> int | None:
         """The line of the template that asks the clock first while it renders this; None where none does."""
         try:
             given: dict[str, Any] = {"tools": tools, **self._tokens}
-            return next(iter(self.template.clock_lines(messages, **given)), None)
+            return next(iter(self.template.clock_lines(self.named(messages), **given)), None)
         except (ToolfmtError, RecursionError, MemoryError):
             return None
 
@@ -112,7 +122,7 @@ class Renders:
         """The line of the template that wrote the character at this offset of the prompt; None where there is none."""
         given: dict[str, Any] = {"tools": tools, "add_generation_prompt": generation, **self._tokens}
         try:
-            pieces = self.template.pieces(messages, **given)
+            pieces = self.template.pieces(self.named(messages), **given)
         except (ToolfmtError, RecursionError, MemoryError):
             return None
         for text, line in pieces:
@@ -156,6 +166,12 @@ class Renders:
             return TemplateError(_placeless(str(error)), error.line, error.kind, _placeless(error.own_words))
         except (ToolfmtError, RecursionError) as error:
             return TemplateError(str(error))
+
+
+def _renamed(message: Message, name: str) -> Message:
+    if "reasoning_content" not in message:
+        return message
+    return {name if key == "reasoning_content" else key: value for key, value in message.items()}
 
 
 def _placeless(text: str) -> str:

@@ -5,36 +5,50 @@ from __future__ import annotations
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.probe.capabilities import threw
 from toolfmt.inspect.probe.conversations import REASONING, REPLY, Message, user
+from toolfmt.inspect.probe.reasoning import USUAL, names_read
 from toolfmt.inspect.report import Answer
 from toolfmt.inspect.turns.asking import SECOND_USER, Asking, no, yes
 from toolfmt.inspect.wording import around
 
-FIELDS = ("reasoning_content", "reasoning", "thinking", "thinking_blocks", "thought", "tool_plan")
-"""The names that templates read a turn's reasoning from; transformers gives each what was given under the others."""
-_GIVEN = {"reasoning_content": REASONING, "reasoning": REASONING}
+_GIVEN = {"reasoning_content": REASONING}
 
 
 def reasoning_field(asking: Asking) -> Answer:
-    """Under which name the template reads a turn's reasoning; told from its source, since every name is given."""
-    asked = asking.renders.template.keys
-    read = {name: asked[name] for name in FIELDS if name in asked}
+    """Under which names the template reads a turn's reasoning, as its source has them."""
+    read = names_read(asking.renders.template)
     if not read:
         return no("the template reads no field for reasoning")
-    return yes("read as {}", min(read.values()), ", ".join(read))
+    return yes("read as {}", min(read.values()), ", ".join(sorted(read, key=_usual_first)))
+
+
+def _usual_first(name: str) -> tuple[bool, str]:
+    return name not in USUAL, name
 
 
 def reasoning_earlier(asking: Asking) -> Answer:
     """Whether the reasoning of an answer stays in the prompt once the user has said something else."""
     turn: Message = {"role": "assistant", "content": REPLY, **_GIVEN}
-    return _kept(asking, [*user(), turn, {"role": "user", "content": SECOND_USER}], "before the last user message")
+    again: Message = {"role": "user", "content": SECOND_USER}
+    answered = [*user(), turn]
+    if REASONING not in asking.text(answered) and asking.renders_calls and asking.results != "none":
+        # Shown beside calls only: it is looked for there.
+        where = "beside a call before the last user message"
+        done = _thinking(asking)
+        done += [] if done[-1]["role"] == "assistant" else [{"role": "assistant", "content": REPLY}]
+        return _kept(asking, [*done, again], where)
+    return _kept(asking, [*answered, again], "before the last user message")
 
 
 def reasoning_in_loop(asking: Asking) -> Answer:
     """Whether the reasoning beside a call is still there when the result has come."""
     if not asking.renders_calls or asking.results == "none":
         return no("no call with a result is rendered")
-    messages = [message | _GIVEN if message.get("tool_calls") else message for message in asking.history()]
-    return _kept(asking, messages, "beside a call that has been answered")
+    return _kept(asking, _thinking(asking), "beside a call that has been answered")
+
+
+def _thinking(asking: Asking) -> list[Message]:
+    """A call with reasoning beside it, and its result."""
+    return [message | _GIVEN if message.get("tool_calls") else message for message in asking.history()]
 
 
 def _kept(asking: Asking, messages: list[Message], where: str) -> Answer:

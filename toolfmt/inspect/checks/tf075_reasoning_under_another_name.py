@@ -1,0 +1,30 @@
+"""Reasoning of earlier turns is read under a name that servers and clients do not give it.
+
+The template asks a message for `thought`, `reasoning` or `tool_plan`, and for nothing else. transformers hands a
+template reasoning as `reasoning_content` and as `thinking`, whichever of these and `reasoning` it was given; a
+conversation that holds it as `reasoning_content` loses it here without a word.
+
+What to do: give it under the name that the template reads; toolfmt's `render` does so.
+
+Example: `{% if message.thought %}<think>{{ message.thought }}</think>{% endif %}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report import Severity
+
+SEVERITY: Severity = "warning"
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    name = facts.profile.reasoning_name
+    if name:
+        yield Found(
+            f"Reasoning reaches the prompt under the name {name} only; as reasoning_content it is dropped.",
+            f"Give a turn's reasoning as {name}; toolfmt's render does it for you.",
+            facts.capabilities["reasoning"].line,
+        )
