@@ -86,7 +86,14 @@ def test_a_template_that_throws_differs_by_what_it_throws_and_not_by_the_line() 
     differing = compare(a, inspect_template(TEMPLATE)).prompts
     assert [(one.conversation, one.a, one.a_threw, one.b_threw) for one in differing] == [
         (name, "the template refuses: no results", True, False)
-        for name in ("a call and its result", "two calls and their results", "a call, its result and an answer")
+        for name in (
+            "a call and its result",
+            "two calls and their results",
+            "a call, its result and an answer",
+            "a call with reasoning and its result, to be answered",
+            "an earlier call, its result and an answer",
+            "an earlier call, its result and an answer with reasoning",
+        )
     ]
 
 
@@ -100,6 +107,27 @@ def test_an_inspection_carries_a_prompt_of_each_kind_of_conversation() -> None:
     assert inspect_template("{% if %}").prompts == {}
     unwrapped = inspect_template(TEMPLATE.replace("call.function.", "call.")).prompts
     assert "<tool_call>" in unwrapped["a call with name and arguments without the function wrapper"].text
+
+
+EARLIER = {"an earlier answer", "an earlier answer with reasoning"}
+
+
+@pytest.mark.parametrize(
+    ("when", "differing"),
+    [
+        ("not loop.last", EARLIER),
+        ("not loop.last and m.reasoning_content", {"an earlier answer with reasoning"}),
+        ("loop.last and m.reasoning_content", {"an answer with reasoning"}),
+        ("loop.last and not add_generation_prompt", {"an answer in words", "an answer with reasoning"}),
+    ],
+)
+def test_what_becomes_of_an_answer_once_the_user_goes_on_is_compared(when: str, differing: set[str]) -> None:
+    # Qwen3-8B and its template for training: every earlier answer gains an empty block.
+    block = "{% if m.role == 'assistant' and " + when + " %}<think></think>{% endif %}"
+    plain = "{% for m in messages if m.role != 'tool' and not m.tool_calls %}<{{ m.role }}>{{ m.content }}{% endfor %}"
+    other = plain.replace("{{ m.content }}", block + "{{ m.content }}")
+    told = {one.conversation for one in compare(inspect_template(plain), inspect_template(other)).prompts}
+    assert {name for name in told if "call" not in name} == differing
 
 
 def test_of_a_prompt_that_does_not_end_a_bounded_part_is_kept() -> None:
@@ -199,7 +227,7 @@ def test_diff_shows_what_differs_and_where_the_prompts_part(tmp_path: Path) -> N
     at = lines.index("    - <user>\\n")
     assert lines[at + 1] == "    + [user]\\n"
     assert "    + throws: the template refuses: no results" in lines
-    assert lines[-1].endswith("0 of 18 prompts are the same.") or "0 of 18" in " ".join(lines[-2:])
+    assert lines[-1].endswith("0 of 24 prompts are the same.") or "0 of 24" in " ".join(lines[-2:])
     told = json.loads(run(a, b, "--json").stdout)
     first = told["prompts"]["differ"][0]
     assert (first["conversation"], first["at"], first["a"][:5], first["b"][:5]) == ("a question", 0, "<user", "[user")

@@ -54,11 +54,15 @@ def _sample(made: str | TemplateError) -> SamplePrompt:
 
 
 def _conversations() -> Iterator[_Asked]:
-    plain = Shape()
+    plain, thinking = Shape(), Shape(reasoning=True)
+    answered, called = replace(plain, follows="answer"), replace(thinking, follows="result")
     yield "a question", user(), None, False
     yield "a question to be answered", user(), None, True
     yield "a system message", user(system=True), None, False
     yield "an answer in words", reply(), None, False
+    yield "an answer with reasoning", reply(thinking), None, False
+    yield "an earlier answer", [*reply(), *user()], None, True
+    yield "an earlier answer with reasoning", [*reply(thinking), *user()], None, True
     yield "a tool", user(), TOOLS, False
     yield "a tool, to be answered", user(), TOOLS, True
     yield "a tool and a system message", user(system=True), TOOLS, False
@@ -67,12 +71,16 @@ def _conversations() -> Iterator[_Asked]:
     yield "a call with arguments as a string", conversation(replace(plain, arguments="string"), SINGLE), TOOLS, False
     yield "a call with content null", conversation(replace(plain, content="null"), SINGLE), TOOLS, False
     yield "a call with text beside it", conversation(replace(plain, content="text"), SINGLE), TOOLS, False
-    yield "a call with reasoning", conversation(replace(plain, reasoning=True), SINGLE), TOOLS, False
+    yield "a call with reasoning", conversation(thinking, SINGLE), TOOLS, False
     yield "calls of every type of value", conversation(plain, EVERY_TYPE), ALL_TOOLS, False
     yield "two calls", conversation(plain, PARALLEL), TOOLS, False
     yield "a call and its result", conversation(replace(plain, follows="result"), SINGLE), TOOLS, False
     yield "two calls and their results", conversation(replace(plain, follows="result"), PARALLEL), TOOLS, False
-    yield "a call, its result and an answer", conversation(replace(plain, follows="answer"), SINGLE), TOOLS, False
+    yield "a call, its result and an answer", conversation(answered, SINGLE), TOOLS, False
+    yield "a call with reasoning and its result, to be answered", conversation(called, SINGLE), TOOLS, True
+    yield "an earlier call, its result and an answer", [*conversation(answered, SINGLE), *user()], TOOLS, True
+    earlier = [*conversation(replace(called, follows="answer"), SINGLE), *user()]
+    yield "an earlier call, its result and an answer with reasoning", earlier, TOOLS, True
 
 
 def _in_its_shape(facts: Facts) -> Iterator[_Asked]:
