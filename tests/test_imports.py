@@ -42,6 +42,7 @@ ALLOWED = {
         "tokenizers",
         "toolfmt.errors",
         "toolfmt.inspect.probe.added_tokens",
+        "toolfmt.templates.opening",
     },
     # What runs within limits is handed to it.
     "toolfmt/sandbox": {"toolfmt.errors", "toolfmt.sandbox", "toolfmt.typed_json"},

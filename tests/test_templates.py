@@ -252,14 +252,14 @@ def test_a_file_that_is_a_directory_a_dangling_link_or_unreadable(
     assert failure(load_files, tmp_path)[0] == f"{path}: cannot be read (No such file or directory); {check}"
     path.unlink()
     path.write_text("{}")
-    opened = Path.open
+    opened = os.open
 
-    def refuse(self: Path, *args: Any, **kwargs: Any) -> Any:
-        if self == path:
+    def refuse(file: Any, *args: Any, **kwargs: Any) -> Any:
+        if file == path:
             raise PermissionError(13, "Permission denied")
-        return opened(self, *args, **kwargs)
+        return opened(file, *args, **kwargs)
 
-    monkeypatch.setattr(Path, "open", refuse)  # file modes do not stop root, under which tests may run
+    monkeypatch.setattr(os, "open", refuse)  # file modes do not stop root, under which tests may run
     assert failure(load_files, tmp_path)[0] == f"{path}: cannot be read (Permission denied); {check}"
 
 

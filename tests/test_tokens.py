@@ -330,6 +330,10 @@ def test_a_file_that_is_no_tokenizer_is_a_finding(content: bytes, said: str, tmp
 
 def test_a_directory_or_a_dead_link_in_its_place_is_a_finding(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").symlink_to(tmp_path / "nowhere")
+    missing = "tokenizer.json cannot be read (No such file or directory)."
+    assert [finding.message for finding in found(directory(tmp_path), "TF068")] == [missing]
+    (tmp_path / "tokenizer.json").unlink()
+    (tmp_path / "tokenizer.json").mkdir()
     assert [finding.message for finding in found(directory(tmp_path), "TF068")] == ["tokenizer.json is not a file."]
 
 

@@ -44,7 +44,7 @@ def load_directory(directory: Path) -> ModelFiles:
     """
     problems: list[str] = []
     config, generation_config, tokenizer_config, tokens, processor = (
-        read_object(directory / name) for name in (CONFIG, GENERATION, TOKENIZER, TOKENS, PROCESSOR)
+        read_object(directory / name, directory) for name in (CONFIG, GENERATION, TOKENIZER, TOKENS, PROCESSOR)
     )
     model_type = string(config, "model_type", CONFIG, problems)
     text_config = config.get("text_config")
@@ -78,7 +78,7 @@ def _template_files(directory: Path, problems: list[str]) -> Iterator[TemplateSo
         paths.insert(1 if "default.jinja" in names else 0, JINJA)
     for origin in paths:
         name = "default" if origin == JINJA else Path(origin).name.removesuffix(".jinja")
-        yield TemplateSource(read_template(directory / origin), origin, name)
+        yield TemplateSource(read_template(directory / origin, directory), origin, name)
 
 
 def _entries(values: dict[str, Any], origin: str, problems: list[str]) -> Iterator[TemplateSource]:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from toolfmt.errors import BadModelDirectory
 from toolfmt.templates.gguf_architectures import model_type
 from toolfmt.templates.model_files import GGUF_TEMPLATE, ModelFiles, TemplateSource
+from toolfmt.templates.opening import NoFile, opened, read_at_most
 from toolfmt.templates.reading import LONGEST_NAME, LONGEST_TEMPLATE, LONGEST_TOKEN
 from toolfmt.tools import kind_of
 
@@ -53,12 +54,14 @@ def is_gguf(path: Path) -> bool:
     return path.suffix.lower() == ".gguf"
 
 
-def load_gguf(path: Path) -> ModelFiles:
+def load_gguf(path: Path, within: Path | None = None) -> ModelFiles:
     """What the metadata of a GGUF file say about its chat; the tensors are not read.
+
+    `within` is the directory that it was found in, where a link that leads out of that is not followed.
 
     Raises `BadModelDirectory` where the file is none that can be read, and where the package `gguf` is missing.
     """
-    metadata = _metadata(path)
+    metadata = _metadata(path, within)
     problems: list[str] = []
     architecture = _text(metadata, _ARCHITECTURE, LONGEST_NAME, "a name", problems)
     part = metadata.value(_PART, LONGEST_NAME)
@@ -83,8 +86,18 @@ def load_gguf(path: Path) -> ModelFiles:
     )
 
 
-def _metadata(path: Path) -> Metadata:
-    _check_header(path)
+def _metadata(path: Path, within: Path | None) -> Metadata:
+    try:
+        with opened(path, within) as file:
+            _check_header(path, read_at_most(file, 40))
+            return _read(path, file)
+    except NoFile:
+        raise BadModelDirectory(f"{path}: not a file; give a .gguf file or a model directory") from None
+    except OSError as error:
+        raise BadModelDirectory(f"{path}: cannot be read ({error.strerror}); check that it is readable") from None
+
+
+def _read(path: Path, file: BinaryIO) -> Metadata:
     try:
         from toolfmt.templates.gguf_metadata import DAMAGE, Metadata
     except ImportError:
@@ -92,23 +105,14 @@ def _metadata(path: Path) -> Metadata:
             f"{path}: reading a GGUF file needs the package gguf; pip install 'toolfmt[gguf]'"
         ) from None
     try:
-        return Metadata(path)
+        return Metadata(file)
     except DAMAGE:
         raise BadModelDirectory(
             f"{path}: a GGUF file whose metadata are damaged or cut short; download it again"
         ) from None
-    except OSError as error:
-        raise BadModelDirectory(f"{path}: cannot be read ({error.strerror}); check that it is readable") from None
 
 
-def _check_header(path: Path) -> None:
-    try:
-        if not path.is_file():
-            raise BadModelDirectory(f"{path}: not a file; give a .gguf file or a model directory")
-        with path.open("rb") as file:
-            begin = file.read(40)
-    except OSError as error:
-        raise BadModelDirectory(f"{path}: cannot be read ({error.strerror}); check that it is readable") from None
+def _check_header(path: Path, begin: bytes) -> None:
     if begin.startswith(b"version https://git-lfs"):
         raise BadModelDirectory(f"{path}: a pointer of Git LFS, not the file itself; fetch it with git lfs pull")
     if not begin.startswith(b"GGUF"):

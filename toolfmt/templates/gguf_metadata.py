@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import struct
 from array import array
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy
 from gguf import GGUFReader, GGUFValueType
@@ -33,9 +32,10 @@ class Damaged(ValueError):
 class Metadata(GGUFReader):
     """The metadata of a GGUF file. Raises what a damaged file makes the package raise; see `DAMAGE`."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, file: BinaryIO) -> None:
         self._texts = 0
-        super().__init__(path)
+        # The open file, where the package expects a path: numpy, to which it is handed on, maps either.
+        super().__init__(file)  # type: ignore[arg-type]  # see above
 
     def value(self, key: str, longest: int) -> Any:
         """The value of a key: a text, number or boolean, a `Texts` or a list of numbers; None without the key.

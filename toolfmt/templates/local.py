@@ -78,6 +78,6 @@ def _load_directory(directory: Path) -> ModelFiles:
         names = listed_first([gguf.name for gguf in ggufs], NAMED_AT_MOST)
         raise BadModelDirectory(f"{directory}: holds {len(ggufs)} GGUF files; name one of them: {names}")
     if ggufs:
-        return replace(load_gguf(ggufs[0]), directory=directory, read_from=ggufs[0])
+        return replace(load_gguf(ggufs[0], directory), directory=directory, read_from=ggufs[0])
     what = "holds no configuration and no chat template" if found else "empty"
     raise BadModelDirectory(f"{directory}: {what}; {WANTED}")

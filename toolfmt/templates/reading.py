@@ -1,6 +1,7 @@
 """Reading one file of a model: text, a JSON object, a string in it. Everything that cannot be read is one clear line.
 
-The loaders of this room call it. A path that is no regular file is not opened: a pipe would wait for ever.
+The loaders of this room call it. Files are opened by `opening.py`: nothing that waits, nothing by way of a link that
+leads out of the directory that a file belongs to. Whatever cannot be read is a `BadModelDirectory` of one line.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from toolfmt.errors import BadModelDirectory, json_fault
+from toolfmt.templates.opening import opened, read_at_most
 from toolfmt.tools import kind_of
 
 LONGEST_TEMPLATE = 4_000_000
@@ -26,11 +28,11 @@ MOST_VALUES = 1_000_000
 """Values in a configuration file: two bytes can stand for an object of 64, so that a length bounds no memory."""
 
 
-def read_object(path: Path) -> dict[str, Any]:
+def read_object(path: Path, within: Path | None = None) -> dict[str, Any]:
     """The JSON object in a file, `{}` where there is no file."""
     if not os.path.lexists(path):
         return {}
-    text = read_text(path, LONGEST_JSON, "configuration")
+    text = read_text(path, LONGEST_JSON, "configuration", within)
     if (values := sum(map(text.count, ",[{"))) > MOST_VALUES:
         raise BadModelDirectory(
             f"{path}: some {values:,} values, more than a configuration has ({MOST_VALUES:,}); "
@@ -48,21 +50,21 @@ def read_object(path: Path) -> dict[str, Any]:
     return value
 
 
-def read_template(path: Path) -> str:
-    """The text of a template's file, which is refused unread where it is too large to be one."""
-    return read_text(path, LONGEST_TEMPLATE, "chat template")
+def read_template(path: Path, within: Path | None = None, *, endings: tuple[str, ...] = ()) -> str:
+    """The text of a template's file, which is refused where it is too large to be one."""
+    return read_text(path, LONGEST_TEMPLATE, "chat template", within, endings)
 
 
-def read_text(path: Path, at_most: int, what: str) -> str:
-    """The text of a file, of at most so many bytes, as `what` it holds has them."""
+def read_text(path: Path, at_most: int, what: str, within: Path | None = None, endings: tuple[str, ...] = ()) -> str:
+    """The text of a file, of at most so many bytes, as `what` it holds has them; `within` and `endings` as
+    `opened` takes them."""
     try:
-        if path.exists() and not path.is_file():
-            raise BadModelDirectory(f"{path}: not a file; move it away or put the file there")
-        with path.open("rb") as file:
-            data = file.read(at_most + 1)
-        if len(data) > at_most:
+        with opened(path, within, endings=endings) as file:
+            size = os.fstat(file.fileno()).st_size
+            data = b"" if size > at_most else read_at_most(file, at_most + 1)
+        if max(size, len(data)) > at_most:
             raise BadModelDirectory(
-                f"{path}: {max(path.stat().st_size, len(data)):,} bytes, more than a {what} has ({at_most:,}); "
+                f"{path}: {max(size, len(data)):,} bytes, more than a {what} has ({at_most:,}); "
                 f"put the model's own {what.split()[-1]} there"
             )
         return data.decode("utf-8")

@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from toolfmt.errors import BadModelDirectory
+from toolfmt.templates.opening import opened, read_at_most
+
 _ID = re.compile(r"(?P<id>[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@(?P<revision>[\w./+-]+))?", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _FOLDER = re.compile(r"models--[A-Za-z0-9][\w.-]*", re.ASCII)
@@ -62,7 +65,7 @@ def snapshot(wanted: Repository, folder: Path) -> Path | None:
     """The directory of the repository's files in the cache; None where the cache has not got this revision."""
     kept = folder / f"models--{wanted.id.replace('/', '--')}"
     revision = wanted.revision or _MAIN
-    commit = revision if _COMMIT.fullmatch(revision) else _commit(kept / "refs" / revision)
+    commit = revision if _COMMIT.fullmatch(revision) else _commit(kept / "refs" / revision, kept)
     if not _COMMIT.fullmatch(commit):
         return None
     directory = kept / "snapshots" / commit
@@ -79,7 +82,7 @@ def snapshots(folder: Path) -> list[Path]:
         newest_first = sorted(there, key=lambda path: (-path.stat().st_mtime_ns, path.name))
     except OSError:
         return []
-    main = _commit(folder / "refs" / _MAIN)
+    main = _commit(folder / "refs" / _MAIN, folder)
     return sorted(newest_first, key=lambda path: path.name != main)
 
 
@@ -100,23 +103,21 @@ def cached_name(path: str | Path) -> str | None:
 
 def _revision(references: Path, commit: str) -> str:
     """The name of a commit: `main` rather than another, a shorter one rather than a longer one."""
-    if _commit(references / _MAIN) == commit:
+    if _commit(references / _MAIN, references) == commit:
         return _MAIN
     try:
-        files = [path for path in islice(references.rglob("*"), _MOST_REFERENCES) if _commit(path) == commit]
+        known = islice(references.rglob("*"), _MOST_REFERENCES)
+        files = [path for path in known if _commit(path, references) == commit]
     except OSError:
         files = []
     names = [path.relative_to(references).as_posix() for path in files]
     return min(names, key=lambda name: (len(name), name), default=commit)
 
 
-def _commit(path: Path) -> str:
-    """What a file of the cache says a revision is; empty for what is no file that can be read, as a pipe would wait for
-    ever."""
+def _commit(path: Path, kept: Path) -> str:
+    """What a file of the cache says a revision is; empty for what is no file of this repository that can be read."""
     try:
-        if not path.is_file():
-            return ""
-        with path.open("rb") as file:
-            return file.read(_LONGEST_REFERENCE).decode("ascii").strip()
-    except (OSError, ValueError):
+        with opened(path, kept) as file:
+            return read_at_most(file, _LONGEST_REFERENCE).decode("ascii").strip()
+    except (OSError, ValueError, BadModelDirectory):
         return ""

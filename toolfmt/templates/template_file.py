@@ -16,7 +16,8 @@ def is_template(path: Path) -> bool:
 
 def load_template(path: Path) -> ModelFiles:
     """The template in a file; raises `BadModelDirectory` where it cannot be read, is too large or is not UTF-8."""
-    return template_alone(read_template(path), path)
+    # Named by hand or found by a pattern: a link to another template is followed, to no other file.
+    return template_alone(read_template(path, path.parent, endings=_ENDINGS), path)
 
 
 def template_alone(text: str, path: Path) -> ModelFiles:

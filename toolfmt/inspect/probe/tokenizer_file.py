@@ -1,7 +1,8 @@
 """The tokenizer.json of a model directory: how a text is cut, which tokens are special, what an id stands for.
 
-The chapter on tokens and the stop strings ask it. The file is read when the first question comes, once, by the
-`tokenizers` package; one that cannot be read answers with its `problem`. Models that come with another kind of
+The chapter on tokens and the stop strings ask it. The file is read once, when the first question comes or beforehand
+(`loaded`, for a process that opens no files), by the `tokenizers` package; one that cannot be read answers with its
+`problem`. Models that come with another kind of
 tokenizer (SentencePiece, tiktoken) have no such file, and then there is no `TokenizerFile`.
 """
 
@@ -10,10 +11,11 @@ from __future__ import annotations
 import os
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from toolfmt.errors import ToolfmtError
 from toolfmt.inspect.probe.added_tokens import is_marker
+from toolfmt.templates.opening import NoFile, opened, read_at_most
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
@@ -34,10 +36,26 @@ class TokenizerFailure(ToolfmtError):
 
 
 class TokenizerFile:
-    """Takes the path of the file. `problem` is why it is of no use, in one sentence; empty where it is readable."""
+    """Takes the path of the file, in the directory of its model. `problem` is why it is of no use, in one sentence;
+    empty where it is readable. What is pickled is what was read of the file, not what was made of it.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._data: bytes | None = None
+        self._unread = ""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: self.__dict__[name] for name in ("path", "_data", "_unread")}
+
+    def loaded(self) -> TokenizerFile:
+        """The same one, its file read; raises `BadModelDirectory` where that is a link out of its directory."""
+        if self._data is None and not self._unread:
+            try:
+                self._data = _read(self.path)
+            except TokenizerFailure as failure:
+                self._unread = str(failure)
+        return self
 
     @cached_property
     def problem(self) -> str:
@@ -87,14 +105,16 @@ class TokenizerFile:
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
-        _check(self.path)
+        data = self.loaded()._data
+        if data is None:
+            raise TokenizerFailure(self._unread)
         try:
             from tokenizers import Tokenizer
         except ImportError as error:  # an installation without it, or with one for another machine
             raise ToolfmtError(f"{NAME} needs the package tokenizers ({error}); pip install tokenizers") from None
 
         try:
-            tokenizer = Tokenizer.from_file(str(self.path))
+            tokenizer = Tokenizer.from_buffer(data)
             # Limits that the file may hold are for training and for classifiers.
             tokenizer.no_truncation()
             tokenizer.no_padding()
@@ -109,20 +129,21 @@ def find_tokenizer(directory: Path) -> TokenizerFile | None:
     return TokenizerFile(path) if os.path.lexists(path) else None
 
 
-def _check(path: Path) -> None:
-    """Raises where the file is none, too large, or the pointer that a clone without Git LFS leaves in its place."""
+def _read(path: Path) -> bytes:
+    """The file; raises where it is none, too large, or the pointer that a clone without Git LFS leaves in its place."""
     try:
-        if not path.is_file():
-            raise TokenizerFailure(f"{NAME} is not a file")
-        size = path.stat().st_size
-        with path.open("rb") as file:
-            begin = file.read(len(_LFS_POINTER))
+        with opened(path, path.parent) as file:
+            size = os.fstat(file.fileno()).st_size
+            data = b"" if size > LARGEST else read_at_most(file, LARGEST + 1)
+    except NoFile:
+        raise TokenizerFailure(f"{NAME} is not a file") from None
     except OSError as error:
         raise TokenizerFailure(f"{NAME} cannot be read ({error.strerror})") from None
-    if size > LARGEST:
-        raise TokenizerFailure(f"{NAME} has {size:,} bytes, over the limit of {LARGEST:,}")
-    if begin == _LFS_POINTER:
+    if max(size, len(data)) > LARGEST:
+        raise TokenizerFailure(f"{NAME} has {max(size, len(data)):,} bytes, over the limit of {LARGEST:,}")
+    if data.startswith(_LFS_POINTER):
         raise TokenizerFailure(f"{NAME} is a pointer of Git LFS, not the file itself")
+    return data
 
 
 def _failure(what: str, error: BaseException) -> TokenizerFailure:
