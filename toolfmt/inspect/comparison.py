@@ -14,6 +14,7 @@ from typing import Any
 
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.report import Answer, Finding, JsonRecord, Report, SamplePrompt
+from toolfmt.inspect.support.parser_line import python_text
 
 SCHEMA = "toolfmt.comparison/1"
 
@@ -180,7 +181,12 @@ def _runtimes(report: Report) -> dict[str, Any]:
     if portability is not None:
         told[f"portability.{portability.engine}"] = {"renders": portability.renders, "same": portability.same}
     told |= {f"runtime_support.{one.runtime}": {"right": one.right} for one in report.sections.runtime_support}
-    return told | {f"runtimes.{one.runtime}": one.text for one in report.sections.advice}
+    return told | {f"runtimes.{one.runtime}": _placeless(one.text, report.path) for one in report.sections.advice}
+
+
+def _placeless(advice: str, place: str) -> str:
+    """The advice without where the model is, which tells two models apart and nothing about them."""
+    return advice.replace(python_text(place), '"DIR"')
 
 
 # --- findings and prompts

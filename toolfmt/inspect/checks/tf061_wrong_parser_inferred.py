@@ -20,7 +20,8 @@ from collections.abc import Iterator
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import RuntimeSupport, Severity
-from toolfmt.inspect.support.advice import our_parser, setting
+from toolfmt.inspect.support.advice import setting
+from toolfmt.inspect.support.parser_line import our_parser
 from toolfmt.inspect.support.parser_names import parser_name
 from toolfmt.inspect.support.support import declares_parser, misled, misread
 from toolfmt.inspect.support.template_choice import MLX_LM, MLX_SWIFT_LM
@@ -68,6 +69,6 @@ def _instead(facts: Facts, wrong: list[RuntimeSupport]) -> str:
     if name is not None and not misread(facts, MLX_LM, name) and name not in [support.parser for support in wrong]:
         return f"Write {setting(name)} into tokenizer_config.json."
     if wrong[0].runtime == MLX_LM:
-        return f"Parse what mlx-lm generates with {our_parser(best.format)}."
+        return f"Parse what mlx-lm generates with {our_parser(facts, best.format)}."
     swift = parser_name(best.format, MLX_SWIFT_LM)
     return f"Set its toolCallFormat to {swift}." if swift else f"mlx-swift-lm has no parser for {best.format.name}."

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Severity
-from toolfmt.inspect.support.advice import our_parser
+from toolfmt.inspect.support.parser_line import our_parser
 
 SEVERITY: Severity = "note"
 
@@ -26,5 +26,5 @@ def check(facts: Facts) -> Iterator[Found]:
         return
     yield Found(
         f"No runtime is known to have a parser for {best.format.name}, the format of this template's calls.",
-        f"Parse the answers with {our_parser(best.format)}.",
+        f"Parse the answers with {our_parser(facts, best.format)}.",
     )

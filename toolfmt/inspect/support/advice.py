@@ -13,6 +13,7 @@ from typing import TypeAlias
 from toolfmt.formats import ToolCallFormat
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Advice, RuntimeSupport
+from toolfmt.inspect.support.parser_line import our_parser
 from toolfmt.inspect.support.parser_names import DERIVED, parser_name, parser_names
 from toolfmt.inspect.support.support import DECLARING_KEY, choices_of, misread, runtime_support
 from toolfmt.inspect.support.template_choice import (
@@ -54,9 +55,9 @@ def advice(facts: Facts) -> tuple[Advice, ...]:
         return (Advice(EVERY_RUNTIME, _NO_QUESTION[facts.question_form], False),)
     if format is None:
         unknown = Advice(EVERY_RUNTIME, "no known format: set the parser that the model card names", False)
-        return (unknown,) if facts.shows_tools else (_in_words(None, guessed=False), unknown)
+        return (unknown,) if facts.shows_tools else (_in_words(facts, None, guessed=False), unknown)
     if not facts.shows_tools:
-        return (_in_words(format, guessed=guessed), *_each(facts, format))
+        return (_in_words(facts, format, guessed=guessed), *_each(facts, format))
     if guessed:
         text = f"nothing tells the format, {format.name} is a guess: look at one answer before you set a parser"
         return (Advice(EVERY_RUNTIME, text, False),)
@@ -68,18 +69,13 @@ def setting(parser: str) -> str:
     return f'"{DECLARING_KEY}": "{parser}"'
 
 
-def our_parser(format: ToolCallFormat) -> str:
-    """The line of Python that makes toolfmt's parser for the format."""
-    return f'toolfmt.Parser("{format.name}", tools=tools)'
-
-
-def _in_words(format: ToolCallFormat | None, *, guessed: bool) -> Advice:
+def _in_words(facts: Facts, format: ToolCallFormat | None, *, guessed: bool) -> Advice:
     """Where the template shows no tools, toolfmt's prompt asks for calls in the format, known or chosen."""
     text = "the template shows no tools: toolfmt render describes them in words"
     if format is None:
         return Advice(EVERY_RUNTIME, text)
     chosen = f" and asks for {format.name} calls" if guessed else ""
-    return Advice(EVERY_RUNTIME, f"{text}{chosen}; {our_parser(format)} reads the answer")
+    return Advice(EVERY_RUNTIME, f"{text}{chosen}; {our_parser(facts, format)} reads the answer")
 
 
 def _each(facts: Facts, format: ToolCallFormat) -> list[Advice]:
@@ -88,7 +84,7 @@ def _each(facts: Facts, format: ToolCallFormat) -> list[Advice]:
 
 
 def _transformers(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choice: TemplateChoice) -> Advice:
-    parse = f"read the answer with {our_parser(format)}"
+    parse = f"read the answer with {our_parser(facts, format)}"
     if not facts.shows_tools:
         return Advice(TRANSFORMERS, f"give it the prompt of toolfmt render, {parse}")
     return Advice(TRANSFORMERS, f"apply_chat_template(messages, tools=tools), {parse}")
@@ -98,7 +94,7 @@ def _flagged(runtime: str) -> _Adviser:
     def advise(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choice: TemplateChoice) -> Advice:
         parser = format.runtime_parser(runtime)
         if parser is None:
-            return _without(runtime, format)
+            return _without(facts, runtime, format)
         return Advice(runtime, f"{_FLAGS[runtime]} {parser}{_doubt(facts)}")
 
     return advise
@@ -135,8 +131,9 @@ def _mlx_lm(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choic
         instead = f", else it takes {found}" if found else ""
         return Advice(MLX_LM, f"{setting(name)} in tokenizer_config.json{instead}")
     if found is not None:
-        return Advice(MLX_LM, f"it takes {found}, which misreads these calls: {our_parser(format)} instead", False)
-    return _without(MLX_LM, format)
+        text = f"it takes {found}, which misreads these calls: {our_parser(facts, format)} instead"
+        return Advice(MLX_LM, text, False)
+    return _without(facts, MLX_LM, format)
 
 
 def _mlx_swift_lm(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choice: TemplateChoice) -> Advice:
@@ -153,7 +150,8 @@ def _mlx_swift_lm(facts: Facts, format: ToolCallFormat, support: RuntimeSupport,
 
 def _llama_cpp(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choice: TemplateChoice) -> Advice:
     if not facts.shows_tools:
-        return Advice(LLAMA_CPP, f"no parser for toolfmt's prompts: {our_parser(format)} reads the answer", False)
+        text = f"no parser for toolfmt's prompts: {our_parser(facts, format)} reads the answer"
+        return Advice(LLAMA_CPP, text, False)
     confirmed = DERIVED in parser_names(format, LLAMA_CPP)
     text = "--jinja" + ("" if confirmed else f" (it derives a parser; for {format.name} that is not confirmed)")
     if facts.template is None or same_text(choice.with_tools, facts.template):
@@ -164,8 +162,8 @@ def _llama_cpp(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, ch
     return Advice(LLAMA_CPP, f"{text} --chat-template-file {file}")
 
 
-def _without(runtime: str, format: ToolCallFormat) -> Advice:
-    return Advice(runtime, f"no parser for it, import toolfmt's: {our_parser(format)}", False)
+def _without(facts: Facts, runtime: str, format: ToolCallFormat) -> Advice:
+    return Advice(runtime, f"no parser for it, import toolfmt's: {our_parser(facts, format)}", False)
 
 
 _ADVISERS: dict[str, _Adviser] = {

@@ -1,0 +1,28 @@
+"""The line of Python that makes toolfmt's parser for a model's answers, as it is typed: advice and findings name it.
+
+A model whose prompt begins a reasoning block writes no opener: a parser that was not told of it takes the reasoning for
+content and the drafts of calls in it for calls. So the line has what the prompt began, or has the model say it.
+"""
+
+from __future__ import annotations
+
+import json
+
+from toolfmt.formats import ToolCallFormat
+from toolfmt.inspect.facts import Facts
+
+
+def our_parser(facts: Facts, format: ToolCallFormat) -> str:
+    """The line for this model: of its place, as it was given, where there is one and the model's format is meant; else
+    of the format and of what the prompt has begun of the answer.
+    """
+    if facts.files.kind != "template" and facts.decided.decision.name == format.name:
+        return f"toolfmt.load({python_text(str(facts.files.directory))}).parser(tools=tools)"
+    begun = facts.profile.prefill
+    return f'toolfmt.Parser("{format.name}", tools=tools{f", prefix={python_text(begun)}" if begun else ""})'
+
+
+def python_text(text: str) -> str:
+    """The text as a literal of Python, which for any text a literal of JSON is; nothing in it is unseen."""
+    told = json.dumps(text, ensure_ascii=False)
+    return told if told[1:-1].isprintable() else json.dumps(text)
