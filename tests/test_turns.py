@@ -77,6 +77,11 @@ CASES: list[tuple[str, str, str, str, str]] = [
     # the detail, the answer, its one word, what the evidence says, the template
     ("results_several", "yes", "", "each in a turn of its own; between them stands <|end|><|tool|>", BASE),
     ("results_several", "yes", "", "in one turn; between them stands ][", JOINED),
+    # Olmo 3: an answer ends with another mark than a result does.
+    ("results_several", "yes", "", "each in a turn of its own; between them stands <|over|><|tool|>",
+     changed("<|end|>", "{{ '<|end|>' if m.role == 'assistant' else '<|over|>' }}")),
+    ("results_several", "yes", "", "in one turn; between them stands </r><r>",
+     JOINED.replace("[{{ m.content }}]", "<r>{{ m.content }}</r>")),
     ("results_several", "no", "dropped", "the second is dropped",
      when("not loop.first and m.role == loop.previtem.role == 'tool'", SKIP)),
     ("results_several", "error", "threw", "no, thank you",
@@ -88,6 +93,10 @@ CASES: list[tuple[str, str, str, str, str]] = [
      changed("m.tool_calls or []", "(m.tool_calls or [])[:1]")),
     ("results_reordered", "no", "by-order", "by its place alone", BASE),
     ("results_reordered", "yes", "", "by its id", changed(ROLE, WITH_ID)),
+    # command-a: results are looked up by their ids, which the prompt does not show
+    ("results_reordered", "yes", "", "by its id a result is put with its call; the prompt does not show the id",
+     changed(CALL, CALL + "{% for r in messages if r.tool_call_id is defined and r.tool_call_id == c.id %}"
+             "[{{ r.content }}]{% endfor %}").replace(LOOP, LOOP[:-3] + " if m.role != 'tool' %}")),
     ("results_unnamed", "yes", "", "as one with it", BASE),
     ("results_unnamed", "no", "name-lost", "without the tool's name: ",
      changed(ROLE, "<|{{ m.role }} {{ m.name }}|>")),
@@ -127,7 +136,14 @@ CASES: list[tuple[str, str, str, str, str]] = [
      changed(" in m.tool_calls or []", " in m.tool_calls")),
     ("calls_empty", "no", "like-a-call", "an empty list as `tool_calls` is written like a turn with calls: ",
      changed(CALLS, "{% if m.tool_calls | default(none) is not none %}<calls>" + CALLS + "</calls>{% endif %}")),
-    ("calls_empty", "no", "dropped", "null as `tool_calls` is dropped",
+    ("calls_empty", "no", "like-a-call", "null or an empty list as `tool_calls` is written like a turn with calls: ",
+     changed(CALLS, "{% if m.tool_calls is defined %}<calls>" + CALLS + "</calls>{% endif %}")),
+    ("calls_empty", "no", "dropped", "answer with an empty list as `tool_calls` is dropped",
+     changed(CONTENT, "{{ (m.content or '') if m.tool_calls is not defined or m.tool_calls != [] }}")),
+    ("calls_empty", "error", "threw", "null or an empty list as `tool_calls` is refused; with null: it goes through",
+     changed("{% for c in m.tool_calls or []", "{{ raise_exception('empty') if m.tool_calls == [] }}"
+             "{% for c in m.tool_calls if 'tool_calls' in m")),
+    ("calls_empty", "no", "dropped", "null or an empty list as `tool_calls` is dropped",
      changed(CONTENT, "{{ (m.content or '') if m.tool_calls is not defined }}")),
     ("calls_empty", "no", "", "not rendered", changed(CONTENT, "{{ m.content if m.role == 'user' }}")),
     ("content_parts", "no", "python", "(role user) is printed as Python's repr", BASE),
@@ -162,6 +178,14 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ("reasoning_in_loop", "no", "dropped", "not in the prompt",
      changed("m.reasoning_content %}", "m.reasoning_content and not m.tool_calls %}", THINKS)),
     ("system_later", "yes", "", "in its place", BASE),
+    ("system_later", "yes", "", "moved to the beginning",
+     changed(LOOP, "{% for m in messages | selectattr('role', 'eq', 'system') | list + "
+             "messages | rejectattr('role', 'eq', 'system') | list %}")),
+    ("system_later", "yes", "", "moved behind the question that follows it",
+     changed(LOOP, "{% for m in messages | rejectattr('role', 'eq', 'system') | list + "
+             "messages | selectattr('role', 'eq', 'system') | list %}")),
+    ("system_later", "yes", "", "moved before the answer",
+     changed(LOOP, "{% for m in messages[:2] + messages[3:4] + messages[2:3] + messages[4:] %}")),
     ("system_later", "no", "dropped", "is dropped", when("m.role == 'system' and not loop.first", SKIP)),
     ("system_later", "error", "threw", "no, thank you", when("m.role == 'system' and not loop.first", REFUSE)),
     ("system_later", "error", "threw", "no, thank you",
@@ -224,6 +248,96 @@ def test_a_detail_is_what_rendering_shows(name: str, answer: str, how: str, says
     told = report(template).sections.details[name]
     assert (answer, how) == (told.answer, told.outcome)
     assert says in told.evidence
+
+
+LATE = changed(CONTENT, "{{ m.content or '' if not m.tool_calls }}")
+"""Keeps the text beside a call back; what follows says until when."""
+BEHIND_RESULT = changed(
+    "<|end|>{% endfor %}",
+    "{{ messages[loop.index0 - 1].content if m.role == 'tool' }}<|end|>{% endfor %}"
+    "{{ messages[-1].content if messages[-1].tool_calls }}",
+    LATE,
+)
+
+
+@pytest.mark.parametrize(
+    ("says", "how", "finding", "template"),
+    [
+        ("text beside a call appears", "", "", BASE),
+        ("text beside a call appears, behind the call", "", "", BASE.replace(CONTENT + CALLS, CALLS + CONTENT)),
+        # Gemma 4
+        ("text beside a call stands behind the result once that is there", "misplaced",
+         "Text beside a call moves behind the result once that is there: ", BEHIND_RESULT),
+        # llm-jp-4.1-8b-thinking
+        ("text beside a call is dropped once the result follows", "lost-later",
+         "Text beside a call is dropped once the result follows.",
+         changed(CONTENT, "{{ m.content or '' if not m.tool_calls or loop.last }}")),
+        # gpt-oss
+        ("text beside a call is dropped once the user has spoken again", "lost-later",
+         "Text beside a call is dropped once the user has spoken again.",
+         changed(CONTENT, "{{ m.content or '' if not m.tool_calls or messages[-1].role != 'user' }}")),
+        ("text beside a call is dropped", "dropped", "Text beside a call is dropped: ", LATE),
+    ],
+)  # fmt: skip
+def test_text_beside_a_call_is_followed_into_later_turns(says: str, how: str, finding: str, template: str) -> None:
+    told = report(template)
+    detail = told.sections.details["text_beside_call"]
+    assert (detail.words, detail.outcome, detail.answer) == (says, how, "no" if how else "yes")
+    messages = [one.message for one in told.findings if one.code == "TF030"]
+    assert [message.startswith(finding) for message in messages] == ([True] if finding else [])
+    assert told.profile.text_beside_call == (how != "dropped")
+
+
+ON_LAST = "{% if loop.last and m.role == 'user' %}SAID{% endif %}"
+
+
+def test_a_system_message_that_is_gone_with_the_first_result() -> None:  # Mistral 7B v0.3 and Nemo
+    said = ON_LAST.replace("SAID", "{{ messages[0].content if messages[0].role == 'system' }}")
+    template = changed(LOOP, LOOP + said).replace(
+        "<|{{ m.role }}|>" + CONTENT, "<|{{ m.role }}|>{{ m.content or '' if m.role != 'system' }}"
+    )
+    told = report(template)
+    answer = told.capabilities["system"]
+    assert (answer.answer, answer.outcome) == ("no", "lost-later")
+    assert told.profile.takes_system
+    codes = [one.code for one in told.findings]
+    assert "TF073" in codes
+    assert "TF027" not in codes
+    kept = changed("loop.last and m.role", "m.role", template)
+    assert report(kept).capabilities["system"].answer == "yes"
+    assert "TF073" not in [one.code for one in report(kept).findings]
+
+
+def test_tools_that_are_gone_with_the_first_result() -> None:  # deepseek-v3 of xinference
+    template = changed(LOOP, LOOP + ON_LAST.replace("SAID", TOOLS), BASE.removeprefix(TOOLS))
+    assert "TF077" in [one.code for one in report(template).findings]
+    kept = changed("loop.last and m.role == 'user'", "loop.first", template)
+    assert "TF077" not in [one.code for one in report(kept).findings]
+
+
+def test_an_empty_list_of_tools_is_told_by_what_is_written_and_where() -> (
+    None
+):  # 27 of 33 lines pointed at a loop over it
+    lines = [
+        "{% if tools is not none %}",
+        "{{ 'You have tools:' }}",
+        "{% for t in tools %}",
+        "{{ t | tojson }}",
+        "{% endfor %}{% endif %}",
+    ]
+    introduced = "\n".join(lines) + BASE.removeprefix(TOOLS)
+    told = next(one for one in report(introduced).findings if one.code == "TF010")
+    assert told.line == 2
+    assert (
+        told.message == "Given an empty list of tools the template writes what it does not without: 'You have tools:'."
+    )
+    spared = "{{ 'No tools.' if tools is none }}" + BASE
+    told = next(one for one in report(spared).findings if one.code == "TF010")
+    assert told.message == "Given an empty list of tools the template leaves out what it writes without: 'No tools.'."
+    refused = "{{ (tools | first).function.name if tools is not none }}" + BASE
+    told = next(one for one in report(refused).findings if one.code == "TF010")
+    assert told.message.startswith("Given an empty list of tools the template fails: ")
+    assert told.line == 1
 
 
 def test_every_detail_is_told_in_order_and_has_a_case() -> None:

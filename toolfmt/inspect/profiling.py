@@ -207,7 +207,7 @@ def _profile(facts: Facts) -> TemplateProfile:
         format_shown=decision.confidence not in ("default", "none"),
         why_no_format=_why_unknown(decision),
         takes_tools=facts.yes("tools"),
-        takes_system=facts.yes("system"),
+        takes_system=facts.yes("system") or facts.capabilities["system"].outcome == "lost-later",
         takes_results=facts.yes("tool_results"),
         takes_parallel_calls=facts.yes("parallel_tool_calls"),
         takes_content_null=facts.yes("content_null"),

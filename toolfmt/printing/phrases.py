@@ -14,10 +14,15 @@ from toolfmt.listing import listed_first
 _MOST = 6
 """So many parts of a schema are named; the others are counted."""
 
+_NO_TEXT = "no text beside a call"
+_BESIDE_LATER = {
+    "misplaced": "text beside a call moves behind the result",
+    "lost-later": "text beside a call is lost later",
+}
 # What is said of a detail that is not yes, by the ability it belongs to.
 _DETAILS: Mapping[str, Mapping[str, str]] = {
     "calls": {
-        "text_beside_call": "no text beside a call",
+        "text_beside_call": _NO_TEXT,
         "history_without_tools": "earlier calls need the tools again",
     },
     "results": {
@@ -77,6 +82,8 @@ def phrases(report: Report, ability: str) -> list[str]:
     if ability == "calls":
         told = [*_ids(details), *told]
     outcomes = {name: answer.outcome for name, answer in details.items()}
+    if ability == "calls" and outcomes.get("text_beside_call") in _BESIDE_LATER:
+        told = [_BESIDE_LATER[outcomes["text_beside_call"]] if one == _NO_TEXT else one for one in told]
     if ability == "system" and outcomes.get("system_later") == "misplaced":
         told = ["only the last of several"]
     if ability == "system" and any(outcomes.get(name) in ("threw", "dropped") for name in _IN_A_ROW):

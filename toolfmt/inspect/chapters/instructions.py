@@ -31,7 +31,7 @@ def no_instructions(facts: Facts, renders: Renders) -> Answer:
         return Answer("no", what, line, excerpts=(quote(with_tools, 200),))
     said = _said(renders, prompt, found[0])
     line = renders.line_at(user(), None, found.start())
-    with_system = renders.text(user(system=True)) if facts.yes("system") else ""
+    with_system = renders.text(user(system=True)) if facts.profile.takes_system else ""
     kept = _said(renders, with_system, found[0]) if SYSTEM in with_system and found[0] in with_system else ""
     stays = f" {_BESIDE_SYSTEM}" if kept and said in with_system else ""
     words, excerpts = f"unasked the template writes{stays}: '{{}}'", [quote(said, 200)]
@@ -62,7 +62,7 @@ def _headless(renders: Renders, text: str) -> str:
 
 def _beside_tools(facts: Facts, renders: Renders) -> tuple[str, int]:
     """The sentences that a system message takes the place of where tools are given, and where they stand."""
-    if not facts.shows_tools or not facts.yes("system"):
+    if not facts.shows_tools or not facts.profile.takes_system:
         return "", 0
     prompt, with_system = renders.text(user(), TOOLS), renders.text(user(system=True), TOOLS)
     before, found, behind = with_system.partition(SYSTEM)

@@ -117,7 +117,7 @@ def _conversations(facts: Facts) -> Iterator[list[_Conversation]]:
     shape, probed = facts.shape if facts.yes("tool_results") else None, facts.probed
     tools = TOOLS if facts.shows_tools and (shape is None or shape.tools) else None
     parallel = probed is not None and probed.parallel
-    systems = dict.fromkeys((facts.yes("system"), shape is not None and shape.system))
+    systems = dict.fromkeys((facts.profile.takes_system, shape is not None and shape.system))
     reasonings = dict.fromkeys((facts.yes("reasoning"), shape is not None and shape.reasoning))
     for several, system in itertools.product(dict.fromkeys((parallel, False)), systems):
         yield [

@@ -85,7 +85,9 @@ _MODULES = (
     "tf070_other_engine_fails",
     "tf071_other_engine_differs",
     "tf072_answer_end_not_a_stop",
+    "tf073_system_message_lost_later",
     "tf075_reasoning_under_another_name",
+    "tf077_tools_lost_later",
 )
 
 _LONGEST = 5_000

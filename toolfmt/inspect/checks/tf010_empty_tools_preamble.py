@@ -1,8 +1,7 @@
 """An empty list of tools is not the same as no tools.
 
-The template asks whether `tools` is there, not whether it holds anything. A client that always sends `tools:
-[]` makes it print an introduction to no tools at all, and the model calls tools that do not exist; some
-templates throw.
+The template asks whether `tools` is there, not whether it holds anything. A client that always sends `tools: []` makes
+it print an introduction to no tools at all, and the model calls tools that do not exist; some templates throw.
 
 What to do: leave `tools` out when the list is empty.
 
@@ -15,9 +14,13 @@ from collections.abc import Iterator
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.errors_in_words import thrown
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import user
+from toolfmt.inspect.probe.differences import common_prefix
+from toolfmt.inspect.probe.renders import Renders, token_begin
 from toolfmt.inspect.report import Severity
+from toolfmt.inspect.wording import quote
 
 SEVERITY: Severity = "warning"
 
@@ -28,9 +31,21 @@ def check(facts: Facts) -> Iterator[Found]:
     without, empty = facts.renders.render(user()), facts.renders.render(user(), [])
     if isinstance(without, TemplateError) or without == empty:
         return
-    what = f"fails: {empty}" if isinstance(empty, TemplateError) else "introduces tools all the same"
-    yield Found(
-        f"Given an empty list of tools the template {what}.",
-        "Leave the tools out when there are none; toolfmt's render does it for you.",
-        facts.capabilities["tools"].line,
-    )
+    yield _found(facts.renders, without, empty)
+
+
+def _found(renders: Renders, without: str, empty: str | TemplateError) -> Found:
+    fix = "Leave the tools out when there are none; toolfmt's render does it for you."
+    if isinstance(empty, TemplateError):
+        return Found(f"Given an empty list of tools the template fails: {thrown(empty).sentence}.", fix, empty.line)
+    begin = token_begin(empty, common_prefix(without, empty))
+    behind = common_prefix(without[begin:][::-1], empty[begin:][::-1])
+    added = empty[begin : len(empty) - behind]
+    line = renders.line_at(user(), [], begin)
+    if not added.strip():
+        gone = quote(without[begin : len(without) - behind], 80)
+        return Found(
+            f"Given an empty list of tools the template leaves out what it writes without: '{gone}'.", fix, line
+        )
+    what = f"Given an empty list of tools the template writes what it does not without: '{quote(added, 80)}'."
+    return Found(what, fix, line)

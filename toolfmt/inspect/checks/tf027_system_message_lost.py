@@ -22,7 +22,7 @@ SEVERITY: Severity = "error"
 
 def check(facts: Facts) -> Iterator[Found]:
     answer = facts.capabilities["system"]
-    if facts.renders is None or answer.answer == "yes" or not takes_questions(facts.renders):
+    if facts.renders is None or facts.profile.takes_system or not takes_questions(facts.renders):
         return
     what = f"is refused: {answer.evidence}" if answer.answer == "error" else f"is lost: {answer.evidence}"
     yield Found(

@@ -21,23 +21,28 @@ from toolfmt.inspect.wording import filled
 
 SEVERITY: Severity = "warning"
 
-
+_FIX = "Render with toolfmt, which keeps both, or send the call without text."
 _WHAT = {
     "dropped": "Text beside a call is dropped",
     "call-dropped": "A call is dropped where there is text beside it",
     "threw": "Text beside a call is refused",
+    "misplaced": "Text beside a call moves behind the result once that is there",
 }
 
 
 def check(facts: Facts) -> Iterator[Found]:
     answer = facts.detail("text_beside_call")
-    if not facts.renders_calls or answer.outcome not in _WHAT:
+    if not facts.renders_calls:
+        return
+    if answer.outcome == "lost-later":
+        yield Found(f"{answer.evidence[0].upper()}{answer.evidence[1:]}.", _FIX, answer.line)
+    if answer.outcome not in _WHAT:
         return
     lost = answer.outcome == "call-dropped"
     shown = () if lost else answer.excerpts if answer.error is None else (answer.error.sentence,)
     yield Found(
         f"{filled(_WHAT[answer.outcome], shown)}.",
-        "Render with toolfmt, which keeps both, or send the call without text.",
+        _FIX,
         answer.line,
         "error" if lost else None,
     )

@@ -35,7 +35,7 @@ def check(facts: Facts) -> Iterator[Found]:
     shape = facts.shape or Shape()
     times = _TIMES if renders.template.line_of(_RANDOM) is None else _TIMES_IF_RANDOM
     fix = "Take out of the template what is random, or print the value and not the object."
-    for messages, tools in ((user(system=facts.yes("system")), TOOLS), (conversation(shape, SINGLE), TOOLS)):
+    for messages, tools in ((user(system=facts.profile.takes_system), TOOLS), (conversation(shape, SINGLE), TOOLS)):
         prompts = [renders.render(messages, tools), *(renders.fresh(messages, tools) for _ in range(times - 1))]
         one, *others = [prompt for prompt in prompts if isinstance(prompt, str)] or [""]
         address = _ADDRESS.search(one)

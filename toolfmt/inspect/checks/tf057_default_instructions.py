@@ -28,7 +28,7 @@ def check(facts: Facts) -> Iterator[Found]:
 
 def _fix(facts: Facts, answer: Answer) -> str:
     """A system message helps only where it is taken, and takes the place of these sentences."""
-    if not facts.yes("system"):
+    if not facts.profile.takes_system:
         return "Make sure that these sentences are meant: no system message takes their place."
     if answer.outcome == "stays":
         return "Make sure that these sentences are meant: a system message does not take their place."

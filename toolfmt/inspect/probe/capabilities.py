@@ -91,7 +91,7 @@ def probe(renders: Renders) -> Probed:
     capabilities["parallel_tool_calls"] = _parallel(renders, shape)
     capabilities["tool_results"] = _results(renders, shape or Shape())
     capabilities["tool_call_ids"] = _ids(renders, shape or Shape())
-    capabilities["system"] = _system(renders)
+    capabilities["system"] = _system(renders, shape)
     capabilities["content_null"] = content_beside_call(renders, shape, "null")
     capabilities["content_empty"] = content_beside_call(renders, shape, "empty")
     capabilities["arguments_object"] = _arguments(renders, shape, "object")
@@ -249,7 +249,7 @@ def _ids(renders: Renders, shape: Shape) -> Answer:
     return threw(errors[0]) if len(errors) == 2 else Answer("no", "the id of a call is not in the prompt")
 
 
-def _system(renders: Renders) -> Answer:
+def _system(renders: Renders, shape: Shape | None) -> Answer:
     line, tools = renders.template.line_of(*_SYSTEM_AT), None
     prompt = renders.render(user(system=True), tools)
     if isinstance(prompt, TemplateError):
@@ -264,7 +264,22 @@ def _system(renders: Renders) -> Answer:
     if isinstance(with_tools, str) and DESCRIPTION in with_tools and SYSTEM not in with_tools:
         return Answer("no", "the system message is dropped when tools are given", line)
     line = written_at(renders, user(system=True), None, SYSTEM) or line
+    if _lost_behind_result(renders, shape, SYSTEM):
+        what = (
+            "the system message appears in a question's prompt, and is gone once the result of a call is the last turn"
+        )
+        return Answer("no", what, line, "lost-later")
     return Answer("yes", "the system message appears", line)
+
+
+def _lost_behind_result(renders: Renders, shape: Shape | None, sentinel: str) -> bool:
+    """Whether a text before the question is no longer in the prompt once a call and its result follow the question."""
+    found = None if shape is None else result_shape(renders, shape)
+    if not isinstance(found, Shape):
+        return False
+    messages = conversation(replace(found, system=True, follows="result"), SINGLE)
+    prompt = renders.text(messages, TOOLS if found.tools else None)
+    return RESULT in prompt and sentinel not in prompt
 
 
 def content_beside_call(renders: Renders, shape: Shape | None, content: Literal["null", "empty", "absent"]) -> Answer:

@@ -143,7 +143,7 @@ class Renders:
             head, tail = self.text(user(system=shape.system), given), ""
         begin = common_prefix(prompt, head)
         if begin < len(head):
-            begin = _token_begin(prompt, begin)
+            begin = token_begin(prompt, begin)
         if shape.content in ("text", "parts") and prompt.startswith(REPLY, begin):
             begin += len(REPLY)
         end = len(prompt) - len(tail) if tail and prompt.endswith(tail) else len(prompt)
@@ -179,7 +179,7 @@ def _placeless(text: str) -> str:
     return _ADDRESS.sub(lambda found: "0" * len(found[0]), text) if " at 0x" in text else text
 
 
-def _token_begin(prompt: str, cut: int) -> int:
+def token_begin(prompt: str, cut: int) -> int:
     """The cut, moved to the beginning of the control token or word that it goes through."""
     partial = _PARTIAL.search(prompt, max(0, cut - _LONGEST_TOKEN), cut)
     if partial is None or (partial[0][0] not in "<[" and not re.match(r"\w", prompt[cut : cut + 1])):

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.probe.capabilities import CALLS_AT, content_beside_call, threw
 from toolfmt.inspect.probe.conversations import (
     REPLY,
+    RESULT,
     SINGLE,
     SYSTEM,
+    TOOLS,
     USER,
     VALUES,
     Message,
@@ -15,9 +20,11 @@ from toolfmt.inspect.probe.conversations import (
     reply,
     text_part,
 )
+from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.report import Answer
 from toolfmt.inspect.turns.asking import BESIDE, SECOND_USER, Asking, no, printed_as, yes
 from toolfmt.inspect.wording import around, excerpt
+from toolfmt.listing import listed
 
 
 def text_beside_call(asking: Asking) -> Answer:
@@ -35,7 +42,36 @@ def text_beside_call(asking: Asking) -> Answer:
     if BESIDE not in prompt:
         return no("text beside a call is dropped", "dropped", line, around(prompt, VALUES[0], 60))
     line = asking.line_of(messages, BESIDE, *CALLS_AT)
-    return yes("text beside a call appears", line, around(prompt, BESIDE))
+    later = _once_answered(asking)
+    if later is not None:
+        return later
+    behind = ", behind the call" if prompt.find(BESIDE) > prompt.find(VALUES[0]) else ""
+    return yes(f"text beside a call appears{behind}", line, around(prompt, BESIDE))
+
+
+def _once_answered(asking: Asking) -> Answer | None:
+    """What goes wrong with the text beside a call once the result is there, or the user speaks again; None for
+    nothing.
+    """
+    if asking.results == "none":
+        return None
+    history = [message | {"content": BESIDE} if message.get("tool_calls") else message for message in asking.history()]
+    history = history if history[-1]["role"] == "tool" else history[:-1]
+    prompt = asking.ask(history)
+    if isinstance(prompt, TemplateError) or RESULT not in prompt:
+        return None
+    if BESIDE not in prompt:
+        return no("text beside a call is dropped once the result follows", "lost-later", asking.line(*CALLS_AT))
+    if prompt.find(BESIDE) > prompt.find(RESULT):
+        tools = TOOLS if (asking.answered or asking.shape).tools else None
+        line = asking.renders.line_at(history, tools, prompt.find(BESIDE))
+        shown = excerpt(prompt, prompt.find(RESULT), prompt.find(BESIDE) + len(BESIDE) + 30)
+        return no("text beside a call stands behind the result once that is there", "misplaced", line, shown)
+    finished = asking.ask([*history, {"role": "assistant", "content": REPLY}, {"role": "user", "content": SECOND_USER}])
+    if isinstance(finished, str) and REPLY in finished and VALUES[0] in finished and BESIDE not in finished:
+        what = "text beside a call is dropped once the user has spoken again"
+        return no(what, "lost-later", asking.line_of([*conversation(asking.shape, SINGLE)], VALUES[0], *CALLS_AT))
+    return None
 
 
 def content_absent(asking: Asking) -> Answer:
@@ -49,19 +85,32 @@ def calls_empty(asking: Asking) -> Answer:
     expected = asking.prompt([*plain, *again])
     if not isinstance(expected, str) or REPLY not in expected:
         return no("an answer in words is not rendered")
-    for value, told in ((None, "null"), ([], "an empty list")):
-        messages = [*plain[:-1], plain[-1] | {"tool_calls": value}, *again]
-        prompt = asking.prompt(messages)
-        if isinstance(prompt, TemplateError):
-            return threw(prompt, f"an answer with {told} as `tool_calls` is refused")
-        if prompt != expected:
-            line = asking.line_of(messages, REPLY, *CALLS_AT)
-            if REPLY not in prompt:
-                return no(f"an answer with {told} as `tool_calls` is dropped", "dropped", line)
-            written = excerpt(prompt, prompt.find(REPLY) - 30, prompt.find(REPLY) + len(REPLY) + 30)
-            what = f"an answer with {told} as `tool_calls` is written like a turn with calls"
-            return no(what, "like-a-call", line, written)
+    given: dict[str, list[Message] | None] = {"null": None, "an empty list": []}
+    answers = {told: _with_calls(asking, [*plain, *again], value, expected) for told, value in given.items()}
+    first = next((told for told, answer in answers.items() if answer is not None), "")
+    wrong = answers.get(first)
+    if wrong is not None:
+        alike = {told: answer for told, answer in answers.items() if answer and answer.outcome == wrong.outcome}
+        words = wrong.words.replace("CALLS", listed(alike, "or"))
+        otherwise = any(answer.error != wrong.error for answer in alike.values())
+        return replace(wrong, words=f"{words}; with {first}" if otherwise else words)
     return yes("an answer with null or an empty list as `tool_calls` is rendered as one without")
+
+
+def _with_calls(asking: Asking, talk: Sequence[Message], value: list[Message] | None, expected: str) -> Answer | None:
+    """What goes wrong where an answer in words holds this as `tool_calls`, CALLS in the words; None if nothing."""
+    messages = [message | {"tool_calls": value} if message["role"] == "assistant" else message for message in talk]
+    prompt = asking.prompt(messages)
+    if isinstance(prompt, TemplateError):
+        return threw(prompt, "an answer with CALLS as `tool_calls` is refused")
+    if prompt == expected:
+        return None
+    if REPLY not in prompt:
+        return no("an answer with CALLS as `tool_calls` is dropped", "dropped", asking.line(*CALLS_AT))
+    at = common_prefix(expected, prompt)
+    written = excerpt(prompt, prompt.find(REPLY) - 30, prompt.find(REPLY) + len(REPLY) + 30)
+    what = "an answer with CALLS as `tool_calls` is written like a turn with calls"
+    return no(what, "like-a-call", asking.line_at(messages, at) or asking.line(*CALLS_AT), written)
 
 
 def content_parts(asking: Asking) -> Answer:

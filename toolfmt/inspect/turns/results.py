@@ -7,18 +7,21 @@ from toolfmt.inspect.probe.capabilities import threw
 from toolfmt.inspect.probe.conversations import (
     BARE_TOOL,
     PARAMETER,
+    REPLY,
     RESULT,
     TOOL,
+    USER,
     VALUES,
     Message,
     conversation,
     reply,
     text_part,
 )
-from toolfmt.inspect.probe.turn_markers import first_marker
+from toolfmt.inspect.probe.turn_markers import MARK, between
 from toolfmt.inspect.report import Answer
 from toolfmt.inspect.turns.asking import (
     SECOND_RESULT,
+    SECOND_USER,
     Asking,
     contents,
     no,
@@ -44,10 +47,17 @@ def results_several(asking: Asking) -> Answer:
     if second < first:
         return no("two results appear in the wrong order", "misplaced", line)
     stretch = prompt[first + len(RESULT) : second]
-    ending = first_marker(asking.renders.text(reply(asking.shape)).rpartition(reply()[-1]["content"])[2])
-    how = "each in a turn of its own" if ending and ending in stretch else "in one turn"
+    how = "each in a turn of its own" if _turn_marks(asking) & set(MARK.findall(stretch)) else "in one turn"
     words, shown = standing(stretch)
     return yes(f"two results appear {how}; {words}", line, *shown)
+
+
+def _turn_marks(asking: Asking) -> set[str]:
+    """The marks that the template writes between a question, an answer and the next question."""
+    again: Message = {"role": "user", "content": SECOND_USER}
+    prompt = asking.renders.text([*reply(asking.shape), again])
+    stretches = between(prompt, USER, REPLY, SECOND_USER)
+    return {mark for stretch in stretches for mark in MARK.findall(stretch)}
 
 
 def results_reordered(asking: Asking) -> Answer:
@@ -75,6 +85,9 @@ def results_reordered(asking: Asking) -> Answer:
         if _names_by_id(asking):
             what = "among calls of one tool a result goes by its place alone: its id tells the tool's name only"
         return no(what, "by-order", line)
+    id = str(answers[0].get("tool_call_id"))
+    if isinstance(as_called, str) and id not in as_called:
+        return yes("by its id a result is put with its call; the prompt does not show the id", line)
     return yes("the prompt tells by its id which call a result answers", line)
 
 

@@ -42,9 +42,12 @@ def system_later(asking: Asking) -> Answer:
     line = asking.line_of(messages, _LATER)
     if SYSTEM not in prompt:
         return no("a later system message takes the place of the first, which is lost", "misplaced", line)
-    if prompt.find(_LATER) < prompt.find(USER):
-        return yes("a later system message appears, moved to the beginning", line, around(prompt, _LATER))
-    return yes("a later system message appears in its place", line, around(prompt, _LATER))
+    at = prompt.find(_LATER)
+    if prompt.find(REPLY) < at < prompt.find(SECOND_USER):
+        return yes("a later system message appears in its place", line, around(prompt, _LATER))
+    where = "to the beginning" if at < prompt.find(USER) else "behind the question that follows it"
+    where = where if at < prompt.find(USER) or at > prompt.find(SECOND_USER) else "before the answer"
+    return yes(f"a later system message appears, moved {where}", line, around(prompt, _LATER))
 
 
 def developer(asking: Asking) -> Answer:

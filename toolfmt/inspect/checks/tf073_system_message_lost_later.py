@@ -1,0 +1,31 @@
+"""The system message is in the prompt of a question, and no longer there once a tool has answered.
+
+The template writes the system message beside the last question, and only where that is the last turn of all. With the
+first result the model goes on without its instructions.
+
+What to do: put the instructions at the beginning of the first user message; toolfmt's `render` does so where the prompt
+would lose them.
+
+Example: `{% if loop.last and system_message is defined %}{{ system_message + message.content }}{% endif %}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.checks.instead import give_instructions
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report import Severity
+
+SEVERITY: Severity = "warning"
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    answer = facts.capabilities["system"]
+    if answer.outcome == "lost-later":
+        yield Found(
+            "The system message is lost once the result of a call is the last turn.",
+            give_instructions(facts),
+            answer.line,
+        )
