@@ -15,8 +15,9 @@ from typing import Any
 
 from toolfmt.formats.registry import has_variant
 from toolfmt.inspect.checks import CHECKS, code
-from toolfmt.inspect.inspection import inspect_files
-from toolfmt.inspect.profiling import profile_files, whole_profile
+from toolfmt.inspect.inspection import inspect_read
+from toolfmt.inspect.probe.tokenizer_file import TokenizerFile, find_tokenizer
+from toolfmt.inspect.profiling import profile_files, profile_read, whole_profile
 from toolfmt.inspect.report import CAPABILITIES, Report
 from toolfmt.inspect.template_profile import TemplateProfile
 from toolfmt.render.prompt import Prompt, StrategyChoice, render
@@ -56,14 +57,35 @@ def _is_format(name: str | None, variant: str) -> bool:
     return name is None or has_variant(name, variant)
 
 
-INSPECT = Job(inspect_files, Report, _check_report)
-PROFILE = Job(profile_files, TemplateProfile, _check_profile)
+INSPECT = Job(inspect_read, Report, _check_report)
+PROFILE = Job(profile_read, TemplateProfile, _check_profile)
 RENDER = Job(render_files, Prompt, _check_prompt)
+
+
+_LATER = (
+    "encodings.unicode_escape",
+    "jinja2.constants",
+    "jinja2.debug",
+    "logging",
+    "minijinja._internal",
+    "pprint",
+    "textwrap",
+    "tokenizers",
+    "toolfmt.formats.known",
+    "urllib.parse",
+)
+"""What jobs import when they need it; a worker cannot, as it opens nothing any more."""
 
 
 def new_worker(limits: Limits | None = None) -> Worker:
     """A worker that is ready for these jobs."""
-    return Worker((INSPECT, PROFILE, RENDER), limits or Limits())
+    return Worker((INSPECT, PROFILE, RENDER), limits or Limits(), _LATER)
+
+
+def tokenizer_of(files: ModelFiles) -> TokenizerFile | None:
+    """The model's tokenizer.json, read, for a process that opens no files; raises `BadModelDirectory`."""
+    found = find_tokenizer(files.home)
+    return None if found is None else found.loaded()
 
 
 def shared_worker() -> Worker:

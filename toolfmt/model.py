@@ -21,7 +21,7 @@ from toolfmt.inspect.inspection import inspect_files, inspect_stopped
 from toolfmt.inspect.profiling import profile_files, profile_stopped, whole_profile
 from toolfmt.inspect.report import Report
 from toolfmt.inspect.template_profile import TemplateProfile
-from toolfmt.jobs import INSPECT, PROFILE, RENDER, shared_worker
+from toolfmt.jobs import INSPECT, PROFILE, RENDER, shared_worker, tokenizer_of
 from toolfmt.render.attempts import spoken_format
 from toolfmt.render.control_tokens import markers_of
 from toolfmt.render.prompt import Prompt, StrategyChoice, broken, render
@@ -188,7 +188,7 @@ class Model:
         if self._trusted:
             return profile_files(files)
         try:
-            return self._asked.run(PROFILE, files)
+            return self._asked.run(PROFILE, files, tokenizer_of(files))
         except LimitHit as hit:
             return profile_stopped(files, hit)
 
@@ -200,6 +200,6 @@ class Model:
         if self._trusted:
             return inspect_files(self.files, options)
         try:
-            return self._asked.run(INSPECT, self.files, options)
+            return self._asked.run(INSPECT, self.files, options, tokenizer_of(self.files))
         except LimitHit as hit:
             return inspect_stopped(self.files, options, hit)

@@ -36,7 +36,7 @@ NO_PARSER = "no parser: import toolfmt's"
 
 def inspect_files(files: ModelFiles, options: Options = NO_OPTIONS) -> Report:
     """The report on a model directory."""
-    return _inspect(files, options, find_tokenizer(files.home))
+    return inspect_read(files, options, find_tokenizer(files.home))
 
 
 def inspect_stopped(files: ModelFiles, options: Options, hit: LimitHit) -> Report:
@@ -50,10 +50,11 @@ def inspect_template(
     source: str, *, model_type: str | None = None, name: str = "template", options: Options = NO_OPTIONS
 ) -> Report:
     """The report on the text of one template; `name` is what messages call it."""
-    return _inspect(replace(template_alone(source, Path(name)), model_type=model_type), options, None)
+    return inspect_read(replace(template_alone(source, Path(name)), model_type=model_type), options, None)
 
 
-def _inspect(files: ModelFiles, options: Options, tokenizer: TokenizerFile | None) -> Report:
+def inspect_read(files: ModelFiles, options: Options, tokenizer: TokenizerFile | None = None) -> Report:
+    """The report on a model directory with this tokenizer; nothing is opened if that was read before."""
     try:
         return _judged(files, options, tokenizer, None)
     except LimitHit as hit:

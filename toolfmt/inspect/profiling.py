@@ -47,7 +47,11 @@ _QUESTIONS: tuple[Callable[[Asking], Answer], ...] = (
 
 def profile_files(files: ModelFiles) -> TemplateProfile:
     """The profile of the template in force where tools are given, and of no other."""
-    tokenizer = find_tokenizer(files.home)
+    return profile_read(files, find_tokenizer(files.home))
+
+
+def profile_read(files: ModelFiles, tokenizer: TokenizerFile | None = None) -> TemplateProfile:
+    """The same with this tokenizer; nothing is opened if that was read before."""
     try:
         return facts_of(files, tokenizer).profile
     except LimitHit as hit:

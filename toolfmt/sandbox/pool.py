@@ -6,7 +6,8 @@ written by a process that ran untrusted code: nothing but the job's own data cla
 it, whatever it says.
 
 Memory and processor time are limited by the operating system (`RLIMIT_AS`, `RLIMIT_CPU`): Linux keeps both limits,
-macOS none on memory, Windows neither; the wall time ends a job everywhere.
+macOS none on memory, Windows neither; the wall time ends a job everywhere. The process is given no environment but what
+Python needs, opens nothing once it is ready, and ends with this one (`confinement.py` says how, and where not).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+import site
 import struct
 import subprocess
 import sys
@@ -22,7 +24,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Generic, TypeVar
+from typing import IO, Any, BinaryIO, Generic, TypeVar
 
 from toolfmt import errors
 from toolfmt.errors import FailureKind, LimitHit, TemplateError, ToolfmtError
@@ -33,6 +35,17 @@ _T = TypeVar("_T")
 _LENGTH = struct.Struct("!Q")
 _FOR_THE_END = 1.0
 """Seconds after which nothing more comes through the pipe of a process that has ended."""
+_NEEDED = (
+    "DYLD_LIBRARY_PATH",
+    "LD_LIBRARY_PATH",
+    "NIX_PYTHONPATH",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONHOME",
+    "PYTHONPLATLIBDIR",
+    "PYTHONPYCACHEPREFIX",
+    "SYSTEMROOT",
+)
+"""Of the environment of this process, all that the other one is given."""
 DONE, ERROR, LIMIT = b"d", b"e", b"l"
 """The first byte of an answer: a value, an error, a limit that was hit."""
 
@@ -67,15 +80,16 @@ class TooLong(Exception):
 class Worker:
     """A process that runs jobs within limits.
 
-    The modules of the jobs that it is made with are imported when it starts, before the limits count; it runs any other
-    job as well.
+    The modules of the jobs that it is made with, and those of `modules` that are installed, are imported when it
+    starts, before the limits count. Later nothing can be: it opens no file. It runs other jobs of these modules, too.
     """
 
-    def __init__(self, jobs: Iterable[Job[Any]] = (), limits: Limits = Limits()) -> None:
+    def __init__(self, jobs: Iterable[Job[Any]] = (), limits: Limits = Limits(), modules: Iterable[str] = ()) -> None:
         self.limits = limits
-        self._modules = sorted({job.function.__module__ for job in jobs})
+        self._modules = [*sorted({job.function.__module__ for job in jobs}), *modules]
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
+        self._lifeline: BinaryIO | None = None
         self._exchange: _Exchange | None = None
         self._stopped = False
 
@@ -133,11 +147,14 @@ class Worker:
             raise ToolfmtError("the process for templates was stopped; start again")
         if self._process is None or self._process.poll() is not None:
             self._end()
-            self._process = _started(self.limits, self._modules)
+            self._process, self._lifeline = _started(self.limits, self._modules)
         return self._process
 
     def _end(self) -> None:
         process, self._process = self._process, None
+        lifeline, self._lifeline = self._lifeline, None
+        if lifeline is not None:
+            lifeline.close()
         if process is None:
             return
         process.kill()
@@ -192,23 +209,42 @@ class _Exchange(threading.Thread):
             return
 
 
-def _started(limits: Limits, modules: Sequence[str]) -> subprocess.Popen[bytes]:
+def _started(limits: Limits, modules: Sequence[str]) -> tuple[subprocess.Popen[bytes], BinaryIO | None]:
+    """A process that is ready soon, and the pipe whose end it does not survive, where the system can hand one over."""
+    lifeline: BinaryIO | None = None
+    ends: tuple[int, ...] = ()
+    if sys.platform != "win32":
+        end, other = os.pipe()
+        ends, lifeline = (end,), os.fdopen(other, "wb", buffering=0)
     # -P: a directory full of a model's files is no place to import modules from.
-    worker = [sys.executable, "-P", "-m", "toolfmt.sandbox.worker"]
+    worker = [sys.executable, "-P", "-m", "toolfmt.sandbox.worker", str((*ends, -1)[0])]
     command = [*worker, str(limits.memory), str(limits.processor_seconds), *modules]
-    here = str(Path(__file__).parents[2])
-    paths = os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
-    given = os.environ | {"PYTHONPATH": paths, "TOKENIZERS_PARALLELISM": "false"}
+    pipe = subprocess.PIPE
     try:
-        return subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=given
+        process = subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=_environment(), pass_fds=ends
         )
+        return process, lifeline
     except OSError as error:
+        if lifeline is not None:
+            lifeline.close()
         why = error.strerror or error
         raise ToolfmtError(
             f"no process can be started for templates that are not trusted ({why}); "
             "trust the template (--trusted, trusted=True) to run it in this one"
         ) from None
+    finally:
+        for end in ends:
+            os.close(end)
+
+
+def _environment() -> dict[str, str]:
+    """What Python needs to start and to find the same modules; nothing else of this process's environment."""
+    here = str(Path(__file__).parents[2])
+    paths = os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
+    user = {"PYTHONUSERBASE": site.getuserbase()} if site.ENABLE_USER_SITE else {}
+    kept = {name: os.environ[name] for name in _NEEDED if name in os.environ}
+    return {**kept, **user, "PYTHONPATH": paths, "TOKENIZERS_PARALLELISM": "false"}
 
 
 def _request(function: Callable[..., Any], given: Any) -> bytes:

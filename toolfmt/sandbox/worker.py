@@ -1,5 +1,6 @@
-"""The process that templates run in: `python -m toolfmt.sandbox.worker MEMORY SECONDS [MODULE …]`, started by
-`toolfmt.sandbox.pool`; the modules are imported first.
+"""The process that templates run in: `python -m toolfmt.sandbox.worker LIFELINE MEMORY SECONDS [MODULE …]`, started
+by `toolfmt.sandbox.pool`. LIFELINE is the descriptor of a pipe that ends when the process that holds the other end does
+(-1 where there is none). The modules are imported first, those that are installed; then nothing can be opened any more.
 
 Jobs come in on standard input and answers go out on standard output, one message each. An answer is one byte and then,
 packed (`toolfmt.typed_json`), the value, `(class, message, line, kind, own words)` of an error, or `(message, limit,
@@ -8,33 +9,40 @@ line, own words)` of a limit. Whatever else happens ends the process.
 
 from __future__ import annotations
 
-import math
 import os
 import pickle
 import random
 import sys
+from contextlib import suppress
 from importlib import import_module
 
 from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
+from toolfmt.sandbox.confinement import end_with_parent, leave_network, limit_memory, limit_processor, open_no_more
 from toolfmt.sandbox.pool import DONE, ERROR, LIMIT, receive, send
 from toolfmt.typed_json import packed
 
 
 def main() -> None:
-    memory, seconds = map(int, sys.argv[1:3])
-    for module in sys.argv[3:]:
-        import_module(module)
+    lifeline, memory, seconds = map(int, sys.argv[1:4])
+    if lifeline >= 0:
+        end_with_parent(lifeline)
+    for module in sys.argv[4:]:
+        with suppress(ImportError):
+            import_module(module)
+    os.environ.clear()  # what Python needed to start is nobody else's
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1):  # what a library prints is no answer
         os.dup2(nowhere, stream)
-    _limit_memory(memory)
+    leave_network()
+    limit_memory(memory)
+    open_no_more()
     while True:
         try:
             request = receive(requests)
         except EOFError:
             return
-        _limit_processor(seconds)
+        limit_processor(seconds)
         random.seed(0)  # what a template draws by lot (`random`, `lipsum`) is drawn alike in every run
         send(answers, _answer(request))
 
@@ -51,32 +59,6 @@ def _answer(request: bytes) -> bytes:
         return ERROR + packed(told)
     except MemoryError:
         return LIMIT + packed(("memory ran out", "memory", None, "memory ran out"))
-
-
-def _limit_memory(beyond: int) -> None:
-    """Let the address space grow by so many bytes; where the system has no such limit, there is none."""
-    try:
-        import resource
-
-        with open("/proc/self/statm", encoding="ascii") as sizes:
-            now = int(sizes.read().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (now + beyond, now + beyond))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    except (ImportError, OSError, ValueError):
-        return
-
-
-def _limit_processor(seconds: int) -> None:
-    """Let the processor run for so many seconds more, and up to one second beyond, as the system counts in whole ones;
-    then the system ends the process."""
-    try:
-        import resource
-
-        spent = resource.getrusage(resource.RUSAGE_SELF)
-        hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
-        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(spent.ru_utime + spent.ru_stime) + seconds, hard))
-    except (ImportError, OSError, ValueError):
-        return
 
 
 if __name__ == "__main__":

@@ -1,0 +1,191 @@
+"""What the process for templates does not have: the environment, files, the network, a life after its parent's."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import jinja2
+import pytest
+
+import toolfmt
+from toolfmt.errors import LimitHit
+from toolfmt.jobs import new_worker
+from toolfmt.sandbox.pool import Job, Worker
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="what a process has is read in /proc")
+posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit on descriptors")
+
+TEXT = Job(eval, str, lambda answer: None)
+"""Any expression: what a template could do if the sandbox of jinja2 did not hold."""
+
+
+@pytest.fixture
+def worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Worker]:
+    monkeypatch.setenv("SOMEBODYS_TOKEN", "a secret")
+    made = new_worker()
+    made.start()
+    assert made.run(TEXT, "'ready'") == "ready"
+    yield made
+    made.close()
+
+
+def pid(worker: Worker) -> int:
+    assert worker._process is not None
+    return worker._process.pid
+
+
+@linux
+def test_the_environment_holds_what_python_needs_and_nothing_else(worker: Worker) -> None:
+    given = Path(f"/proc/{pid(worker)}/environ").read_bytes().split(b"\0")
+    names = {entry.partition(b"=")[0].decode() for entry in given if entry}
+    assert {"PYTHONPATH", "TOKENIZERS_PARALLELISM"} <= names
+    others = names - {"PYTHONPATH", "TOKENIZERS_PARALLELISM", "PYTHONUSERBASE", "PYTHONDONTWRITEBYTECODE"}
+    assert {name for name in others if not name.startswith(("PYTHON", "LD_LIBRARY_PATH"))} == set()
+    assert b"a secret" not in b"".join(given)
+
+
+def test_an_escape_finds_an_empty_environment(worker: Worker) -> None:
+    assert worker.run(TEXT, "str(dict(__import__('os').environ))") == "{}"
+
+
+@posix
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        "open('/etc/passwd').read()",
+        "open('/proc/self/environ').read()",
+        "open('/dev/null').read()",
+        "str(__import__('os').listdir('/'))",
+        "str(__import__('os').pipe())",
+        "str(__import__('os').dup(0))",
+        "str(__import__('socket').socket())",
+        "str(__import__('subprocess').run(['true'], capture_output=True))",
+        "str(__import__('email'))",  # a module that no job needs
+    ],
+)
+def test_nothing_can_be_opened(attempt: str, worker: Worker) -> None:
+    before = pid(worker)
+    with pytest.raises(LimitHit) as hit:
+        worker.run(TEXT, attempt)
+    assert hit.value.limit == "crash"
+    assert worker.run(TEXT, "'alive'") == "alive"
+    assert pid(worker) != before
+
+
+@linux
+def test_the_network_is_another_one_where_the_system_allows_that(worker: Worker) -> None:
+    may = subprocess.run(["unshare", "--user", "--net", "true"], capture_output=True, check=False).returncode == 0
+    own, here = (os.readlink(f"/proc/{process}/ns/net") for process in (pid(worker), "self"))
+    assert (own != here) is may
+
+
+@linux
+def test_it_holds_pipes_to_its_parent_and_nothing_of_what_that_has_open(tmp_path: Path) -> None:
+    with (tmp_path / "open").open("wb") as kept:
+        os.set_inheritable(kept.fileno(), True)
+        made = new_worker()
+        made.run(TEXT, "''")
+        links = {os.readlink(path) for path in Path(f"/proc/{pid(made)}/fd").iterdir()}
+        assert all(link == "/dev/null" or link.startswith("pipe:") for link in links)
+        made.close()
+
+
+HANGS = {
+    "in python": "next(i for i in iter(int, 1) if i)",
+    "in one long operation": "str(7 ** 10 ** 8 % 10)",
+    "idle": "",
+}
+
+
+@posix
+@pytest.mark.parametrize("what", HANGS)
+def test_it_ends_with_its_parent_however_that_ends(what: str) -> None:
+    program = f"""
+import sys, threading, time
+from toolfmt.sandbox.pool import Job, Worker
+worker = Worker()
+worker.run(Job(eval, int, lambda answer: None), "1")
+print(worker._process.pid, flush=True)
+worker.run(Job(eval, str, lambda answer: None), {HANGS[what]!r} or "''")
+time.sleep(60)
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        process = int(parent.stdout.readline())
+        time.sleep(0.3)
+        assert is_running(process)
+        parent.kill()
+    deadline = time.monotonic() + 3
+    while is_running(process) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not is_running(process)
+
+
+def is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return sys.platform != "linux"
+
+
+def test_it_does_not_end_with_the_thread_that_started_it() -> None:
+    made = new_worker()
+    starter = threading.Thread(target=made.start)
+    starter.start()
+    starter.join()
+    made.run(TEXT, "''")
+    before = pid(made)
+    time.sleep(0.1)
+    assert made.run(TEXT, "'here'") == "here"
+    assert pid(made) == before
+    made.close()
+
+
+def test_what_is_imported_late_is_imported_before(worker: Worker) -> None:
+    """jinja2 and the rooms whose code runs there import some modules inside of functions."""
+    rooms = [Path(jinja2.__file__).parent]
+    rooms += [Path(toolfmt.__file__).parent / room for room in ("formats", "inspect", "render")]
+    late = {name for room in rooms for module in sorted(room.rglob("*.py")) for name in imported_late(module)}
+    assert {"jinja2.constants", "textwrap", "tokenizers", "minijinja"} <= late
+    names = sorted(name for name in late if name not in NOT_THERE and exists(name))
+    missing = worker.run(TEXT, f"str([name for name in {names} if name not in __import__('sys').modules])")
+    assert missing == "[]"
+
+
+NOT_THERE = {  # of jinja2, and reached by no template that is rendered here
+    "asyncio",  # rendering in an event loop
+    "gettext",  # the extension for translations
+    "zipfile",  # loaders of templates
+}
+
+
+def exists(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ImportError:
+        return False
+
+
+def imported_late(module: Path) -> Iterator[str]:
+    """The modules that are imported inside the functions of a module."""
+    package = "jinja2" if module.parent.name == "jinja2" else ""
+    for function in ast.walk(ast.parse(module.read_text("utf-8"))):
+        if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        for node in ast.walk(function):
+            if isinstance(node, ast.Import):
+                yield from (alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                yield f"{package}.{node.module}" if node.level else str(node.module)

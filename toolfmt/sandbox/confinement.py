@@ -1,0 +1,88 @@
+"""What a process gives up before it runs templates of strangers: a life of its own, the network, files, memory, time.
+
+`worker.py` calls it, each function once but for `limit_processor`. What the system does not offer is left out without a
+word: Linux has all of it, macOS no limit on memory and no network of one's own, Windows none. No descriptor can be
+opened after `open_no_more` (which also keeps the network away), so that whatever is imported is imported before.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import threading
+from contextlib import suppress
+
+_NEW_USER, _NEW_NET = 0x10000000, 0x40000000
+"""Namespaces of Linux (`sched.h`): in one of users, a process may make itself a network that leads nowhere."""
+
+
+def end_with_parent(lifeline: int) -> None:
+    """End this process when the one that started it ends, however that ends: `lifeline` is a pipe that it holds open.
+
+    On Linux the system does it, in the midst of whatever runs here; a thread elsewhere. (What Linux has for this,
+    `PR_SET_PDEATHSIG`, goes by the thread that started the process, which may end long before its process.)
+    """
+    if sys.platform == "linux":
+        import fcntl
+        import select
+        import signal
+
+        signal.signal(signal.SIGIO, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGIO})
+        fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
+        if select.select([lifeline], [], [], 0)[0]:
+            os._exit(1)  # it has ended already
+    else:
+        threading.Thread(target=_wait_for_the_end, args=[lifeline], daemon=True).start()
+
+
+def _wait_for_the_end(lifeline: int) -> None:
+    os.read(lifeline, 1)
+    os._exit(1)
+
+
+def leave_network() -> bool:
+    """Move into a network without any connection; whether that was allowed.
+
+    For a process of one thread: one of several may not enter a namespace of users.
+    """
+    if sys.platform != "linux":
+        return False
+    import ctypes
+
+    system = ctypes.CDLL(None)
+    return any(system.unshare(kinds) == 0 for kinds in (_NEW_USER | _NEW_NET, _NEW_NET))
+
+
+def open_no_more() -> None:
+    """Let nothing be opened any more: no file, no connection, no pipe, however it is asked for."""
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        next_one = os.open(os.devnull, os.O_RDONLY)
+        os.close(next_one)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (next_one, next_one))
+
+
+def limit_memory(beyond: int) -> None:
+    """Let the address space grow by so many bytes, and nothing of the memory be written to a file at a crash."""
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        with open("/proc/self/statm", encoding="ascii") as sizes:
+            now = int(sizes.read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (now + beyond, now + beyond))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def limit_processor(seconds: int) -> None:
+    """Let the processor run for so many seconds more, and up to one second beyond, as the system counts in whole ones;
+    then the system ends the process."""
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        spent = resource.getrusage(resource.RUSAGE_SELF)
+        hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(spent.ru_utime + spent.ru_stime) + seconds, hard))
