@@ -9,15 +9,21 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from model_cases import MODELS, made
+from test_gguf import TOKENS
+from test_gguf import written as gguf_of
 from test_inspect_places import finding, report
 
 from toolfmt.cli.commands import main
+from toolfmt.cli.differences import DifferenceSelection
 from toolfmt.inspect.chapters.sample_prompts import LONGEST
-from toolfmt.inspect.comparison import Change, PromptChange, compare
+from toolfmt.inspect.checks import UnknownCode, about_files
+from toolfmt.inspect.comparison import Change, Comparison, Differences, PromptChange, _is_setting, compare
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.report import (
+    Advice,
     Answer,
     Effect,
+    RuntimeSupport,
     SamplePrompt,
     Sections,
     Stability,
@@ -52,6 +58,10 @@ def places(directory: Path, a: str, b: str) -> tuple[str, str]:
     return str(directory / "a"), str(directory / "b")
 
 
+def all_changes(comparison: Comparison) -> tuple[Change, ...]:
+    return (*comparison.behaviour.changes, *comparison.settings.changes)
+
+
 def run(*arguments: str) -> Result:
     return CliRunner().invoke(main, ["diff", *arguments], prog_name="toolfmt", env={"COLUMNS": "80"})
 
@@ -62,7 +72,8 @@ def run(*arguments: str) -> Result:
 def test_a_model_does_not_differ_from_itself() -> None:
     a = inspect_template(TEMPLATE)
     comparison = compare(a, a)
-    assert (comparison.differs, comparison.same_text, comparison.changes, comparison.prompts) == (False, True, (), ())
+    assert (comparison.differs, comparison.same_text, comparison.prompts) == (False, True, ())
+    assert comparison.behaviour == comparison.settings == Differences()
     assert list(comparison.same_prompts) == list(a.prompts)
 
 
@@ -154,7 +165,7 @@ def test_answers_of_every_chapter_are_compared_by_what_they_say() -> None:
     )
     changes = {
         change.what: (change.a, change.b)
-        for change in compare(replace(a, sections=sections), replace(a, sections=other)).changes
+        for change in all_changes(compare(replace(a, sections=sections), replace(a, sections=other)))
     }
     assert changes == {
         "details.ids": (
@@ -182,22 +193,180 @@ def test_answers_of_every_chapter_are_compared_by_what_they_say() -> None:
 def test_what_an_answer_needs_is_compared() -> None:
     a = report("a")
     b = replace(a, strategy="prose", profile=TemplateProfile(stop=("<end>",), prefill="<think>"))
-    assert compare(a, b).changes == (
+    assert compare(a, b).behaviour.changes == (
         Change("strategy", "template", "prose"),
-        Change("stop", [], ["<end>"]),
         Change("prefill", "", "<think>"),
     )
-    assert [change.what for change in compare(a, replace(a, template=None)).changes] == ["template", "variables"]
+    assert compare(a, b).settings.changes == (Change("stop", [], ["<end>"]),)
+    changes = compare(a, replace(a, template=None)).behaviour.changes
+    assert [change.what for change in changes] == ["template", "variables"]
 
 
 def test_findings_come_and_go_by_code_and_number() -> None:
     one, other, note = finding("TF012", "error", 7), finding("TF014"), finding("TF028", "note")
     comparison = compare(report("a", one, note), report("b", other))
-    assert (comparison.went, comparison.came) == ((one, note), (other,))
+    assert comparison.behaviour == Differences((), (one, note), (other,))
     moved = replace(one, line=9, message="What line 9 says.")
     assert compare(report("a", one), report("b", moved)).differs is False
     second = replace(other, message="Another one.")
-    assert compare(report("a", other), report("b", other, second)).came == (second,)
+    assert compare(report("a", other), report("b", other, second)).behaviour.came == (second,)
+
+
+# --- settings are no behaviour
+
+
+def test_a_build_in_another_package_behaves_as_the_original(tmp_path: Path) -> None:
+    original, package = tmp_path / "original", tmp_path / "package.gguf"
+    gguf_of(package, template=TEMPLATE)
+    original.mkdir()
+    added = {str(number): {"content": text, "special": True} for number, text in enumerate(TOKENS) if text[0] == "<"}
+    for name, value in {
+        "config.json": {"model_type": "qwen3"},
+        "generation_config.json": {"eos_token_id": [3, 4]},
+        "tokenizer_config.json": {
+            "chat_template": TEMPLATE,
+            "bos_token": {"content": "<s>"},
+            "eos_token": "<|end|>",
+            "added_tokens_decoder": added,
+            "tool_parser_type": "json_tools",
+        },
+    }.items():
+        (original / name).write_text(json.dumps(value))
+    result = run("--json", str(original), str(package))
+    told = json.loads(result.stdout)
+    assert (result.exit_code, told["differs"], told["same_text"]) == (0, False, True)
+    assert told["behaviour"]["changes"] == [] != told["behaviour"]["prompts"]["same"]
+    settings = {change["what"]: (change["a"], change["b"]) for change in told["settings"]["changes"]}
+    assert (told["settings"]["differ"], settings["format.confidence"]) == (True, ("declared", "verified"))
+    assert {what.partition(".")[0] for what in settings} == {"format", "runtimes"}
+    lines = run(str(original), str(package)).stdout.splitlines()
+    assert lines[3] == "settings, which are no behaviour and do not count"
+    assert " ".join(lines).partition("The template is the same; ")[2].startswith("the settings differ: ")
+    # What a wrong setting makes of an answer is behaviour: this build runs on behind the end of an answer.
+    gguf_of(package, template=TEMPLATE.replace("</end>", "<|call|>"))
+    (original / "chat_template.jinja").write_text(TEMPLATE.replace("</end>", "<|call|>"))
+    assert json.loads(run("--json", str(original), str(package)).stdout)["differs"] is False
+    (original / "generation_config.json").write_text('{"eos_token_id": [3]}')
+    came = json.loads(run("--json", str(package), str(original)).stdout)["behaviour"]["findings"]["came"]
+    assert [one["code"] for one in came] == ["TF072"]
+
+
+@pytest.mark.parametrize(
+    ("change", "same_text", "setting"),
+    [
+        (Change("stop", [], ["x"]), False, True),
+        (Change("details.stop", None, None), False, True),
+        (Change("details.stops", None, None), False, False),
+        (Change("runtimes.vLLM", "x", None), False, True),
+        (Change("tokens", "a", "b"), False, True),
+        (Change("tokens.markers.<x>", {}, {}), False, True),
+        (Change("tokens.total", 1, 2), True, True),
+        (Change("tokens.total", 1, 2), False, False),
+        (Change("tokens.tools.f", 1, 2), None, False),
+        (Change("format.confidence", "declared", "verified"), False, True),
+        (Change("format.confidence", "verified", "model-type"), False, True),
+        (Change("format.confidence", "verified", "signature"), True, False),
+        (Change("format", "json", "lfm2"), True, False),
+        (Change("capabilities.system", None, None), True, False),
+        (Change("prefill", "", "<think>"), True, False),
+    ],
+)
+def test_what_is_a_setting(change: Change, same_text: bool | None, setting: bool) -> None:
+    assert _is_setting(change, same_text) is setting
+
+
+def test_findings_about_files_are_settings() -> None:
+    files, template = finding("TF062", "note"), finding("TF072")
+    comparison = compare(report("a", files), report("b", template))
+    assert (comparison.settings, comparison.behaviour) == (
+        Differences((), (files,), ()),
+        Differences((), (), (template,)),
+    )
+    only_files = compare(report("a"), report("b", files))
+    assert (only_files.differs, only_files.settings) == (False, Differences((), (), (files,)))
+    assert [about_files(one) for one in ("TF021", "TF060", "TF068", "TF012", "TF999")] == [True] * 3 + [False] * 2
+
+
+def test_advice_on_a_runtime_that_is_for_one_of_them_is_one_change() -> None:
+    a = report("a")
+    sections = Sections(
+        runtime_support=(RuntimeSupport("vLLM", "x", None, None),), advice=(Advice("vLLM", "--tool-call-parser x"),)
+    )
+    other = replace(sections, runtime_support=(RuntimeSupport("vLLM", "x", "y", False),))
+    changes = compare(replace(a, sections=sections), a).settings.changes
+    assert changes == (Change("runtimes.vLLM", "--tool-call-parser x", None),)
+    changes = compare(replace(a, sections=sections), replace(a, sections=other)).settings.changes
+    assert changes == (Change("runtime_support.vLLM", {"right": None}, {"right": False}),)
+
+
+# --- what is told and counts
+
+
+@pytest.fixture
+def different() -> Comparison:
+    """Two models of which everything differs: two answers, a setting, findings of both groups, a prompt."""
+    no, yes = Answer("no", "not seen"), Answer("yes", "seen")
+    a, b = report("a", finding("TF012", "error"), finding("TF062", "note")), report("b", finding("TF014"))
+    a = replace(a, capabilities={**a.capabilities, "system": yes, "reasoning": yes}, prompts={"q": SamplePrompt("x")})
+    capabilities = {**a.capabilities, "system": no, "reasoning": no}
+    b = replace(b, capabilities=capabilities, prompts={"q": SamplePrompt("y")}, profile=TemplateProfile(stop=("z",)))
+    return compare(a, b)
+
+
+ALL = {"capabilities.system", "capabilities.reasoning", "stop", "TF012", "TF062", "TF014", "prompts"}
+
+
+@pytest.mark.parametrize(
+    ("select", "ignore", "left"),
+    [
+        ((), (), ALL),
+        (("capabilities",), (), {"capabilities.system", "capabilities.reasoning"}),
+        (("capabilities.system, stop",), (), {"capabilities.system", "stop"}),
+        (("prompts",), (), {"prompts"}),
+        (("findings",), (), {"TF012", "TF062", "TF014"}),
+        (("tools-dropped", "tf06"), (), {"TF012", "TF062"}),
+        (("settings",), (), {"stop", "TF062"}),
+        (("behaviour",), (), ALL - {"stop", "TF062"}),
+        ((), ("capabilities.system",), ALL - {"capabilities.system"}),
+        ((), ("prompts", "TF01"), ALL - {"prompts", "TF012", "TF014"}),
+        ((), ("behaviour",), {"stop", "TF062"}),
+        ((), ("findings,settings",), {"capabilities.system", "capabilities.reasoning", "prompts"}),
+        (("capabilities,TF012",), ("capabilities.reasoning",), {"capabilities.system", "TF012"}),
+        (("prompts",), ("behaviour",), set()),
+        (("cap", "stop"), (), None),
+        ((), ("propmts",), None),
+    ],
+)
+def test_differences_are_selected(
+    select: tuple[str, ...], ignore: tuple[str, ...], left: set[str] | None, different: Comparison
+) -> None:
+    if left is None:
+        with pytest.raises(
+            UnknownCode, match=r"no finding is called .*; the parts that are no findings are behaviour, "
+        ):
+            DifferenceSelection.of(select, ignore)
+        return
+    kept = DifferenceSelection.of(select, ignore).apply(different)
+    groups = (kept.behaviour, kept.settings)
+    told = {change.what for change in all_changes(kept)}
+    told |= {one.code for group in groups for one in (*group.went, *group.came)} | (
+        {"prompts"} if kept.prompts else set()
+    )
+    assert (told, kept.left_out) == (left, len(ALL) - len(left))
+    assert kept.differs == bool(left - {"stop", "TF062"})
+
+
+def test_what_is_left_out_is_counted_and_does_not_count(tmp_path: Path, different: Comparison) -> None:
+    a, b = places(tmp_path, TEMPLATE, TEMPLATE.replace("<{{ message.role }}>", "[{{ message.role }}]"))
+    prompts = len(json.loads(run(a, b, "--json").stdout)["behaviour"]["prompts"]["differ"])
+    assert run(a, b, "--ignore", "prompts").stdout.splitlines()[-1] == (
+        f"Of what is told nothing differs. {prompts} left out by --select or --ignore."
+    )
+    ignored = run(a, b, "--ignore", "behaviour")
+    assert (ignored.exit_code, run(a, b, "--select", "prompts").exit_code) == (0, 1)
+    assert json.loads(run(a, b, "--ignore", "prompts", "--json").stdout)["left_out"] == prompts > 0
+    wrong = run(a, b, "--select", "nothing-like-it")
+    assert (wrong.exit_code, wrong.stdout, wrong.stderr.count("\n")) == (2, "", 1)
 
 
 # --- the command line
@@ -229,9 +398,11 @@ def test_diff_shows_what_differs_and_where_the_prompts_part(tmp_path: Path) -> N
     assert "    + throws: the template refuses: no results" in lines
     assert lines[-1].endswith("0 of 24 prompts are the same.") or "0 of 24" in " ".join(lines[-2:])
     told = json.loads(run(a, b, "--json").stdout)
-    first = told["prompts"]["differ"][0]
+    first = told["behaviour"]["prompts"]["differ"][0]
     assert (first["conversation"], first["at"], first["a"][:5], first["b"][:5]) == ("a question", 0, "<user", "[user")
-    assert [one["what"] for one in told["changes"] if one["what"].startswith("cap")] == ["capabilities.tool_results"]
+    assert [one["what"] for one in told["behaviour"]["changes"] if one["what"].startswith("cap")] == [
+        "capabilities.tool_results"
+    ]
 
 
 def test_a_difference_that_other_files_make_is_told_as_such(tmp_path: Path) -> None:
@@ -264,17 +435,18 @@ def test_every_pair_of_model_directories_compares_alike_both_ways() -> None:
         for b in names:
             there, back = compare(reports[a], reports[b]), compare(reports[b], reports[a])
             assert there.differs == (a != b)
-            assert {(one.what, str(one.a), str(one.b)) for one in there.changes} == {
-                (one.what, str(one.b), str(one.a)) for one in back.changes
-            }
-            assert (there.came, there.went) == (back.went, back.came)
+            for one, other in ((there.behaviour, back.behaviour), (there.settings, back.settings)):
+                assert {(change.what, str(change.a), str(change.b)) for change in one.changes} == {
+                    (change.what, str(change.b), str(change.a)) for change in other.changes
+                }
+                assert (one.came, one.went) == (other.went, other.came)
 
 
 def test_a_chapter_that_only_one_has_is_one_change() -> None:
     a = inspect_template(TEMPLATE)
     counted = Tokens((), 10, (ToolCost("f", 20),), 30, given=False, context=None, room=None, leave_out=())
     other = replace(a, sections=replace(a.sections, tokens=counted, definitions={}))
-    changes = {change.what: (change.a, change.b) for change in compare(other, a).changes}
+    changes = {change.what: (change.a, change.b) for change in all_changes(compare(other, a))}
     assert changes == {
         "definitions": (None, f"{len(a.sections.definitions)} answers"),
         "tokens": ("counted with its tokenizer.json", "not counted"),

@@ -255,17 +255,29 @@ def _tools(file: str | None) -> list[dict[str, Any]] | None:
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
 @_as_json
+@click.option(
+    "--select", multiple=True, metavar="WORDS", help="Tell only these: capabilities,prompts,TF012. Repeatable."
+)
+@click.option("--ignore", multiple=True, metavar="WORDS", help="Do not tell these. Repeatable.")
 @_trusted
-def diff(a: str, b: str, as_json: bool, trusted: bool) -> int:
+def diff(a: str, b: str, as_json: bool, select: tuple[str, ...], ignore: tuple[str, ...], trusted: bool) -> int:
     """Tell how the model in B behaves otherwise than the one in A, whatever their templates look like.
 
-    Exit status: 0 no difference, 1 differences, 2 could not look.
+    What only the other files make different (where the template stands, a declared parser, what runtimes have to be
+    told) is told apart, as settings, and does not count.
+
+    WORDS are parts (behaviour, settings, findings, prompts, capabilities, capabilities.system, variables, runtimes, …)
+    and the codes and names of findings, with commas between them.
+
+    Exit status: 0 the same behaviour, 1 another one, 2 could not look.
     """
     from toolfmt.batch import Inspector
+    from toolfmt.cli.differences import DifferenceSelection
     from toolfmt.inspect.comparison import compare
 
+    selection = DifferenceSelection.of(select, ignore)
     inspector = Inspector(trusted=trusted)
-    comparison = compare(inspector.report(a), inspector.report(b))
+    comparison = selection.apply(compare(inspector.report(a), inspector.report(b)))
     if as_json:
         print_json(comparison.to_dict())
     else:

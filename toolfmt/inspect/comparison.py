@@ -3,21 +3,39 @@
 `compare` takes the reports (with the prompts they carry) and returns a `Comparison`; nothing here inspects, renders or
 prints. Lines of a template are no answer, and are not compared; nor is what is quoted of a prompt, but for what a
 variable changes.
+
+What differs is told in two groups. *Behaviour* is what a template makes of a request. *Settings* are what the other
+files say and what runtimes make of those: which parser is declared, whether tokens are counted, what to set in vLLM. A
+build in another package (a GGUF file of the same model) has other settings, and behaves as the original does.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from toolfmt.inspect.checks import about_files
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.report import Answer, Finding, JsonRecord, Report, SamplePrompt
 from toolfmt.inspect.support.parser_line import python_text
 
-SCHEMA = "toolfmt.comparison/1"
+SCHEMA = "toolfmt.comparison/2"
 
+CHAPTERS = ("capabilities", "details", "definitions", "safety")
+"""What is compared answer by answer."""
+PARTS = (
+    *CHAPTERS,
+    *("template", "format", "strategy", "stop", "prefill", "reasoning", "variables", "prefix", "tokens"),
+    *("portability", "runtime_support", "runtimes"),
+)
+"""What the names of changes begin with."""
+_SETTINGS = ("stop", "details.stop", "tokens", "runtime_support", "runtimes")
+"""What the files beside the template decide, and everything below these names. What tools cost in tokens they decide
+only where the template is the same."""
+_TOLD_BY_FILES = ("declared", "model-type")
+"""How sure a format is where the files beside the template tell it."""
 _BEFORE, _AFTER = 40, 80
 """Characters that are shown before the first difference of two prompts, and from it on."""
 
@@ -48,54 +66,82 @@ class PromptChange(JsonRecord):
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """How the model at `b` behaves otherwise than that at `a`.
+class Differences(JsonRecord):
+    """One group: what is told differently of the two. `went` are findings of `a` that `b` does not have, `came` those
+    that only `b` has."""
 
-    `same_text` says whether the templates in force are the same text; None where one has none. `went` are findings of
-    `a` that `b` does not have, `came` those that only `b` has. `same_prompts` names the conversations of which both
-    make the same.
+    changes: tuple[Change, ...] = ()
+    went: tuple[Finding, ...] = ()
+    came: tuple[Finding, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.changes or self.went or self.came)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "changes": [change.to_dict() for change in self.changes],
+            "findings": {
+                "went": [finding.to_dict() for finding in self.went],
+                "came": [finding.to_dict() for finding in self.came],
+            },
+        }
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How the model at `b` behaves otherwise than that at `a`, and which of its settings are others.
+
+    `same_text` says whether the templates in force are the same text; None where one has none. `same_prompts` names the
+    conversations of which both make the same, `prompts` are the others; `left_out` is how many differences a caller did
+    not want to be told.
     """
 
     a: str
     b: str
     same_text: bool | None
-    changes: tuple[Change, ...]
-    went: tuple[Finding, ...]
-    came: tuple[Finding, ...]
+    behaviour: Differences
+    settings: Differences
     same_prompts: tuple[str, ...]
     prompts: tuple[PromptChange, ...]
+    left_out: int = 0
 
     @property
     def differs(self) -> bool:
-        return bool(self.changes or self.went or self.came or self.prompts)
+        """Whether they behave otherwise; settings do not count."""
+        return bool(self.behaviour or self.prompts)
 
     def to_dict(self) -> dict[str, Any]:
+        prompts = {"same": list(self.same_prompts), "differ": [change.to_dict() for change in self.prompts]}
         return {
             "schema": SCHEMA,
             "a": self.a,
             "b": self.b,
             "differs": self.differs,
             "same_text": self.same_text,
-            "changes": [change.to_dict() for change in self.changes],
-            "findings": {
-                "went": [finding.to_dict() for finding in self.went],
-                "came": [finding.to_dict() for finding in self.came],
-            },
-            "prompts": {"same": list(self.same_prompts), "differ": [change.to_dict() for change in self.prompts]},
+            "behaviour": {**self.behaviour.to_dict(), "prompts": prompts},
+            "settings": {"differ": bool(self.settings), **self.settings.to_dict()},
+            "left_out": self.left_out,
         }
 
 
 def compare(a: Report, b: Report) -> Comparison:
-    """How `b` behaves otherwise than `a`."""
-    went, came = _findings(a, b)
+    """How `b` behaves otherwise than `a`, and which settings are others."""
+    same_text = None if a.template is None or b.template is None else a.template.sha256 == b.template.sha256
+    changes, (went, came) = tuple(_changes(a, b)), _findings(a, b)
+    behaviour, settings = (
+        Differences(
+            tuple(change for change in changes if _is_setting(change, same_text) == files),
+            *(tuple(one for one in findings if about_files(one.code) == files) for findings in (went, came)),
+        )
+        for files in (False, True)
+    )
     both = [name for name in a.prompts if name in b.prompts]
     return Comparison(
         a=a.path,
         b=b.path,
-        same_text=None if a.template is None or b.template is None else a.template.sha256 == b.template.sha256,
-        changes=tuple(_changes(a, b)),
-        went=went,
-        came=came,
+        same_text=same_text,
+        behaviour=behaviour,
+        settings=settings,
         same_prompts=tuple(name for name in both if a.prompts[name] == b.prompts[name]),
         prompts=tuple(
             _prompt_change(name, a.prompts[name], b.prompts[name])
@@ -105,19 +151,45 @@ def compare(a: Report, b: Report) -> Comparison:
     )
 
 
+def _is_setting(change: Change, same_text: bool | None) -> bool:
+    """Whether the files beside the template make the change.
+
+    With the same template it is they that make tools cost another number of tokens. How sure the format is, is theirs
+    to say where it stands in them.
+    """
+    if change.what == "format.confidence":
+        return change.a in _TOLD_BY_FILES or change.b in _TOLD_BY_FILES
+    if change.what.startswith("tokens.") and not change.what.startswith("tokens.markers."):
+        return same_text is True
+    return is_below(change.what, _SETTINGS)
+
+
+def is_below(what: str, names: Iterable[str]) -> bool:
+    """Whether the name of a change is one of these, or stands below one: `capabilities.system` below `capabilities`."""
+    return any(what == name or what.startswith(f"{name}.") for name in names)
+
+
 # --- what is told of a model
 
 
 def _changes(a: Report, b: Report) -> Iterator[Change]:
-    yield from _changed_answers("capabilities", a.capabilities, b.capabilities)
-    for chapter in ("details", "definitions", "safety"):
-        yield from _changed_answers(chapter, getattr(a.sections, chapter), getattr(b.sections, chapter))
+    for chapter in CHAPTERS:
+        yield from _changed_answers(chapter, *(_answers(report, chapter) for report in (a, b)))
     told_a, told_b = _told(a), _told(b)
-    one_counted = told_a["tokens"] != told_b["tokens"]
+    # Of a chapter that only one of them has one change is told: here `tokens`, and the advice on a runtime.
+    told_once = ("tokens.",) * (told_a["tokens"] != told_b["tokens"])
     for what in dict.fromkeys((*told_a, *told_b)):
         one, other = told_a.get(what), told_b.get(what)
-        if one != other and not (one_counted and what.startswith("tokens.")):
+        alone = what.startswith("runtime_support.") and None in (one, other)
+        if one != other and not alone and not what.startswith(told_once):
             yield Change(what, one, other)
+
+
+def _answers(report: Report, chapter: str) -> Mapping[str, Answer]:
+    answers: Mapping[str, Answer] = (
+        report.capabilities if chapter == "capabilities" else getattr(report.sections, chapter)
+    )
+    return answers
 
 
 def _changed_answers(chapter: str, a: Mapping[str, Answer], b: Mapping[str, Answer]) -> Iterator[Change]:

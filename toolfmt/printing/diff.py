@@ -10,9 +10,10 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from toolfmt.inspect.comparison import Change, Comparison, PromptChange
+from toolfmt.inspect.comparison import Change, Comparison, Differences, PromptChange
 from toolfmt.inspect.report import Finding
 from toolfmt.printing.layout import grid, printed, shortened, spaced, visible
+from toolfmt.templates import cached_name
 
 _LONGEST_VALUE = 100
 _LONGEST_MESSAGE = 180
@@ -23,36 +24,61 @@ _LONGEST_NAMES = 3
 
 
 def comparison_text(comparison: Comparison, width: int, colour: bool) -> str:
-    """What differs: what is told of the two, findings that went or came, and the first difference of their prompts."""
-    parts: list[Text | Table | Group] = [_title(comparison)]
-    if comparison.changes:
-        parts.append(_changes(comparison.changes))
-    if comparison.went or comparison.came:
-        parts.append(_findings(comparison))
+    """What differs: what is told of the two, findings that went or came, and the first difference of their prompts; the
+    settings behind the behaviour."""
+    parts: list[Text | Table | Group] = [_title(comparison), *_group(comparison.behaviour)]
     if comparison.prompts:
         parts.append(_prompts(comparison))
+    if comparison.settings:
+        parts.append(Text("settings, which are no behaviour and do not count", "bold"))
+        parts += _group(comparison.settings)
     parts.append(Text(_summary(comparison)))
     return printed(spaced(parts), width, colour)
 
 
 def _title(comparison: Comparison) -> Text:
-    title = Text("- ", "red").append(visible(comparison.a), "bold")
-    return title.append("\n+ ", "green").append(visible(comparison.b), "bold")
+    a, b = (visible(cached_name(path) or path) for path in (comparison.a, comparison.b))
+    return Text("- ", "red").append(a, "bold").append("\n+ ", "green").append(b, "bold")
+
+
+def _group(told: Differences) -> list[Table | Group]:
+    parts: list[Table | Group] = []
+    if told.changes:
+        parts.append(_changes(told.changes))
+    if told.went or told.came:
+        parts.append(_findings(told))
+    return parts
 
 
 def _summary(comparison: Comparison) -> str:
+    """Whether they behave alike, on the last line, and how much differs."""
+    settings = f"the settings differ: {_counted(comparison.settings)}" if comparison.settings else ""
+    left_out = f" {comparison.left_out} left out by --select or --ignore." if comparison.left_out else ""
     if not comparison.differs:
-        if comparison.same_text:
-            return "The templates are the same text, and they behave alike."
-        behave = "the behaviour does not." if comparison.same_text is False else "They behave alike."
-        return f"The texts differ, {behave}" if comparison.same_text is False else behave
+        alike = (
+            "Of what is told nothing differs." if left_out and not settings else _alike(comparison.same_text, settings)
+        )
+        return f"{alike}{left_out}"
     same = len(comparison.same_prompts)
     prompts = f"{same} of {same + len(comparison.prompts)} prompts are the same"
-    told = f"{len(comparison.changes)} {'answer differs' if len(comparison.changes) == 1 else 'answers differ'}"
-    went = len(comparison.went)
-    findings = f"{went} {'finding' if went == 1 else 'findings'} went, {len(comparison.came)} came"
     text = "The templates are the same text; other files make the difference: " if comparison.same_text else ""
-    return f"{text}{told}; {findings}; {prompts}."
+    told = [_counted(comparison.behaviour), prompts, *filter(None, [settings])]
+    return f"{text}{'; '.join(told)}.{left_out}"
+
+
+def _alike(same_text: bool | None, settings: str) -> str:
+    if same_text and settings:
+        return f"The template is the same; {settings}."
+    if same_text:
+        return "The templates are the same text, and they behave alike."
+    behave = "They behave alike" if same_text is None else "The texts differ, the behaviour does not"
+    return f"{'; '.join(filter(None, [behave, settings]))}."
+
+
+def _counted(told: Differences) -> str:
+    answers = f"{len(told.changes)} {'answer differs' if len(told.changes) == 1 else 'answers differ'}"
+    went = len(told.went)
+    return f"{answers}, {went} {'finding' if went == 1 else 'findings'} went, {len(told.came)} came"
 
 
 def _changes(changes: Iterable[Change]) -> Group:
@@ -111,9 +137,9 @@ def _said(value: Any) -> str:
             return shortened(json.dumps(value, ensure_ascii=False), _LONGEST_VALUE)
 
 
-def _findings(comparison: Comparison) -> Table:
+def _findings(told: Differences) -> Table:
     table = grid()
-    for sign, style, findings in (("-", "red", comparison.went), ("+", "green", comparison.came)):
+    for sign, style, findings in (("-", "red", told.went), ("+", "green", told.came)):
         for finding in findings:
             table.add_row(Text(f"  {sign} {finding.code}", style), Text(_finding(finding)))
     return table

@@ -1,8 +1,9 @@
 """The findings: one module each, whose name is its code and name and whose docstring is its page.
 
-A module `tf012_tools_dropped` has `SEVERITY` and one function, `check(facts)`, which yields what it found. To add a
-finding, write the module and name it in `_MODULES`; nothing else knows the list. `findings` runs them all, `explain`
-hands out a page.
+A module `tf012_tools_dropped` has `SEVERITY` and one function, `check(facts)`, which yields what it found;
+`ABOUT_FILES` where it is about what the files beside the template say, which a build in another package may do without.
+To add a finding, write the module and name it in `_MODULES`; nothing else knows the list. `findings` runs them all,
+`explain` hands out a page.
 """
 
 from __future__ import annotations
@@ -114,6 +115,11 @@ def severity(check: ModuleType) -> Severity:
     """How bad it is; a check may say otherwise of a single thing it found."""
     worst: Severity = check.SEVERITY
     return worst
+
+
+def about_files(wanted: str) -> bool:
+    """Whether the finding with this code is about what the files beside the template say, not about what it renders."""
+    return getattr(_by_key().get(wanted.lower()), "ABOUT_FILES", False)
 
 
 def page(check: ModuleType) -> str:

@@ -20,6 +20,7 @@ from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Severity
 
 SEVERITY: Severity = "error"
+ABOUT_FILES = True
 
 
 def check(facts: Facts) -> Iterator[Found]:

@@ -19,6 +19,7 @@ from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Severity
 
 SEVERITY: Severity = "warning"
+ABOUT_FILES = True
 
 _TOLD_AT_MOST = 8
 

@@ -27,6 +27,7 @@ from toolfmt.listing import listed
 from toolfmt.templates import ChatTemplate, TemplateSource
 
 SEVERITY: Severity = "warning"
+ABOUT_FILES = True
 
 
 def check(facts: Facts) -> Iterator[Found]:

@@ -23,6 +23,7 @@ from toolfmt.inspect.wording import quote
 from toolfmt.listing import listed
 
 SEVERITY: Severity = "error"
+ABOUT_FILES = True
 
 
 def check(facts: Facts) -> Iterator[Found]:

@@ -17,6 +17,7 @@ from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Severity
 
 SEVERITY: Severity = "warning"
+ABOUT_FILES = True
 
 
 def check(facts: Facts) -> Iterator[Found]:

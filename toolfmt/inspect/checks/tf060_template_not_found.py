@@ -22,6 +22,7 @@ from toolfmt.inspect.support.template_choice import LLAMA_CPP
 from toolfmt.listing import listed
 
 SEVERITY: Severity = "warning"
+ABOUT_FILES = True
 
 
 def check(facts: Facts) -> Iterator[Found]:

@@ -22,6 +22,7 @@ from toolfmt.inspect.support.support import declares_parser, misread
 from toolfmt.inspect.support.template_choice import MLX_LM
 
 SEVERITY: Severity = "note"
+ABOUT_FILES = True
 
 
 def check(facts: Facts) -> Iterator[Found]:

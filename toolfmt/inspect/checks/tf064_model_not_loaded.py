@@ -23,6 +23,7 @@ from toolfmt.inspect.support.template_choice import MLX_LM
 from toolfmt.inspect.wording import quote
 
 SEVERITY: Severity = "error"
+ABOUT_FILES = True
 
 
 def check(facts: Facts) -> Iterator[Found]:

@@ -23,6 +23,7 @@ from toolfmt.inspect.report import MarkerKind, Severity
 from toolfmt.listing import listed
 
 SEVERITY: Severity = "warning"
+ABOUT_FILES = True
 
 
 def check(facts: Facts) -> Iterator[Found]:

@@ -19,6 +19,7 @@ from toolfmt.inspect.report import Severity
 from toolfmt.templates import ModelFiles
 
 SEVERITY: Severity = "note"
+ABOUT_FILES = True
 
 
 def check(facts: Facts) -> Iterator[Found]:

@@ -19,6 +19,7 @@ from toolfmt.inspect.report import Severity
 from toolfmt.listing import listed_first
 
 SEVERITY: Severity = "warning"
+ABOUT_FILES = True
 
 _MOST_NAMED = 10
 

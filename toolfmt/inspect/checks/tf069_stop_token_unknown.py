@@ -18,6 +18,7 @@ from toolfmt.inspect.probe.stop_tokens import eos_place, eos_texts
 from toolfmt.inspect.report import Severity
 
 SEVERITY: Severity = "warning"
+ABOUT_FILES = True
 
 
 def check(facts: Facts) -> Iterator[Found]:
