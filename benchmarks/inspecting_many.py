@@ -96,7 +96,6 @@ def _report(path: Path, worker: Worker | None, *, trusted: bool) -> dict[str, An
     """The report that `toolfmt inspect` prints; None where it says that it could not look."""
     try:
         model = Model(load_files(path), trusted=trusted, worker=worker)
-        report = model.inspect()
-        return None if model.broken is not None else report.to_dict()
+        return model.inspect().to_dict()
     except ToolfmtError:
         return None

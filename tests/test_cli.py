@@ -74,36 +74,33 @@ def command(*arguments: str, **options: Any) -> subprocess.Popen[bytes]:
 # inspect
 
 
-@pytest.mark.parametrize(("name", "status"), [("json-frames", 0), ("double-encoded", 1), ("no-tools-no-system", 1)])
-def test_inspect_says_by_its_status_whether_it_found_something(
-    name: str, status: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize(
+    ("name", "by_level"),
+    [("json-frames", "1000"), ("double-encoded", "1100"), ("in-conflict", "1110"), ("no-tools-no-system", "1100")],
+)
+def test_inspect_says_by_its_status_how_bad_it_is(name: str, by_level: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(MODELS)  # the advice names the place as it was given
+    status = int(by_level[2])
     assert expected(MODELS / name)["report.json"] == output("inspect", name, "--json", status=status)
-    directory = str(MODELS / name)
-    strict = json.loads(output("inspect", directory, "--json", "--strict", status=1))
-    told = json.loads(output("inspect", directory, "--json", status=status))
-    assert strict["notes"] == []
-    assert {finding["code"] for finding in strict["findings"]} == {
-        finding["code"] for finding in (*told["findings"], *told["notes"])
-    }
+    for level, told in zip(("note", "warning", "error", "never"), by_level, strict=True):
+        assert run("inspect", name, "--fail-on", level).exit_code == int(told)
 
 
 def test_the_report_in_text_says_everything_at_a_glance() -> None:
-    text = output("inspect", str(MODELS / "null-content-refused"), status=1)
+    text = output("inspect", str(MODELS / "null-content-refused"))
     labels = [line.split()[0] for line in text.splitlines()[1:] if line.startswith("  ") and line[2] != " "]
     assert text.splitlines()[0] == "null-content-refused   qwen3   chat_template.jinja"
-    assert labels[:8] == ["tools", "definitions", "calls", "results", "system", "reasoning", "format", "strategy"]
-    assert list(dict.fromkeys(labels[8:])) == ["prefix", "safety", "error", "warning", "note", "next"]
+    abilities = ["definitions", "calls", "results", "system", "not"]
+    assert list(dict.fromkeys(labels)) == ["verdict", "next", "warning", "notes", *abilities, "prefix", "more"]
     told = {tuple(line.split()[:2]) for line in text.splitlines() if " TF0" in line}
-    assert {("error", "TF019"), ("warning", "TF014"), ("warning", "TF017"), ("note", "TF062")} <= told
+    assert {("warning", "TF019"), ("warning", "TF014"), ("warning", "TF017"), ("notes", "4")} <= told
     for said in (
         "one a turn; arguments as objects; content empty",
-        "verified: ",
+        "the format json, which is proven",
         "--enable-auto-tool-choice --tool-call-parser hermes",
     ):
         assert said in text
-    assert "answers       begin with <think>\\n, which the prompt has written" in text
+    assert "the prompt    ends with <think>\\n: the answer goes on behind that" in text
 
 
 @cache
@@ -616,12 +613,7 @@ def test_unknown_names_are_one_line() -> None:
         ({"generation_config.json": "{"}, "generation_config.json, line 1, column 2: not JSON"),
         ({"special_tokens_map.json": "nul"}, "special_tokens_map.json, line 1, column 1: not JSON"),
         ({"chat_template.json": "{"}, "chat_template.json, line 1, column 2: not JSON"),
-        ({"chat_template.jinja": "{% if %}"}, "chat_template.jinja, line 1: does not parse: "),
         ({"chat_template.jinja": "x" * 5_000_000}, "chat_template.jinja: "),
-        (
-            {"tokenizer_config.json": '{"chat_template": "{% for %}"}'},
-            "tokenizer_config.json, line 1: does not parse: ",
-        ),
     ],
 )
 def test_a_bad_directory_is_one_line_for_every_command(
@@ -635,6 +627,33 @@ def test_a_bad_directory_is_one_line_for_every_command(
     messages = file(tmp_path, USER)
     for given in (("inspect", "DIR"), ("inspect", "DIR", "--json"), ("render", "DIR", "--messages", messages)):
         told = complaint(*(str(directory) if part == "DIR" else part for part in given))
+        assert told.startswith(str(directory))
+        assert expected in told
+
+
+@pytest.mark.parametrize(
+    ("made_of", "expected"),
+    [
+        ({"chat_template.jinja": "{% if %}"}, "chat_template.jinja, line 1: does not parse: "),
+        (
+            {"tokenizer_config.json": '{"chat_template": "{% for %}"}'},
+            "tokenizer_config.json, line 1: does not parse: ",
+        ),
+    ],
+)
+def test_a_template_that_does_not_compile_is_a_report_and_renders_nothing(
+    made_of: dict[str, str], expected: str, tmp_path: Path
+) -> None:
+    directory = tmp_path / "model"
+    directory.mkdir()
+    for name, text in made_of.items():
+        (directory / name).write_text(text, "utf-8")
+    report = json.loads(output("inspect", str(directory), "--json", status=1))
+    assert (report["verdict"]["tools"], [one["code"] for one in report["findings"]]) == ("broken", ["TF002"])
+    for told in (
+        complaint("render", str(directory), "--messages", file(tmp_path, USER)),
+        complaint("diff", str(directory), str(MODELS / "json-frames")),
+    ):
         assert told.startswith(str(directory))
         assert expected in told
 

@@ -15,7 +15,6 @@ from toolfmt.inspect.report import Answer, Evidence, Report, Thrown
 from toolfmt.inspect.wording import filled
 from toolfmt.listing import listed, listed_first
 from toolfmt.printing.report import report_text
-from toolfmt.printing.verdict import verdict
 from toolfmt.templates import ChatTemplate
 
 TEMPLATE = """\
@@ -301,7 +300,6 @@ def test_at_a_glance_a_list_of_strings_is_whole() -> None:
     text = report_text(report, 400, False)
     line = next(line for line in text.splitlines() if line.startswith("  format"))
     assert line.endswith(f": {verified.at_a_glance}")
-    assert verdict(report).sentence.endswith(f", which is proven: {verified.summary}.")
 
 
 def test_tools_that_are_shown_beside_a_system_message_only_have_an_outcome() -> None:
@@ -350,7 +348,7 @@ def decided(report: Report) -> object:
         (one.kind, one.words, one.reasoning) for variable in report.sections.variables for one in variable.effects
     ]
     profile = replace(report.profile, sha256="")
-    return answers, found, effects, report.sections.advice, report.strategy, verdict(report), profile
+    return answers, found, effects, report.sections.advice, report.strategy, report.verdict, profile
 
 
 @pytest.mark.parametrize("condition", CONDITIONS)

@@ -97,7 +97,17 @@ ANSWER = ["answer", "evidence", "outcome", "excerpts", "error", "line"]
 
 def test_the_dictionary_has_the_keys_of_the_contract_and_is_json(tmp_path: Path) -> None:
     told = json.loads(json.dumps(directory(tmp_path, config={"model_type": "qwen3"}).to_dict()))
-    contract = ["schema", "model_type", "template", "capabilities", "format", "strategy", "runtimes", "findings"]
+    contract = [
+        "schema",
+        "verdict",
+        "model_type",
+        "template",
+        "capabilities",
+        "format",
+        "strategy",
+        "runtimes",
+        "findings",
+    ]
     assert list(told)[: len(contract)] == contract
     assert told["schema"] == "toolfmt.report/1"
     assert list(told["template"]) == ["origin", "name", "sha256", "variables"]
@@ -282,7 +292,7 @@ def test_the_model_type_inside_a_multimodal_one_counts(tmp_path: Path) -> None:
 def test_where_nothing_tells_the_default_is_told_as_such() -> None:
     report = inspect_template(PLAIN, model_type="nobody_knows")
     assert (report.format.name, report.format.confidence) == (default_format().name, "default")
-    assert (report.strategy, codes(report)) == ("prose", ["TF012", "TF038"])
+    assert (report.strategy, codes(report)) == ("prose", ["TF038"])
 
 
 @pytest.mark.parametrize(
@@ -466,21 +476,26 @@ def test_a_finding_is_found(code: str, tmp_path: Path) -> None:
     [
         (
             "{% for m in messages %}<|{{ m.role }}|>{% for part in m.content %}{{ part.text }}{% endfor %}{% endfor %}",
-            "Give its content as a list of text parts.",
+            ("Give its content as a list of text parts; toolfmt's render does it for you.", "warning", "render"),
         ),
-        ("{% for m in messages %}<|{{ m.role }}|>{{ m.text }}{% endfor %}", "Use another template for plain chat."),
+        (
+            "{% for m in messages %}<|{{ m.role }}|>{{ m.text }}{% endfor %}",
+            ("Use another template for plain chat.", "error", ""),
+        ),
     ],
 )
-def test_a_question_that_does_not_come_out_is_an_error(template: str, fix: str) -> None:
+def test_a_question_that_does_not_come_out_is_an_error_unless_render_heals_it(
+    template: str, fix: tuple[str, str, str]
+) -> None:
     found = [finding for finding in inspect_template(template).findings if finding.code == "TF003"]
     what = "The text of a single user message, given as a string, is not in the prompt: the prompt is '<|user|>'."
-    assert [(finding.message, finding.fix, finding.severity) for finding in found] == [(what, fix, "error")]
+    assert [(one.message, one.fix, one.severity, one.healed_by) for one in found] == [(what, *fix)]
 
 
 def test_what_no_question_can_carry_is_not_advised() -> None:
     report = inspect_template("{% for m in messages %}<|{{ m.role }}|>{{ m.text }}{% endfor %}")
-    assert codes(report) == ["TF003", "TF012", "TF038"]
-    fixes = [finding.fix for finding in report.findings if finding.code == "TF012"]
+    assert codes(report) == ["TF003", "TF038"]
+    fixes = [note.fix for note in report.notes if note.code == "TF012"]
     assert fixes == ["Use another template for chat: what is described in words does not reach the prompt either."]
 
 
@@ -571,6 +586,6 @@ def test_no_module_of_the_room_names_a_format() -> None:
 
 def test_a_list_of_roles_is_no_reading_of_tools() -> None:
     template = '{% for m in messages %}{% if m.role in ["tools"] %}{% endif %}{{ m.content }}{% endfor %}'
-    found = {finding.code for finding in inspect_template(template).findings}
+    found = {note.code for note in inspect_template(template).notes}
     assert "TF012" in found
     assert "TF011" not in found

@@ -28,7 +28,6 @@ from toolfmt.inspect.report import (
     Difference,
     Effect,
     Finding,
-    FormatDecision,
     MarkerTokens,
     Piece,
     Portability,
@@ -39,9 +38,9 @@ from toolfmt.inspect.report import (
     ToolCost,
     Turn,
     Variable,
+    Verdict,
 )
 from toolfmt.printing.page import report_page
-from toolfmt.printing.verdict import verdict
 
 MODELS = Path(__file__).parents[1] / "corpus" / "models"
 TEMPLATE = (
@@ -181,7 +180,8 @@ def test_markers_are_told_from_words() -> None:
 
 def test_findings_come_worst_first_with_fix_and_page() -> None:
     page = report_page(FULL)
-    assert page.index("TF012") < page.index("TF014") < page.index("TF004")
+    told = page.partition('id="findings"')[2]
+    assert told.index("TF012") < told.index("TF014") < told.index("TF004")
     assert "The template drops the tools without a word." in page
     assert "<code>render</code> does so (strategy <code>prose</code>)" in page
     assert "<strong>What to do:</strong> describe the tools" in page
@@ -196,24 +196,16 @@ def test_notes_are_counted_as_notes_where_they_are_told_among_the_findings() -> 
 @pytest.mark.parametrize(
     ("report", "level", "word", "part"),
     [
-        (GOOD, "good", "Yes", "format json, which is proven: 6 of 6 kinds of call read back exactly."),
-        (FULL, "care", "With care", "is lost or refused."),
-        (
-            inspect_template("{% for m in messages %}{{ m.content }}{% endfor %}"),
-            "care",
-            "Not by its template",
-            "assumed",
-        ),
-        (inspect_template("{% for %}"), "bad", "No", "cannot be rendered at all."),
-        (replace(GOOD, template=None), "bad", "No", "there is no chat template"),
-        (replace(GOOD, format=FormatDecision(None, "none")), "bad", "Not as it is", "no known format reads"),
-        (replace(GOOD, format=FormatDecision("json", "signature")), "care", "Probably", "no call proves it."),
+        (replace(GOOD, verdict=Verdict("template", "As it is.")), "good", "template", "As it is."),
+        (replace(GOOD, verdict=Verdict("adapted", "With <b>.")), "good", "adapted", "With &lt;b&gt;."),
+        (inspect_template("{% for m in messages %}{{ m.content }}{% endfor %}"), "care", "prose", "shows the model no"),
+        (inspect_template("{% for %}"), "bad", "broken", "Nothing turns messages and tools into a prompt"),
     ],
 )
-def test_the_verdict(report: Report, level: str, word: str, part: str) -> None:
-    said = verdict(report)
-    assert (said.level, said.word, part in said.sentence) == (level, word, True)
-    assert f"<strong>{word}:</strong>" in report_page(report)
+def test_the_verdict_stands_on_top(report: Report, level: str, word: str, part: str) -> None:
+    page = report_page(report)
+    assert f'<div class="verdict {level}">\n  <p><strong>{word}:</strong> ' in page
+    assert part in page.partition("<strong>")[2].partition("</p>")[0]
 
 
 def test_the_page_of_every_directory_of_the_corpus_is_whole() -> None:
@@ -326,8 +318,8 @@ def test_the_option_writes_the_page_and_still_prints_the_report(tmp_path: Path) 
     plain = CliRunner().invoke(main, ["inspect", str(MODELS / "double-encoded")])
     result = CliRunner().invoke(main, ["inspect", str(MODELS / "double-encoded"), "--html", str(file)])
     printed = CliRunner().invoke(main, ["inspect", str(MODELS / "double-encoded"), "--html", "-"])
-    assert (result.exit_code, result.stdout) == (plain.exit_code, plain.stdout) == (1, plain.stdout)
-    assert (printed.exit_code, printed.stdout) == (1, file.read_text("utf-8"))
+    assert (result.exit_code, result.stdout) == (plain.exit_code, plain.stdout) == (0, plain.stdout)
+    assert (printed.exit_code, printed.stdout) == (0, file.read_text("utf-8"))
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 

@@ -78,17 +78,15 @@ def said(made: Report, chapter: str) -> str:
 
 
 def test_the_chapters_say_at_a_glance_what_a_person_needs() -> None:
-    assert {chapter: said(FULL, chapter) for chapter in ("prefix", "tokens", "variables", "safety", "runtimes")} == {
+    assert {chapter: said(FULL, chapter) for chapter in ("prefix", "tokens", "variables")} == {
         "prefix": "61 % of the prompt stays from turn to turn, the rest is computed again. "
         "It changes when a result follows (line 30).",
         "tokens": "2 tools cost 1,412 tokens of 4,096, 90 of them for having tools at all; the dearest is dear "
         "with 200 leave out dear to stay within 1,024",
         "variables": "enable_thinking (default true): the answer begins with an empty block "
         "nothing seen to change with documents",
-        "safety": "escaping: it is not seen",
-        "runtimes": "minijinja renders 12 of 14 conversations alike mlx-lm: it takes json",
     }
-    assert said(FULL, "definitions").endswith("lost of a schema: enum, default not taken: tools without parameters")
+    assert said(FULL, "definitions").endswith("lost of a schema: enum, default; not taken: tools without parameters")
     assert said(FULL, "calls").endswith("ids of nine letters and digits only; no text beside a call")
     assert said(FULL, "reasoning").endswith("dropped from earlier turns")
     assert said(FULL, "details") == "not unheard of; see --full"
@@ -105,7 +103,6 @@ def test_the_chapters_say_at_a_glance_what_a_person_needs() -> None:
         ("results", {"results_reordered": NO, "results_several": NO}, NO, []),
         ("system", {"users_in_a_row": REFUSED, "assistants_in_a_row": NO}, YES, ["roles must alternate"]),
         ("system", {"users_in_a_row": NO, "assistants_in_a_row": NO}, YES, []),
-        ("details", {"generation_prompt": NO}, YES, ["add_generation_prompt changes nothing"]),
     ],
 )  # fmt: skip
 def test_details_come_to_a_few_words(
@@ -133,37 +130,60 @@ def test_findings_stand_by_severity_which_is_a_word() -> None:
     assert [line[:2] for line in lines if len(line) > 1 and line[1].startswith("TF0")] == [
         ["error", "TF012"],
         ["warning", "TF014"],
-        ["note", "TF028"],
     ]
     assert ["→", "Do", "this."] in lines
-    strict = replace(FULL, findings=(*FULL.findings, *FULL.notes), notes=())
-    assert [line.split()[1] for line in shown(strict) if line.startswith("  note")] == ["TF028"]
-    many = replace(FULL, notes=tuple(finding(f"TF03{digit}", "note") for digit in range(5)))
-    assert "  notes    5      TF030 TF031 TF032 TF033 TF034: see --full" in shown(many)
-    assert sum(line.startswith("  note ") for line in shown(many, full=True)) == 5
 
 
-def test_a_finding_ends_with_its_line_and_is_cut_only_at_a_glance() -> None:
+def test_notes_are_counted_by_code_and_told_where_they_are_asked_for() -> None:
+    found = [*(finding(f"TF03{digit}", "note") for digit in range(5)), finding("TF033", "note")]
+    many = replace(FULL, notes=tuple(found))
+    line = next(" ".join(line.split()) for line in shown(many, 140) if line.startswith("  notes"))
+    assert line == "notes 6 TF030 TF031 TF032 TF033 ×2 TF034: cost and taste, --full tells them"
+    for text in (shown(many, full=True), report_text(many, 80, False, notes=True).splitlines()):
+        told = [line.split()[:2] for line in text if line.startswith("  note")]
+        assert told == [["note", one.code] for one in found]
+    assert not any(line.startswith("  note") for line in shown(replace(FULL, notes=())))
+
+
+def test_a_finding_ends_with_its_line_and_is_cut_only_at_a_glance_on_a_terminal() -> None:
     long = replace(finding("TF014", line=6), message="Refused: " + "word " * 60 + "end.")
     made = replace(FULL, findings=(long,))
-    glance, full = " ".join(shown(made, 140)), " ".join(shown(made, 140, full=True))
-    assert "word … (line 6)" in " ".join(glance.split())
-    assert "end." not in glance
-    assert "word end. (line 6)" in " ".join(full.split())
+    cut, whole, full = (
+        " ".join(report_text(made, 140, False, full=full, whole=whole).split())
+        for full, whole in ((False, False), (False, True), (True, False))
+    )
+    assert "word … (line 6)" in cut
+    assert "end." not in cut
+    assert "word end. (line 6)" in whole
+    assert "word end. (line 6)" in full
+
+
+def test_what_is_new_since_an_earlier_report_is_told_so() -> None:
+    new, known = replace(finding("TF014", line=6), new=True), replace(finding("TF016"), new=False)
+    notes = (replace(finding("TF028", "note"), new=True), replace(finding("TF033", "note"), new=False))
+    made = replace(FULL, findings=(new, known), notes=notes)
+    text = " ".join(" ".join(shown(made)).split())
+    assert "2 warnings, 2 notes, 2 of them new" in text
+    assert "warning TF014 new: What TF014 says. (line 6)" in text
+    assert "warning TF016 What TF016 says." in text
+    assert "TF028 TF033, 1 of them new: cost and taste" in text
+    table = models_text([InspectionOutcome("a", made), InspectionOutcome("b", FULL)], None, False)
+    assert "TF014* TF016" in table
+    assert "1 with something new. E/W/N: errors, warnings, notes. *: new." in table
 
 
 def test_what_to_do_next_is_a_line_each() -> None:
     lines = shown(FULL)
     begin = next(position for position, line in enumerate(lines) if line.startswith("  next"))
-    assert lines[begin:] == [
+    assert lines[begin : begin + 6] == [
         "  next  vLLM         --parser x",
         "        TGI, Ollama  no parser",
         "        stop at      <end> or </s>",
-        "        answers      begin with <think>\\n, which the prompt has written",
+        "        the prompt   ends with <think>\\n: the answer goes on behind that",
         "        decode       with skip_special_tokens=False: <call> is a special token",
-        "        explain      toolfmt explain TF012 (or TF014)",
-        "        more         --full: every answer with its evidence; --html FILE: a page",
+        "",
     ]
+    assert said(FULL, "more") == "toolfmt explain TF012; --full: every answer with its evidence; --html FILE: a page"
 
 
 def test_in_full_every_answer_of_every_chapter_is_there() -> None:
@@ -208,8 +228,11 @@ def test_a_table_fits_its_width_and_keeps_one_line_a_model(width: int) -> None:
     assert max(map(len, lines)) <= width
     assert lines[4] == ""
     assert [line.split()[0][-2:] for line in lines[1:4]] == ["7B", "b", "c"]
+    uncut = models_text(looked, width, False, cut=False)
+    assert max(map(len, uncut.splitlines())) <= width
+    assert ("…" in uncut, [f"TF0{n}" in uncut for n in range(10, 30)]) == (False, [True] * 20)
     whole = models_text(looked, None, False).splitlines()
-    assert whole[0].split() == ["model", "type", "format", "tools", "calls", "results", "strategy", "E/W/N", "findings"]
+    assert whole[0].split() == ["model", "type", "verdict", "format", "tools", "calls", "results", "E/W/N", "findings"]
     assert ("TF029" in whole[2], whole[3].split()[-1]) == (True, "word")
 
 

@@ -46,10 +46,20 @@ class Inspector:
     trusted: bool = False
 
     def report(self, place: str) -> Report:
-        """The report on one place; raises `ToolfmtError` where it cannot be read or its template does not compile."""
+        """The report on one place; raises `ToolfmtError` where it cannot be read."""
         if not self.trusted:
             shared_worker().start()  # it gets ready while the files are read
         return self._report(place, None)
+
+    def comparable(self, place: str) -> Report:
+        """The report on one place, to be compared with another; raises `ToolfmtError` where its template does not
+        compile, too: nothing that it does can be compared.
+        """
+        report = self.report(place)
+        unusable = broken(load_files(place), report.profile)
+        if unusable is not None:
+            raise unusable
+        return report
 
     def looked_at(self, places: Sequence[str]) -> Iterator[InspectionOutcome]:
         """What becomes of each place, in their order; several are inspected side by side."""
@@ -78,11 +88,7 @@ class Inspector:
 
     def _report(self, place: str, worker: Worker | None) -> Report:
         model = Model(load_files(place), trusted=self.trusted, worker=worker)
-        report = model.inspect(tools=self.options.tools, context=self.options.context)
-        unusable = broken(model.files, report.profile)
-        if unusable is not None:
-            raise unusable
-        return report
+        return model.inspect(tools=self.options.tools, context=self.options.context)
 
 
 def expanded(given: Iterable[str]) -> tuple[list[str], bool]:

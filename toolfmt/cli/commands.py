@@ -1,8 +1,9 @@
 """The command line: arguments in, printed report out; no decisions.
 
-Exit status 0: done, nothing found. 1: `inspect` found something, `diff` a difference. 2: bad input, told in one line on
-standard error. What a command needs is imported when it runs, so that `toolfmt --help` is quick. Output is UTF-8
-whatever the locale says; what UTF-8 has no bytes for (half a surrogate pair) is written as an escape.
+Exit status 0: done. 1: `inspect` found an error (or what --fail-on and --require say), `diff` a difference. 2: bad
+input, told in one line on standard error. What a command needs is imported when it runs, so that `toolfmt --help` is
+quick. Output is UTF-8 whatever the locale says; what UTF-8 has no bytes for (half a surrogate pair) is written as an
+escape.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -22,7 +23,9 @@ from toolfmt.cli.output import EventLines, OneMessage, OpenAIStream, compact, pr
 from toolfmt.errors import ToolfmtError
 
 if TYPE_CHECKING:
-    from toolfmt.batch import Inspector
+    from toolfmt.batch import InspectionOutcome, Inspector
+    from toolfmt.cli.baseline import Baseline
+    from toolfmt.cli.failing import Failing
     from toolfmt.cli.recorded import Recorded
     from toolfmt.cli.request import RenderRequest
     from toolfmt.cli.selection import Selection
@@ -133,8 +136,18 @@ def main() -> None:
     "--output-format", type=click.Choice(["text", "json", "sarif"]), help="How to print; text unless --json is given."
 )
 @click.option("--full", is_flag=True, help="Print every answer with its evidence (text, one place).")
-@click.option("--strict", is_flag=True, help="Notes count as findings.")
-@click.option("--select", multiple=True, metavar="CODES", help="Tell only these: TF012,tools-dropped,TF01. Repeatable.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["error", "warning", "note", "never"]),
+    default="error",
+    show_default=True,
+    help="How bad a finding has to be for exit status 1.",
+)
+@click.option("--require", type=click.Choice(["tools"]), help="Fail where the verdict is prose or broken, too.")
+@click.option("--baseline", "baseline_file", metavar="FILE", help="What --json printed before: only what is new fails.")
+@click.option(
+    "--select", multiple=True, metavar="CODES", help="Tell only these: TF012,tools-dropped,TF01,error. Repeatable."
+)
 @click.option("--ignore", multiple=True, metavar="CODES", help="Do not tell these. Repeatable.")
 @click.option("--tools", "tools_file", metavar="FILE", help="A JSON list of tool definitions, to count their tokens.")
 @click.option("--context", type=_Count(), metavar="N", help="The context size the tools must fit into.")
@@ -145,7 +158,9 @@ def inspect(
     as_json: bool,
     output_format: str | None,
     full: bool,
-    strict: bool,
+    fail_on: str,
+    require: str | None,
+    baseline_file: str | None,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     tools_file: str | None,
@@ -158,15 +173,16 @@ def inspect(
     A place is a model directory or a file of it, a .gguf or .jinja file, or a repository id. Several places, or a
     folder of models, are told as a table, one line a model.
 
-    Exit status: 0 nothing found, 1 findings, 2 could not look.
+    Exit status: 0 no error, 1 an error (see --fail-on and --require), 2 could not look.
     """
     if as_json and output_format not in (None, "json"):
         raise click.UsageError(f"give either --json or --output-format {output_format}")
     from toolfmt.batch import InspectionOutcome, Inspector, expanded
+    from toolfmt.cli.failing import Failing, severity_of
     from toolfmt.cli.selection import Selection
     from toolfmt.inspect.facts import Options
 
-    selection = Selection.of(select, ignore, strict=strict)
+    selection = Selection.of(select, ignore)
     options = Options(_tools(tools_file), context)
     form = "json" if as_json else output_format or "text"
     meant, several = expanded(places)
@@ -174,12 +190,17 @@ def inspect(
         raise click.UsageError(f"only one of {form} and --html can be printed; give --html the name of a file")
     if full and form != "text":
         raise click.UsageError(f"--full is for text, and {form} tells everything; give one of the two")
+    if several and (html_file is not None or full):
+        raise click.UsageError(f"{'--full' if full else '--html'} shows one model; give one place")
+    baseline = _baseline(baseline_file, meant)
+    failing = Failing(severity_of(fail_on), require == "tools", baseline)
+    inspector = Inspector(options, trusted=trusted)
     if several:
-        if html_file is not None or full:
-            raise click.UsageError(f"{'--full' if full else '--html'} shows one model; give one place")
-        return _inspect_several(meant, Inspector(options, trusted=trusted), selection, form)
+        return _inspect_several(meant, inspector, selection, failing, form)
     place = meant[0]
-    report = selection.apply(Inspector(options, trusted=trusted).report(place))
+    looked = _told(InspectionOutcome(place, inspector.report(place)), selection, baseline)
+    report = looked.report
+    assert report is not None
     _tell_uncounted(options, place, report)
     if html_file is not None:
         _web_page(report, html_file)
@@ -190,12 +211,32 @@ def inspect(
     elif form == "sarif":
         from toolfmt.printing.sarif import sarif
 
-        print_json(sarif([InspectionOutcome(place, report)]))
+        print_json(sarif([looked]))
     else:
         from toolfmt.printing.report import report_text
 
-        print_text(report_text(report, *_terminal(), full=full))
-    return int(bool(report.findings))
+        asked = bool(select) or fail_on == "note"
+        print_text(report_text(report, *_terminal(), full=full, notes=asked, whole=not _is_terminal()))
+    return int(failing.fails(looked))
+
+
+def _baseline(file: str | None, places: Sequence[str]) -> Baseline | None:
+    """The earlier reports to compare with, told of the places that are not among them."""
+    if file is None:
+        return None
+    from toolfmt.cli.baseline import read_baseline
+
+    baseline = read_baseline(file, places)
+    missing = [place for place in places if not baseline.holds(place)]
+    if missing:
+        others = f" and {len(missing) - 1:,} more are" if missing[1:] else " is"
+        _complain(f"{missing[0]}{others} not in {shown(file)}: whatever is found there counts as new")
+    return baseline
+
+
+def _told(looked: InspectionOutcome, selection: Selection, baseline: Baseline | None) -> InspectionOutcome:
+    """What became of a place, with what is new marked and what is not asked about left out."""
+    return selection.applied(looked if baseline is None else baseline.compared(looked))
 
 
 def _tell_uncounted(options: Options, place: str, report: Report) -> None:
@@ -215,12 +256,13 @@ def _web_page(report: Report, file: str) -> None:
         write_page(file, page)
 
 
-def _inspect_several(places: list[str], inspector: Inspector, selection: Selection, form: str) -> int:
+def _inspect_several(places: list[str], inspector: Inspector, selection: Selection, failing: Failing, form: str) -> int:
     """Inspect the places side by side, told together; one that cannot be read does not stop the others."""
     from toolfmt.printing.models import models_text, tracked
 
     watched = sys.stderr is not None and sys.stderr.isatty()
-    looked = [selection.applied(one) for one in tracked(inspector.looked_at(places), len(places), watched)]
+    looking = tracked(inspector.looked_at(places), len(places), watched)
+    looked = [_told(one, selection, failing.baseline) for one in looking]
     if form == "json":
         print_json([one.to_dict() for one in looked])
     elif form == "sarif":
@@ -229,14 +271,15 @@ def _inspect_several(places: list[str], inspector: Inspector, selection: Selecti
         print_json(sarif(looked))
     else:
         width, colour = _terminal()
-        print_text(models_text(looked, width if _is_terminal() else None, colour))
+        bounded = _is_terminal() or bool(os.environ.get("COLUMNS"))
+        print_text(models_text(looked, width if bounded else None, colour, cut=_is_terminal()))
     for one in looked:
         if one.report is not None:
             _tell_uncounted(inspector.options, one.place, one.report)
     unread = [one.reason for one in looked if one.report is None]
     for reason in unread:
         _complain(reason)
-    return 2 if unread else int(any(one.report is not None and one.report.findings for one in looked))
+    return 2 if unread else int(any(map(failing.fails, looked)))
 
 
 def _tools(file: str | None) -> list[dict[str, Any]] | None:
@@ -277,7 +320,7 @@ def diff(a: str, b: str, as_json: bool, select: tuple[str, ...], ignore: tuple[s
 
     selection = DifferenceSelection.of(select, ignore)
     inspector = Inspector(trusted=trusted)
-    comparison = selection.apply(compare(inspector.report(a), inspector.report(b)))
+    comparison = selection.apply(compare(inspector.comparable(a), inspector.comparable(b)))
     if as_json:
         print_json(comparison.to_dict())
     else:

@@ -77,17 +77,41 @@ def recut(pieces: Iterable[str], size: int | None) -> Iterator[str]:
 
 def read_json(file: str, wanted: str = "a JSON list") -> Any:
     """The JSON in a file; raises `ToolfmtError` where it cannot be read or is none, and says what is `wanted`."""
-    name = shown(file)
+    data = _data(file, wanted)
+    with _naming_faults(file, data, wanted):
+        return json.loads(data.decode("utf-8-sig"))
+
+
+def read_json_values(file: str, wanted: str) -> list[Any]:
+    """The JSON values in a file, which holds one, or one a line; raises what `read_json` raises."""
+    data = _data(file, wanted)
+    with _naming_faults(file, data, wanted):
+        text = data.decode("utf-8-sig")
+        try:
+            return [json.loads(text)]
+        except json.JSONDecodeError as error:
+            if error.msg != "Extra data":
+                raise
+        return [json.loads(line) for line in text.splitlines() if line.strip()]
+
+
+def _data(file: str, wanted: str) -> bytes:
     with _opened(file) as source:
         parts, size = [], 0
         while piece := _next_bytes(source, file):
             parts.append(piece)
             size += len(piece)
             if size > _LONGEST_JSON:
-                raise ToolfmtError(f"{name}: more than {_LONGEST_JSON:,} bytes; give {wanted}")
-    data = b"".join(parts)
+                raise ToolfmtError(f"{shown(file)}: more than {_LONGEST_JSON:,} bytes; give {wanted}")
+    return b"".join(parts)
+
+
+@contextmanager
+def _naming_faults(file: str, data: bytes, wanted: str) -> Iterator[None]:
+    """Errors about the JSON in these bytes in one line, with what is wanted."""
+    name = shown(file)
     try:
-        return json.loads(data.decode("utf-8-sig"))
+        yield
     except UnicodeDecodeError as error:
         raise ToolfmtError(f"{name}: not UTF-8 text (offset {error.start}); save it as UTF-8") from None
     except json.JSONDecodeError as error:

@@ -1,46 +1,48 @@
-"""Which findings count: the codes a caller selects or ignores, and whether notes count as findings.
+"""Which findings are told: those with the codes, names and severities that a caller selects, without those ignored.
 
-`Selection.of` takes codes as they are typed; `apply` takes a report and gives back the one that is left. Nothing here
-changes what was inspected, only what is told of it.
+`Selection.of` takes what is typed; `apply` takes a report and gives back the one that is left. Nothing here changes
+what was inspected, nor the verdict, which is made of all findings; only what is told beside it, and what the exit
+status counts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import get_args
 
 from toolfmt.batch import InspectionOutcome
 from toolfmt.errors import ToolfmtError
 from toolfmt.inspect.checks import CHECKS, code, codes_of
-from toolfmt.inspect.report import Finding, Report
+from toolfmt.inspect.report import Finding, Report, Severity
+
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+"""The worst first."""
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The codes that are told (what is ignored left out), and whether notes count as findings."""
+    """The codes that are told, each with the severities that are."""
 
-    codes: frozenset[str]
-    strict: bool = False
+    told: frozenset[tuple[str, Severity]]
 
     @classmethod
-    def of(cls, select: Iterable[str] = (), ignore: Iterable[str] = (), *, strict: bool = False) -> Selection:
-        """The selection of what is typed: codes, names or beginnings of codes, several with commas between them.
+    def of(cls, select: Iterable[str] = (), ignore: Iterable[str] = ()) -> Selection:
+        """The selection of what is typed: codes, names, beginnings of codes or severities, several with commas between
+        them.
 
         Without `select` all findings are. What is both selected and ignored is ignored. Raises `UnknownCode`, and
         `ToolfmtError` where nothing is left of what is selected, as that would find nothing anywhere.
         """
-        selected, ignored = _codes(select), _codes(ignore)
+        selected, ignored = _told(select), _told(ignore)
         if selected and selected <= ignored:
             raise ToolfmtError("--ignore leaves nothing of what --select names; take one of them away")
-        return cls((selected or frozenset(map(code, CHECKS))) - ignored, strict)
+        return cls((selected or _every({code(check) for check in CHECKS}, SEVERITIES)) - ignored)
 
     def apply(self, report: Report) -> Report:
-        """The report with the findings that are left; with `strict` its notes stand among the findings."""
-        notes = self._kept(report.notes)
-        findings = self._kept(report.findings)
+        """The report with the findings and notes that are left."""
+        findings, notes = self._kept(report.findings), self._kept(report.notes)
         left_out = len(report.findings) + len(report.notes) - len(findings) - len(notes)
-        if self.strict:
-            findings, notes = tuple(sorted((*findings, *notes), key=lambda finding: finding.code)), ()
         return replace(report, findings=findings, notes=notes, left_out=left_out)
 
     def applied(self, looked: InspectionOutcome) -> InspectionOutcome:
@@ -48,9 +50,20 @@ class Selection:
         return looked if looked.report is None else replace(looked, report=self.apply(looked.report))
 
     def _kept(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
-        return tuple(finding for finding in findings if finding.code in self.codes)
+        return tuple(finding for finding in findings if (finding.code, finding.severity) in self.told)
 
 
-def _codes(typed: Iterable[str]) -> frozenset[str]:
+def _told(typed: Iterable[str]) -> frozenset[tuple[str, Severity]]:
     words = [word.strip() for text in typed for word in text.split(",")]
-    return frozenset[str]().union(*(codes_of(word) for word in words if word))
+    return frozenset[tuple[str, Severity]]().union(*(_named(word) for word in words if word))
+
+
+def _named(word: str) -> frozenset[tuple[str, Severity]]:
+    severities = [severity for severity in SEVERITIES if severity == word.lower()]
+    if severities:
+        return _every({code(check) for check in CHECKS}, severities)
+    return _every(codes_of(word), SEVERITIES)
+
+
+def _every(codes: Iterable[str], severities: Iterable[Severity]) -> frozenset[tuple[str, Severity]]:
+    return frozenset((code, severity) for severity in severities for code in codes)

@@ -29,6 +29,7 @@ from toolfmt.inspect.report import Report, Sections, TemplateInfo
 from toolfmt.inspect.support.advice import advice
 from toolfmt.inspect.support.parser_names import DERIVED, parser_name
 from toolfmt.inspect.support.support import runtime_support
+from toolfmt.inspect.verdict import verdict
 from toolfmt.templates import ModelFiles, template_alone
 
 NO_PARSER = "no parser: import toolfmt's"
@@ -68,6 +69,7 @@ def _judged(files: ModelFiles, options: Options, tokenizer: TokenizerFile | None
     found = checks.findings(facts)
     return Report(
         path=str(files.directory),
+        verdict=verdict(found, facts.decided.decision, facts.profile.strategy, renders=facts.renders is not None),
         model_type=files.model_type,
         template=_template_info(facts),
         capabilities=facts.capabilities,

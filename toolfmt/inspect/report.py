@@ -16,7 +16,7 @@ from toolfmt.listing import listed
 
 SCHEMA = "toolfmt.report/1"
 
-Verdict: TypeAlias = Literal["yes", "no", "error"]
+AnswerWord: TypeAlias = Literal["yes", "no", "error"]
 Outcome: TypeAlias = Literal[
     "",
     "threw",
@@ -42,8 +42,13 @@ Outcome: TypeAlias = Literal[
 Source: TypeAlias = Literal["declared", "verified", "signature", "model-type", "default"]
 Confidence: TypeAlias = Literal["declared", "verified", "signature", "model-type", "default", "none"]
 Severity: TypeAlias = Literal["error", "warning", "note"]
-"""`error`: something the caller gave is lost or refused; `warning`: so in some requests or forms, or it costs; `note`:
-worth knowing. Notes do not count as findings of the command line unless `--strict` asks for them."""
+"""The harm that remains when one follows the report. `error`: nothing heals it; `warning`: a plain client goes wrong,
+and what the finding names heals it (`Finding.healed_by`); `note`: cost and taste."""
+HealedBy: TypeAlias = Literal["", "render", "prose", "setting", "request", "template"]
+"""What heals a finding: toolfmt's `render`, by itself; its strategy `prose`, where it is asked for; a setting of the
+model's files or of the runtime; what the caller sends; an edit of the template that the finding spells out. Empty where
+nothing does, or where there is nothing to heal."""
+ToolsWord: TypeAlias = Literal["template", "adapted", "prose", "broken"]
 
 CAPABILITIES = (
     "tools",
@@ -109,7 +114,7 @@ class Answer:
     `outcome` is one word for whoever decides by the answer: nobody reads the sentence but people.
     """
 
-    answer: Verdict
+    answer: AnswerWord
     words: str = ""
     line: int | None = None
     outcome: Outcome = ""
@@ -202,6 +207,25 @@ class Finding(JsonRecord):
     line: int | None
     fix: str
     severity: Severity = "warning"
+    healed_by: HealedBy = ""
+    new: bool | None = None
+    """Whether an earlier report, with which this one was compared, does not have it; None where none was."""
+
+    def to_dict(self) -> dict[str, Any]:
+        told = super().to_dict()
+        return told if self.new is not None else {key: value for key, value in told.items() if key != "new"}
+
+
+@dataclass(frozen=True)
+class Verdict(JsonRecord):
+    """Whether a program can call tools with the model: `tools` in a word, `sentence` what works and what to do.
+
+    `template`: as the template is; `adapted`: with what `render` does for it; `prose`: the template shows no tools, and
+    described in words they work; `broken`: an error stands among the findings.
+    """
+
+    tools: ToolsWord
+    sentence: str
 
 
 @dataclass(frozen=True)
@@ -517,11 +541,13 @@ class Sections:
 class Report:
     """The whole answer about one model or template.
 
-    `findings` are errors and warnings, `notes` what is only worth knowing; both have the same shape. `prompts` are what
-    the template makes of some conversations, by what is in them, for comparing it with another.
+    `verdict` is made of all findings, whatever a caller wants to be told. `findings` are errors and warnings, `notes`
+    what is only worth knowing; both have the same shape. `prompts` are what the template makes of some conversations,
+    by what is in them, for comparing it with another.
     """
 
     path: str
+    verdict: Verdict
     model_type: str | None
     template: TemplateInfo | None
     capabilities: dict[str, Answer]
@@ -540,6 +566,7 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         return {
             "schema": SCHEMA,
+            "verdict": self.verdict.to_dict(),
             "model_type": self.model_type,
             "template": None if self.template is None else self.template.to_dict(),
             "capabilities": {name: self.capabilities[name].to_dict() for name in CAPABILITIES},

@@ -13,23 +13,20 @@ from rich.text import Text
 
 from toolfmt.inspect.report import Answer, Report, Tokens, Variable
 from toolfmt.printing.layout import ANSWER_STYLES, shortened, visible
-from toolfmt.printing.phrases import phrased, phrases
+from toolfmt.printing.phrases import phrased
 
 _LONGEST_LINE = 120
 _MOST = 4
 """So many details, variables or reasons are told at a glance; the others are counted."""
-_TOLD_BY_A_FINDING = {"content_kept", "no_instructions"}
 
 
 def chapters(report: Report) -> list[tuple[str, Text]]:
-    """The chapters at a glance: what is left of the details, costs, what it depends on, what is unsafe or fails."""
+    """The chapters at a glance: costs, and what it depends on. What findings and notes tell is not told again."""
     lines = [
-        *(("details", line) for line in (*phrases(report, "details"), *_unphrased(report.sections.details))),
+        *(("details", line) for line in _unphrased(report.sections.details)),
         *(("prefix", line) for line in _prefix(report)),
         *(("tokens", line) for line in _tokens(report.sections.tokens)),
         *(("variables", line) for line in _variables(report.sections.variables)),
-        *(("safety", line) for line in _safety(report.sections.safety)),
-        *(("runtimes", line) for line in _runtimes(report)),
     ]
     return [(name, Text(visible(line))) for name, line in lines]
 
@@ -52,16 +49,6 @@ def leaving_out(tokens: Tokens | None) -> str:
 
 
 # --- at a glance
-
-
-def _safety(answers: Mapping[str, Answer]) -> list[str]:
-    """A line for each thing that is not well; what is said of several texts alike is said once."""
-    alike: dict[str, list[str]] = {}
-    for name, answer in answers.items():
-        if answer.answer != "yes":
-            alike.setdefault(answer.evidence, []).append(name)
-    told = [(names, evidence) for evidence, names in alike.items() if not set(names) & _TOLD_BY_A_FINDING]
-    return [shortened(f"{', '.join(map(_words, names))}: {evidence}", 2 * _LONGEST_LINE) for names, evidence in told]
 
 
 def _unphrased(details: Mapping[str, Answer]) -> list[str]:
@@ -117,19 +104,6 @@ def _variables(variables: Iterable[Variable]) -> list[str]:
 def _variable(variable: Variable) -> str:
     default = "" if variable.default is None else f" (default {variable.default})"
     return f"{variable.name}{default}: {variable.effect}"
-
-
-def _runtimes(report: Report) -> list[str]:
-    """Another engine that renders otherwise, and runtimes that take the wrong parser."""
-    lines = []
-    other = report.sections.portability
-    if other is not None and other.same < other.renders:
-        lines.append(f"{other.engine} renders {other.same} of {other.renders} conversations alike")
-    wrong = [f"{one.runtime}: {one.why}" for one in report.sections.runtime_support if one.right is False]
-    return [*lines, *(shortened(line, 2 * _LONGEST_LINE) for line in wrong[:_MOST])]
-
-
-# --- in full
 
 
 def everything(report: Report) -> list[RenderableType]:

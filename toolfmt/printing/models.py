@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os.path
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import get_args
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -12,42 +14,48 @@ from rich.table import Table
 from rich.text import Text
 
 from toolfmt.batch import InspectionOutcome
-from toolfmt.inspect.report import Finding, Report, Severity
+from toolfmt.inspect.report import Finding, Report, Severity, ToolsWord
 from toolfmt.printing.findings import by_severity
 from toolfmt.printing.layout import ANSWER_STYLES, UNWRAPPED, printed, shortened, visible
+from toolfmt.printing.verdict import LEVEL_STYLES, LEVELS
 from toolfmt.templates import cached_name, place_name
 
-_HEADINGS = ("model", "type", "format", "tools", "calls", "results", "strategy", "E/W/N", "findings")
-_NARROW_HEADINGS = ("model", "format", "T/C/R", "E/W/N", "findings")
+_HEADINGS = ("model", "type", "verdict", "format", "tools", "calls", "results", "E/W/N", "findings")
+_NARROW_HEADINGS = ("model", "verdict", "format", "E/W/N", "findings")
+_FOLDED = ("model", "findings")
+"""The columns that may go over several lines where nothing is cut."""
 _ABILITIES = ("tools", "tool_calls", "tool_results")
 _NARROWEST_NAME, _NARROWEST_FINDINGS = 22, 12
 _NARROW = 76
 """Below this width the confidence of the format is left out, too."""
 _LONGEST_TYPE = 20
 _LEGEND = "E/W/N: errors, warnings, notes."
-_NARROW_LEGEND = f"T/C/R: tools, calls, results (y, n, e: yes, no, error). {_LEGEND}"
+_NEW = " *: new."
 
 
-def models_text(looked: Sequence[InspectionOutcome], width: int | None, colour: bool) -> str:
+def models_text(looked: Sequence[InspectionOutcome], width: int | None, colour: bool, *, cut: bool = True) -> str:
     """One line a model and a summary.
 
-    Without a `width` no line is cut, however long. Where a table with everything in it is wider than that, answers are
-    one letter each, model type and strategy are left out, and long names are cut.
+    Without a `width` a line is as long as it gets. Where a table with everything in it is wider than that, model type
+    and answers are left out, and long names are `cut`, or go over several lines.
     """
     names = [visible(name) for name in _names([one.place for one in looked])]
     rows = [_row(name, one.report, one) for name, one in zip(names, looked, strict=True)]
-    legend, lines = _LEGEND, printed(_table(_HEADINGS, rows), UNWRAPPED, colour)
+    lines = printed(_table(_HEADINGS, rows), UNWRAPPED, colour)
     if width is not None and max(map(len, printed(_table(_HEADINGS, rows), UNWRAPPED, False).splitlines())) > width:
-        legend, rows = _NARROW_LEGEND, [_narrow_row(name, one, width) for name, one in zip(names, looked, strict=True)]
-        lines = printed(_table(_NARROW_HEADINGS, _fitted(rows, width)), width, colour)
+        rows = [_narrow_row(name, one, width) for name, one in zip(names, looked, strict=True)]
+        rows, folded = (_fitted(rows, width), ()) if cut else (rows, _FOLDED)
+        lines = printed(_table(_NARROW_HEADINGS, rows, folded), width, colour)
+    legend = _LEGEND + (_NEW if any(one.report is not None and _found_new(one.report) for one in looked) else "")
     summary = f"{_summary([one.report for one in looked])} {legend}"
     return f"{lines}\n{summary if width is None else textwrap.fill(summary, width)}\n"
 
 
-def _table(headings: Sequence[str], rows: Iterable[Sequence[Text]]) -> Table:
+def _table(headings: Sequence[str], rows: Iterable[Sequence[Text]], folded: Collection[str] = ()) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0))
     for heading in headings:
-        table.add_column(no_wrap=True, overflow="ellipsis", min_width=len(heading))
+        folds = heading in folded
+        table.add_column(no_wrap=not folds, overflow="fold" if folds else "ellipsis", min_width=len(heading))
     table.add_row(*(Text(heading, "bold") for heading in headings))
     for row in rows:
         table.add_row(*row)
@@ -111,9 +119,9 @@ def _row(name: str, report: Report | None, one: InspectionOutcome) -> list[Text]
     return [
         Text(name, "bold"),
         Text(shortened(report.model_type or "-", _LONGEST_TYPE)),
+        _verdict(report),
         Text(_format(report)),
         *(Text(answer, ANSWER_STYLES[answer]) for answer in _answers(report)),
-        Text(report.strategy),
         Text(_counts(report)),
         Text(_codes(report)),
     ]
@@ -123,9 +131,12 @@ def _narrow_row(name: str, one: InspectionOutcome, width: int) -> list[Text]:
     report = one.report
     if report is None:
         return [Text(name, "bold"), *(Text("-") for _ in _NARROW_HEADINGS[1:-1]), _reason(one)]
-    letters = "/".join(answer[0] for answer in _answers(report))
     format = _format(report) if width >= _NARROW else report.format.name or "none"
-    return [Text(name, "bold"), Text(format), Text(letters), Text(_counts(report)), Text(_codes(report))]
+    return [Text(name, "bold"), _verdict(report), Text(format), Text(_counts(report)), Text(_codes(report))]
+
+
+def _verdict(report: Report) -> Text:
+    return Text(report.verdict.tools, LEVEL_STYLES[LEVELS[report.verdict.tools]])
 
 
 def _reason(one: InspectionOutcome) -> Text:
@@ -146,9 +157,11 @@ def _counts(report: Report) -> str:
 
 
 def _codes(report: Report) -> str:
-    """The codes of errors and warnings, errors first; notes only count."""
+    """The codes of errors and warnings, errors first, those that are new with a sign; notes only count."""
     counted = _found(report)
-    return " ".join(dict.fromkeys(finding.code for finding in (*counted["error"], *counted["warning"]))) or "-"
+    told = (*counted["error"], *counted["warning"])
+    new = {finding.code for finding in told if finding.new}
+    return " ".join(dict.fromkeys(f"{one.code}{'*' if one.code in new else ''}" for one in told)) or "-"
 
 
 def _found(report: Report) -> dict[Severity, list[Finding]]:
@@ -157,12 +170,16 @@ def _found(report: Report) -> dict[Severity, list[Finding]]:
 
 
 def _summary(reports: Sequence[Report | None]) -> str:
-    inspected = [_found(report) for report in reports if report is not None]
-    with_errors = sum(bool(counted["error"]) for counted in inspected)
-    only_warnings = sum(bool(counted["warning"]) and not counted["error"] for counted in inspected)
-    clean = len(inspected) - with_errors - only_warnings
-    parts = [f"{with_errors} with errors", f"{only_warnings} with warnings only", f"{clean} with neither"]
-    unread = len(reports) - len(inspected)
+    words = Counter(report.verdict.tools for report in reports if report is not None)
+    parts = [f"{words[word]} {word}" for word in get_args(ToolsWord)]
+    unread = sum(report is None for report in reports)
     if unread:
         parts.append(f"{unread} could not be inspected")
+    new = [report for report in reports if report is not None and _found_new(report)]
+    if new:
+        parts.append(f"{len(new)} with something new")
     return f"{len(reports)} model{'' if len(reports) == 1 else 's'}: {', '.join(parts)}."
+
+
+def _found_new(report: Report) -> bool:
+    return any(one.new for one in (*report.findings, *report.notes))

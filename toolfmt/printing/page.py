@@ -25,7 +25,7 @@ from toolfmt.inspect.report import Piece, PieceKind, Report
 from toolfmt.printing.chapters import leaving_out, special_markers
 from toolfmt.printing.findings import worst_first
 from toolfmt.printing.layout import visible
-from toolfmt.printing.verdict import counts, is_broken, verdict
+from toolfmt.printing.verdict import LEVELS, counts, is_broken
 from toolfmt.templates import place_name
 
 _KINDS: dict[PieceKind, tuple[str, str]] = {
@@ -67,7 +67,7 @@ def report_page(report: Report) -> str:
         version=__version__,
         style=Markup(style),
         style_hash=_hash(style),
-        verdict=verdict(report),
+        level=LEVELS[report.verdict.tools],
         counts=counts(report),
         chapters=_chapters(report),
         findings=findings,

@@ -37,9 +37,6 @@ _DETAILS: Mapping[str, Mapping[str, str]] = {
         "reasoning_earlier": "dropped from earlier turns",
         "reasoning_in_loop": "dropped once a result has come",
     },
-    "details": {
-        "generation_prompt": "add_generation_prompt changes nothing",
-    },
 }
 # Told by the abilities themselves, or neither good nor bad.
 _TOLD = (
@@ -53,6 +50,7 @@ _TOLD = (
         "results_reordered",
         "results_as_parts",
         "developer",
+        "generation_prompt",
     ),
 )
 # Turns that may not follow each other: one phrase for all of them.
@@ -69,7 +67,7 @@ _SEVERAL = "results_several"
 
 
 def phrases(report: Report, ability: str) -> list[str]:
-    """Lines to stand under an ability that is there, or beside no ability, for `details`; each a few words."""
+    """Lines to stand under an ability that is there; each a few words."""
     details = report.sections.details
     if ability == "definitions":
         return _definitions(report.sections.definitions)

@@ -1,60 +1,52 @@
 """The report on one model as text: data in, text out, the same text for the same data.
 
-At one glance: what the model can do, its format, what else a person needs, what will go wrong, what to do next. Every
-answer with its evidence comes with `full`. The chapters behind the abilities are in `toolfmt.printing.chapters`. What
-comes from a model directory is untrusted: it is made `visible`, and nothing is read as markup.
+At one glance: the verdict, what to do next, what will go wrong, what the model can do. Every answer with its evidence
+comes with `full`. The chapters behind the abilities are in `toolfmt.printing.chapters`. What comes from a model
+directory is untrusted: it is made `visible`, and nothing is read as markup.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from toolfmt.inspect.report import Finding, Report
 from toolfmt.printing.chapters import chapters, everything, special_markers
 from toolfmt.printing.findings import SEVERITY_STYLES, worst_first
-from toolfmt.printing.layout import ANSWER_STYLES, UNWRAPPED, grid, printed, shortened, spaced, visible
+from toolfmt.printing.layout import GLUE, grid, printed, shortened, spaced, visible
 from toolfmt.printing.phrases import phrases
-from toolfmt.printing.verdict import counts, verdict
+from toolfmt.printing.verdict import LEVEL_STYLES, LEVELS, counts
 from toolfmt.templates import place_name
 
-_CONFIDENCE_STYLES = {"declared": "green", "verified": "green", "signature": "yellow", "model-type": "yellow"}
-_VERDICT_STYLES = {"good": "bold green", "care": "bold yellow", "bad": "bold red"}
-_LONGEST_EVIDENCE = 160
-_LONGEST_MESSAGE = 240
-"""So many characters of a finding are printed at a glance; all of them in full, and in JSON."""
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
 _LABEL = len("  definitions")
-_MOST_NOTES = 4
-"""More notes than these are told by their codes."""
-_MOST_EXPLAINED = 6
-_MORE = (("more", "--full: every answer with its evidence; --html FILE: a page"),)
+_LONGEST = 240
+"""So many characters of a sentence are printed on a terminal; all of them in a pipe and in full."""
+_WORDS = {"no": "not shown", "error": "fails with"}
+_NO_FORMAT = "not known: no parser is sure to read the calls"
 
 
-def report_text(report: Report, width: int, colour: bool, *, full: bool = False) -> str:
-    """The report at one glance; with `full` every answer with its evidence behind it."""
-    parts: list[RenderableType] = [
-        _title(report),
-        _rows([_verdict(report)]),
-        Group(_abilities(report), _rows(_decisions(report))),
-    ]
-    told_chapters = chapters(report)
-    if told_chapters:
-        parts.append(_rows(told_chapters))
-    told, notes = worst_first(report.findings), report.notes
-    if told or notes:
-        parts.append(
-            _findings(
-                report,
-                [*told, *notes] if full else told,
-                () if full else notes,
-                width,
-                UNWRAPPED if full else _LONGEST_MESSAGE,
-            )
-        )
-    parts.append(_next(report, full))
+def report_text(
+    report: Report, width: int, colour: bool, *, full: bool = False, notes: bool = False, whole: bool = True
+) -> str:
+    """The report at one glance; with `notes` the notes as whole as the findings, with `full` every answer with its
+    evidence behind it. Sentences are printed `whole`, or cut where they are longer than anybody reads at a glance.
+    """
+    told = worst_first((*report.findings, *(report.notes if notes or full else ())))
+    longest = None if whole or full else _LONGEST
+    parts: list[RenderableType] = [_title(report), _rows([_verdict(report), ("", Text(counts(report)))]), _next(report)]
+    if told or report.notes:
+        parts.append(_findings(told, () if notes or full else report.notes, longest))
+    rows = [*_abilities(report), *_format(report), *chapters(report)]
+    if rows:
+        parts.append(_rows(rows))
+    parts.append(_rows([("more", Text(_more(report, full)))]))
     if full:
         parts += everything(report)
     return printed(spaced(parts), width, colour)
@@ -74,42 +66,36 @@ def _title(report: Report) -> Text:
 
 
 def _verdict(report: Report) -> tuple[str, Text]:
-    told = verdict(report)
-    return "tools", Text(told.word.lower(), _VERDICT_STYLES[told.level]).append(f": {counts(report)}", "default")
+    verdict = report.verdict
+    word = Text(verdict.tools, LEVEL_STYLES[LEVELS[verdict.tools]])
+    return "verdict", word.append(f": {visible(verdict.sentence)}", "default")
 
 
-def _abilities(report: Report) -> Table:
-    table = Table.grid(padding=(0, 2, 0, 0), expand=True)
-    table.add_column("ability", no_wrap=True, width=_LABEL)
-    table.add_column("answer", no_wrap=True)
-    table.add_column("what", ratio=1, overflow="fold")
-    table.add_column("line", justify="right", no_wrap=True)
+def _abilities(report: Report) -> list[tuple[str, Text]]:
+    """What the template can do, each with what to know of it; what it cannot in a line."""
+    rows: list[tuple[str, Text]] = []
+    others: dict[str, list[str]] = {"no": [], "error": []}
     for name, capability, said in _ROWS:
         answer = report.capabilities[capability]
-        what = said(report) if answer.answer == "yes" else answer.evidence
-        table.add_row(
-            Text("  " + name),
-            Text(answer.answer, ANSWER_STYLES[answer.answer]),
-            Text(shortened(what, _LONGEST_EVIDENCE)),
-            Text("" if answer.line is None else f"line {answer.line}", "dim"),
-        )
-        for line in phrases(report, name) if answer.answer == "yes" else ():
-            table.add_row("", "", Text(visible(line)), "")
-    return table
+        if answer.answer == "yes":
+            line = "" if answer.line is None else f" (line{GLUE}{answer.line})"
+            told = "; ".join((said(report), *phrases(report, name)))
+            rows.append((name, Text(visible(told)).append(line, "dim")))
+        else:
+            others[answer.answer].append(name)
+    return [*rows, *((_WORDS[word], Text(", ".join(names))) for word, names in others.items() if names)]
 
 
-def _decisions(report: Report) -> list[tuple[str, Text]]:
-    """The format with what proves it, and how tools go in."""
-    format = report.format
-    proofs = [evidence for evidence in format.evidence if evidence.source == format.confidence] or format.evidence
-    shown = proofs[0].at_a_glance if proofs else "nothing tells it"
-    detail = shortened(shown, 2 * _LONGEST_EVIDENCE)
-    decided = Text(format.name or "none", "bold")
-    decided.append(f", {format.confidence}", _CONFIDENCE_STYLES.get(format.confidence, "red")).append(
-        f": {detail}", "default"
-    )
-    strategy = Text(report.strategy, "bold").append(f": {_strategy(report)}", "default")
-    return [("format", decided), ("strategy", strategy)]
+def _format(report: Report) -> list[tuple[str, Text]]:
+    """The format of calls, where the verdict does not speak of it."""
+    decided = report.format
+    if report.verdict.tools != "broken":
+        return []
+    if decided.name is None:
+        return [("format", Text(_NO_FORMAT))]
+    proofs = [evidence for evidence in decided.evidence if evidence.source == decided.confidence]
+    proof = proofs[0].at_a_glance if proofs else "nothing tells it, it is the most widespread one"
+    return [("format", Text(f"{visible(decided.name)}: {visible(proof)}"))]
 
 
 def _calls(report: Report) -> str:
@@ -140,14 +126,6 @@ _ROWS: tuple[tuple[str, str, Callable[[Report], str]], ...] = (
 )
 
 
-def _strategy(report: Report) -> str:
-    if report.strategy == "template":
-        return "toolfmt render gives the tools to the template"
-    if report.template is None:
-        return "there is no template to render with: the tools could only be described in words"
-    return "toolfmt render describes the tools in words, because the template does not"
-
-
 def _rows(lines: Iterable[tuple[str, Text]]) -> Table:
     """Lines of text under the names of their chapters; a name is told once."""
     table = grid(first=_LABEL)
@@ -158,40 +136,50 @@ def _rows(lines: Iterable[tuple[str, Text]]) -> Table:
     return table
 
 
-def _findings(report: Report, findings: Iterable[Finding], notes: Sequence[Finding], width: int, longest: int) -> Table:
-    """The findings, the worst first, each with what to do; a line for each note, or one for all where they are many."""
+def _findings(findings: Iterable[Finding], notes: Sequence[Finding], longest: int | None) -> Table:
+    """The findings, the worst first, each with what to do, and how many notes there are of each code in a line."""
     table = Table.grid(padding=(0, 2, 0, 0))
     for _ in ("severity", "code"):
         table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for finding in findings:
         style = SEVERITY_STYLES[finding.severity]
-        table.add_row(Text("  " + finding.severity, style), Text(finding.code, style), Text(_message(finding, longest)))
-        table.add_row("", "", Text("→ " + visible(finding.fix), "dim"))
-    room = width - len("  warning  TF000  ")
-    for note in notes if len(notes) <= _MOST_NOTES else ():
-        table.add_row(Text("  note", "dim"), Text(note.code, "dim"), Text(shortened(_message(note, room), room), "dim"))
-    if len(notes) > _MOST_NOTES:
-        codes = " ".join(dict.fromkeys(note.code for note in notes))
-        table.add_row(Text("  notes", "dim"), Text(str(len(notes)), "dim"), Text(f"{codes}: see --full", "dim"))
+        new = "new: " if finding.new else ""
+        table.add_row(
+            Text("  " + finding.severity, style), Text(finding.code, style), Text(new + _message(finding, longest))
+        )
+        table.add_row("", "", Text("→ " + _told(finding.fix, longest), "dim"))
+    if notes:
+        table.add_row(Text("  notes", "dim"), Text(str(len(notes)), "dim"), Text(_counted(notes), "dim"))
     return table
 
 
-def _message(finding: Finding, longest: int) -> str:
+def _message(finding: Finding, longest: int | None) -> str:
     """What was found, with the line; the file stands in the title."""
-    return shortened(finding.message, longest) + ("" if finding.line is None else f" (line {finding.line})")
+    return _told(finding.message, longest) + ("" if finding.line is None else f" (line{GLUE}{finding.line})")
+
+
+def _told(sentence: str, longest: int | None) -> str:
+    return visible(sentence) if longest is None else shortened(sentence, longest)
+
+
+def _counted(notes: Sequence[Finding]) -> str:
+    """The codes of notes, each with how often it was found, and how many are new."""
+    times = Counter(note.code for note in notes)
+    told = " ".join(code if count == 1 else f"{code} ×{count}" for code, count in times.items())
+    new = sum(note.new is True for note in notes)
+    return f"{told}{f', {new} of them new' if new else ''}: cost and taste, --full tells them"
 
 
 # --- what to do next
 
 
-def _next(report: Report, full: bool) -> Table:
+def _next(report: Report) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0))
     for _ in ("next", "where"):
         table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    lines = [*_serving(report), *_decoding(report), *_explaining(report), *(() if full else _MORE)]
-    for position, (where, what) in enumerate(lines):
+    for position, (where, what) in enumerate([*_serving(report), *_decoding(report)]):
         table.add_row(Text("" if position else "  next"), Text(where), Text(what))
     return table
 
@@ -213,7 +201,7 @@ def _decoding(report: Report) -> list[tuple[str, str]]:
     if report.profile.stop:
         lines.append(("stop at", " or ".join(map(visible, report.profile.stop))))
     if report.profile.prefill:
-        lines.append(("answers", f"begin with {visible(report.profile.prefill)}, which the prompt has written"))
+        lines.append(("the prompt", f"ends with {visible(report.profile.prefill)}: the answer goes on behind that"))
     special = special_markers(report)
     if special:
         verb = "is a special token" if len(special) == 1 else "are special tokens"
@@ -221,9 +209,8 @@ def _decoding(report: Report) -> list[tuple[str, str]]:
     return lines
 
 
-def _explaining(report: Report) -> list[tuple[str, str]]:
-    codes = list(dict.fromkeys(finding.code for finding in worst_first(report.findings)))
-    if not codes:
-        return []
-    others = f" (or {', '.join(codes[1:_MOST_EXPLAINED])}{', …' if len(codes) > _MOST_EXPLAINED else ''})"
-    return [("explain", f"toolfmt explain {codes[0]}" + (others if codes[1:] else ""))]
+def _more(report: Report, full: bool) -> str:
+    """Where more is told: of the worst finding, and of everything."""
+    worst = worst_first((*report.findings, *report.notes))[:1]
+    explained = [f"toolfmt explain {finding.code}" for finding in worst]
+    return "; ".join([*explained, *(() if full else ("--full: every answer with its evidence", "--html FILE: a page"))])

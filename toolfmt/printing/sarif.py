@@ -24,14 +24,22 @@ _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sa
 
 
 def sarif(looked: Sequence[InspectionOutcome]) -> dict[str, Any]:
-    """The log: every check as a rule, every finding and note as a result, every unreadable place as a notification."""
+    """The log: every check as a rule, every finding and note as a result, every unreadable place as a notification, and
+    the verdict on each place as a property.
+    """
     run: dict[str, Any] = {
         "tool": {"driver": {"name": "toolfmt", "version": __version__, "rules": [_rule(check) for check in CHECKS]}},
         "invocations": [_invocation(looked)],
         "results": [result for one in looked for result in _results(one)],
         "columnKind": "unicodeCodePoints",
+        "properties": {"verdicts": [_verdict(one.place, one.report) for one in looked if one.report is not None]},
     }
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _verdict(place: str, report: Report) -> dict[str, str]:
+    """The verdict on a place, for which the standard has no field of its own."""
+    return {"place": _relative(place), **report.verdict.to_dict()}
 
 
 def _rule(check: ModuleType) -> dict[str, Any]:
@@ -69,6 +77,7 @@ def _results(one: InspectionOutcome) -> Iterator[dict[str, Any]]:
             "level": finding.severity,
             "message": {"text": _message(finding, report)},
             "locations": _locations(one.place, finding, report),
+            **({} if finding.new is None else {"baselineState": "new" if finding.new else "unchanged"}),
         }
 
 

@@ -1,9 +1,9 @@
 """The findings: one module each, whose name is its code and name and whose docstring is its page.
 
-A module `tf012_tools_dropped` has `SEVERITY` and one function, `check(facts)`, which yields what it found;
-`ABOUT_FILES` where it is about what the files beside the template say, which a build in another package may do without.
-To add a finding, write the module and name it in `_MODULES`; nothing else knows the list. `findings` runs them all,
-`explain` hands out a page.
+A module `tf012_tools_dropped` has `SEVERITY`, for a warning `HEALED_BY`, and one function, `check(facts)`, which
+yields what it found; `ABOUT_FILES` where it is about what the files beside the template say, which a build in another
+package may do without. To add a finding, write the module and name it in `_MODULES`; nothing else knows the list.
+`findings` runs them all, `explain` hands out a page.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from importlib import import_module
 from types import ModuleType
 
 from toolfmt.errors import ToolfmtError
+from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import Finding, Severity
+from toolfmt.inspect.report import Finding, HealedBy, Severity
 
 _MODULES = (
     "tf001_no_template",
@@ -122,6 +123,12 @@ def about_files(wanted: str) -> bool:
     return getattr(_by_key().get(wanted.lower()), "ABOUT_FILES", False)
 
 
+def healed_by(check: ModuleType) -> HealedBy:
+    """What heals it, where it is a warning; a check may say otherwise of a single thing it found."""
+    healer: HealedBy = getattr(check, "HEALED_BY", "")
+    return healer
+
+
 def page(check: ModuleType) -> str:
     """The page of a finding, in Markdown: what it is, why it matters, what to do, an example."""
     return (check.__doc__ or "").strip() + "\n"
@@ -161,18 +168,13 @@ def _by_key() -> dict[str, ModuleType]:
 
 def findings(facts: Facts) -> tuple[Finding, ...]:
     """Everything that will go wrong and everything worth knowing, in order of code."""
-    return tuple(
-        Finding(
-            code(check),
-            name(check),
-            _sentence(_cut(found.message)),
-            found.line,
-            _cut(found.fix),
-            found.severity or severity(check),
-        )
-        for check in CHECKS
-        for found in check.check(facts)
-    )
+    return tuple(_finding(check, found) for check in CHECKS for found in check.check(facts))
+
+
+def _finding(check: ModuleType, found: Found) -> Finding:
+    bad = found.severity or severity(check)
+    healer = found.healed_by if found.healed_by is not None else healed_by(check) if bad == "warning" else ""
+    return Finding(code(check), name(check), _sentence(_cut(found.message)), found.line, _cut(found.fix), bad, healer)
 
 
 def _cut(text: str) -> str:

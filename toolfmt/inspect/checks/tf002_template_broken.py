@@ -4,6 +4,8 @@ A template that is no valid jinja2 fails on every request, in every runtime. It 
 hand or from a conversion that mangled quotes. One with a filter that does not exist compiles as long as that stands
 behind a condition, and fails once the condition holds.
 
+A filter that only calls with arguments in a string reach is told by TF016, which is healed otherwise.
+
 What to do: mend the line that is named, or take the template of the original model again.
 
 Example: `{% for message in messages %}` without an `{% endfor %}`.
@@ -29,9 +31,21 @@ def check(facts: Facts) -> Iterator[Found]:
             failure.line,
         )
     for name, line in facts.renders.template.unknown_filters.items() if facts.renders is not None else ():
+        if _reached_by_strings_alone(facts, name):
+            continue
         yield Found(
             f"The template uses a filter `{name}`, which the renderers of Hugging Face templates do not have: it fails "
             "where that is reached.",
             "Take the filter out; jinja2's own, and `tojson`, are there.",
             line,
         )
+
+
+def _reached_by_strings_alone(facts: Facts, name: str) -> bool:
+    """Whether of all that was rendered only a call with arguments in a string reached the filter."""
+    error = facts.capabilities["arguments_string"].error
+    if error is None or not facts.yes("arguments_object") or f"'{name}'" not in error.own_words:
+        return False
+    others = (answer for asked, answer in facts.capabilities.items() if asked != "arguments_string")
+    found = (*others, *facts.sections.details.values(), *facts.sections.definitions.values())
+    return not any(answer.error is not None and answer.error.own_words == error.own_words for answer in found)

@@ -6,7 +6,8 @@ client that does not know that gets an error, and an inspection can tell little 
 Or it takes the message and drops its text: mostly it wants content as a list of parts, and sees nothing in a string.
 The model is then asked nothing at all, and nobody is told.
 
-What to do: read the message; give what the template asks for, or use a template for general chat.
+What to do: read the message; give what the template asks for, or use a template for general chat. Where a list of parts
+comes out this is a warning: toolfmt's `render` gives it that.
 
 Example: a template that reads `message.from` where the message has a `role`; `{% for part in message.content %}{% if
 part.type == 'text' %}` where the content is a string.
@@ -21,10 +22,12 @@ from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.errors_in_words import lacks_a_filter, thrown
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import TOOLS, USER, text_part, user
-from toolfmt.inspect.report import Severity
+from toolfmt.inspect.report import HealedBy, Severity
 from toolfmt.inspect.wording import quote
 
 SEVERITY: Severity = "error"
+
+_AS_PARTS = "Give its content as a list of text parts; toolfmt's render does it for you."
 
 
 def check(facts: Facts) -> Iterator[Found]:
@@ -33,6 +36,9 @@ def check(facts: Facts) -> Iterator[Found]:
     named = facts.template != facts.files.template(False)  # then this template is never asked without tools
     tools = TOOLS if named else None
     prompt = facts.renders.render(user(), tools)
+    takes_parts = USER in facts.renders.text([{"role": "user", "content": text_part(USER)}], tools)
+    severity: Severity = "warning" if takes_parts else SEVERITY
+    healed_by: HealedBy = "render" if takes_parts else ""
     if isinstance(prompt, TemplateError):
         if lacks_a_filter(prompt):
             return  # the finding that names the filter says more
@@ -40,14 +46,17 @@ def check(facts: Facts) -> Iterator[Found]:
         when = " with tools" if named else " unless tools are given" if works else ""
         yield Found(
             f"The template refuses a single user message{when}: {thrown(prompt).sentence}.",
-            "Give the template what its message asks for, or use another template for plain chat.",
+            _AS_PARTS if takes_parts else "Give the template what its message asks for, or use another template.",
             prompt.line,
+            severity,
+            healed_by,
         )
     elif USER not in prompt:
-        takes_parts = USER in facts.renders.text([{"role": "user", "content": text_part(USER)}], tools)
         shown = f"the prompt is '{quote(prompt, 80)}'" if prompt.strip() else "the prompt is empty"
         yield Found(
             f"The text of a single user message, given as a string, is not in the prompt: {shown}.",
-            "Give its content as a list of text parts." if takes_parts else "Use another template for plain chat.",
+            _AS_PARTS if takes_parts else "Use another template for plain chat.",
             facts.renders.template.line_of(r"\bcontent\b"),
+            severity,
+            healed_by,
         )

@@ -21,7 +21,7 @@ from toolfmt.inspect.probe.conversations import STAND_INS, TOOLS, Message, user
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report import Severity
 
-SEVERITY: Severity = "warning"
+SEVERITY: Severity = "note"
 
 _A_DATE = "Kq8date"
 _NO_DATES = {"messages", "tools", "documents", "add_generation_prompt", *STAND_INS}

@@ -16,10 +16,11 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import Severity
+from toolfmt.inspect.report import HealedBy, Severity
 
 SEVERITY: Severity = "warning"
 ABOUT_FILES = True
+HEALED_BY: HealedBy = "setting"
 
 _TOLD_AT_MOST = 8
 

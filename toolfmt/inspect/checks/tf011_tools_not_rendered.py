@@ -1,7 +1,8 @@
 """The template reads `tools`, but a tool that is given does not reach the prompt.
 
-The source mentions tools, so that whoever looks into it believes they are supported. Rendering shows that
-they are not, or not under the usual conditions: the branch is never reached, wants another shape, or throws.
+That is what the verdict `prose` says; this finding says why. The source mentions tools, so that whoever looks into it
+believes they are supported. Rendering shows that they are not, or not under the usual conditions: the branch is never
+reached, wants another shape, or throws.
 
 What to do: describe the tools in a system message; toolfmt's `render` does so (strategy `prose`) where the
 template does not.
@@ -22,7 +23,7 @@ from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report import Severity
 from toolfmt.templates import ChatTemplate
 
-SEVERITY: Severity = "error"
+SEVERITY: Severity = "note"
 
 _GIVEN = ("messages", "tools", "add_generation_prompt", "documents")
 
@@ -42,10 +43,7 @@ def check(facts: Facts) -> Iterator[Found]:
     answer = facts.capabilities["tools"]
     why = f"throws: {answer.evidence}" if answer.answer == "error" else "does not render them"
     if answer.answer == "error" and not takes_questions(facts.renders):
-        yield Found(
-            f"The template reads tools but {why}.", "Mend the template first: it takes no question.", answer.line
-        )
-        return
+        return  # it takes no question, which TF003 tells
     uses = {use.name: use.line for use in facts.renders.template.variable_uses}
     asked = _asked_instead(facts.renders)
     if asked is not None:

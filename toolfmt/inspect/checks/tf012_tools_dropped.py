@@ -1,7 +1,8 @@
 """The template drops the tools without a word.
 
 The request succeeds, the model never learns that there are tools, and answers in words. About half of all
-published templates do this. It is the commonest reason why "tool calling does not work".
+published templates do this. It is the commonest reason why "tool calling does not work". The verdict says so
+(`prose`): described in words, the tools reach the model all the same.
 
 What to do: describe the tools in a system message; toolfmt's `render` does so (strategy `prose`) where the
 template does not. A newer revision of the model's template may support tools.
@@ -19,7 +20,7 @@ from toolfmt.inspect.checks.tf011_tools_not_rendered import reads_tools
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Severity
 
-SEVERITY: Severity = "error"
+SEVERITY: Severity = "note"
 
 
 def check(facts: Facts) -> Iterator[Found]:

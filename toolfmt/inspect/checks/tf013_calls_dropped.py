@@ -24,9 +24,10 @@ from toolfmt.inspect.errors_in_words import thrown
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.capabilities import written_at
 from toolfmt.inspect.probe.conversations import REPLY, SINGLE, TOOLS, reply
-from toolfmt.inspect.report import Severity
+from toolfmt.inspect.report import HealedBy, Severity
 
-SEVERITY: Severity = "error"
+SEVERITY: Severity = "warning"
+HEALED_BY: HealedBy = "render"
 
 
 def check(facts: Facts) -> Iterator[Found]:

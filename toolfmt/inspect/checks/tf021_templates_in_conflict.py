@@ -20,7 +20,7 @@ from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import STAND_INS, TOOL, TOOLS, user
 from toolfmt.inspect.probe.renders import Renders
-from toolfmt.inspect.report import Severity
+from toolfmt.inspect.report import HealedBy, Severity
 from toolfmt.inspect.support.support import choices_of
 from toolfmt.inspect.support.template_choice import LLAMA_CPP, same_text
 from toolfmt.listing import listed
@@ -28,6 +28,7 @@ from toolfmt.templates import ChatTemplate, TemplateSource
 
 SEVERITY: Severity = "warning"
 ABOUT_FILES = True
+HEALED_BY: HealedBy = "setting"
 
 
 def check(facts: Facts) -> Iterator[Found]:

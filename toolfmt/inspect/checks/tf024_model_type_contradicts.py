@@ -14,10 +14,11 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import Severity
+from toolfmt.inspect.report import HealedBy, Severity
 
 SEVERITY: Severity = "warning"
 ABOUT_FILES = True
+HEALED_BY: HealedBy = "setting"
 
 
 def check(facts: Facts) -> Iterator[Found]:

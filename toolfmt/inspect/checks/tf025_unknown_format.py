@@ -16,6 +16,7 @@ Example: a template that renders `<|call|>get_weather<|with|>Paris<|end|>`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
@@ -26,7 +27,7 @@ from toolfmt.inspect.probe.renders import Region
 from toolfmt.inspect.report import Severity
 from toolfmt.inspect.wording import quote
 
-SEVERITY: Severity = "warning"
+SEVERITY: Severity = "error"
 
 
 _SET_IT = "Set the parser that the model card names by hand."
@@ -35,7 +36,9 @@ _SET_IT = "Set the parser that the model card names by hand."
 def check(facts: Facts) -> Iterator[Found]:
     decided = facts.decided
     if decided.rendered and decided.read_back is None:
-        yield _unread(facts)
+        found = _unread(facts)
+        # Where tools are described in words, so are past calls: the model sees none of these.
+        yield found if facts.shows_tools else replace(found, severity="note")
     elif facts.shows_tools and not decided.rendered and decided.decision.confidence in ("default", "none"):
         yield Found(
             "The template describes tools but renders no calls, and nothing else tells how the model writes them.",

@@ -4,6 +4,9 @@ The format is known, but the template writes some values so that no parser can t
 not escaped, values vanish, an empty object prints nothing. Past calls with such values show the model
 something that is no call.
 
+Where the template refuses such a call this is a warning: toolfmt's `render` writes it into the content. Where the tools
+are described in words it is a note: past calls are written there, too, in a form that is read.
+
 Or every call is read, but only because the parser overlooks something: a closer that is missing, a wrapper that does
 not belong there. Other parsers do not, and the model copies what it sees.
 
@@ -15,6 +18,7 @@ Example: `{{ key }}='{{ value }}'` with the value `it's`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
@@ -25,7 +29,7 @@ from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, conversation
 from toolfmt.inspect.probe.renders import Region
 from toolfmt.inspect.report import Severity
 
-SEVERITY: Severity = "warning"
+SEVERITY: Severity = "error"
 
 _NO_FAULT = {"arguments_before_name"}
 """What the parser notes and no strict one minds: the members of an object have no order."""
@@ -35,14 +39,24 @@ def check(facts: Facts) -> Iterator[Found]:
     best = facts.decided.read_back
     if best is None:
         return
-    yield from _overlooked(facts, best)
+    # Where tools are described in words, so are past calls: the template renders none of them.
+    found = (*_overlooked(facts, best), *_inexact(facts, best))
+    yield from found if facts.shows_tools else (replace(one, severity="note", healed_by="") for one in found)
+
+
+def _inexact(facts: Facts, best: ReadBack) -> Iterator[Found]:
+    """The kinds of calls that are refused, or read back as others."""
     for trial in best.trials:
         if not trial.exact:
-            what = "are refused" if trial.outcome == "refused" else f"do not read back as {best.format.name}"
+            refused = trial.outcome == "refused"
+            what = "are refused" if refused else f"do not read back as {best.format.name}"
+            healed = "; toolfmt's render writes them into the content" if refused else ""
             yield Found(
                 f"Calls with {trial.kind} {what}: {'; '.join(filter(None, (trial.detail, trial.beyond)))}.",
-                "Keep such calls out of the history, or mend how the template writes arguments.",
+                f"Keep such calls out of the history, or mend how the template writes arguments{healed}.",
                 trial.line or facts.capabilities["tool_calls"].line,
+                "warning" if refused else None,
+                "render" if refused else None,
             )
 
 

@@ -15,9 +15,10 @@ from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.checks.instead import give_instructions
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.capabilities import takes_questions
-from toolfmt.inspect.report import Severity
+from toolfmt.inspect.report import HealedBy, Severity
 
-SEVERITY: Severity = "error"
+SEVERITY: Severity = "warning"
+HEALED_BY: HealedBy = "render"
 
 
 def check(facts: Facts) -> Iterator[Found]:

@@ -16,10 +16,11 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import Severity
+from toolfmt.inspect.report import HealedBy, Severity
 from toolfmt.inspect.wording import filled
 
 SEVERITY: Severity = "warning"
+HEALED_BY: HealedBy = "render"
 
 _FIX = "Render with toolfmt, which keeps both, or send the call without text."
 _WHAT = {
@@ -38,11 +39,15 @@ def check(facts: Facts) -> Iterator[Found]:
         yield Found(f"{answer.evidence[0].upper()}{answer.evidence[1:]}.", _FIX, answer.line)
     if answer.outcome not in _WHAT:
         return
-    lost = answer.outcome == "call-dropped"
-    shown = () if lost else answer.excerpts if answer.error is None else (answer.error.sentence,)
+    shown = (
+        ()
+        if answer.outcome == "call-dropped"
+        else answer.excerpts
+        if answer.error is None
+        else (answer.error.sentence,)
+    )
     yield Found(
         f"{filled(_WHAT[answer.outcome], shown)}.",
         _FIX,
         answer.line,
-        "error" if lost else None,
     )

@@ -15,9 +15,10 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import Severity
+from toolfmt.inspect.report import HealedBy, Severity
 
 SEVERITY: Severity = "warning"
+HEALED_BY: HealedBy = "render"
 
 
 def check(facts: Facts) -> Iterator[Found]:
@@ -34,6 +35,6 @@ def check(facts: Facts) -> Iterator[Found]:
         refused = "are refused: " if several.outcome == "threw" else "do not come out right: "
         yield Found(
             f"The results of a turn with several calls {refused}{several.evidence}.",
-            "Make one call a turn.",
+            "Make one call a turn; toolfmt's render does it for you.",
             several.line,
         )

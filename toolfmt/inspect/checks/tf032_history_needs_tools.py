@@ -3,7 +3,8 @@
 A request without tools that continues a conversation with calls (a summary, a last answer) then loses that part of
 the conversation, or fails.
 
-What to do: give the tools with every request of a conversation that holds calls.
+What to do: give the tools with every request of a conversation that holds calls. Without them toolfmt's `render` writes
+calls and results into the text of messages.
 
 Example: `{% if tools %}` around the part that renders calls.
 """
@@ -14,9 +15,10 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import Severity
+from toolfmt.inspect.report import HealedBy, Severity
 
 SEVERITY: Severity = "warning"
+HEALED_BY: HealedBy = "render"
 
 
 def check(facts: Facts) -> Iterator[Found]:
@@ -25,6 +27,7 @@ def check(facts: Facts) -> Iterator[Found]:
         what = "refused" if answer.outcome == "threw" else "lost"
         yield Found(
             f"A conversation with calls is {what} when no tools are given: {answer.evidence}.",
-            "Give the tools with every request of a conversation that holds calls.",
+            "Give the tools with every request of a conversation that holds calls; without them toolfmt's render "
+            "writes calls and results as text.",
             answer.line,
         )

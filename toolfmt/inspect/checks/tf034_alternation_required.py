@@ -3,7 +3,8 @@
 Clients send two user messages in a row when a request is cancelled and asked again, when a context is put before the
 question, or when the user speaks right after a result. This template wants user and assistant in turns.
 
-What to do: join neighbouring messages of one role into one before rendering.
+What to do: join neighbouring messages of one role into one before rendering; toolfmt's `render` does so, and puts an
+empty answer between a result and the user.
 
 Example: `{{ raise_exception('Conversation roles must alternate user/assistant/user/assistant/...') }}`.
 """
@@ -14,10 +15,11 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import Severity
+from toolfmt.inspect.report import HealedBy, Severity
 from toolfmt.listing import listed
 
 SEVERITY: Severity = "warning"
+HEALED_BY: HealedBy = "render"
 
 
 _WHAT = {
@@ -35,6 +37,6 @@ def check(facts: Facts) -> Iterator[Found]:
     turns = listed(_WHAT[name] for name in answers)
     yield Found(
         f"The template does not take {turns}: {first.evidence}.",
-        "Join neighbouring messages of one role into one.",
+        "Join neighbouring messages of one role into one; toolfmt's render does it for you.",
         first.line,
     )

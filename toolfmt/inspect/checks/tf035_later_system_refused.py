@@ -3,7 +3,8 @@
 Agents remind the model of its rules there, or tell it of a change. This template takes a system message only at the
 beginning, or only one.
 
-What to do: put what it says into the first system message, or into the next user message.
+What to do: put what it says into the first system message, or into the next user message; toolfmt's `render` does the
+latter.
 
 Example: `{{ raise_exception('System message must be at the beginning.') }}`.
 """
@@ -14,9 +15,10 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import Severity
+from toolfmt.inspect.report import HealedBy, Severity
 
 SEVERITY: Severity = "warning"
+HEALED_BY: HealedBy = "render"
 
 
 def check(facts: Facts) -> Iterator[Found]:
@@ -29,6 +31,6 @@ def check(facts: Facts) -> Iterator[Found]:
     if what is not None:
         yield Found(
             f"A system message after the first turn {what}.",
-            "Put its text into the first system message or into the next user message.",
+            "Put its text into the next user message; toolfmt's render does it for you.",
             answer.line,
         )

@@ -25,5 +25,9 @@ def check(facts: Facts) -> Iterator[Found]:
     if answer.outcome in ("threw", "dropped"):
         what = "refused" if answer.outcome == "threw" else "dropped without a word"
         # Not where a message of the role system is lost as well.
-        instead = "Send it under the role system." if facts.profile.takes_system else give_instructions(facts)
+        instead = (
+            "Send it under the role system; toolfmt's render does it for you."
+            if facts.profile.takes_system
+            else give_instructions(facts)
+        )
         yield Found(f"A message of the role developer is {what}.", instead, answer.line)

@@ -20,10 +20,11 @@ from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.capabilities import written_at
 from toolfmt.inspect.probe.conversations import REPLY, USER, reply, user
 from toolfmt.inspect.probe.renders import Renders
-from toolfmt.inspect.report import Severity
+from toolfmt.inspect.report import HealedBy, Severity
 from toolfmt.inspect.wording import quote
 
 SEVERITY: Severity = "note"
+HEALED_BY: HealedBy = "template"
 
 
 def check(facts: Facts) -> Iterator[Found]:

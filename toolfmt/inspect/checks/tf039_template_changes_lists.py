@@ -5,6 +5,7 @@ Chat templates run in jinja2's immutable sandbox (transformers, vLLM, SGLang, ml
 (common/jinja/value.cpp), so that a template made for it renders there all the same.
 
 What to do: write `{% set ns.items = ns.items + [item] %}` instead of `.append`, or take the model's own template.
+toolfmt's `render` writes the calls or results that come to that line into the text of messages.
 
 Example: `{% set _ = ids.append(message.tool_call_id) %}`.
 """
@@ -17,9 +18,10 @@ from collections.abc import Iterator
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import Severity
+from toolfmt.inspect.report import HealedBy, Severity
 
-SEVERITY: Severity = "error"
+SEVERITY: Severity = "warning"
+HEALED_BY: HealedBy = "render"
 
 
 _REFUSED = re.compile(r"SecurityError: access to attribute '(\w+)' of '(list|dict|set)' object is unsafe\.")
@@ -40,8 +42,7 @@ def check(facts: Facts) -> Iterator[Found]:
             yield Found(
                 f"The template calls .{method} on a {kind}{rarely}, which the sandbox of transformers refuses; "
                 f"{elsewhere}.",
-                "Build a new value with + instead, or take the model's own template.",
+                "Build a new value with + instead, or take the model's own template; toolfmt's render gets round it.",
                 error.line,
-                "warning" if rarely else None,
             )
             return

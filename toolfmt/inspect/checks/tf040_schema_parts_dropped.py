@@ -16,10 +16,11 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import Severity
+from toolfmt.inspect.report import HealedBy, Severity
 from toolfmt.listing import listed
 
 SEVERITY: Severity = "warning"
+HEALED_BY: HealedBy = "prose"
 
 # What a model needs in order to give arguments that the tool takes; the rest is told in the chapter only.
 _MATTERS = {

@@ -3,8 +3,8 @@
 The template takes simple tools, and fails on an ordinary part of another one. Which tools a request carries decides
 whether it succeeds: it works in the test and fails on the day a tool with that part is added.
 
-What to do: change the definition as told, leave that part out, or describe the tools in a system message (in toolfmt,
-strategy `prose`).
+What to do: change the definition as told, leave that part out, or describe the tools in a system message. toolfmt's
+`render` does so where the template fails on the tools that it is given.
 
 Example: a template that joins a parameter's `type` to text, and fails where that is `["string", "null"]`.
 """
@@ -15,10 +15,11 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import Answer, Severity
+from toolfmt.inspect.report import Answer, HealedBy, Severity
 from toolfmt.listing import listed
 
-SEVERITY: Severity = "error"
+SEVERITY: Severity = "warning"
+HEALED_BY: HealedBy = "render"
 
 _WHAT = {
     "types": "a parameter's type",
@@ -61,7 +62,6 @@ def check(facts: Facts) -> Iterator[Found]:
         assert error is not None
         yield Found(
             f"The template fails on {listed(named) or first[alike].words}: {error.clause}",
-            "Change the definition so that it does not, or render with toolfmt's strategy prose.",
+            "Change the definition so that it does not; toolfmt's render describes such tools in words.",
             first[alike].line,
-            SEVERITY if named else "warning",
         )

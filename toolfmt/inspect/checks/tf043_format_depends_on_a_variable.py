@@ -16,7 +16,7 @@ from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Severity
 
-SEVERITY: Severity = "warning"
+SEVERITY: Severity = "note"
 
 
 def check(facts: Facts) -> Iterator[Found]:

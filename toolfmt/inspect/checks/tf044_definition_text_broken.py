@@ -20,10 +20,11 @@ from collections.abc import Iterator
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import TOOL, TOOLS, user
-from toolfmt.inspect.report import Severity
+from toolfmt.inspect.report import HealedBy, Severity
 from toolfmt.inspect.wording import around
 
 SEVERITY: Severity = "warning"
+HEALED_BY: HealedBy = "prose"
 
 
 def check(facts: Facts) -> Iterator[Found]:
@@ -42,6 +43,7 @@ def check(facts: Facts) -> Iterator[Found]:
             f"{around(_with_a_tool(facts), TOOL)}.",
             "In the template, print each tool with `tojson` (`{{ tool | tojson }}`), unless the model was trained so.",
             line,
+            "note",
         )
     if letters is not None and letters.answer == "no":
         yield Found(

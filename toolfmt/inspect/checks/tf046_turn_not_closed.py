@@ -33,10 +33,11 @@ from toolfmt.inspect.probe.conversations import (
     user,
 )
 from toolfmt.inspect.probe.turn_markers import answer_end, first_marker, known_reasoning
-from toolfmt.inspect.report import Severity
+from toolfmt.inspect.report import HealedBy, Severity
 from toolfmt.inspect.wording import quote
 
 SEVERITY: Severity = "warning"
+HEALED_BY: HealedBy = "template"
 
 _MARKER = re.compile(r"<[^<>\s]{1,60}>")
 

@@ -18,10 +18,11 @@ from collections.abc import Iterator
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import TOOLS, reply, user
-from toolfmt.inspect.report import Severity
+from toolfmt.inspect.report import HealedBy, Severity
 from toolfmt.inspect.wording import quote
 
 SEVERITY: Severity = "warning"
+HEALED_BY: HealedBy = "template"
 
 _NAMES = {
     "\ufeff": "byte order mark",

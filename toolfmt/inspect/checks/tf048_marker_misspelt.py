@@ -17,9 +17,10 @@ from collections.abc import Iterator
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import TOOLS, reply, user
-from toolfmt.inspect.report import Severity
+from toolfmt.inspect.report import HealedBy, Severity
 
 SEVERITY: Severity = "warning"
+HEALED_BY: HealedBy = "template"
 
 _TAG = re.compile(r"<(/?)([^<>\s/][^<>\s]{1,40})>")
 _MOST_EDITS = 2

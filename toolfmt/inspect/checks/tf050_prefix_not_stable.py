@@ -7,7 +7,6 @@ each step of an example conversation: of how many characters the first ones stay
 
 The usual reasons: reasoning of earlier turns is dropped (models are trained that way, and it keeps the prompt short),
 the tools or the system message stand beside the last question and move along, instructions follow the last message.
-Where nearly everything is kept (95 % and more) this is a note.
 
 What to do: where the template has a variable that keeps earlier reasoning (`preserve_thinking`, `clear_thinking`),
 weigh it; otherwise reckon with the cost, and do not measure a cache with conversations of one turn.
@@ -23,9 +22,8 @@ from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Cause, Severity, Turn
 
-SEVERITY: Severity = "warning"
+SEVERITY: Severity = "note"
 
-_NEARLY_ALL = 0.95
 _SHOWN = 50
 
 _WHAT: dict[Cause, str] = {
@@ -63,7 +61,6 @@ def check(facts: Facts) -> Iterator[Found]:
         f"example conversation: {reasons} ({beginning(first.was)} becomes {beginning(first.becomes)}).",
         _fix(first.cause),
         first.line,
-        "note" if told.share >= _NEARLY_ALL else None,
     )
 
 

@@ -16,13 +16,14 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import Severity
+from toolfmt.inspect.report import HealedBy, Severity
 from toolfmt.inspect.support.support import choices_of
 from toolfmt.inspect.support.template_choice import LLAMA_CPP
 from toolfmt.listing import listed
 
 SEVERITY: Severity = "warning"
 ABOUT_FILES = True
+HEALED_BY: HealedBy = "setting"
 
 
 def check(facts: Facts) -> Iterator[Found]:

@@ -4,7 +4,8 @@ mlx-lm and mlx-swift-lm look for markers in the template's text and take the par
 Where a template mentions the markers of another format, or writes its calls a little differently, that is the
 wrong one: calls arrive as raw markup in the answer, with a wrong name, or not at all.
 
-What is wrong with mlx-swift-lm alone is a note: its code was read, not run.
+It is an error where mlx-lm has no parser that reads these calls, a warning where it has one that can be named, and a
+note where mlx-swift-lm alone is wrong: its code was read, not run.
 
 What to do: name the parser in `tokenizer_config.json` where the runtime has one for the format; otherwise parse
 what it generates with toolfmt's.
@@ -19,7 +20,7 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import RuntimeSupport, Severity
+from toolfmt.inspect.report import HealedBy, RuntimeSupport, Severity
 from toolfmt.inspect.support.advice import setting
 from toolfmt.inspect.support.parser_line import our_parser
 from toolfmt.inspect.support.parser_names import parser_name
@@ -30,6 +31,7 @@ from toolfmt.listing import listed
 
 SEVERITY: Severity = "error"
 ABOUT_FILES = True
+HEALED_BY: HealedBy = "setting"
 
 
 def check(facts: Facts) -> Iterator[Found]:
@@ -46,14 +48,15 @@ def check(facts: Facts) -> Iterator[Found]:
     ]
     if not wrong:
         return
+    by_name = _by_name(facts, wrong)
     misread_only = all(misread(facts, support.runtime, support.parser or "") for support in wrong)
     but = "" if misread_only else f", but the template renders {best.format.name} calls"
     yield Found(
         f"{listed([_takes(facts, support) for support in wrong])}{but}: {quote(facts.decided.rendered)}.",
-        _instead(facts, wrong),
+        _instead(facts, wrong, by_name),
         facts.capabilities["tool_calls"].line,
         # mlx-lm's parsers were run on such calls, those of mlx-swift-lm only read.
-        severity=None if wrong[0].runtime == MLX_LM else "note",
+        severity="note" if wrong[0].runtime != MLX_LM else "warning" if by_name else None,
     )
 
 
@@ -63,12 +66,20 @@ def _takes(facts: Facts, support: RuntimeSupport) -> str:
     return f"{support.runtime} takes {support.parser}" + (f", which {what}" if what else "")
 
 
-def _instead(facts: Facts, wrong: list[RuntimeSupport]) -> str:
+def _by_name(facts: Facts, wrong: list[RuntimeSupport]) -> str | None:
+    """The parser of mlx-lm that reads these calls, once it is named."""
     best = facts.decided.read_back
     assert best is not None
     name = parser_name(best.format, MLX_LM)
-    if name is not None and not misread(facts, MLX_LM, name) and name not in [support.parser for support in wrong]:
-        return f"Write {setting(name)} into tokenizer_config.json."
+    taken = [support.parser for support in wrong]
+    return None if name is None or misread(facts, MLX_LM, name) or name in taken else name
+
+
+def _instead(facts: Facts, wrong: list[RuntimeSupport], by_name: str | None) -> str:
+    best = facts.decided.read_back
+    assert best is not None
+    if by_name is not None:
+        return f"Write {setting(by_name)} into tokenizer_config.json."
     if wrong[0].runtime == MLX_LM:
         return f"Parse what mlx-lm generates with {our_parser(facts, best.format)}."
     swift = parser_name(best.format, MLX_SWIFT_LM)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import Severity
+from toolfmt.inspect.report import HealedBy, Severity
 from toolfmt.inspect.support.advice import setting
 from toolfmt.inspect.support.parser_inference import MLX_LM_OPENERS, MLX_LM_VERSION
 from toolfmt.inspect.support.parser_names import parser_name
@@ -22,7 +22,8 @@ from toolfmt.inspect.support.support import DECLARING_KEY
 from toolfmt.inspect.support.template_choice import MLX_LM
 from toolfmt.inspect.wording import quote
 
-SEVERITY: Severity = "error"
+SEVERITY: Severity = "warning"
+HEALED_BY: HealedBy = "setting"
 ABOUT_FILES = True
 
 

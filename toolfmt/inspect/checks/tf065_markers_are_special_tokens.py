@@ -19,11 +19,12 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import MarkerKind, Severity
+from toolfmt.inspect.report import HealedBy, MarkerKind, Severity
 from toolfmt.listing import listed
 
 SEVERITY: Severity = "warning"
 ABOUT_FILES = True
+HEALED_BY: HealedBy = "setting"
 
 
 def check(facts: Facts) -> Iterator[Found]:

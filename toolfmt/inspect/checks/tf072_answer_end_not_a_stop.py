@@ -20,10 +20,11 @@ from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import REPLY, TOOLS, Shape, reply
 from toolfmt.inspect.probe.stop_tokens import eos_place, eos_texts, token_of
 from toolfmt.inspect.probe.turn_markers import answer_end
-from toolfmt.inspect.report import Severity
+from toolfmt.inspect.report import HealedBy, Severity
 from toolfmt.listing import listed
 
 SEVERITY: Severity = "warning"
+HEALED_BY: HealedBy = "setting"
 
 
 def check(facts: Facts) -> Iterator[Found]:

@@ -16,9 +16,10 @@ from collections.abc import Iterator
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.checks.instead import give_instructions
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import Severity
+from toolfmt.inspect.report import HealedBy, Severity
 
 SEVERITY: Severity = "warning"
+HEALED_BY: HealedBy = "render"
 
 
 def check(facts: Facts) -> Iterator[Found]:

@@ -17,9 +17,10 @@ from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.checks.instead import describe_tools
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import DESCRIPTION, RESULT, SINGLE, TOOLS, conversation, user
-from toolfmt.inspect.report import Severity
+from toolfmt.inspect.report import HealedBy, Severity
 
 SEVERITY: Severity = "warning"
+HEALED_BY: HealedBy = "render"
 
 
 def check(facts: Facts) -> Iterator[Found]:

@@ -1,0 +1,120 @@
+"""An earlier report, or several, to compare with: what is new since then.
+
+`read_baseline` takes what `--json` printed: the report on one place, a list of reports, or one report a line. A finding
+is new where the earlier report of its place has fewer of its code that were as bad; the wording does not count, since a
+finding quotes what the template writes. A place that the file does not hold has nothing but new findings.
+"""
+
+from __future__ import annotations
+
+import os.path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from toolfmt.batch import InspectionOutcome
+from toolfmt.cli.input import read_json_values, shown
+from toolfmt.cli.selection import SEVERITIES
+from toolfmt.errors import ToolfmtError
+from toolfmt.inspect.report import SCHEMA, Finding
+
+_WANTED = "what toolfmt inspect --json printed"
+_ALONE = ""
+"""The key of a report that names no place: that of one place."""
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """Earlier reports as JSON by their places."""
+
+    reports: Mapping[str, Mapping[str, Any]]
+
+    def compared(self, looked: InspectionOutcome) -> InspectionOutcome:
+        """What became of a place, each finding told whether it is new."""
+        report, before = looked.report, self._before(looked.place)
+        if report is None:
+            return looked
+        new = _new((*report.findings, *report.notes), [*before.get("findings", ()), *before.get("notes", ())])
+        findings, notes = (
+            tuple(replace(finding, new=id(finding) in new) for finding in told)
+            for told in (report.findings, report.notes)
+        )
+        return replace(looked, report=replace(report, findings=findings, notes=notes))
+
+    def verdict(self, place: str) -> str:
+        """The word of the earlier verdict on a place; empty where there was none."""
+        word = self._before(place).get("verdict", {}).get("tools", "")
+        return word if isinstance(word, str) else ""
+
+    def holds(self, place: str) -> bool:
+        """Whether anything is known of a place."""
+        return bool(self._before(place))
+
+    def _before(self, place: str) -> Mapping[str, Any]:
+        return self.reports.get(_key(place), self.reports.get(_ALONE, {}))
+
+
+def _key(place: str) -> str:
+    return os.path.normpath(place) if place else _ALONE
+
+
+def _new(findings: Sequence[Finding], known: Sequence[Mapping[str, Any]]) -> set[int]:
+    """The identities of the findings that are new: those that no known one is left for, once each that says the same as
+    a known one has been matched with it.
+    """
+    left = list(known)
+    new = set()
+    by_likeness = sorted(findings, key=lambda finding: not any(_says(finding, one) for one in known))
+    for finding in by_likeness:
+        fitting = [one for one in left if one["code"] == finding.code and _as_bad(one["severity"], finding.severity)]
+        same = [one for one in fitting if _says(finding, one)]
+        match = next(iter(same or fitting), None)
+        if match is None:
+            new.add(id(finding))
+        else:
+            left.remove(match)
+    return new
+
+
+def _says(finding: Finding, known: Mapping[str, Any]) -> bool:
+    return bool(known["code"] == finding.code and known.get("message") == finding.message)
+
+
+def _as_bad(known: str, now: str) -> bool:
+    order: tuple[str, ...] = SEVERITIES
+    return order.index(known) <= order.index(now)
+
+
+def read_baseline(file: str, places: Sequence[str]) -> Baseline:
+    """The earlier reports in a file, for these places.
+
+    Raises `ToolfmtError`, which names the file, where it cannot be read, holds anything but reports of `toolfmt inspect
+    --json`, or holds the report on one place, which has no name, where several are asked about.
+    """
+    told = read_json_values(file, _WANTED)
+    told = told[0] if len(told) == 1 and isinstance(told[0], list) else told
+    if not told or not all(_is_report(report) for report in told):
+        raise ToolfmtError(f"{shown(file)}: no report of toolfmt; give {_WANTED}")
+    reports = [report for report in told if "error" not in report]
+    if len(places) > 1 and any("path" not in report for report in reports):
+        raise ToolfmtError(f"{shown(file)}: the report on one place; give what --json prints of these {len(places)}")
+    return Baseline({_key(report.get("path", _ALONE)): report for report in reports})
+
+
+def _is_report(told: Any) -> bool:
+    """Whether it is a report, with what is compared in it, or says that a place could not be looked at."""
+    if not isinstance(told, dict) or not isinstance(told.get("path", _ALONE), str):
+        return False
+    return "error" in told or (told.get("schema") == SCHEMA and _is_whole(told))
+
+
+def _is_whole(report: Mapping[str, Any]) -> bool:
+    """Whether the parts that are compared are there, and what they are to be."""
+    lists = [report.get(name) for name in ("findings", "notes")]
+    return all(isinstance(told, list) and all(map(_is_finding, told)) for told in lists) and isinstance(
+        report.get("verdict", {}), dict
+    )
+
+
+def _is_finding(told: Any) -> bool:
+    return isinstance(told, dict) and isinstance(told.get("code"), str) and told.get("severity") in SEVERITIES

@@ -1,0 +1,77 @@
+"""The verdict of a report: whether a program can call tools with the model, in a word and a sentence.
+
+`toolfmt.inspect.inspection` asks once all findings are there; what a caller selects of them later changes nothing here.
+The sentence says what works, what does not and what to do, for somebody who reads nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from toolfmt.formats import default_format
+from toolfmt.inspect.report import Finding, FormatDecision, Verdict
+from toolfmt.inspect.template_profile import Strategy
+from toolfmt.listing import listed_first
+
+_MOST_NAMED = 4
+_BY_TOOLFMT = ("render", "prose")
+
+
+def verdict(findings: Sequence[Finding], format: FormatDecision, strategy: Strategy, *, renders: bool) -> Verdict:
+    """The verdict on all findings of a model, the format of its calls, and how tools go into its prompts; `renders` is
+    whether its template can be rendered at all.
+    """
+    errors = [finding for finding in findings if finding.severity == "error"]
+    healed = [finding for finding in findings if finding.severity == "warning" and finding.healed_by in _BY_TOOLFMT]
+    if errors:
+        return Verdict("broken", _broken(errors, renders=renders))
+    if strategy == "prose":
+        return Verdict(
+            "prose",
+            "The template shows the model no tools. Described in words, as toolfmt's render does, they work; "
+            f"{_asked_for(format)}.",
+        )
+    if healed:
+        return Verdict(
+            "adapted",
+            f"Tools work through the template with what toolfmt's render adapts; {_speaks(format)}. "
+            f"Without it, mind {_named(healed)}.",
+        )
+    return Verdict("template", f"Tools work through the template as it is; {_speaks(format)}.")
+
+
+def _broken(errors: Sequence[Finding], *, renders: bool) -> str:
+    """What nothing heals; where no template renders, nothing else matters."""
+    if not renders:
+        return f"Nothing turns messages and tools into a prompt: {_named(errors)}. Put a template there that does."
+    return f"Not to be relied on as it is: {_named(errors)}. Neither toolfmt's render nor a setting heals that."
+
+
+def _named(findings: Iterable[Finding]) -> str:
+    """The findings by name and code, each once."""
+    told = dict.fromkeys(f"{finding.name.replace('-', ' ')} ({finding.code})" for finding in findings)
+    return listed_first(list(told), _MOST_NAMED)
+
+
+def _speaks(format: FormatDecision) -> str:
+    """The format that the model writes calls in, and how sure that is."""
+    if format.name is None:
+        return "no known format reads the calls that it renders"
+    proofs = [one.summary for one in format.evidence if one.source == "verified" and one.format == format.name]
+    proven = f" ({proofs[0]})" if proofs else ""
+    sure = {
+        "declared": f"as the model's files declare{proven}",
+        "verified": f"which is proven{proven}",
+        "signature": "by the words of the template; no call proves it",
+        "model-type": "by the model type alone",
+        "default": "which is a guess: nothing tells it",
+        "none": "",
+    }[format.confidence]
+    return f"calls are written in the format {format.name}, {sure}"
+
+
+def _asked_for(format: FormatDecision) -> str:
+    """The format that calls are then asked for in."""
+    if format.name is None or format.confidence in ("default", "none"):
+        return f"calls are asked for in the format {format.name or default_format().name}, the most widespread one"
+    return f"calls are asked for in the model's own format, {format.name}"
