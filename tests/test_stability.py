@@ -177,9 +177,42 @@ def test_pieces_join_to_the_prompt_and_bear_the_line_that_wrote_them() -> None:
     assert "".join(text for text, _ in pieces) == template.render([{"role": "user", "content": "a\nb"}])
 
 
-def test_what_a_macro_writes_counts_where_it_is_printed() -> None:
+def test_what_a_macro_writes_counts_in_it_and_what_it_only_passes_on_where_it_is_called() -> None:
     template = ChatTemplate("{% macro say(it) %}\n[{{ it }}]\n{% endmacro %}\n\n{{ say('x') }}")
-    assert template.pieces([]) == [("\n", 4), ("[x]\n", 5)]
+    assert template.pieces([]) == [("\n", 4), ("[", 2), ("x", 5), ("]\n", 2)]
+    assert template.pieces([], innermost=True) == [("\n", 4), ("[", 2), ("x", 2), ("]\n", 2)]
+
+
+def test_what_a_set_block_or_a_macro_in_a_macro_writes_counts_in_it() -> None:
+    template = ChatTemplate(
+        "{% set it %}\na\n{% endset %}\n{% macro inner(x) %}\n<{{ x | upper }}>\n{% endmacro %}\n"
+        "{% macro outer(x) %}\n({{ inner(x) }}\n){{ inner('z') }}\n{% endmacro %}\n{{ it ~ outer('y') }}!"
+    )
+    told = [(text, line) for text, line in template.pieces([]) if text.strip()]
+    assert told == [
+        ("a\n", 2),
+        ("(", 8),
+        ("<", 5),
+        ("Y", 8),
+        (">\n", 5),
+        (")", 9),
+        ("<", 5),
+        ("Z", 9),
+        (">\n", 5),
+        ("!", 11),
+    ]
+
+
+@pytest.mark.parametrize(
+    "use", ["it | length", "it | trim | upper", "it[0:2]", "'x' if it.startswith(' a') else 'y'", "it | tojson"]
+)
+def test_what_a_template_does_something_to_before_it_prints_it_counts_where_it_is_printed(use: str) -> None:
+    template = ChatTemplate("{% set it %}\n a {{ 'b' }}\n{% endset %}\n\n{{ " + use + " }}")
+    pieces = template.pieces([])
+    assert "".join(text for text, _ in pieces) == template.render([])
+    assert pieces[-1][1] in (2, 5)
+    plain = ChatTemplate("{% set it %}\n a {{ 'b' }}\n{% endset %}\n\n{{ it | length }}")
+    assert plain.pieces([]) == [("\n", 4), ("5", 5)]
 
 
 def test_a_generation_block_is_cut_into_its_lines() -> None:

@@ -491,3 +491,8 @@ def test_variables_are_the_names_read_before_the_template_assigns_them(source: s
 )
 def test_the_roles_that_a_template_tests_for(source: str, roles: str) -> None:
     assert " ".join(ChatTemplate(source).tested_roles) == roles
+
+
+def test_a_macro_is_no_variable_wherever_it_is_defined() -> None:  # GLM-5.1: in a branch, and it calls itself
+    source = "{% if tools %}{% macro say(x) %}{{ say(x[1:]) if x }}{{ own }}{% endmacro %}{% endif %}{{ say('ab') }}"
+    assert ChatTemplate(source).variables == ("own", "tools")

@@ -7,29 +7,74 @@ for them, so a text that a template holds would count as written on the line of 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from jinja2 import nodes
 
+from toolfmt.templates.expressions import bare
+from toolfmt.templates.variables import descendants
+
+# Characters of a private range around the number of a line; a prompt that holds one of its own is told without them.
+BEGIN, LINE, LINE_END, END = "\U000f6e40", "\U000f6e41", "\U000f6e42", "\U000f6e43"
+PASSED_ON = "\U000f6e44"
+MARK = re.compile(f"{BEGIN}|{END}|{LINE}([0-9]+)({PASSED_ON}?){LINE_END}")
+_BUFFERED = (nodes.Macro, nodes.AssignBlock)
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 
 
-def by_lines(tree: nodes.Template) -> nodes.Template:
-    """The tree, changed in place; it renders to the same text. Evaluates nothing."""
-    waiting: list[nodes.Node] = [tree]
+def by_lines(tree: nodes.Template, *, marked: bool = False) -> nodes.Template:
+    """The tree, changed in place; it renders to the same text. Evaluates nothing.
+
+    `marked`: what macros and set blocks write bears marks that tell its lines, wherever it is printed in the end.
+    """
+    waiting: list[tuple[nodes.Node, frozenset[str] | None]] = [(tree, None)]
     while waiting:
-        node = waiting.pop()
+        node, inside = waiting.pop()
+        begins = marked and isinstance(node, _BUFFERED)
+        if begins:
+            inside = frozenset(name.name for name in node.args) if isinstance(node, nodes.Macro) else frozenset()
         for field in node.fields:
             value = getattr(node, field)
             if isinstance(value, list) and any(isinstance(item, nodes.Stmt) for item in value):
-                setattr(node, field, [piece for item in value for piece in _pieces(item)])
-        waiting.extend(node.iter_child_nodes())
+                pieces = [piece for item in value for piece in _pieces(item, inside)]
+                setattr(node, field, [_text(BEGIN, node), *pieces, _text(END, node)] if begins else pieces)
+        waiting.extend((child, inside) for child in node.iter_child_nodes())
     if tree.environment is not None:
         tree.set_environment(tree.environment)
     return tree
 
 
-def _pieces(node: nodes.Node) -> Iterator[nodes.Node]:
+def holds_back(tree: nodes.Template) -> bool:
+    """Whether the template writes anything that is printed elsewhere: in a macro, or in a set block."""
+    return any(isinstance(node, _BUFFERED) for node in descendants(tree))
+
+
+def unmarked(pieces: Iterable[tuple[str, int]], *, innermost: bool) -> list[tuple[str, int]]:
+    """The pieces without marks, each with the line that wrote it by them, else its own.
+
+    What a macro was given and prints as it is counts where the macro is called, unless the `innermost` line is wanted.
+    """
+    told: list[tuple[str, int]] = []
+    for text, line in pieces:
+        lines, at = [line], 0
+        for mark in MARK.finditer(text):
+            told.append((text[at : mark.start()], lines[-1]))
+            at = mark.end()
+            if mark[1]:
+                lines[-1] = lines[-2] if mark[2] and not innermost and len(lines) > 1 else int(mark[1])
+            elif mark[0] == BEGIN:
+                lines.append(lines[-1])
+            elif len(lines) > 1:
+                lines.pop()
+        told.append((text[at:], lines[-1]))
+    return [piece for piece in told if piece[0]]
+
+
+def _text(text: str, node: nodes.Node) -> nodes.Output:
+    return nodes.Output([nodes.TemplateData(text, lineno=node.lineno)], lineno=node.lineno)
+
+
+def _pieces(node: nodes.Node, inside: frozenset[str] | None) -> Iterator[nodes.Node]:
     if isinstance(node, nodes.CallBlock) and isinstance(node.call.node, nodes.ExtensionAttribute):
         yield nodes.Scope(node.body, lineno=node.lineno)  # `{% generation %}`: the text passes through unchanged
         return
@@ -39,12 +84,16 @@ def _pieces(node: nodes.Node) -> Iterator[nodes.Node]:
     for child in node.nodes:
         texts = [child.data] if isinstance(child, nodes.TemplateData) else []
         for line, text in enumerate((text for data in texts for text in _LINES.findall(data)), child.lineno):
-            yield from _piece(nodes.TemplateData(text, lineno=line))
+            yield from _piece(nodes.TemplateData(text, lineno=line), inside)
         if not texts:
-            yield from _piece(child)
+            yield from _piece(child, inside)
 
 
-def _piece(child: nodes.Expr) -> Iterator[nodes.Node]:
+def _piece(child: nodes.Expr, inside: frozenset[str] | None) -> Iterator[nodes.Node]:
+    if inside is not None:
+        printed = bare(child)
+        passed_on = PASSED_ON if isinstance(printed, nodes.Name) and printed.name in inside else ""
+        yield _text(f"{LINE}{child.lineno}{passed_on}{LINE_END}", child)
     # A statement that does nothing: unlike a text, the code generator notes its line.
     yield nodes.ExprStmt(nodes.Const(None, lineno=child.lineno), lineno=child.lineno)
     yield nodes.Output([child], lineno=child.lineno)

@@ -21,7 +21,7 @@ import jinja2
 from jinja2.utils import internal_code
 
 from toolfmt.errors import HAPPENED, BadMessages, BadTools, FailureKind, LimitHit, TemplateError
-from toolfmt.templates.by_lines import by_lines
+from toolfmt.templates.by_lines import by_lines, holds_back, unmarked
 from toolfmt.templates.environment import LONGEST_OUTPUT, Refusal, TooMuch, clock, environment, plain
 from toolfmt.templates.nesting import nesting
 from toolfmt.templates.syntax_hints import hint
@@ -116,20 +116,27 @@ class ChatTemplate:
         tools: Sequence[Mapping[str, Any]] | None = None,
         add_generation_prompt: bool = False,
         now: datetime | None = None,
+        innermost: bool = False,
         **variables: Any,
     ) -> list[tuple[str, int]]:
         """The prompt that `render` makes of the same arguments, cut into the texts that were written at one go, each
-        with the line of the template that wrote it; what a macro or a set block writes counts where it is printed.
+        with the line of the template that wrote it: in a macro or a set block too, unless the template does something
+        to what they wrote (measures or cuts it) before it prints it; then it counts where it is printed. What a macro
+        was given and prints as it is counts where the macro is called, unless the `innermost` line is wanted.
 
         Raises what `render` raises.
         """
         given = self._given(messages, tools, add_generation_prompt, now, variables)
         try:
-            template = self._by_lines
-            lines = [(code, line) for line, code in template.debug_info]
-            written: Any = template.root_render_func(template.new_context(given()))
-            # A generator that has yielded stands on the line of its code that did.
-            return [(text, _template_line(lines, written.gi_frame.f_lineno)) for text in written if text]
+            plain = _pieces(self._by_lines, given())
+            if not self._holds_back:
+                return plain
+            try:
+                marked = unmarked(_pieces(self._by_marked_lines, given()), innermost=innermost)
+            except Exception:  # noqa: BLE001 - the marks stand in what the template may look at
+                return plain
+            same = "".join(text for text, _ in marked) == "".join(text for text, _ in plain)
+            return marked if same else plain
         except Exception as error:  # noqa: BLE001 - a template can make any type of error happen
             self._fail("not-rendered", error)
 
@@ -203,8 +210,16 @@ class ChatTemplate:
     @cached_property
     def _by_lines(self) -> jinja2.Template:
         """The template again, compiled so that every text it writes is one of a single line that is known."""
-        code = environment().compile(by_lines(environment().parse(self.source)))
-        return jinja2.Template.from_code(environment(), code, environment().make_globals(None))
+        return _made(by_lines(environment().parse(self.source)))
+
+    @cached_property
+    def _by_marked_lines(self) -> jinja2.Template:
+        """The same, with marks in what macros and set blocks write."""
+        return _made(by_lines(environment().parse(self.source), marked=True))
+
+    @cached_property
+    def _holds_back(self) -> bool:
+        return holds_back(self._tree)
 
     @cached_property
     def nesting(self) -> int:
@@ -228,8 +243,7 @@ class ChatTemplate:
 
     @cached_property
     def _compiled(self) -> jinja2.Template:
-        code = environment().compile(self._tree)
-        return jinja2.Template.from_code(environment(), code, environment().make_globals(None))
+        return _made(self._tree)
 
     def _fail(self, kind: FailureKind, error: Exception) -> NoReturn:
         line = _line(error)
@@ -255,6 +269,19 @@ class ChatTemplate:
         # A SyntaxError's own text adds a line of the Python that jinja2 generated, which nobody can look up.
         text = error.msg if isinstance(error, SyntaxError) else error
         return f"{type(error).__name__}: {text}".removesuffix(": ")
+
+
+def _made(tree: jinja2.nodes.Template) -> jinja2.Template:
+    code = environment().compile(tree)
+    return jinja2.Template.from_code(environment(), code, environment().make_globals(None))
+
+
+def _pieces(template: jinja2.Template, given: dict[str, Any]) -> list[tuple[str, int]]:
+    """What the template writes, each text with its line."""
+    lines = [(code, line) for line, code in template.debug_info]
+    written: Any = template.root_render_func(template.new_context(given))
+    # A generator that has yielded stands on the line of its code that did.
+    return [(text, _template_line(lines, written.gi_frame.f_lineno)) for text in written if text]
 
 
 def _bounded(pieces: Iterable[str]) -> str:

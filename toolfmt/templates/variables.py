@@ -15,10 +15,13 @@ _MACRO_NAMES = frozenset({"caller", "kwargs", "varargs"})
 
 
 def caller_names(tree: nodes.Template) -> set[str]:
-    """The names that some path through the template reads before anything in the template has assigned them."""
+    """The names that some path through the template reads before anything in the template has assigned them.
+
+    A macro's name is the template's own, on whichever path it is defined: nobody gives one.
+    """
     reader = _Reader()
     reader.scope(tree.body, set())
-    return reader.read
+    return reader.read - {node.name for node in descendants(tree) if isinstance(node, nodes.Macro)}
 
 
 def calls(tree: nodes.Template, name: str) -> bool:

@@ -293,7 +293,7 @@ def content_beside_call(renders: Renders, shape: Shape | None, content: Literal[
         return Answer("no", f"the call is dropped when the content is {content}", line, "dropped")
     if _words(region.text).count("None") > _words(_with_text(renders, asked)).count("None"):
         tools = TOOLS if asked.tools else None
-        line = renders.line_at(conversation(asked, SINGLE), tools, _none_at(region)) or line
+        line = renders.line_at(conversation(asked, SINGLE), tools, _none_at(region), innermost=True) or line
         return Answer("no", "the word None is printed", line, "none-printed", (quote(region.text),))
     refused = _refused_later(renders, asked)
     if refused is not None:

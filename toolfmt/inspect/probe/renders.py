@@ -118,11 +118,15 @@ class Renders:
         offset: int,
         *,
         generation: bool = False,
+        innermost: bool = False,
     ) -> int | None:
-        """The line of the template that wrote the character at this offset of the prompt; None where there is none."""
+        """The line of the template that wrote the character at this offset of the prompt; None where there is none.
+
+        `innermost`: of a macro that prints what it was given, the line in it and not that of its call.
+        """
         given: dict[str, Any] = {"tools": tools, "add_generation_prompt": generation, **self._tokens}
         try:
-            pieces = self.template.pieces(self.named(messages), **given)
+            pieces = self.template.pieces(self.named(messages), innermost=innermost, **given)
         except (ToolfmtError, RecursionError, MemoryError):
             return None
         for text, line in pieces:

@@ -33,7 +33,9 @@ def values_as_json(asking: Asking) -> Answer:
         if found is not None:
             shown = excerpt(region.text, found.start() - 24, found.end() + 16)
             tools = ALL_TOOLS if shape.tools else None
-            line = renders.line_at(conversation(shape, (call,)), tools, len(region.before) + found.start())
+            line = renders.line_at(
+                conversation(shape, (call,)), tools, len(region.before) + found.start(), innermost=True
+            )
             what = found[0] if found[0].isalpha() else "a dict"
             return no(f"{what} is printed, as Python writes it", "python", line, shown)
     return threw(refused) if refused else yes("true, null and nested values are written as JSON")
