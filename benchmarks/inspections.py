@@ -1,4 +1,4 @@
-"""What inspection costs over real templates and what it finds: times, findings by code, exit statuses.
+"""What inspection costs over real templates and what it says: times, verdicts, exit statuses, findings by code, lines.
 
     python -m benchmarks.inspections [FOLDER …] [--workers N] [--trusted] [--chapters] [--json FILE]
 
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.inspecting_many import Inspected, inspected, options
+from toolfmt.cli.selection import SEVERITIES
 from toolfmt.inspect import checks, inspection
 
 CHAPTERS = (
@@ -39,6 +40,8 @@ def main() -> None:
     results = list(inspected(given.folders, given.workers, trusted=given.trusted or given.chapters))
     print_times(results, time.perf_counter() - begin)
     print_statuses(results)
+    print_verdicts(results)
+    print_lines(results)
     print_findings(results)
     print_chapters(spent, sum(result.seconds for result in results))
     if given.json:
@@ -60,17 +63,34 @@ def print_times(results: Sequence[Inspected], total: float) -> None:
 
 
 def print_statuses(results: Sequence[Inspected]) -> None:
-    for how, strict in (("plainly", False), ("--strict", True)):
-        counts = Counter(status(result, strict=strict) for result in results)
+    for level, severity in enumerate(SEVERITIES):
+        counts = Counter(status(result, SEVERITIES[: level + 1]) for result in results)
         told = ", ".join(f"{counts[code]} with {code}" for code in (NOTHING, FINDINGS, UNREAD))
-        print(f"exits {how}: {told}")
+        print(f"exits --fail-on {severity}: {told}")
 
 
-def status(result: Inspected, *, strict: bool) -> int:
-    """The exit status of `toolfmt inspect` for this template."""
+def status(result: Inspected, bad: Sequence[str]) -> int:
+    """The exit status of `toolfmt inspect` for this template, where findings of these severities are failures."""
     if result.report is None:
         return UNREAD
-    return FINDINGS if result.report["findings"] or (strict and result.report["notes"]) else NOTHING
+    return FINDINGS if any(finding["severity"] in bad for finding in findings(result)) else NOTHING
+
+
+def print_verdicts(results: Sequence[Inspected]) -> None:
+    templates: Counter[str] = Counter()
+    repositories: Counter[str] = Counter()
+    for result in results:
+        word = "unread" if result.report is None else result.report["verdict"]["tools"]
+        templates[word] += 1
+        repositories[word] += result.repositories
+    print("verdicts:", ", ".join(f"{word} {templates[word]} ({repositories[word]})" for word in templates))
+
+
+def print_lines(results: Sequence[Inspected]) -> None:
+    """How long the plain report is."""
+    lines = sorted(result.lines for result in results if result.report is not None)
+    most = lines[int(len(lines) * 0.95)]
+    print(f"lines: median {statistics.median(lines):.0f}, 95th percentile {most}, most {lines[-1]}")
 
 
 def print_findings(results: Sequence[Inspected]) -> None:

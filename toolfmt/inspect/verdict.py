@@ -31,6 +31,12 @@ def verdict(findings: Sequence[Finding], format: FormatDecision, strategy: Strat
             "The template shows the model no tools. Described in words, as toolfmt's render does, they work; "
             f"{_asked_for(format)}.",
         )
+    if healed and all(finding.healed_by == "prose" for finding in healed):
+        return Verdict(
+            "adapted",
+            f"Tools work through the template, but for {_named(healed)}, which toolfmt's render heals with the "
+            f"strategy prose; {_speaks(format)}.",
+        )
     if healed:
         return Verdict(
             "adapted",

@@ -90,6 +90,7 @@ _MODULES = (
     "tf073_system_message_lost_later",
     "tf075_reasoning_under_another_name",
     "tf077_tools_lost_later",
+    "tf090_earlier_turns_lost",
 )
 
 _LONGEST = 5_000

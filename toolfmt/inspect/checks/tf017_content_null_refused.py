@@ -1,7 +1,8 @@
 """A turn with a call and `content: null` is refused, or loses its call.
 
 OpenAI clients send `content: null` on turns that only call tools. This template joins the content to text
-without looking.
+without looking. Or it takes null, and fails where there is no content at all: transformers 5 leaves keys out that are
+null before it renders.
 
 What to do: send an empty string instead of null; toolfmt's `render` does so where the template needs it.
 
@@ -21,8 +22,10 @@ HEALED_BY: HealedBy = "render"
 
 
 def check(facts: Facts) -> Iterator[Found]:
-    answer = facts.capabilities["content_null"]
+    null, absent = facts.capabilities["content_null"], facts.detail("content_absent")
+    answer = absent if null.answer == "yes" else null
     if facts.renders_calls and answer.outcome in ("threw", "dropped"):
+        given = "content null" if answer is null else "no content, as transformers 5 hands on null,"
         what = "is refused" if answer.outcome == "threw" else "loses its call"
         empty = facts.yes("content_empty")
         fits = empty or facts.detail("text_beside_call").outcome == "dropped"
@@ -30,7 +33,7 @@ def check(facts: Facts) -> Iterator[Found]:
         refuses = answer.error is not None and answer.error.kind == "refused"
         mend = "" if refuses else " In the template, write `message.content or ''`."
         yield Found(
-            f"A turn with a call and content null {what}: {answer.evidence}.",
+            f"A turn with a call and {given} {what}: {answer.evidence}.",
             f"Send {'an empty string' if empty else 'a word of text'} instead of null{done}.{mend}",
             answer.line,
         )

@@ -24,10 +24,11 @@ from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.inference.decision import ReadBack
 from toolfmt.inspect.inference.near_miss import difference
-from toolfmt.inspect.inference.read_back import SINGLE_CALL, render_calls
+from toolfmt.inspect.inference.read_back import SINGLE_CALL, Trial, render_calls
 from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, conversation
 from toolfmt.inspect.probe.renders import Region
 from toolfmt.inspect.report import Severity
+from toolfmt.listing import listed
 
 SEVERITY: Severity = "error"
 
@@ -45,19 +46,25 @@ def check(facts: Facts) -> Iterator[Found]:
 
 
 def _inexact(facts: Facts, best: ReadBack) -> Iterator[Found]:
-    """The kinds of calls that are refused, or read back as others."""
+    """The kinds of calls that are refused, or read back as others; those with the same fault together."""
+    alike: dict[tuple[str, str, str], list[Trial]] = {}
     for trial in best.trials:
         if not trial.exact:
-            refused = trial.outcome == "refused"
-            what = "are refused" if refused else f"do not read back as {best.format.name}"
-            healed = "; toolfmt's render writes them into the content" if refused else ""
-            yield Found(
-                f"Calls with {trial.kind} {what}: {'; '.join(filter(None, (trial.detail, trial.beyond)))}.",
-                f"Keep such calls out of the history, or mend how the template writes arguments{healed}.",
-                trial.line or facts.capabilities["tool_calls"].line,
-                "warning" if refused else None,
-                "render" if refused else None,
-            )
+            alike.setdefault((trial.outcome, trial.detail, trial.beyond), []).append(trial)
+    by_definition = {answer.error.sentence for answer in facts.sections.definitions.values() if answer.error}
+    for (outcome, detail, beyond), trials in alike.items():
+        refused = outcome == "refused"
+        if refused and detail in by_definition:
+            continue  # it is the tool that is refused, which TF041 tells
+        what = "are refused" if refused else f"do not read back as {best.format.name}"
+        healed = "; toolfmt's render writes them into the content" if refused else ""
+        yield Found(
+            f"Calls with {listed(trial.kind for trial in trials)} {what}: {'; '.join(filter(None, (detail, beyond)))}.",
+            f"Keep such calls out of the history, or mend how the template writes arguments{healed}.",
+            trials[0].line or facts.capabilities["tool_calls"].line,
+            "warning" if refused else None,
+            "render" if refused else None,
+        )
 
 
 def _overlooked(facts: Facts, best: ReadBack) -> Iterator[Found]:

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from toolfmt.errors import TemplateError
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import HealedBy, Severity
+from toolfmt.inspect.probe.conversations import user
+from toolfmt.inspect.report import Answer, HealedBy, Severity
 
 SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "render"
@@ -23,7 +25,7 @@ HEALED_BY: HealedBy = "render"
 
 def check(facts: Facts) -> Iterator[Found]:
     answer = facts.detail("history_without_tools")
-    if facts.renders_calls and answer.outcome in ("threw", "dropped"):
+    if facts.renders_calls and answer.outcome in ("threw", "dropped") and not _refuses_words(facts, answer):
         what = "refused" if answer.outcome == "threw" else "lost"
         yield Found(
             f"A conversation with calls is {what} when no tools are given: {answer.evidence}.",
@@ -31,3 +33,9 @@ def check(facts: Facts) -> Iterator[Found]:
             "writes calls and results as text.",
             answer.line,
         )
+
+
+def _refuses_words(facts: Facts, answer: Answer) -> bool:
+    """Whether a plain question without tools is refused in the same words, which TF003 tells."""
+    asked = None if facts.renders is None else facts.renders.render(user())
+    return isinstance(asked, TemplateError) and answer.error is not None and answer.error.own_words == asked.own_words

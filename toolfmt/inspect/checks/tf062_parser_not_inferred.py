@@ -15,13 +15,14 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import Severity
+from toolfmt.inspect.report import HealedBy, Severity
 from toolfmt.inspect.support.advice import setting
 from toolfmt.inspect.support.parser_names import parser_name
 from toolfmt.inspect.support.support import declares_parser, misread
 from toolfmt.inspect.support.template_choice import MLX_LM
 
-SEVERITY: Severity = "note"
+SEVERITY: Severity = "warning"
+HEALED_BY: HealedBy = "setting"
 ABOUT_FILES = True
 
 

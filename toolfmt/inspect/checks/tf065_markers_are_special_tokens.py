@@ -40,7 +40,6 @@ def check(facts: Facts) -> Iterator[Found]:
             f"{_are(reasoning)} around reasoning: a program that drops special tokens mixes reasoning and answer.",
             "Decode with skip_special_tokens=False (transformers, vLLM, SGLang; llama.cpp: --special).",
             facts.capabilities["reasoning"].line,
-            "note",
         )
 
 
