@@ -97,7 +97,7 @@ def rendered(directory: Path, request: dict[str, Any], *options: str) -> Any:
 
 OF_RENDERING = [
     parameter.name
-    for function in (render, Model.render, Model.isolated_render)
+    for function in (render, Model.render)
     for parameter in signature(function).parameters.values()
     if parameter.kind is not Parameter.VAR_KEYWORD
 ]

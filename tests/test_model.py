@@ -162,7 +162,8 @@ def test_a_saved_profile_renders_without_probing(monkeypatch: pytest.MonkeyPatch
         text = model.saved_profile()
         with monkeypatch.context() as nothing_probes:
             nothing_probes.setattr("toolfmt.model.profile_files", None)
-            nothing_probes.setattr("toolfmt.model.shared_worker", None)
+            nothing_probes.setattr("toolfmt.model.PROFILE", None)
+            nothing_probes.setattr("toolfmt.model.INSPECT", None)
             loaded = toolfmt.load(directory, profile=text)
             assert loaded.profile == model.profile
             assert loaded.saved_profile() == text

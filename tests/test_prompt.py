@@ -11,12 +11,20 @@ from typing import Any
 import pytest
 from model_cases import made, shared_names, shared_template
 
-from toolfmt.errors import BadMessages, BadModelDirectory, BadTools, CannotWrite, TemplateError, ToolfmtError
+from toolfmt.errors import (
+    BadMessages,
+    BadModelDirectory,
+    BadTools,
+    CannotWrite,
+    NeverBoth,
+    TemplateError,
+    ToolfmtError,
+)
 from toolfmt.events import Content, Reasoning, ToolCallEnd
 from toolfmt.formats import FORMATS, prose
 from toolfmt.message import Message
 from toolfmt.model import Model, load
-from toolfmt.render.never_both import NeverBoth, check_prose, check_template, dropped
+from toolfmt.render.never_both import check_prose, check_template, dropped
 from toolfmt.render.prompt import Prompt
 from toolfmt.templates import ChatTemplate
 
@@ -428,7 +436,7 @@ def test_a_stop_string_that_calls_hold_does_not_end_the_parsers_answer(tmp_path:
 def test_a_template_is_parsed_once_however_many_prompts_it_makes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = made(tmp_path, template() + "{# of this test alone #}")
+    model = Model(made(tmp_path, template() + "{# of this test alone #}").files, trusted=True)
     first = model.render([USER], [TOOL])
     parsed: list[str] = []
 
@@ -442,6 +450,7 @@ def test_a_template_is_parsed_once_however_many_prompts_it_makes(
     assert not parsed
     (tmp_path / "other").mkdir()
     other = made(tmp_path / "other", template() + "{# of this test alone #}", tokenizer={"bos_token": "<s>"})
+    other = Model(other.files, trusted=True)
     other.render([USER], [TOOL])
     assert len(parsed) == 1  # another file, with other tokens
 

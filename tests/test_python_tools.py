@@ -229,13 +229,14 @@ def test_tools_of_python_do_wherever_definitions_do() -> None:
 
 
 def test_a_prompt_from_the_process_with_limits_knows_tools_of_python() -> None:
-    model = toolfmt.load(Path(__file__).parent.parent / "corpus" / "models" / "double-encoded")
+    directory = Path(__file__).parent.parent / "corpus" / "models" / "double-encoded"
+    model = toolfmt.load(directory)
     messages = [{"role": "user", "content": "Hi"}]
-    here = model.render(messages, [get_weather, SaveNote])
+    here = toolfmt.load(directory, trusted=True).render(messages, [get_weather, SaveNote])
     assert '"name": "get_weather", "description": "Get the weather of a city, as it will be."' in here.text
-    assert model.isolated_render(messages, iter([get_weather, SaveNote])) == here
+    assert model.render(messages, iter([get_weather, SaveNote])) == here
     with pytest.raises(BadTools, match="tools must be a list of tool definitions, not a function"):
-        model.isolated_render(messages, get_weather)
+        model.render(messages, get_weather)
 
 
 def test_a_definition_is_made_once_and_goes_with_its_function() -> None:

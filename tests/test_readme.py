@@ -118,7 +118,7 @@ def test_the_profile_that_the_readme_saves_is_read_the_next_time(
     (tmp_path / "corpus").symlink_to(ROOT / "corpus")
     render = "\nprint(model.render([{'role': 'user', 'content': 'Hi'}]).text)"
     first = run_python(code + render, tmp_path)
-    monkeypatch.setattr("toolfmt.model.shared_worker", None)  # nothing is probed
+    monkeypatch.setattr("toolfmt.model.PROFILE", None)  # nothing is probed
     assert run_python(code + render, tmp_path) == first
 
 

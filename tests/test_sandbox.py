@@ -145,7 +145,7 @@ def test_what_hit_a_limit_is_not_rendered(model: Any) -> None:
 def test_a_limit_comes_back_with_its_own_words(model: Any) -> None:
     source = "{% if messages[0].content == 'big' %}\n{{ 'a' * (messages | length * 10 ** 10) }}{% endif %}" + HONEST
     with pytest.raises(LimitHit) as hit:
-        model(source).isolated_render([{"role": "user", "content": "big"}])
+        model(source).render([{"role": "user", "content": "big"}])
     assert (hit.value.limit, hit.value.line) == ("memory", 2)
     assert hit.value.own_words == "a text or list 10,000,000,000 times over"
     assert str(hit.value).endswith(f"chat_template.jinja, line 2: {hit.value.own_words}")
@@ -156,25 +156,25 @@ def test_a_prompt_that_takes_too_long_is_no_prompt(model: Any) -> None:
     source = "{% if 'slow' in messages[0].content %}" + ATTACKS["nested ranges"] + "{% endif %}" + HONEST
     asked = [{"role": "user", "content": "slow"}]
     with pytest.raises(LimitHit) as hit:
-        model(source).isolated_render(asked)
+        model(source).render(asked)
     assert hit.value.limit == "processor time"
-    assert model(HONEST).isolated_render(asked).text == "<|user|>slow"
+    assert model(HONEST).render(asked).text == "<|user|>slow"
 
 
 def test_a_prompt_of_the_worker_is_the_prompt_and_its_errors_are_the_errors(model: Any) -> None:
     asked = [{"role": "user", "content": "hi"}]
-    assert model(HONEST).isolated_render(asked) == model(HONEST).render(asked)
+    assert model(HONEST).render(asked) == model(HONEST).render(asked)
     with pytest.raises(toolfmt.errors.BadMessages):
-        model(HONEST).isolated_render({})
+        model(HONEST).render({})
     with pytest.raises(toolfmt.errors.TemplateError, match="the template refuses: no") as refused:
-        model("\n{{ raise_exception('no') }}").isolated_render(asked)
+        model("\n{{ raise_exception('no') }}").render(asked)
     assert (refused.value.line, refused.value.kind, refused.value.own_words) == (2, "refused", "no")
 
 
 def test_a_prompt_of_the_worker_shows_the_present_time(model: Any) -> None:
     before = datetime.now()
     today = model("{{ messages[0].content }} {{ strftime_now('%Y-%m-%d') }}")
-    shown = today.isolated_render([{"role": "user", "content": "hi"}]).text.removeprefix("hi ")
+    shown = today.render([{"role": "user", "content": "hi"}]).text.removeprefix("hi ")
     assert shown in {moment.strftime("%Y-%m-%d") for moment in (before, datetime.now())}
 
 

@@ -17,10 +17,11 @@ from toolfmt.errors import ToolfmtError
 from toolfmt.events import Content, ToolCallRejected
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.message import Message, taken_ids
-from toolfmt.render.budget import Budget, counter
+from toolfmt.render.budget import Budget
 from toolfmt.render.delivery import Span
+from toolfmt.render.making import REASONING_LEFT_OUT
 from toolfmt.render.messages import checked_messages
-from toolfmt.render.prompt import REASONING_LEFT_OUT, Prompt
+from toolfmt.render.prompt import Prompt
 from toolfmt.render.token_ids import encoded
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ class Conversation:
 
     def _counted(self, text: str, context: int, options: Mapping[str, Any]) -> Budget:
         """The budget of a text of which nothing can be left out."""
-        used = counter(self._model.files, options.get("tokenizer"))(text)
+        used = self._model.counter(options.get("tokenizer"))(text)
         return Budget(context, used, max(0, context - used), max(0, used - context))
 
     def _behind_answer(self, plain: Prompt, options: Mapping[str, Any]) -> tuple[str, str]:

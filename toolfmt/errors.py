@@ -48,6 +48,15 @@ class NotDelivered(ToolfmtError):
     """Something of a request that its template loses, however the conversation is adapted; the message names it."""
 
 
+class NeverBoth(ToolfmtError):
+    """A finished prompt in which the tools do not stand by exactly one way."""
+
+
+class NotHeld(ToolfmtError):
+    """The process for templates is asked about a model that it was not given, or holds no more. Whoever asks gives it
+    then (`toolfmt.jobs`), so that no caller meets this."""
+
+
 class BadModelDirectory(ToolfmtError):
     """A model's place that cannot be read: a directory or a file in it, a GGUF file, a template, a repository."""
 

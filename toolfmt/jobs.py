@@ -1,67 +1,42 @@
-"""What runs in a process with limits: inspecting a model, probing it for its profile, rendering one prompt.
+"""What runs in a process with limits: inspecting a model, probing it for its profile, making its prompts.
 
 Everything here is handed to a `toolfmt.sandbox.pool.Worker`, whose process runs the templates of models that are not
-trusted; each job checks that what comes back is something that it makes.
+trusted; each job checks that what comes back is something that it makes. Making a prompt is asked for often: the
+process keeps what it was given of a model, with the template compiled, and is named it by a digest (`held`).
 """
 
 from __future__ import annotations
 
 import atexit
+import hashlib
 import os
-from collections.abc import Mapping
-from datetime import datetime
-from functools import cache
-from typing import Any
+import pickle
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache, cached_property
+from typing import Any, TypeVar
 
+from toolfmt.errors import LimitHit, NotHeld, ToolfmtError
 from toolfmt.formats.registry import has_variant
 from toolfmt.inspect.checks import CHECKS, code
 from toolfmt.inspect.inspection import inspect_read
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFile, find_tokenizer
-from toolfmt.inspect.profiling import profile_files, profile_read, whole_profile
+from toolfmt.inspect.profiling import profile_read
 from toolfmt.inspect.report import CAPABILITIES, Report
 from toolfmt.inspect.template_profile import TemplateProfile
-from toolfmt.render.prompt import Prompt, StrategyChoice, render
+from toolfmt.render.budget import counter
+from toolfmt.render.control_tokens import markers_read
+from toolfmt.render.handed_over import given_back, handed_over, numbered
+from toolfmt.render.making import Asked, Made, make, roles_of
 from toolfmt.sandbox.pool import Job, Limits, Worker
 from toolfmt.templates import ModelFiles
+from toolfmt.templates.environment import plain
 from toolfmt.typed_json import Unreadable
 
-
-def render_files(
-    files: ModelFiles, messages: Any, tools: Any, strategy: StrategyChoice, options: Mapping[str, Any]
-) -> Prompt:
-    """One prompt of a model that is probed first; a template that asks the clock is shown the present time unless the
-    options name another."""
-    now = {"now": datetime.now()}
-    return render(files, whole_profile(files, profile_files), messages, tools, strategy, **{**now, **options})
-
-
-def _check_report(report: Report) -> None:
-    named = set(report.capabilities) == set(CAPABILITIES)
-    known = {finding.code for finding in (*report.findings, *report.notes)} <= set(map(code, CHECKS))
-    if not (named and known and _is_format(report.format.name, report.format.variant)):
-        raise Unreadable("a report of something that is not there")
-    _check_profile(report.profile)
-
-
-def _check_profile(profile: TemplateProfile) -> None:
-    if not profile.has_known_format:
-        raise Unreadable("a profile with a format that is not there")
-
-
-def _check_prompt(prompt: Prompt) -> None:
-    if not _is_format(prompt.format, ""):
-        raise Unreadable("a prompt in a format that is not there")
-
-
-def _is_format(name: str | None, variant: str) -> bool:
-    return name is None or has_variant(name, variant)
-
-
-INSPECT = Job(inspect_read, Report, _check_report)
-PROFILE = Job(profile_read, TemplateProfile, _check_profile)
-RENDER = Job(render_files, Prompt, _check_prompt)
-
-
+_T = TypeVar("_T")
+_MOST_HELD = 8
+"""Models, and tokenizers, that a process keeps."""
 _LATER = (
     "encodings.unicode_escape",
     "jinja2.constants",
@@ -77,15 +52,154 @@ _LATER = (
 """What jobs import when they need it; a worker cannot, as it opens nothing any more."""
 
 
-def new_worker(limits: Limits | None = None) -> Worker:
-    """A worker that is ready for these jobs."""
-    return Worker((INSPECT, PROFILE, RENDER), limits or Limits(), _LATER)
+# --- what runs there
+
+_held: OrderedDict[str, Any] = OrderedDict()
+
+
+def held(digest: str, given: Any) -> Any:
+    """What goes by this digest here, which `given` is where it is not None. Raises `NotHeld`."""
+    if given is not None:
+        _held[digest] = given
+        while len(_held) > _MOST_HELD:
+            _held.popitem(last=False)
+    try:
+        _held.move_to_end(digest)
+    except KeyError:
+        raise NotHeld("the process does not hold this model") from None
+    return _held[digest]
+
+
+def made_of(digest: str, given: tuple[ModelFiles, TemplateProfile] | None, asked: Asked) -> Made:
+    """The prompt of a request; the objects in what it was made of are numbers."""
+    files, profile = held(digest, given)
+    made = make(files, profile, asked)
+    return replace(made, messages=numbered(made.messages), tools=numbered(made.tools))
+
+
+def roles_for(digest: str, given: tuple[ModelFiles, TemplateProfile] | None) -> tuple[str, ...]:
+    return roles_of(*held(digest, given))
+
+
+def tokens_in(digest: str, given: TokenizerFile | None, text: str) -> int:
+    count: int = held(digest, given).count(text)
+    return count
+
+
+# --- what may come back
+
+
+def _check_report(report: Report) -> None:
+    named = set(report.capabilities) == set(CAPABILITIES)
+    known = {finding.code for finding in (*report.findings, *report.notes)} <= set(map(code, CHECKS))
+    if not (named and known and _is_format(report.format.name, report.format.variant)):
+        raise Unreadable("a report of something that is not there")
+    _check_profile(report.profile)
+
+
+def _check_profile(profile: TemplateProfile) -> None:
+    if not profile.has_known_format:
+        raise Unreadable("a profile with a format that is not there")
+
+
+def _check_made(made: Made) -> None:
+    last = len(made.text)
+    if not all(0 <= span.begin <= span.end <= last and span.message >= -1 for span in made.spans):
+        raise Unreadable("a prompt with a text that is not in it")
+    for given in (made.messages, made.tools or []):
+        if not all(isinstance(one, dict) for one in given):
+            raise Unreadable("a prompt of something else than objects")
+    if not all(isinstance(message.get("role"), str) for message in made.messages):
+        raise Unreadable("a prompt of messages without a role")
+
+
+def _check_nothing(answer: object) -> None:
+    """What has the right type is right."""
+
+
+def _is_format(name: str | None, variant: str) -> bool:
+    return name is None or has_variant(name, variant)
+
+
+INSPECT = Job(inspect_read, Report, _check_report)
+PROFILE = Job(profile_read, TemplateProfile, _check_profile)
+MAKE = Job(made_of, Made, _check_made)
+ROLES = Job(roles_for, tuple[str, ...], _check_nothing)
+MARKERS = Job(markers_read, tuple[str, ...], _check_nothing)
+COUNT = Job(tokens_in, int, _check_nothing)
+
+
+# --- asking for it
+
+
+class InWorker:
+    """A model whose template is run in a process with limits: a `toolfmt.render.making.Making`.
+
+    Takes what was read of it, its profile and what gives the worker. What it is asked for raises what it raises in this
+    process, and `LimitHit` where the template takes more than it may.
+    """
+
+    def __init__(self, files: ModelFiles, profile: TemplateProfile, worker: Callable[[], Worker]) -> None:
+        self._model = files, profile
+        self._worker = worker
+        self._roles: tuple[str, ...] | None = None
+
+    def roles(self) -> Sequence[str]:
+        if self._roles is None:
+            self._roles = self._run_on_model(ROLES)
+        return self._roles
+
+    def markers(self) -> Sequence[str]:
+        return self._worker().run(MARKERS, *self._model, tokenizer_of(self._model[0]))
+
+    def counter(self, tokenizer: Any) -> Callable[[str], int]:
+        files, _ = self._model
+        if tokenizer is not None or (read := tokenizer_of(files)) is None:
+            return counter(files, tokenizer)
+        digest = read.digest
+        return lambda text: _run_holding(self._worker(), COUNT, digest, read, text)
+
+    def make(self, asked: Asked) -> Made:
+        objects: list[Any] = []
+        messages, tools = handed_over([asked.messages, asked.tools], objects)
+        variables = plain(asked.variables)
+        made = self._run_on_model(MAKE, replace(asked, messages=messages, tools=tools, variables=variables))
+        if not objects:
+            return made
+        return replace(made, messages=given_back(made.messages, objects), tools=given_back(made.tools, objects))
+
+    def _run_on_model(self, job: Job[_T], *given: Any) -> _T:
+        return _run_holding(self._worker(), job, self._digest, self._model, *given)
+
+    @cached_property
+    def _digest(self) -> str:
+        try:
+            return hashlib.sha256(pickle.dumps(self._model)).hexdigest()
+        except RecursionError:
+            raise ToolfmtError("something in the model's files is nested too deep for any use; leave it out") from None
+
+
+def _run_holding(worker: Worker, job: Job[_T], digest: str, kept: object, *given: Any) -> _T:
+    """What the job returns for what the process holds by this digest, and is given where it does not."""
+    try:
+        return worker.run(job, digest, None, *given)
+    except NotHeld:
+        pass
+    try:
+        return worker.run(job, digest, kept, *given)
+    except NotHeld:
+        raise LimitHit("the process that runs the template forgets what it is told", "crash") from None
 
 
 def tokenizer_of(files: ModelFiles) -> TokenizerFile | None:
     """The model's tokenizer.json, read, for a process that opens no files; raises `BadModelDirectory`."""
     found = find_tokenizer(files.home)
     return None if found is None else found.loaded()
+
+
+def new_worker(limits: Limits | None = None) -> Worker:
+    """A worker that is ready for these jobs."""
+    return Worker((INSPECT, PROFILE, MAKE), limits or Limits(), _LATER)
 
 
 def shared_worker() -> Worker:

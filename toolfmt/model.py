@@ -7,7 +7,7 @@ input is a `ToolfmtError` of one line, but for an argument of the wrong type.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
@@ -21,14 +21,14 @@ from toolfmt.inspect.inspection import inspect_files, inspect_stopped
 from toolfmt.inspect.profiling import profile_files, profile_stopped, whole_profile
 from toolfmt.inspect.report import Report
 from toolfmt.inspect.template_profile import TemplateProfile
-from toolfmt.jobs import INSPECT, PROFILE, RENDER, shared_worker, tokenizer_of
+from toolfmt.jobs import INSPECT, PROFILE, InWorker, shared_worker, tokenizer_of
 from toolfmt.render.attempts import spoken_format
-from toolfmt.render.control_tokens import markers_of
-from toolfmt.render.prompt import Prompt, StrategyChoice, broken, render
+from toolfmt.render.making import Here, Making, StrategyChoice
+from toolfmt.render.prompt import Prompt, broken, render
 from toolfmt.render.saved_profile import restored, saved
 from toolfmt.sandbox.pool import Worker
 from toolfmt.templates import ModelFiles, load_files
-from toolfmt.tools import canonical_tools, plain_tools
+from toolfmt.tools import canonical_tools
 
 
 def load(path: str | Path, *, trusted: bool = False, profile: str | None = None) -> Model:
@@ -37,20 +37,18 @@ def load(path: str | Path, *, trusted: bool = False, profile: str | None = None)
 
     A path that exists is never taken for a repository id. Raises `BadModelDirectory` where there is no model or a file
     of it cannot be read, with what was tried and the way out. The template of a model that is not `trusted` is
-    probed and inspected in a process with limits on time and memory.
+    probed, inspected and rendered in a process with limits on time and memory.
 
-    `profile` is what `Model.saved_profile` gave for the same files: with it prompts are rendered, in this process,
-    without probing the templates again. Raises `BadProfile` for one of other files, or of another version of toolfmt.
+    `profile` is what `Model.saved_profile` gave for the same files: with it prompts are rendered without probing the
+    templates again. Raises `BadProfile` for one of other files, or of another version of toolfmt.
     """
     files = load_files(path)
     return Model(files, trusted=trusted, profile=None if profile is None else restored(files, profile))
 
 
 class Model:
-    """A model. `files` is what was read of it, `files.directory` the path it was loaded by; `trusted` models are
-    probed in this process, others in `worker` (the one that this process shares, unless another is given).
-
-    A template is rendered in this process, once probing it has stayed within the limits.
+    """A model. `files` is what was read of it, `files.directory` the path it was loaded by; the templates of `trusted`
+    models run in this process, others in `worker` (the one that this process shares, unless another is given).
     """
 
     def __init__(
@@ -96,14 +94,15 @@ class Model:
     ) -> Prompt:
         """The prompt for these messages.
 
-        Takes what `toolfmt.render.prompt.render` takes, and raises what it raises. A template that asks the clock is
+        Takes what `toolfmt.render.prompt.render` takes, and raises what it raises; and `LimitHit` where the template of
+        a model that is not trusted takes more than it may. A template that asks the clock is
         shown the present time unless `now` names another; keywords that `render` does not know (`enable_thinking`, …)
         are variables that the template reads; any other is refused.
         """
         tools = list(tools) if isinstance(tools, Iterator) else tools
         messages = list(messages) if isinstance(messages, (list, tuple)) else messages
         given = {"now": now or datetime.now(), **self._with_markers(options)}
-        prompt = render(self.files, self.profile, messages, tools, strategy, **given)
+        prompt = render(self.files, self.profile, messages, tools, strategy, making=self._making, **given)
         return replace(prompt, render_again=lambda **more: self.render(messages, tools, strategy, **{**given, **more}))
 
     def _with_markers(self, options: dict[str, Any]) -> dict[str, Any]:
@@ -112,23 +111,20 @@ class Model:
 
     @cached_property
     def _markers(self) -> tuple[str, ...]:
-        return markers_of(self.files, self.profile)
+        return tuple(self._making.markers())
 
-    def isolated_render(
-        self, messages: object, tools: object = None, strategy: StrategyChoice = "auto", **options: Any
-    ) -> Prompt:
-        """What `render` returns for these arguments, made in the process with limits, where the template is probed
-        anew; for a single prompt.
-
-        `options` are the other keywords of `render`, of plain JSON types. Raises what `render` raises, and `LimitHit`
-        where the template took more than it may.
+    def counter(self, tokenizer: Any = None) -> Callable[[str], int]:
+        """How many tokens a text has: by this tokenizer, or without one by the model's own, which runs where its
+        template does. Raises `ToolfmtError` where there is neither, and for what is no tokenizer.
         """
-        shown = plain_tools(tools)
-        prompt = self._asked.run(RENDER, self.files, messages, shown, strategy, options)
-        return replace(
-            prompt,
-            render_again=lambda **more: self.isolated_render(messages, shown, strategy, **{**options, **more}),
-        )
+        return self._making.counter(tokenizer)
+
+    @cached_property
+    def _making(self) -> Making:
+        """Where the template runs."""
+        if self._trusted:
+            return Here(self.files, self.profile)
+        return InWorker(self.files, self.profile, lambda: self._asked)
 
     def write(self, calls: Sequence[Call], tools: object = None) -> str:
         """The text in which this model would make these calls, in the variant that its template renders.

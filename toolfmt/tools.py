@@ -130,14 +130,6 @@ def counting_tools(tools: object) -> list[dict[str, Any]] | None:
     return [{"name": name, "parameters": schema} for name, schema in tool_schemas(tools).items()]
 
 
-def plain_tools(tools: object) -> list[Any] | None:
-    """The tools with every entry that is an object, a function or a class as the mapping it stands for, so that another
-    process can be given them. None for None; raises `BadTools`."""
-    if tools is None:
-        return None
-    return [_entry(listed, position) for position, listed in enumerate(_listed(tools))]
-
-
 def parameter_order(schema: Mapping[str, Any]) -> list[str]:
     """The names of a tool's parameters in the order that a model sees: that of the definition in its prompt."""
     properties = schema.get("properties")

@@ -388,8 +388,7 @@ def render(
     options |= dict.fromkeys([*["continue_final_message"] * continued, *["lossy"] * lossy], True)
     model = load(directory, trusted=trusted)
     with naming(asked.name, BadMessages), naming(tools_file or asked.name, BadTools):
-        rendered = model.render if trusted else model.isolated_render
-        prompt = rendered(asked.messages, asked.tools, strategy, **options)
+        prompt = model.render(asked.messages, asked.tools, strategy, **options)
     for line in (line for variable, line in asked.not_passed_on if variable not in options):
         _complain(line)
     for lost in prompt.lost:

@@ -172,9 +172,7 @@ def fault_of(option: str, value: Any) -> str:
 @cache
 def _of_rendering() -> frozenset[str]:
     """The names that rendering takes itself, which therefore reach no template."""
-    taken = [
-        inspect.signature(function).parameters for function in (prompt.render, Model.render, Model.isolated_render)
-    ]
+    taken = [inspect.signature(function).parameters for function in (prompt.render, Model.render)]
     named = (one for parameters in taken for one in parameters.values() if one.kind is not one.VAR_KEYWORD)
     return frozenset(one.name for one in named)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from toolfmt.errors import BadMessages, BadTools
 from toolfmt.inspect.probe.added_tokens import is_marker, markers_in_config
-from toolfmt.inspect.probe.tokenizer_file import find_tokenizer
+from toolfmt.inspect.probe.tokenizer_file import TokenizerFile, find_tokenizer
 from toolfmt.inspect.template_profile import TemplateProfile
 from toolfmt.render.messages import Message
 from toolfmt.templates import ModelFiles
@@ -37,7 +37,11 @@ def markers_of(files: ModelFiles, profile: TemplateProfile) -> tuple[str, ...]:
     Reads tokenizer.json, which takes a second where it is large: ask once a model. Raises `ToolfmtError` where it
     cannot be read and nothing else tells the tokens.
     """
-    tokenizer = find_tokenizer(files.home)
+    return markers_read(files, profile, find_tokenizer(files.home))
+
+
+def markers_read(files: ModelFiles, profile: TemplateProfile, tokenizer: TokenizerFile | None) -> tuple[str, ...]:
+    """The same with this tokenizer; nothing is opened if that was read before."""
     configured = list(markers_in_config(files.tokenizer_config))
     found = [text for text in files.special_tokens.values() if is_marker(text, special=True)]
     if tokenizer is not None and not (configured and tokenizer.problem):

@@ -12,11 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from toolfmt.errors import ToolfmtError
-
-
-class NeverBoth(ToolfmtError):
-    """A finished prompt in which the tools do not stand by exactly one way."""
+from toolfmt.errors import NeverBoth
 
 
 def check_prose(prompt: str, without: str, prose: str, copies: int, tools: Iterable[Mapping[str, Any]]) -> None:

@@ -9,55 +9,33 @@ from __future__ import annotations
 
 import copy
 import difflib
-import functools
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal, TypeAlias, get_args
 
-from toolfmt.errors import BadMessages, LimitHit, NotDelivered, TemplateError, ToolfmtError
+from toolfmt.errors import BadMessages, TemplateError, ToolfmtError
 from toolfmt.formats import Parser, ToolCallFormat
 from toolfmt.formats.prose import RESULT_HEADING, result_heading
 from toolfmt.formats.registry import resolved
 from toolfmt.inspect.template_profile import Strategy, TemplateProfile
-from toolfmt.render.attempts import Attempt, Request, compiled, spoken_format, with_way_out
-from toolfmt.render.budget import Budget, budget, counter
-from toolfmt.render.control_tokens import MARKERS_NEUTRALISED, markers_of, neutralised_request, restored
+from toolfmt.render.attempts import spoken_format, with_way_out
+from toolfmt.render.budget import Budget, budget
+from toolfmt.render.control_tokens import MARKERS_NEUTRALISED, neutralised_request, restored
 from toolfmt.render.delivery import Span
-from toolfmt.render.messages import Message, calls_of, checked_messages, lists_tools, with_text_arguments
+from toolfmt.render.making import Asked, Here, Making, StrategyChoice, shallow
+from toolfmt.render.messages import Message, calls_of, checked_messages, with_text_arguments
 from toolfmt.render.narrowing import narrowed
-from toolfmt.render.remedies import CALLS_AS_CONTENT
 from toolfmt.render.token_ids import markers_in, spans_between, token_ids
 from toolfmt.templates import ModelFiles
 from toolfmt.tools import canonical_tools, same_order
 
-StrategyChoice = Literal["auto", "template", "prose"]
-_Render: TypeAlias = Callable[..., "Prompt"]
 Narrow: TypeAlias = Callable[[list[dict[str, Any]], list[Message]], object]
 """Chooses, of the tools and for the messages, the tools that a prompt shows."""
 
-CALLER_LISTS_TOOLS = "caller-lists-tools"
-"""The caller's system message describes the tools already: with this prompt they stand there twice."""
-DEFAULT_FORMAT = "default-format"
-"""Nothing tells the model's format; calls are taught and written in the most widely spoken one."""
-TEMPLATE_DROPPED_TOOLS = "template-dropped-tools"
-"""The template takes tools, but did not put them into this conversation's prompt; they went in as prose."""
-TEMPLATE_LOSES_WITH_TOOLS = "template-loses-with-tools"
-"""Given the tools, the template refuses this conversation or loses something of it; they went in as prose."""
-DESCRIPTIONS_ADDED = "descriptions-added"
-"""The template fails on a tool without a description; those that have none were given an empty one."""
-REASONING_LEFT_OUT = "reasoning-left-out"
-"""Reasoning of the conversation is not in the prompt: the template leaves it out."""
 DEFINITIONS_REORDERED = "definitions-reordered"
 """The prompt shows tools, or the keys of a definition, in another order than they were given in."""
-SWITCH_TAKEN_OUT = "switch-taken-out"
-"""The template takes a switch such as `/no_think` out of a text, and goes by it."""
-SYSTEM_MOVED = "system-message-moved"
-"""The template writes the system message further behind, before the last question, as its model was trained."""
-TEXT_REPEATED = "text-repeated"
-"""The template writes a text of the conversation, or the definition of a tool, more than once."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +45,7 @@ class Prompt:
     `strategy` is how the tools went in, `format` what calls are written and read in (None where no format is
     known), `prefill` what of the answer stands in the prompt already, `stop` the strings that end an answer,
     `adaptations` the names of what was changed so that the template takes the conversation
-    (`toolfmt.render.adaptations` lists them) or is to be known about it (`toolfmt.render.prompt` does), `tools` all the
+    (`toolfmt.render.adaptations` lists them) or is to be known about it (`toolfmt.render.making` does), `tools` all the
     tools that were offered and `shown_tools` those that stand in it (all but those that `narrow` left out). `messages`,
     `template_tools` and `variables` are what the template was given, `lost` what of the request is not in the prompt
     (empty unless `lossy` was asked for), `budget` what it takes of a context, `spans` where the texts of the request
@@ -189,25 +167,12 @@ class Prompt:
         }
 
 
-_GIVEN_BY_PLACE = ("files", "profile", "messages", "tools", "strategy", "variables")
+_GIVEN_BY_PLACE = ("files", "profile", "messages", "tools", "strategy", "making", "variables")
 _OWN_ROLES = ("system", "developer", "assistant")
 _OF_REQUESTS = ("add_generation_prompt", "continue_final_message")
 
 
-def _shallow(render: _Render) -> _Render:
-    """A request that is nested deeper than Python goes is bad input, wherever that is noticed."""
-
-    @functools.wraps(render)
-    def rendered(*args: Any, **options: Any) -> Prompt:
-        try:
-            return render(*args, **options)
-        except RecursionError:
-            raise ToolfmtError("the request is nested too deeply to be rendered; give a flatter one") from None
-
-    return rendered
-
-
-@_shallow
+@shallow
 def render(
     files: ModelFiles,
     profile: TemplateProfile,
@@ -226,6 +191,7 @@ def render(
     narrow: Narrow | None = None,
     context: int | None = None,
     tokenizer: Any = None,
+    making: Making | None = None,
     **variables: Any,
 ) -> Prompt:
     """The prompt for these messages: every text, call, argument, result and tool in it once, and in their order.
@@ -243,6 +209,7 @@ def render(
       all of them.
     - `context`: a number of tokens; the prompt's `budget` tells what of them it takes, counted by the `tokenizer` or by
       the model's own.
+    - `making`: where the template runs; in this process without one.
     - other keywords are variables that the template reads.
 
     Raises `BadMessages`, `BadTools`, `BadModelDirectory` without a template, `TemplateError` where the template refuses
@@ -252,9 +219,9 @@ def render(
     """
     if strategy not in get_args(StrategyChoice):
         raise ToolfmtError(f"no strategy is called {strategy!r}; strategies: {', '.join(get_args(StrategyChoice))}")
-    profiles = [profile, profile.without_tools or profile]
-    _check_variables(variables, profiles)
-    checked = checked_messages(messages, _roles_of(files, profiles))
+    making = making or Here(files, profile)
+    _check_variables(variables, [profile, profile.without_tools or profile])
+    checked = checked_messages(messages, making.roles())
     if continue_final_message:
         _check_continued(checked)
     tools = list(tools) if isinstance(tools, Iterator) else tools
@@ -263,35 +230,31 @@ def render(
     shown = offered if narrow is None or not offered else narrowed(offered, narrow(_copied(offered), _copied(checked)))
     texts: Sequence[str] = ()
     if neutralise:
-        texts = markers_of(files, profile) if markers is None else markers
+        texts = making.markers() if markers is None else markers
         checked, shown, changed = neutralised_request(checked, shown, texts)
         normalised += changed
-    asked = {} if add_generation_prompt and not continue_final_message else {"add_generation_prompt": False}
-    request = Request(
-        files, profile, checked, shown or [], {"add_generation_prompt": True, "now": now, **asked} | variables, lossy
-    )
-    way, made = _made(request, strategy)
-    text, prefill = request.left_open(made) if continue_final_message else (made.text, request.prefill(made))
-    in_words = way == "prose" and bool(request.tools)
-    written = CALLS_AS_CONTENT in made.adaptations or in_words
+    opens = {} if add_generation_prompt and not continue_final_message else {"add_generation_prompt": False}
+    asked = Asked(checked, shown or [], opens | variables, strategy, now, lossy, continue_final_message)
+    made = making.make(asked)
     if continue_final_message:
-        asked["continue_final_message"] = True
+        opens["continue_final_message"] = True
+    in_known_format = made.calls_as_content or made.strategy == "prose"
     return Prompt(
-        text=text,
-        strategy=way,
-        format=spoken_format(profile).name if written or way == "prose" else profile.format,
-        prefill=prefill,
-        stop=(*made.profile.stop, *([RESULT_HEADING] if in_words else [])),
-        adaptations=(*normalised, *made.adaptations, *_to_be_known(request, made, guessed=written)),
+        text=made.text,
+        strategy=made.strategy,
+        format=spoken_format(profile).name if in_known_format else profile.format,
+        prefill=made.prefill,
+        stop=(*made.stop, *([RESULT_HEADING] if made.in_words else [])),
+        adaptations=(*normalised, *made.adaptations),
         tools=offered,
-        lost=made.delivery.lost,
-        budget=None if context is None else _budget(request, strategy, text, context, counter(files, tokenizer)),
+        lost=made.lost,
+        budget=None if context is None else _budget(making, asked, made.text, context, making.counter(tokenizer)),
         messages=_copied(made.messages),
         template_tools=_copied(made.tools),
         shown_tools=_copied(shown),
         markers=tuple(texts),
-        variables=asked | variables,
-        spans=tuple(span for span in made.delivery.spans if span.end <= len(text)),
+        variables=opens | variables,
+        spans=made.spans,
     )
 
 
@@ -304,78 +267,19 @@ def _copied(value: Any) -> Any:
     return [_copied(inner) for inner in value] if isinstance(value, (list, tuple)) else value
 
 
-def _to_be_known(request: Request, made: Attempt, *, guessed: bool) -> Iterator[str]:
-    """The names of what is to be known about a prompt beside what was changed for it."""
-    if guessed and not request.profile.format_shown:
-        yield DEFAULT_FORMAT
-    if lists_tools(request.messages, request.tools):
-        yield CALLER_LISTS_TOOLS
-    if made.delivery.reasoning_left_out:
-        yield REASONING_LEFT_OUT
-    if made.delivery.repeated or made.delivery.tools_repeated:
-        yield TEXT_REPEATED
-    if made.delivery.system_moved:
-        yield SYSTEM_MOVED
-    if made.delivery.switch_taken_out:
-        yield SWITCH_TAKEN_OUT
-
-
-def _budget(request: Request, strategy: StrategyChoice, text: str, context: int, count: Callable[[str], int]) -> Budget:
+def _budget(making: Making, asked: Asked, text: str, context: int, count: Callable[[str], int]) -> Budget:
     """What of the context the prompt takes, and what would help where that is too much."""
 
     def render_without(*, tools: Sequence[str], messages: Sequence[int]) -> str | None:
-        kept = [message for at, message in enumerate(request.messages) if at not in messages]
-        shown = [tool for tool in request.tools if tool["function"]["name"] not in tools]
+        kept = [message for at, message in enumerate(asked.messages) if at not in messages]
+        shown = [tool for tool in asked.tools if tool["function"]["name"] not in tools]
         try:
-            return _made(replace(request, messages=kept, tools=shown), strategy)[1].text
+            return making.make(replace(asked, messages=kept, tools=shown)).text
         except ToolfmtError:
             return None
 
-    names = [tool["function"]["name"] for tool in request.tools]
-    return budget(text, context, count, names, request.messages, render_without)
-
-
-def _made(request: Request, strategy: StrategyChoice) -> tuple[Strategy, Attempt]:
-    """The prompt, and the way the tools went in: what the profile says, unless something is lost by it."""
-    way: Strategy = request.profile.strategy if strategy == "auto" else strategy
-    if way == "prose":
-        return way, request.as_prose()
-    try:
-        made = request.through_template()
-    except (NotDelivered, TemplateError) as error:
-        if isinstance(error, LimitHit) or not request.tools:
-            raise
-        described = _with_descriptions(request)
-        with suppress(NotDelivered, TemplateError):
-            if described is not request and not (made := described.through_template()).dropped:
-                return way, replace(made, adaptations=(*made.adaptations, DESCRIPTIONS_ADDED))
-        if strategy == "template":
-            raise
-        with suppress(ToolfmtError):
-            return "prose", request.as_prose(TEMPLATE_LOSES_WITH_TOOLS)
-        raise
-    if not made.dropped:
-        return way, made
-    if strategy == "template":
-        raise ToolfmtError(
-            f"{made.template.origin}: the template drops the tools ({', '.join(made.dropped)} not in the prompt); "
-            "use the strategy auto or prose"
-        )
-    return "prose", request.as_prose(TEMPLATE_DROPPED_TOOLS)
-
-
-def _roles_of(files: ModelFiles, profiles: Iterable[TemplateProfile]) -> set[str]:
-    """The roles that the templates in force test messages for; none where one of them could not be probed."""
-    if any(profile.failure is not None for profile in profiles):
-        return set()
-    sources = {source.text: source for source in (files.template(True), files.template(False)) if source is not None}
-    return {role for source in sources.values() for role in compiled(files, source).tested_roles}
-
-
-def _with_descriptions(request: Request) -> Request:
-    """The request with an empty description for each tool that has none; the same one where all have."""
-    tools = [tool | {"function": {"description": "", **tool["function"]}} for tool in request.tools]
-    return request if tools == request.tools else replace(request, tools=tools)
+    names = [tool["function"]["name"] for tool in asked.tools]
+    return budget(text, context, count, names, asked.messages, render_without)
 
 
 def _check_continued(messages: Sequence[Message]) -> None:

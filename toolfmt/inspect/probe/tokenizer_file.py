@@ -8,6 +8,7 @@ tokenizer (SentencePiece, tiktoken) have no such file, and then there is no `Tok
 
 from __future__ import annotations
 
+import hashlib
 import os
 from functools import cached_property
 from pathlib import Path
@@ -56,6 +57,11 @@ class TokenizerFile:
             except TokenizerFailure as failure:
                 self._unread = str(failure)
         return self
+
+    @cached_property
+    def digest(self) -> str:
+        """What tells this file from others, once it is `loaded`."""
+        return hashlib.sha256(self._data or self._unread.encode()).hexdigest()
 
     @cached_property
     def problem(self) -> str:

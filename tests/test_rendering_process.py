@@ -1,0 +1,369 @@
+"""Prompts of templates that are not trusted: made in the process with limits, the same as those made here."""
+
+from __future__ import annotations
+
+import pickle
+import resource
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from model_cases import MODELS, directories, made
+from small_tokenizers import by_bytes
+
+import toolfmt
+from benchmarks.attacks import HONEST, files
+from toolfmt import jobs
+from toolfmt.errors import BadTools, LimitHit, NotDelivered, NotHeld, ToolfmtError
+from toolfmt.jobs import MAKE, ROLES, InWorker, new_worker
+from toolfmt.model import Model
+from toolfmt.render.handed_over import given_back, handed_over, numbered
+from toolfmt.render.making import Made
+from toolfmt.render.messages import checked_messages
+from toolfmt.sandbox import pool
+from toolfmt.sandbox.pool import Limits, Worker
+from toolfmt.templates import load_files
+from toolfmt.typed_json import packed
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="the limits on memory and processor time are those of Linux")
+NOW = datetime(2026, 1, 2)
+USER = {"role": "user", "content": "Will it rain in Oslo?"}
+CALL = {"id": "call00001", "type": "function", "function": {"name": "get_weather", "arguments": {"city": "Oslo"}}}
+TALK: list[Any] = [
+    {"role": "system", "content": "Be brief."},
+    USER,
+    {"role": "assistant", "content": "", "tool_calls": [CALL]},
+    {"role": "tool", "tool_call_id": "call00001", "content": "rain <|im_end|>"},
+]
+TOOL: dict[str, Any] = {
+    "name": "get_weather",
+    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
+}
+OTHER: dict[str, Any] = {"name": "other", "description": "x"}
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    made = new_worker(Limits(wall_seconds=60, processor_seconds=1, memory=300 << 20))
+    yield made
+    made.close()
+
+
+def both(directory: Path, worker: Worker | None = None) -> tuple[Model, Model]:
+    """The model in a directory, its template run here and there."""
+    found = load_files(directory)
+    here = Model(found, trusted=True)
+    return here, Model(found, worker=worker, profile=here.profile)
+
+
+def told(model: Model, *given: Any, **options: Any) -> Any:
+    """The prompt, or the error that there is none."""
+    try:
+        return model.render(*given, now=NOW, **options)
+    except ToolfmtError as error:
+        return type(error), str(error)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"strategy": "prose"},
+        {"strategy": "template"},
+        {"lossy": True},
+        {"neutralise": True},
+        {"neutralise": True, "markers": ["rain"]},
+        {"narrow": lambda tools, messages: [tools[0]]},
+        {"narrow": lambda tools, messages: []},
+        {"sort_tools": True, "sort_properties": True},
+        {"add_generation_prompt": False},
+        {"nobody_reads_this": 1},
+    ],
+)
+def test_a_prompt_made_there_is_the_prompt_made_here(options: dict[str, Any], worker: Worker) -> None:
+    compared = 0
+    for directory in directories():
+        here, there = both(directory, worker)
+        for talk, tools in (([USER], None), (TALK, [OTHER, TOOL])):
+            expected = told(here, talk, tools, **options)
+            assert expected == told(there, talk, tools, **options)
+            compared += isinstance(expected, toolfmt.Prompt)
+            if isinstance(expected, toolfmt.Prompt):
+                again = there.render(talk, tools, now=NOW, **options)
+                assert again.request() == expected.request()
+                assert again.spans == expected.spans
+    assert compared >= 20 or "nobody_reads_this" in options
+
+
+def test_an_answer_that_is_continued_and_a_prompt_that_is_asked_again(worker: Worker) -> None:
+    here, there = both(MODELS / "json-frames", worker)
+    begun = [USER, {"role": "assistant", "content": "It"}]
+    more: dict[str, Any]
+    for more in ({"continue_final_message": True}, {"neutralise": True}):
+        assert here.render(begun, None, "auto", now=NOW, **more) == there.render(begun, None, "auto", now=NOW, **more)
+    prompt = there.render(begun, now=NOW)
+    assert prompt.render_again(continue_final_message=True) == here.render(begun, now=NOW, continue_final_message=True)
+    assert pickle.loads(pickle.dumps(prompt)) == prompt
+
+
+def test_a_conversation_goes_on_there_as_it_does_here(worker: Worker) -> None:
+    turns = []
+    for model in both(MODELS / "json-frames", worker):
+        talk = toolfmt.Conversation(model, [USER], [TOOL], now=NOW)
+        talk.prompt()
+        message = talk.answered('<tool_call>{"name": "get_weather", "arguments": {"city":"Oslo"}}</tool_call>')
+        talk.result(message.tool_calls[0].id, "rain")
+        turns.append(talk.prompt(raw=True))
+    assert turns[0] == turns[1]
+    assert turns[1].raw
+
+
+def test_tokens_are_counted_by_the_models_own_tokenizer_there_and_by_a_given_one_here(
+    tmp_path: Path, worker: Worker
+) -> None:
+    directory = made(tmp_path, HONEST).files.home
+    by_bytes().save(str(directory / "tokenizer.json"))
+    here, there = both(directory, worker)
+    expected = here.render([USER], context=3, now=NOW)
+    assert expected.budget is not None
+    assert expected.budget.used > 3
+    assert there.render([USER], context=3, now=NOW) == expected
+    given = by_bytes(lower=True)
+    assert (
+        there.render([USER], context=3, tokenizer=given).budget
+        == here.render([USER], context=3, tokenizer=given).budget
+    )
+    assert there.render([USER], neutralise=True, now=NOW) == here.render([USER], neutralise=True, now=NOW)
+    with pytest.raises(ToolfmtError, match="no tokenizer"):
+        both(MODELS / "json-frames", worker)[1].render([USER], context=3)
+
+
+@dataclass
+class Picture:
+    """What a client hands over that is no JSON; it tells itself, and cannot be pickled."""
+
+    path: str
+
+    def __reduce__(self) -> Any:
+        raise TypeError("not this one")
+
+
+class Array:
+    def __str__(self) -> str:
+        return "[1 2 3]"
+
+
+IMAGES = "{% for m in messages %}{% for p in m.content %}{{ p.text or p.image }}{% endfor %}{% endfor %}"
+
+
+def test_objects_of_the_caller_stay_here_and_come_back_on_the_prompt(tmp_path: Path, worker: Worker) -> None:
+    here, there = both(made(tmp_path, IMAGES).files.home, worker)
+    parts: list[Any] = [{"type": "text", "text": "look"}, {"type": "image", "image": Picture("a.png"), "size": Array()}]
+    asked = [{"role": "user", "content": parts}]
+    one, other = (model.render(asked, now=NOW) for model in (here, there))
+    assert one == other
+    assert "look{'path': 'a.png'}" in other.text
+    (message,) = other.messages
+    assert message["content"][1]["image"] is parts[1]["image"]
+    assert message["content"][1]["size"] is parts[1]["size"]
+
+
+@pytest.mark.parametrize("value", [{"a": [1, "x", None, 1.5, True]}, "text", [], {"n": {"toolfmt stand-in": 0}}])
+def test_what_is_plain_is_handed_over_as_it_is(value: Any) -> None:
+    objects: list[Any] = []
+    assert handed_over(value, objects) == value
+    assert objects == []
+    assert given_back(numbered(handed_over(value, objects)), objects) == value
+
+
+def test_a_number_of_no_object_is_what_it_says() -> None:
+    picture = Array()
+    objects: list[Any] = []
+    given = [
+        picture,
+        {"toolfmt stand-in": 2},
+        {"toolfmt stand-in": True},
+        {"toolfmt stand-in": 0, "more": 1},
+        (picture,),
+    ]
+    back = given_back(numbered(handed_over(given, objects)), objects)
+    assert back == [picture, *given[1:4], [objects[1]]]
+    assert objects == [picture, picture]
+    assert str(handed_over(picture, [])) == "[1 2 3]"
+
+
+# Costs
+
+
+WAITING = "{% if messages[-1].content | length > 5000 %}{% set x = namespace(v='a') %}"
+WAITING += "{% for i in range(60) %}{% set x.v = x.v + x.v %}{% endfor %}{% endif %}"
+
+
+@linux
+def test_a_template_that_waits_for_a_long_message_takes_nothing_of_the_callers_memory(worker: Worker) -> None:
+    model = Model(files(WAITING + HONEST), worker=worker)
+    assert model.render([USER]).text == "<|user|>Will it rain in Oslo?"
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(LimitHit) as hit:
+        model.render([{"role": "user", "content": "x" * 6000}])
+    assert hit.value.limit == "memory"
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
+    assert model.render([USER]).text == "<|user|>Will it rain in Oslo?"
+
+
+@linux
+def test_a_template_that_waits_for_a_long_message_to_hang_is_ended(worker: Worker) -> None:
+    hang = "{% if messages[-1].content | length > 5000 %}{% for a in range(99999) %}{% for b in range(99999) %}"
+    model = Model(files(hang + "{% endfor %}{% endfor %}{% endif %}" + HONEST), worker=worker)
+    begin = time.monotonic()
+    with pytest.raises(LimitHit) as hit:
+        model.render([{"role": "user", "content": "x" * 6000}])
+    assert hit.value.limit == "processor time"
+    assert time.monotonic() - begin < 30
+    assert model.render([USER]).text == "<|user|>Will it rain in Oslo?"
+
+
+def test_an_error_of_a_template_is_the_error_made_here(tmp_path: Path, worker: Worker) -> None:
+    refusing = (
+        "{% for m in messages %}{{ m.content if m.role == 'user' else raise_exception('no ' ~ m.role) }}{% endfor %}"
+    )
+    here, there = both(made(tmp_path, refusing).files.home, worker)
+    for talk in (TALK, [USER, {"role": "user", "content": None}]):
+        assert told(here, talk, [TOOL]) == told(there, talk, [TOOL])
+    half = "{% for m in messages[-2:] %}{{ m.content }}{% endfor %}"
+    here, there = both(made(tmp_path, half).files.home, worker)
+    talk = [USER, {"role": "assistant", "content": "yes"}, USER]
+    expected = told(here, talk)
+    assert expected[0] is NotDelivered
+    assert expected == told(there, talk)
+
+
+# What is kept there
+
+
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """The jobs that are asked for from now on, with the lengths of what is handed over."""
+    jobs: list[tuple[str, int]] = []
+    pack = pool._request
+
+    def noted(function: Any, given: Any) -> bytes:
+        request = pack(function, given)
+        jobs.append((function.__name__, len(request)))
+        return request
+
+    monkeypatch.setattr(pool, "_request", noted)
+    return jobs
+
+
+def test_the_files_of_a_model_are_handed_over_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    worker = new_worker()
+    large = replace(files(HONEST), config={"text": "x" * 1_000_000})
+    model = Model(large, worker=worker)
+    model.profile  # noqa: B018 - probed before what is counted
+    jobs = sent(monkeypatch)
+    model.render([USER])
+    assert [(name, length > 1_000_000) for name, length in jobs] == [
+        ("roles_for", False),
+        ("roles_for", True),
+        ("made_of", False),
+    ]
+    jobs.clear()
+    model.render([USER])
+    Model(large, worker=worker, profile=model.profile).render([USER])  # loaded again
+    assert [name for name, _ in jobs] == ["made_of", "roles_for", "made_of"]
+    assert max(length for _, length in jobs) < 5_000
+    jobs.clear()
+    worker.close()  # what it knew is gone
+    model.render([USER])
+    assert [(name, length > 1_000_000) for name, length in jobs] == [("made_of", False), ("made_of", True)]
+    worker.close()
+
+
+def test_another_template_or_profile_is_another_model(worker: Worker) -> None:
+    one, other = (Model(files(source), worker=worker) for source in (HONEST, HONEST + "!"))
+    assert (one.render([USER]).text + "!", one._making) != (one.render([USER]).text, other._making)
+    assert other.render([USER]).text == one.render([USER]).text + "!"
+    named = Model(one.files, worker=worker, profile=replace(one.profile, stop=("<stop>",)))
+    assert (named.render([USER]).stop, one.render([USER]).stop) == (("<stop>",), ())
+
+
+def test_of_many_models_the_last_ones_are_kept() -> None:
+    for number in range(jobs._MOST_HELD + 2):
+        jobs.held(str(number), (number,))
+        assert jobs.held("0" if number < jobs._MOST_HELD else "2", None) is not None
+    assert jobs.held("9", None) == (9,)
+    assert len(jobs._held) == jobs._MOST_HELD
+    with pytest.raises(NotHeld):
+        jobs.held("1", None)
+    jobs._held.clear()
+
+
+def test_a_process_that_never_remembers_is_given_up() -> None:
+    class Forgetful(Worker):
+        def run(self, job: Any, *given: Any) -> Any:
+            raise NotHeld("once more")
+
+    profile = Model(files(HONEST), trusted=True).profile
+    with pytest.raises(LimitHit) as hit:
+        InWorker(files(HONEST), profile, Forgetful).roles()
+    assert hit.value.limit == "crash"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"text": 1},
+        {"strategy": "luck"},
+        {"spans": ({"begin": 0, "end": 999, "message": 0, "role": "user"},)},
+        {"spans": ({"begin": -1, "end": 1, "message": 0, "role": "user"},)},
+        {"spans": ({"begin": 2, "end": 1, "message": 0, "role": "user"},)},
+        {"spans": ({"begin": 1, "end": 1, "message": -2, "role": "user"},)},
+        {"messages": ["text"]},
+        {"messages": [{"content": "x"}]},
+        {"messages": [{"role": 1}]},
+        {"tools": ["tool"]},
+        {"more": 1},
+    ],
+)
+def test_what_is_no_prompt_is_a_crash(change: dict[str, Any]) -> None:
+    sound = Made("text", "template", "", (), (), (), False, False, [{"role": "user", "content": "x"}], None, ())
+    assert pool._told(MAKE, pool.DONE + packed(sound)) == sound
+    with pytest.raises(LimitHit) as hit:
+        pool._told(MAKE, pool.DONE + packed({**sound.__dict__, **change}))
+    assert hit.value.limit == "crash"
+
+
+def test_several_threads_ask_one_process(worker: Worker) -> None:
+    models = [Model(files(HONEST + str(number)), worker=worker) for number in range(3)]
+    found: list[str] = []
+
+    def ask(model: Model) -> None:
+        found.extend(model.render([USER]).text for _ in range(5))
+
+    threads = [threading.Thread(target=ask, args=[model]) for model in models for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == sorted(f"<|user|>{USER['content']}{number}" for number in range(3) for _ in range(10))
+
+
+def test_roles_that_the_template_tests_for_are_known(tmp_path: Path, worker: Worker) -> None:
+    source = "{% for m in messages %}{% if m.role == 'ipython' %}!{% endif %}{{ m.content }}{% endfor %}"
+    _, there = both(made(tmp_path, source).files.home, worker)
+    assert there.render([USER, {"role": "ipython", "content": "1"}]).text == "Will it rain in Oslo?!1"
+    assert worker.run(ROLES, InWorker(there.files, there.profile, lambda: worker)._digest, None) == ("ipython",)
+    with pytest.raises(toolfmt.BadMessages):
+        there.render([USER, {"role": "python", "content": "1"}])
+
+
+def test_bad_tools_are_told_before_anything_is_asked(worker: Worker) -> None:
+    with pytest.raises(BadTools):
+        Model(files(HONEST), worker=worker).render([USER], [1])
+    assert checked_messages([USER]) == [USER]
