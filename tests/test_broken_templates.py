@@ -1,6 +1,6 @@
 """Templates broken on purpose, each in a way in which publishers do break them, inspected as a publisher would in CI.
 
-The sound template passes; each broken one has its exit status, and one finding that says what is broken, where, and
+The sound template passes; each broken one has its severity, and one finding that says what is broken, where, and
 what to mend. The sound one is that of `corpus/models/json-frames`, with content null made harmless.
 """
 
@@ -48,12 +48,12 @@ def line_of(template: str, stretch: str) -> int:
 
 @dataclass(frozen=True)
 class Break:
-    """What a publisher did, and what an inspection must say of it: the exit status, the finding, a part of each of its
+    """What a publisher did, and what an inspection must say of it: how bad it is, the finding, a part of each of its
     sentences, and the text in whose line the fault is.
     """
 
     template: str
-    status: int
+    severity: str
     code: str
     says: str
     fix: str
@@ -64,93 +64,96 @@ class Break:
 BREAKS = {
     "the loop over tools lost": Break(
         broken("    {%- for tool in tools %}\n        {{- '\\n' + tool | tojson }}\n    {%- endfor %}\n", ""),
-        1, "TF011", "reads tools but does not render them", "print each of them",
+        "note", "TF011", "reads tools but does not render them", "print each of them",
     ),
     "the calls of the history lost": Break(
         broken(CALLS, ""),
-        1, "TF013", "drops calls from the history", "print each of `message.tool_calls`", "message.content or ''",
+        "warning", "TF013", "drops calls from the history", "print each of `message.tool_calls`",
+        "message.content or ''",
     ),
     "calls read without their wrapper": Break(
         broken("call.function or call", "call"),
-        1, "TF013", "under `function`, it is refused", "name and arguments from `tool_call.function`",
+        "warning", "TF013", "under `function`, it is refused", "name and arguments from `tool_call.function`",
         "function.name",
     ),
     "strings encoded a second time": Break(
         broken("function.arguments if function.arguments is string else function.arguments | tojson",
                "function.arguments | tojson"),
-        1, "TF014", "come out double-encoded", "print arguments as they are where they are a string",
+        "warning", "TF014", "come out double-encoded", "print arguments as they are where they are a string",
     ),
     "the role of results renamed": Break(
         broken("message.role == 'tool'", "message.role == 'observation'"),
-        1, "TF020", "(role tool) is not in the prompt", "print `message.content` of the role `tool`",
+        "warning", "TF020", "(role tool) is not in the prompt", "print `message.content` of the role `tool`",
     ),
     "a marker misspelt in the calls": Break(
         broken("{{- '<tool_call>\\n{\"name\": \"' +", "{{- '<tool_cal>\\n{\"name\": \"' +"),
-        1, "TF025", "It is what json writes, but with '<tool_cal>' in place of '<tool_call>'",
+        "error", "TF025", "It is what json writes, but with '<tool_cal>' in place of '<tool_call>'",
         "Mend the template there", "<tool_cal>",
     ),
     "a marker misspelt in the instructions": Break(
         broken("write:\\n<tool_call>", "write:\\n<tool_cal>"),
-        1, "TF048", "say <tool_cal>, the calls are rendered with <tool_call>", "alike in both places", "<tool_cal>",
+        "warning", "TF048", "say <tool_cal>, the calls are rendered with <tool_call>", "alike in both places",
+        "<tool_cal>",
     ),
     "the end of a turn with a call lost": Break(
         broken(ENDING, ENDING.replace("\\n' }}", "\\n' if not message.tool_calls }}", 1)),
-        1, "TF046", "A turn with a call has no <|im_end|> at its end", "Write <|im_end|> behind the calls",
+        "warning", "TF046", "A turn with a call has no <|im_end|> at its end", "Write <|im_end|> behind the calls",
         "{{- '}\\n</tool_call>' }}",
     ),
     "the generation prompt lost": Break(
         broken("{%- if add_generation_prompt %}\n    " + GENERATION, ""),
-        1, "TF038", "in the history an answer begins with '<|im_start|>assistant'",
+        "warning", "TF038", "in the history an answer begins with '<|im_start|>assistant'",
         '{% if add_generation_prompt %}{{- "<|im_start|>assistant\\n" }}{% endif %}',
     ),
     "the tools printed as Python writes them": Break(
         broken("tool | tojson", "tool | string"),
-        1, "TF044", "as Python writes objects (single quotes, True, None), not as JSON: …ction', 'function': {'name':",
+        "note", "TF044",
+        "as Python writes objects (single quotes, True, None), not as JSON: …ction', 'function': {'name':",
         "`{{ tool | tojson }}`", "tool | string",
     ),
     "the clock asked": Break(
         broken("{{- 'These functions", "{{- strftime_now('%d %b %Y') + ': These functions"),
-        1, "TF004", "prints the date", "fixed time", "strftime_now",
+        "note", "TF004", "prints the date", "fixed time", "strftime_now",
     ),
     "the system message refused": Break(
         "{% if messages[0].role == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}" + SOUND,
-        1, "TF027", "refuses: System role not supported", "at the beginning of the first user message",
+        "warning", "TF027", "refuses: System role not supported", "at the beginning of the first user message",
         "raise_exception",
     ),
     "the first call only": Break(
         broken("message.tool_calls or []", "(message.tool_calls or [])[:1]"),
-        1, "TF019", "the second is dropped", "go through all of `message.tool_calls`",
+        "warning", "TF019", "the second is dropped", "go through all of `message.tool_calls`",
     ),
     "tools under another name": Break(
         broken("{%- if tools %}", "{%- if functions %}"),
-        1, "TF011", "only where the variable functions is given as well", "ask for `tools` in place of functions",
+        "note", "TF011", "only where the variable functions is given as well", "ask for `tools` in place of functions",
         "{%- if functions %}",
     ),
     "escaped for HTML as it is shown in a page": Break(
         SOUND.replace("<", "&lt;").replace(">", "&gt;"),
-        1, "TF025", "It is what json writes, but escaped for HTML", "Mend the template there",
+        "error", "TF025", "It is what json writes, but escaped for HTML", "Mend the template there",
         "'&lt;tool_call&gt;",
     ),
     "line ends escaped twice": Break(
         SOUND.replace("\\n", "\\\\n"),
-        1, "TF025", "but with a backslash and the letter n for each line end", "Mend the template there",
+        "error", "TF025", "but with a backslash and the letter n for each line end", "Mend the template there",
     ),
     "saved with a byte order mark": Break(
         "\ufeff" + SOUND,
-        1, "TF047", "a byte order mark (U+FEFF) into the prompt", "Save the template as UTF-8 without",
+        "warning", "TF047", "a byte order mark (U+FEFF) into the prompt", "Save the template as UTF-8 without",
     ),
     "saved with the line ends of Windows": Break(
         broken("'\\n' + tool | tojson", "'\n' + tool | tojson").replace("\n", "\r\n"),
-        1, "TF071", "comes out differently", "Save the template with plain line ends (LF)",
+        "note", "TF071", "comes out differently", "Save the template with plain line ends (LF)",
     ),
     "the template of another family": Break(
         SOUND.replace("<|im_start|>", "<|turn|>").replace("<|im_end|>", "<|over|>"),
-        1, "TF072", "ends an answer with <|over|>, which is no token of this model",
+        "warning", "TF072", "ends an answer with <|over|>, which is no token of this model",
         "written for a model with other tokens",
     ),
     "another end of sequence in the configuration": Break(
         SOUND,
-        1, "TF072", "what stops the model, by its files, is <|endoftext|>", "Make <|im_end|> the eos_token",
+        "warning", "TF072", "what stops the model, by its files, is <|endoftext|>", "Make <|im_end|> the eos_token",
         files={
             "config.json": {"model_type": "qwen3", "eos_token_id": 1},
             "generation_config.json": {"eos_token_id": 1},
@@ -159,21 +162,22 @@ BREAKS = {
     ),
     "the end of sequence left out of generation_config.json": Break(
         SOUND,
-        1, "TF072", "eos_token_id in generation_config.json names <|endoftext|>: transformers does not stop there",
+        "warning", "TF072",
+        "eos_token_id in generation_config.json names <|endoftext|>: transformers does not stop there",
         "Add the id of <|im_end|>",
         files={"generation_config.json": {"eos_token_id": 1}},
     ),
     "an older template in the file that wins": Break(
         "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
         "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}",
-        1, "TF021", "chat_template.jinja is taken by transformers",
+        "warning", "TF021", "chat_template.jinja is taken by transformers",
         "Put the template of tokenizer_config.json into every place",
         files={"tokenizer_config.json": {"eos_token": "<|im_end|>", "chat_template": SOUND}},
     ),
-    "an empty file": Break("", 1, "TF003", "the prompt is empty", "Use another template"),
+    "an empty file": Break("", "error", "TF003", "the prompt is empty", "Use another template"),
     "a filter that no renderer has": Break(
         broken("message.content or ''", "message.content | strip"),
-        1, "TF002", "uses a filter `strip`", "Take the filter out", "| strip",
+        "error", "TF002", "uses a filter `strip`", "Take the filter out", "| strip",
     ),
 }  # fmt: skip
 
@@ -205,32 +209,35 @@ def directory(home: Path, template: str, files: dict[str, dict[str, Any]] | None
 
 
 def inspected(home: Path, *options: str) -> tuple[int, list[dict[str, Any]]]:
-    """The exit status of `toolfmt inspect`, and the findings that it prints."""
+    """The exit status of `toolfmt inspect`, and the findings and notes that it prints."""
     result = CliRunner().invoke(main, ["inspect", str(home), "--json", "--trusted", *options])
-    return result.exit_code, json.loads(result.stdout)["findings"]
+    report = json.loads(result.stdout)
+    return result.exit_code, [*report["findings"], *report["notes"]]
 
 
 def test_the_sound_template_passes(tmp_path: Path) -> None:
-    assert inspected(directory(tmp_path, SOUND)) == (0, [])
+    status, findings = inspected(directory(tmp_path, SOUND))
+    # That mlx-lm does not find its parser is a setting of the model, and no fault of the template.
+    assert (status, [one["code"] for one in findings if one["severity"] != "note"]) == (0, ["TF062"])
 
 
 @pytest.mark.parametrize("name", BREAKS)
 def test_a_break_is_told_where_it_is_and_what_to_mend(name: str, tmp_path: Path) -> None:
     made = BREAKS[name]
     status, findings = inspected(directory(tmp_path, made.template, made.files))
-    found = [one for one in findings if one["code"] == made.code]
-    assert (status, len(found)) == (made.status, 1), findings
-    assert made.says in found[0]["message"]
-    assert made.fix in found[0]["fix"]
-    assert not made.at or found[0]["line"] == line_of(made.template, made.at)
+    (found,) = [one for one in findings if one["code"] == made.code]
+    assert (found["severity"], status) == (made.severity, int(made.severity == "error")), findings
+    assert made.says in found["message"]
+    assert made.fix in found["fix"]
+    assert not made.at or found["line"] == line_of(made.template, made.at)
 
 
 @pytest.mark.parametrize("name", UNPARSED)
 def test_what_does_not_parse_is_told_by_what_to_look_at(name: str, tmp_path: Path) -> None:
     template, says = UNPARSED[name]
     result = CliRunner().invoke(main, ["inspect", str(directory(tmp_path, template)), "--trusted"])
-    assert result.exit_code == 2
-    assert says in " ".join(result.stderr.split())
+    assert (result.exit_code, result.stderr) == (1, "")
+    assert says in " ".join(result.stdout.split())
 
 
 def notes(template: str, code: str) -> list[Finding]:

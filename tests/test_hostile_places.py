@@ -106,7 +106,7 @@ def test_a_page_does_not_replace_what_is_no_page(model: Path) -> None:
     assert template.read_text("utf-8") == HONEST
     page = model / "report.html"
     for _ in range(2):  # a page may be written again
-        assert CliRunner().invoke(main, ["inspect", str(model), "--html", str(page), "--trusted"]).exit_code == 1
+        assert CliRunner().invoke(main, ["inspect", str(model), "--html", str(page), "--trusted"]).exit_code == 0
     assert page.read_text("utf-8").lower().startswith("<!doctype html")
 
 
@@ -225,7 +225,7 @@ def test_nothing_of_a_model_reaches_a_terminal_raw(arguments: list[str], model: 
     (model / "tokenizer_config.json").write_text(json.dumps(tokens), "utf-8")
     (model / "config.json").write_text(json.dumps({"model_type": EVIL}), "utf-8")
     result = CliRunner().invoke(main, ["inspect", str(model), "--trusted", *arguments])
-    assert result.exit_code == 1
+    assert result.exit_code == 0
     assert not set(EVIL) & set(result.stdout) - set("[31m1m")
     if "--json" in arguments:
         assert json.loads(result.stdout)["model_type"] == EVIL

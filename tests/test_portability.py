@@ -54,7 +54,7 @@ def found(report: Report, code: str) -> list[Finding]:
 
 
 def codes(source: str) -> list[str]:
-    return [finding.code for finding in inspect_template(source).findings if finding.code >= "TF070"]
+    return [finding.code for finding in inspect_template(source).notes if "TF070" <= finding.code < "TF080"]
 
 
 def test_a_good_template_renders_alike_in_every_conversation() -> None:
@@ -82,7 +82,7 @@ def test_a_length_of_none_fails_with_its_tag_and_line() -> None:
     # Without tools: the plain question, with a system message, and the answer in words.
     assert told.what.endswith("(in 3 of 6 conversations)")
     (finding,) = found(inspect_template(source), "TF070")
-    assert (finding.line, finding.severity) == (2, "warning")
+    assert (finding.line, finding.severity) == (2, "note")
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_the_filter_at_fault_is_proven_and_named() -> None:
     assert json.loads(wrong).startswith("\n\n    {A|")
     assert json.loads(right).startswith("\n\n    {\nA|")
     (finding,) = found(inspect_template(source), "TF071")
-    assert (finding.line, finding.severity) == (3, "warning")
+    assert (finding.line, finding.severity) == (3, "note")
 
 
 def test_what_differs_is_shown_where_no_filter_is_at_fault() -> None:

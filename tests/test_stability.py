@@ -95,7 +95,7 @@ def test_the_cause_and_the_line_of_what_goes(template: str, cause: str, line: in
     assert (first.cause, first.line, first.was[: len(was)]) == (cause, line, was)
     finding = found(inspect_template(template), "TF050")
     assert finding is not None
-    assert (finding.severity, finding.line) == ("warning", line)
+    assert (finding.severity, finding.line) == ("note", line)
 
 
 def test_the_share_is_what_is_kept_of_what_was_there() -> None:

@@ -117,16 +117,16 @@ def test_what_to_do_works_with_this_template(code: str, template: str, fix: str)
 
 
 @pytest.mark.parametrize(
-    ("template", "fix"),
+    ("template", "severity", "fix"),
     [
-        (NOTHING, "Use another template for plain chat."),
-        (PARTS_ONLY, "Give its content as a list of text parts."),
+        (NOTHING, "error", "Use another template for plain chat."),
+        (PARTS_ONLY, "warning", "Give its content as a list of text parts; toolfmt's render does it for you."),
     ],
 )
-def test_a_question_that_is_dropped_is_an_error(template: str, fix: str) -> None:
+def test_a_question_that_is_dropped_is_an_error_unless_render_heals_it(template: str, severity: str, fix: str) -> None:
     found = finding(template, "TF003")
     said = "The text of a single user message, given as a string, is not in the prompt: the prompt is empty."
-    assert (found.severity, found.message, found.fix) == ("error", said, fix)
+    assert (found.severity, found.message, found.fix) == (severity, said, fix)
     assert [one.text for one in report(template).sections.advice if one.supported] == []
 
 
