@@ -32,7 +32,7 @@ from benchmarks.template_models import NOW, distinct, model_of
 from toolfmt.errors import ToolfmtError
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.report import Report, ToolsWord
-from toolfmt.render.prompt import DESCRIPTIONS_ADDED, SWITCH_TAKEN_OUT, SYSTEM_MOVED
+from toolfmt.render.making import DESCRIPTIONS_ADDED, SWITCH_TAKEN_OUT, SYSTEM_MOVED
 
 Message: TypeAlias = dict[str, Any]
 

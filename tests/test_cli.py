@@ -76,7 +76,7 @@ def command(*arguments: str, **options: Any) -> subprocess.Popen[bytes]:
 
 @pytest.mark.parametrize(
     ("name", "by_level"),
-    [("json-frames", "1000"), ("double-encoded", "1100"), ("in-conflict", "1110"), ("no-tools-no-system", "1100")],
+    [("json-frames", "1100"), ("double-encoded", "1100"), ("in-conflict", "1110"), ("no-tools-no-system", "1100")],
 )
 def test_inspect_says_by_its_status_how_bad_it_is(name: str, by_level: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(MODELS)  # the advice names the place as it was given

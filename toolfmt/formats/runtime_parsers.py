@@ -11,22 +11,24 @@ class RuntimeParser:
     """A parser by its usual `name`; in print with what else there is to say in brackets behind it."""
 
     name: str
-    others: Mapping[str, str] = field(default_factory=dict)
-    """Further names under which the runtime has one for the format, by when they are meant: `GLM-4.7 and later`."""
+    others: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Further names under which the runtime has one for the format, each with the model types that it is meant for;
+    none where the calls that a template renders decide."""
     remark: str = ""
-    """What the parser lacks, or where it comes from."""
+    """What the parser lacks."""
+    only_in: str = ""
+    """Where it comes from if the runtime itself does not have it: a fork, a plug-in."""
 
     @property
     def names(self) -> tuple[str, ...]:
         """Every name, the usual one first."""
-        return (self.name, *self.others.values())
+        return (self.name, *self.others)
 
     @property
     def aside(self) -> str:
-        """When other names are meant, and the remark, as a person reads it; empty where there is nothing to say."""
-        return "; ".join(
-            filter(None, (", ".join(f"{when}: {name}" for when, name in self.others.items()), self.remark))
-        )
+        """When other names are meant, and what else there is to know, as a person reads it; empty for nothing."""
+        others = [f"{name} for {', '.join(types)}" if types else f"or {name}" for name, types in self.others.items()]
+        return "; ".join(filter(None, (", ".join(others), self.only_in, self.remark)))
 
     def __str__(self) -> str:
         return f"{self.name} ({self.aside})" if self.aside else self.name

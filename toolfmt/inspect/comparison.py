@@ -11,6 +11,7 @@ build in another package (a GGUF file of the same model) has other settings, and
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from typing import Any
 
 from toolfmt.inspect.checks import about_files
 from toolfmt.inspect.probe.differences import common_prefix
-from toolfmt.inspect.report import Answer, Finding, JsonRecord, Report, SamplePrompt
+from toolfmt.inspect.report import Advice, Answer, Finding, JsonRecord, Report, SamplePrompt
 from toolfmt.inspect.support.parser_line import python_text
 
 SCHEMA = "toolfmt.comparison/2"
@@ -253,12 +254,14 @@ def _runtimes(report: Report) -> dict[str, Any]:
     if portability is not None:
         told[f"portability.{portability.engine}"] = {"renders": portability.renders, "same": portability.same}
     told |= {f"runtime_support.{one.runtime}": {"right": one.right} for one in report.sections.runtime_support}
-    return told | {f"runtimes.{one.runtime}": _placeless(one.text, report.path) for one in report.sections.advice}
+    return told | {f"runtimes.{one.runtime}": _placeless(one, report.path) for one in report.sections.advice}
 
 
-def _placeless(advice: str, place: str) -> str:
+def _placeless(advice: Advice, place: str) -> str:
     """The advice without where the model is, which tells two models apart and nothing about them."""
-    return advice.replace(python_text(place), '"DIR"')
+    told = "; ".join(filter(None, (advice.text, advice.remark)))
+    told = told.replace(f"load({python_text(place)})", 'load("DIR")')
+    return told.replace(f"toolfmt render {shlex.quote(place)} ", "toolfmt render DIR ").replace(f" {place}/", " DIR/")
 
 
 # --- findings and prompts

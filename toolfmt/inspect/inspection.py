@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from toolfmt.errors import LimitHit
-from toolfmt.formats import FORMATS, ToolCallFormat
 from toolfmt.inspect import checks
 from toolfmt.inspect.chapters.definitions import definitions
 from toolfmt.inspect.chapters.portability import portability
@@ -26,13 +25,10 @@ from toolfmt.inspect.facts import NO_OPTIONS, Facts, Options
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFile, find_tokenizer
 from toolfmt.inspect.profiling import facts_of
 from toolfmt.inspect.report import Report, Sections, TemplateInfo
-from toolfmt.inspect.support.advice import advice
-from toolfmt.inspect.support.parser_names import DERIVED, parser_name
+from toolfmt.inspect.support.advice import advice, runtimes
 from toolfmt.inspect.support.support import runtime_support
 from toolfmt.inspect.verdict import verdict
 from toolfmt.templates import ModelFiles, template_alone
-
-NO_PARSER = "no parser: import toolfmt's"
 
 
 def inspect_files(files: ModelFiles, options: Options = NO_OPTIONS) -> Report:
@@ -75,7 +71,7 @@ def _judged(files: ModelFiles, options: Options, tokenizer: TokenizerFile | None
         capabilities=facts.capabilities,
         format=facts.decided.decision,
         strategy=facts.profile.strategy,
-        runtimes=runtimes(facts.decided.format, by_template=facts.shows_tools),
+        runtimes=runtimes(facts),
         findings=tuple(finding for finding in found if finding.severity != "note"),
         notes=tuple(finding for finding in found if finding.severity == "note"),
         sections=facts.sections,
@@ -98,18 +94,6 @@ def _sections(facts: Facts) -> Sections:
         runtime_support=runtime_support(facts),
         advice=advice(facts),
     )
-
-
-def runtimes(format: ToolCallFormat | None, *, by_template: bool = True) -> dict[str, str]:
-    """What each runtime calls the parser of a format, for every runtime that any format is known to.
-
-    A runtime that finds the parser itself does so by what the template shows, so not where that shows no tools.
-    """
-    if format is None:
-        return {}
-    known = sorted({runtime for other in FORMATS for runtime in other.runtime_parsers}, key=str.lower)
-    named = {runtime: parser_name(format, runtime) or NO_PARSER for runtime in known}
-    return {runtime: name for runtime, name in named.items() if by_template or name != DERIVED}
 
 
 def _template_info(facts: Facts) -> TemplateInfo | None:

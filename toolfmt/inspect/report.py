@@ -473,11 +473,14 @@ class RuntimeSupport:
 
 @dataclass(frozen=True)
 class Advice(JsonRecord):
-    """What to do to call tools with one runtime: the flag or setting as it is typed, or that it has no parser."""
+    """What to do to call tools with one runtime: the flags, the setting or the line as it is typed; where it is not
+    `supported`, `none: ` and why. `remark` is what else there is to do or to know, a clause; empty for nothing.
+    """
 
     runtime: str
     text: str
     supported: bool = True
+    remark: str = ""
 
 
 PieceKind: TypeAlias = Literal[

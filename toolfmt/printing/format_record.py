@@ -27,7 +27,12 @@ def described(format: ToolCallFormat) -> dict[str, Any]:
         "reasoning": [list(pair) for pair in format.reasoning],
         "example": example(format),
         "runtime_parsers": {
-            runtime: {"name": parser.name, "others": dict(parser.others), "remark": parser.remark}
+            runtime: {
+                "name": parser.name,
+                "others": {name: list(types) for name, types in parser.others.items()},
+                "remark": parser.remark,
+                "only_in": parser.only_in,
+            }
             for runtime in format.runtime_parsers
             if (parser := format.runtime_parser(runtime)) is not None
         },

@@ -185,14 +185,23 @@ def _next(report: Report) -> Table:
 
 
 def _serving(report: Report) -> list[tuple[str, str]]:
-    """What to set in each runtime: one runtime a line; runtimes for which nothing can be set share a line."""
+    """What to set in each runtime: one runtime a line, alone as it is typed, what else to know below it; runtimes for
+    which nothing can be set share a line."""
     advice = report.sections.advice
-    without: dict[str, list[str]] = {}
+    without: dict[tuple[str, str], list[str]] = {}
+    lines: list[tuple[str, str]] = []
     for one in advice:
-        if not one.supported:
-            without.setdefault(visible(one.text), []).append(visible(one.runtime))
-    lines = [(visible(one.runtime), visible(one.text)) for one in advice if one.supported]
-    return [*lines, *((", ".join(names), text) for text, names in without.items())]
+        if one.supported:
+            lines += [(visible(one.runtime), visible(one.text)), *_below(one.remark)]
+        else:
+            without.setdefault((one.text, one.remark), []).append(visible(one.runtime))
+    for (text, remark), names in without.items():
+        lines += [(", ".join(names), visible(text)), *_below(remark)]
+    return lines
+
+
+def _below(remark: str) -> list[tuple[str, str]]:
+    return [("", visible(remark))] if remark else []
 
 
 def _decoding(report: Report) -> list[tuple[str, str]]:

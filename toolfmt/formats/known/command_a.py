@@ -54,7 +54,7 @@ FORMAT = ToolCallFormat(
     model_types=("cohere2", "cohere2_vision", "cohere2_moe"),
     signatures=(r"<\|START_ACTION\|>",),
     runtime_parsers={
-        "vLLM": RuntimeParser("cohere_command3", {"Command A Reasoning and later": "cohere_command4"}),
+        "vLLM": RuntimeParser("cohere_command4", {"cohere_command3": ()}),
         "SGLang": "cohere_command4", "llama.cpp": "auto",
     },
     reasoning=(("<|START_THINKING|>", "<|END_THINKING|>"),),

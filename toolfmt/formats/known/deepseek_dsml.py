@@ -71,8 +71,8 @@ FORMAT = ToolCallFormat(
     model_types=("deepseek_v32", "deepseek_v4", "deepseek_v41"),
     signatures=(r"｜DSML｜",),
     runtime_parsers={
-        "vLLM": RuntimeParser("deepseek_v4", {"V3.2": "deepseek_v32", "V4.1": "deepseek_v41"}),
-        "SGLang": RuntimeParser("deepseekv4", {"V3.2": "deepseekv32", "V4.1": "deepseekv41"}),
+        "vLLM": RuntimeParser("deepseek_v4", {"deepseek_v32": (), "deepseek_v41": ()}),
+        "SGLang": RuntimeParser("deepseekv4", {"deepseekv32": (), "deepseekv41": ()}),
         "llama.cpp": "auto",
     },
 )

@@ -48,7 +48,13 @@ FORMAT = ToolCallFormat(
     ),
     signatures=(r"(?<!= ')<arg_key>(?!(?s:.{0,4000}?)</iquest_)",),
     runtime_parsers={
-        **dict.fromkeys(("vLLM", "SGLang"), RuntimeParser("glm45", {"GLM-4.7 and later": "glm47"})),
+        "vLLM": RuntimeParser(
+            "glm45", {"glm47": (), "ling3": ("bailing_moe_v3",), "poolside_v1": ("laguna",)}
+        ),
+        "SGLang": RuntimeParser(
+            "glm45",
+            {"glm47": (), "ling3": ("bailing_moe_v3",), "poolside_v1": ("laguna",), "spark25": ("spark2_5",)},
+        ),
         "mlx-lm": "glm47", "mlx-swift-lm": "glm4", "llama.cpp": "auto",
     },
 )  # fmt: skip

@@ -33,7 +33,7 @@ FORMAT = ToolCallFormat(
     families=("HyperCLOVA X SEED Think 14B",),
     model_types=("hyperclovax",),
     signatures=(r"-> tool/function_call",),
-    runtime_parsers={"vLLM": RuntimeParser("hcx", remark="from NAVER's hcx-vllm-plugin")},
+    runtime_parsers={"vLLM": RuntimeParser("hcx", only_in="NAVER's hcx-vllm-plugin")},
     reasoning=(("/think\n", "<|im_end|>"),),
     ignored_markers=("<|im_start|>assistant", "<|im_end|>", "<|stop|>", "<|endofturn|>"),
 )

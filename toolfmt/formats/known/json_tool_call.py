@@ -15,6 +15,7 @@ from typing import Any
 
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.json_object import JsonObject
+from toolfmt.formats.runtime_parsers import RuntimeParser
 
 
 def _closed_up(name: str, arguments: Mapping[str, Any], at: int) -> str:
@@ -59,6 +60,7 @@ FORMAT = ToolCallFormat(
         r"<tool_call>\{\{\s*tool_call\.name",
     ),
     runtime_parsers={
-        "vLLM": "hermes", "SGLang": "qwen25", "mlx-lm": "json_tools", "mlx-swift-lm": "json", "llama.cpp": "auto",
+        "vLLM": "hermes", "SGLang": RuntimeParser("qwen25", {"hermes": ()}),
+        "mlx-lm": "json_tools", "mlx-swift-lm": "json", "llama.cpp": "auto",
     },
 )  # fmt: skip

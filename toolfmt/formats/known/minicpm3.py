@@ -41,6 +41,6 @@ FORMAT = ToolCallFormat(
     families=("MiniCPM 3", "MiniCPM 4 MCP"),
     model_types=("minicpm3",),
     signatures=(r"<\|thought_start\|>",),
-    runtime_parsers={"vLLM": RuntimeParser("minicpm", remark="OpenBMB's fork")},
+    runtime_parsers={"vLLM": RuntimeParser("minicpm", only_in="OpenBMB's fork")},
     reasoning=(("<|thought_start|>", "<|thought_end|>"), THINK),
 )

@@ -28,5 +28,5 @@ FORMAT = ToolCallFormat(
     families=("MiniMax M1",),
     model_types=("minimax_m1", "minimax_text_01"),
     signatures=(r"system tool_setting=tools",),
-    runtime_parsers={"vLLM": "minimax", "llama.cpp": "auto"},
+    runtime_parsers={"llama.cpp": "auto"},
 )

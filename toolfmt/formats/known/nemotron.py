@@ -27,7 +27,7 @@ FORMAT = ToolCallFormat(
     model_types=("nemotron-nas",),
     signatures=(r"<TOOLCALL>",),
     runtime_parsers={
-        "vLLM": RuntimeParser("nemotron_json", remark="a plug-in that comes with the models"),
+        "vLLM": RuntimeParser("nemotron_json", only_in="a plug-in that comes with the models"),
         "llama.cpp": "auto",
     },
 )

@@ -38,5 +38,8 @@ FORMAT = ToolCallFormat(
     aliases=("llama4_pythonic", "toolace"),
     families=("Llama 4", "Llama 3.2 (lightweight)", "ToolACE", "Typhoon 2.1 Gemma 3"),
     signatures=(r"\[func_name1\(params_name1=",),
-    runtime_parsers={"vLLM": RuntimeParser("pythonic", {"Llama 4": "llama4_pythonic"}), "SGLang": "pythonic"},
+    runtime_parsers={
+        "vLLM": RuntimeParser("pythonic", {"llama4_pythonic": ("llama4", "llama4_text")}),
+        "SGLang": "pythonic",
+    },
 )

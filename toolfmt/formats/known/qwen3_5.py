@@ -57,6 +57,6 @@ FORMAT = ToolCallFormat(
     signatures=(r"(?s)Unexpected item type in content.*<function=(?!example)",),
     runtime_parsers={
         **dict.fromkeys(("vLLM", "SGLang", "mlx-lm"), RuntimeParser("qwen3_coder", remark="reads no calls in JSON")),
-        "mlx-swift-lm": RuntimeParser("qwen3_5", {"calls in tags alone": "xml_function"}), "llama.cpp": "auto",
+        "mlx-swift-lm": RuntimeParser("qwen3_5", {"xml_function": ()}), "llama.cpp": "auto",
     },
 )  # fmt: skip

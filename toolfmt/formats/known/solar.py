@@ -32,7 +32,7 @@ FORMAT = ToolCallFormat(
     model_types=("solar_open",),
     signatures=(r"<\|tool_call:begin\|>",),
     call_id="call{number:06d}",
-    runtime_parsers={"vLLM": RuntimeParser("solar_open", remark="in Upstage's fork")},
+    runtime_parsers={"vLLM": RuntimeParser("solar_open", only_in="Upstage's fork")},
     reasoning=(("<|think|>", "<|end|>"),),
     ignored_markers=("<|calls|>", "<|begin|>assistant", "<|content|>", "<|end|>", "<|flush|>"),
 )

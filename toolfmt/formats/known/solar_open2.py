@@ -10,6 +10,7 @@ string `3` from a number. A call without arguments is the name on the line of th
 """
 
 from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.runtime_parsers import RuntimeParser
 from toolfmt.formats.tagged import Tagged
 
 FORMAT = ToolCallFormat(
@@ -34,6 +35,6 @@ FORMAT = ToolCallFormat(
     families=("Solar Open 2",),
     model_types=("solar_open2",),
     signatures=(r"<\|tool_arg:start\|>",),
-    runtime_parsers={"vLLM": "solar_open2"},
+    runtime_parsers={"vLLM": RuntimeParser("solar_open2", only_in="Upstage's fork")},
     reasoning=(("<|think:start|>", "<|think:end|>"),),
 )

@@ -30,7 +30,7 @@ FORMAT = ToolCallFormat(
     model_types=("step_audio_2",),
     signatures=(r"<\|CALL_START\|>",),
     runtime_parsers={
-        "vLLM": RuntimeParser("step_audio_2", remark="fork"),
-        "SGLang": RuntimeParser("step_audio_2", remark="fork"),
+        "vLLM": RuntimeParser("step_audio_2", only_in="StepFun's forks"),
+        "SGLang": RuntimeParser("step_audio_2", only_in="StepFun's forks"),
     },
 )

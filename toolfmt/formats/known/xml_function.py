@@ -63,8 +63,15 @@ FORMAT = ToolCallFormat(
     ),
     signatures=(r"<tool_call>(?:\\n|\s)*<function=", r"<function=function_name>\\n *<parameter="),
     runtime_parsers={
-        "vLLM": "qwen3_coder", "SGLang": "qwen3_coder", "mlx-lm": "qwen3_coder",
-        "mlx-swift-lm": RuntimeParser("xml_function", {"Qwen3.5 models": "qwen3_5"}),
+        "vLLM": RuntimeParser(
+            "qwen3_coder",
+            {"mimo": ("mimo_v2_flash",), "step3p5": ("step3p5", "step3p7"), "step5": ("step5", "step5_vl")},
+        ),
+        "SGLang": RuntimeParser(
+            "qwen3_coder", {"mimo": ("mimo_v2_flash",), "step3p5": ("step3p5", "step3p7"), "nanbeige": ("nanbeige",)}
+        ),
+        "mlx-lm": "qwen3_coder",
+        "mlx-swift-lm": RuntimeParser("xml_function", {"qwen3_5": ("qwen3_5", "qwen3_5_moe", "qwen3_5_text")}),
         "llama.cpp": "auto",
     },
 )  # fmt: skip

@@ -33,5 +33,5 @@ FORMAT = ToolCallFormat(
     families=("ZAYA1", "Osaurus-AppleScript"),
     model_types=("zaya", "zaya1_vl"),
     signatures=(r"<zyphra_tool_call>",),
-    runtime_parsers={"vLLM": RuntimeParser("zaya_xml", remark="in Zyphra's fork"), "llama.cpp": "auto"},
+    runtime_parsers={"vLLM": RuntimeParser("zaya_xml", only_in="Zyphra's fork"), "llama.cpp": "auto"},
 )

