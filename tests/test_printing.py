@@ -79,8 +79,8 @@ def said(made: Report, chapter: str) -> str:
 
 def test_the_chapters_say_at_a_glance_what_a_person_needs() -> None:
     assert {chapter: said(FULL, chapter) for chapter in ("prefix", "tokens", "variables")} == {
-        "prefix": "61 % of the prompt stays from turn to turn, the rest is computed again. "
-        "It changes when a result follows (line 30).",
+        "prefix": "61 % of the prompt stays from turn to turn, the rest is computed again, "
+        "first when a result follows (line 30)",
         "tokens": "2 tools cost 1,412 tokens of 4,096, 90 of them for having tools at all; the dearest is dear "
         "with 200 leave out dear to stay within 1,024",
         "variables": "enable_thinking (default true): the answer begins with an empty block "
@@ -276,10 +276,23 @@ def test_text_of_a_model_cannot_move_the_cursor_or_be_read_as_markup() -> None:
         assert "[red]" in text
 
 
-def test_what_changes_the_prompt_at_one_line_is_told_once() -> None:
+def test_of_what_changes_the_prompt_the_first_and_every_line_are_told() -> None:
     lines = {"a result follows": 30, "a question follows": 30, "two follow": 7}
     turns = tuple(Turn(name, 5, 10, line=line) for name, line in lines.items())
     told = said(replace(FULL, sections=Sections(stability=Stability(turns, 0.5))), "prefix")
-    assert told.endswith(
-        "It changes when a result follows, when a question follows (line 30), when two follow (line 7)."
-    )
+    assert told.endswith("computed again, first when a result follows (line 30 and 7)")
+
+
+def test_variables_are_told_whole_and_the_many_counted() -> None:
+    effect = Effect("adds", "adds {}", ("word " * 60 + "end",))
+    told = [Variable(f"v{number}", None, (effect,)) for number in range(5)]
+    idle = [Variable(f"i{number}", None) for number in range(10)]
+    text = said(replace(FULL, sections=Sections(variables=(*told, *idle))), "variables")
+    assert text.count("word end") == 3
+    assert text.endswith("also v3, v4 nothing seen to change with i0, i1, i2, i3, i4, i5, i6, i7 and 2 more")
+
+
+def test_of_a_template_that_fails_on_everything_only_that_is_told() -> None:
+    failing = replace(FULL, capabilities=dict.fromkeys(FULL.capabilities, REFUSED), notes=())
+    labels = [line.split()[0] for line in shown(failing) if line.startswith("  ") and line[2] != " "]
+    assert labels == ["verdict", "next", "error", "warning", "more"]

@@ -13,7 +13,7 @@ from toolfmt.inspect.report import Finding, FormatDecision, Verdict
 from toolfmt.inspect.template_profile import Strategy
 from toolfmt.listing import listed_first
 
-_MOST_NAMED = 4
+_MOST_NAMED = 2
 _BY_TOOLFMT = ("render", "prose")
 
 
@@ -50,7 +50,7 @@ def _broken(errors: Sequence[Finding], *, renders: bool) -> str:
     """What nothing heals; where no template renders, nothing else matters."""
     if not renders:
         return f"Nothing turns messages and tools into a prompt: {_named(errors)}. Put a template there that does."
-    return f"Not to be relied on as it is: {_named(errors)}. Neither toolfmt's render nor a setting heals that."
+    return f"Not to be relied on as it is: {_named(errors)}. Mend that first: toolfmt's render does not get round it."
 
 
 def _named(findings: Iterable[Finding]) -> str:

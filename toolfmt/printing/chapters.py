@@ -12,12 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 from toolfmt.inspect.report import Answer, Report, Tokens, Variable
-from toolfmt.printing.layout import ANSWER_STYLES, shortened, visible
+from toolfmt.listing import listed, listed_first
+from toolfmt.printing.layout import ANSWER_STYLES, visible
 from toolfmt.printing.phrases import phrased
 
-_LONGEST_LINE = 120
-_MOST = 4
-"""So many details, variables or reasons are told at a glance; the others are counted."""
+_MOST, _MOST_IDLE = 3, 8
+"""So many variables are told at a glance, and so many named that change nothing; the others are counted."""
 
 
 def chapters(report: Report) -> list[tuple[str, Text]]:
@@ -54,7 +54,7 @@ def leaving_out(tokens: Tokens | None) -> str:
 def _unphrased(details: Mapping[str, Answer]) -> list[str]:
     """The names of details that are not yes and that no phrase of `toolfmt.printing.phrases` tells."""
     names = [_words(name) for name, answer in details.items() if answer.answer != "yes" and name not in phrased()]
-    return [shortened(f"not {', '.join(names)}; see --full", _LONGEST_LINE)] if names else []
+    return [f"not {listed_first(names, _MOST_IDLE)}; see --full"] if names else []
 
 
 def _prefix(report: Report) -> list[str]:
@@ -64,12 +64,10 @@ def _prefix(report: Report) -> list[str]:
     if stability.share >= 1:
         return ["each prompt begins with the one before it: a prefix cache keeps all of it"]
     broken = [turn for turn in stability.turns if turn.kept < turn.length]
-    by_line: dict[int | None, list[str]] = {}
-    for turn in broken[:_MOST]:
-        by_line.setdefault(turn.line, []).append(f"when {turn.name}")
-    where = [", ".join(names) + ("" if line is None else f" (line {line})") for line, names in by_line.items()]
-    after = f" It changes {', '.join(where)}." if where else ""
-    return [f"{int(stability.share * 100)} % of the prompt stays from turn to turn, the rest is computed again.{after}"]
+    lines = listed(str(line) for line in dict.fromkeys(turn.line for turn in broken) if line is not None)
+    where = f" (line {lines})" if lines else ""
+    when = f", first when {broken[0].name}{where}" if broken else ""
+    return [f"{int(stability.share * 100)} % of the prompt stays from turn to turn, the rest is computed again{when}"]
 
 
 def _tokens(tokens: Tokens | None) -> list[str]:
@@ -93,11 +91,11 @@ def _variables(variables: Iterable[Variable]) -> list[str]:
     """A line for each variable that changes something, the others by name."""
     told = [variable for variable in variables if variable.effect]
     idle = [variable.name for variable in variables if not variable.effect]
-    lines = [shortened(_variable(variable), _LONGEST_LINE) for variable in told[:_MOST]]
+    lines = [_variable(variable) for variable in told[:_MOST]]
     if told[_MOST:]:
-        lines.append("also " + ", ".join(variable.name for variable in told[_MOST:]))
+        lines.append(f"also {listed_first([variable.name for variable in told[_MOST:]], _MOST_IDLE)}")
     if idle:
-        lines.append(shortened(f"nothing seen to change with {', '.join(idle)}", _LONGEST_LINE))
+        lines.append(f"nothing seen to change with {listed_first(idle, _MOST_IDLE)}")
     return lines
 
 

@@ -19,7 +19,7 @@ from toolfmt.printing.chapters import chapters, everything, special_markers
 from toolfmt.printing.findings import SEVERITY_STYLES, worst_first
 from toolfmt.printing.layout import GLUE, grid, printed, shortened, spaced, visible
 from toolfmt.printing.phrases import phrases
-from toolfmt.printing.verdict import LEVEL_STYLES, LEVELS, counts
+from toolfmt.printing.verdict import LEVEL_STYLES, LEVELS, counts, is_broken
 from toolfmt.templates import place_name
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def report_text(
     parts: list[RenderableType] = [_title(report), _rows([_verdict(report), ("", Text(counts(report)))]), _next(report)]
     if told or report.notes:
         parts.append(_findings(told, () if notes or full else report.notes, longest))
-    rows = [*_abilities(report), *_format(report), *chapters(report)]
+    rows = [] if is_broken(report) else [*_abilities(report), *_format(report), *chapters(report)]
     if rows:
         parts.append(_rows(rows))
     parts.append(_rows([("more", Text(_more(report, full)))]))
