@@ -553,3 +553,67 @@ def test_the_line_of_tools_and_of_the_generation_prompt_is_that_which_writes_the
 def test_without_calls_nothing_is_said_of_several() -> None:  # ReaderLM v2, Ouro 1.4B
     assert evidence(PLAIN, "results_several") == "no: no call is rendered"
     assert evidence(PLAIN, "results_reordered") == "no: no call is rendered"
+
+
+# --- read by hand in November 2026, twenty templates drawn with seed 20261123
+
+
+def test_a_header_that_stands_before_past_answers_too_begins_no_answer() -> None:  # Step-Audio-EditX of stepfun-ai
+    turn = "{% for m in messages %}{{ '<|BOT|> ' + m.role + '\n' + m.content + '<|EOT|>' }}{% endfor %}"
+    told = report(turn + "{% if add_generation_prompt %}{{ '<|BOT|> assistant\n' }}{% endif %}")
+    assert told.profile.prefill == ""
+    assert told.sections.details["generation_open"].answer == "no"
+    thinks = turn.replace("m.content", "('<think>' if m.role == 'assistant' else '') + m.content")
+    told = report(thinks + "{% if add_generation_prompt %}{{ '<|BOT|> assistant\n<think>' }}{% endif %}")
+    assert told.profile.prefill.endswith("<think>")
+
+
+def test_a_reasoning_block_that_the_prompt_has_closed_is_not_told_as_open() -> None:  # DeepSeek-R1-Distill-Qwen-32B
+    begun = "{% if add_generation_prompt %}<|assistant|>\n<think>\n</think>{% endif %}"
+    assert evidence(PLAIN + begun, "generation_open") == "yes: the prompt has begun the answer with <think>\\n</think>"
+    opened = begun.replace("</think>", "")
+    assert evidence(PLAIN + opened, "generation_open") == "yes: the prompt has opened <think>"
+
+
+@pytest.mark.parametrize(("written", "word"), [("m.content | tojson", "null"), ("m.content | string", "None")])
+def test_content_null_that_comes_out_as_a_word(written: str, word: str) -> None:  # LFM2-8B-A1B
+    template = CALLS.replace("m.content or ''", f"m.content if m.content is string else {written}")
+    told = report(template).capabilities["content_null"]
+    assert (told.answer, told.words) == ("no", f"the word {word} is printed")
+    assert finding(template, "TF018").message.startswith("The content null of a turn with a call comes out as a word: ")
+    assert f"the word {word} is printed" in finding(template, "TF018").message
+
+
+def test_a_result_that_is_written_as_json_is_told_so() -> None:  # typhoon2-8b-instruct, Llama 3.1
+    escaped = CALLS.replace("[{{ m.content }}]", "{{ m.content | tojson }}")
+    assert report(escaped).capabilities["tool_results"].words == "the result appears, its text escaped as in JSON"
+    assert report(CALLS).capabilities["tool_results"].words == "the result appears"
+
+
+def test_lines_are_of_what_was_run_and_not_of_a_branch_beside_it() -> None:  # OpenPipe-Llama-3.1-8B-Instruct
+    other = "{% if variant == 'other' %}{% for c in messages[0].tool_calls %}{{ c.id }}{% endfor %}{% endif %}\n"
+    said = CALLS.replace("{{ m.content or '' }}", "{{ m.content if not m.tool_calls }}")
+    details = report(other + said).sections.details
+    lines = {name: details[name].line for name in ("ids_ordinary", "ids_nine", "text_beside_call")}
+    assert lines == {"ids_ordinary": 10, "ids_nine": 10, "text_beside_call": 10}
+
+
+def test_what_drops_a_list_of_parts_is_where_content_is_looked_at() -> None:  # Darwin-28B-REASON of FINAL-Bench
+    before = "{% for m in messages %}\n{% if m.content is string %}{% set content = m.content %}{% else %}"
+    template = before + "{% set content = '' %}{% endif %}\n<|{{ m.role }}|>{{ content }}{% endfor %}"
+    details = report(template).sections.details
+    assert {details[name].line for name in ("results_as_parts", "results_as_documents", "content_parts")} == {2}
+
+
+def test_an_empty_block_of_reasoning_that_goes_is_no_reasoning() -> None:  # NVIDIA-Nemotron-Nano-v2
+    last = "{% if m.role == 'assistant' and loop.last %}<think>\n{% endif %}{{ m.content }}"
+    begun = "{% if add_generation_prompt %}<|assistant|>\n<think>\n{% endif %}"
+    told = finding(PLAIN.replace("{{ m.content }}", last) + begun, "TF050")
+    assert "the marks of reasoning before earlier answers are dropped" in told.message
+
+
+def test_a_variable_that_adds_a_message_behind_a_call_does_not_change_the_call() -> None:  # Kimi-K3
+    behind = "{% if tool_choice == 'none' %}<|system|>No calls, please.<|end|>{% endif %}"
+    told = variable(CALLS + behind, "tool_choice")
+    assert "adds" in told
+    assert "writes calls as" not in told

@@ -94,7 +94,7 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ("results_reordered", "no", "by-order", "by its place alone", BASE),
     ("results_reordered", "yes", "", "by its id", changed(ROLE, WITH_ID)),
     # command-a: results are looked up by their ids, which the prompt does not show
-    ("results_reordered", "yes", "", "by its id a result is put with its call; the prompt does not show the id",
+    ("results_reordered", "yes", "", "by its id the prompt tells which call a result answers; it does not show the id",
      changed(CALL, CALL + "{% for r in messages if r.tool_call_id is defined and r.tool_call_id == c.id %}"
              "[{{ r.content }}]{% endfor %}").replace(LOOP, LOOP[:-3] + " if m.role != 'tool' %}")),
     ("results_unnamed", "yes", "", "as one with it", BASE),
@@ -338,6 +338,31 @@ def test_an_empty_list_of_tools_is_told_by_what_is_written_and_where() -> (
     told = next(one for one in report(refused).findings if one.code == "TF010")
     assert told.message.startswith("Given an empty list of tools the template fails: ")
     assert told.line == 1
+
+
+FORGETS = changed(CALLS, "{% if m.tool_calls and not ns.begun %}<calls>{% set ns.begun = true %}{% endif %}" + CALLS)
+FORGETS = "{% set ns = namespace(begun=false, told=false) %}" + FORGETS
+
+
+@pytest.mark.parametrize(
+    ("template", "told"),
+    [
+        (FORGETS, ["The call of a second turn is written otherwise than the first: '"]),
+        (changed(CALLS, CALLS + "{% if m.role != 'assistant' %}{% set ns.begun = false %}{% endif %}", FORGETS), []),
+        (changed(ROLE, ROLE + "{% if m.role == 'tool' and not ns.told %}<results>{% set ns.told = true %}{% endif %}",
+                 changed("not ns.begun", "true", FORGETS)),
+         ["The result of a second turn is written otherwise than the first: '"]),
+        (BASE, []),
+        # Numbers that count calls through, ids, and the end of a reasoning block are no difference.
+        (changed(CALL, "{{ loop.index0 + messages | length }}{{ c.id }}" + CALL), []),
+        (changed(CALLS, "{{ '</think>' if m.tool_calls and messages[loop.index0 - 1].role == 'user' }}" + CALLS), []),
+    ],
+)  # fmt: skip
+def test_a_second_turn_with_calls_is_compared_with_the_first(template: str, told: list[str]) -> None:
+    # DeepSeek R1 and its distillations: `<|tool_calls_begin|>` stands before the first call of a conversation alone
+    findings = [one for one in report(template).findings if one.code == "TF076"]
+    assert [finding.message[: len(begin)] for finding, begin in zip(findings, told, strict=True)] == told
+    assert all(finding.line == 1 for finding in findings)
 
 
 def test_every_detail_is_told_in_order_and_has_a_case() -> None:

@@ -328,6 +328,7 @@ Cause: TypeAlias = Literal[
     "generation-prompt",
     "ending",
     "reasoning-dropped",
+    "block-dropped",
     "tools-moved",
     "tools-dropped",
     "system-moved",

@@ -7,6 +7,7 @@ for them, so a text that a template holds would count as written on the line of 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from jinja2 import nodes
@@ -18,6 +19,7 @@ from toolfmt.templates.variables import descendants
 BEGIN, LINE, LINE_END, END = "\U000f6e40", "\U000f6e41", "\U000f6e42", "\U000f6e43"
 PASSED_ON = "\U000f6e44"
 MARK = re.compile(f"{BEGIN}|{END}|{LINE}([0-9]+)({PASSED_ON}?){LINE_END}")
+_EVERYTHING = ""
 _BUFFERED = (nodes.Macro, nodes.AssignBlock)
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 
@@ -27,12 +29,13 @@ def by_lines(tree: nodes.Template, *, marked: bool = False) -> nodes.Template:
 
     `marked`: what macros and set blocks write bears marks that tell its lines, wherever it is printed in the end.
     """
+    helpers = _helpers(tree) if marked else frozenset()
     waiting: list[tuple[nodes.Node, frozenset[str] | None]] = [(tree, None)]
     while waiting:
         node, inside = waiting.pop()
         begins = marked and isinstance(node, _BUFFERED)
         if begins:
-            inside = frozenset(name.name for name in node.args) if isinstance(node, nodes.Macro) else frozenset()
+            inside = _passed_on(node, helpers)
         for field in node.fields:
             value = getattr(node, field)
             if isinstance(value, list) and any(isinstance(item, nodes.Stmt) for item in value):
@@ -44,6 +47,28 @@ def by_lines(tree: nodes.Template, *, marked: bool = False) -> nodes.Template:
     return tree
 
 
+def _passed_on(node: nodes.Node, helpers: frozenset[str]) -> frozenset[str]:
+    """The names whose texts count where this macro or set block is printed."""
+    if not isinstance(node, nodes.Macro):
+        return frozenset()
+    return frozenset({_EVERYTHING} if node.name in helpers else {name.name for name in node.args})
+
+
+def _helpers(tree: nodes.Template) -> frozenset[str]:
+    """The macros that are called from several places outside of themselves."""
+    called = Counter(_called(tree))
+    for macro in descendants(tree):
+        if isinstance(macro, nodes.Macro):
+            called[macro.name] -= sum(name == macro.name for name in _called(macro))
+    return frozenset(name for name, times in called.items() if times > 1)
+
+
+def _called(node: nodes.Node) -> Iterator[str]:
+    """The names that are called in it."""
+    calls = (below for below in descendants(node) if isinstance(below, nodes.Call))
+    return (call.node.name for call in calls if isinstance(call.node, nodes.Name))
+
+
 def holds_back(tree: nodes.Template) -> bool:
     """Whether the template writes anything that is printed elsewhere: in a macro, or in a set block."""
     return any(isinstance(node, _BUFFERED) for node in descendants(tree))
@@ -52,7 +77,8 @@ def holds_back(tree: nodes.Template) -> bool:
 def unmarked(pieces: Iterable[tuple[str, int]], *, innermost: bool) -> list[tuple[str, int]]:
     """The pieces without marks, each with the line that wrote it by them, else its own.
 
-    What a macro was given and prints as it is counts where the macro is called, unless the `innermost` line is wanted.
+    What a macro was given and prints as it is, and whatever a macro writes that is called from several places, counts
+    where the macro is called, unless the `innermost` line is wanted.
     """
     told: list[tuple[str, int]] = []
     for text, line in pieces:
@@ -92,7 +118,8 @@ def _pieces(node: nodes.Node, inside: frozenset[str] | None) -> Iterator[nodes.N
 def _piece(child: nodes.Expr, inside: frozenset[str] | None) -> Iterator[nodes.Node]:
     if inside is not None:
         printed = bare(child)
-        passed_on = PASSED_ON if isinstance(printed, nodes.Name) and printed.name in inside else ""
+        given = isinstance(printed, nodes.Name) and printed.name in inside
+        passed_on = PASSED_ON if given or _EVERYTHING in inside else ""
         yield _text(f"{LINE}{child.lineno}{passed_on}{LINE_END}", child)
     # A statement that does nothing: unlike a text, the code generator notes its line.
     yield nodes.ExprStmt(nodes.Const(None, lineno=child.lineno), lineno=child.lineno)

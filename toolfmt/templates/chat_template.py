@@ -122,7 +122,8 @@ class ChatTemplate:
         """The prompt that `render` makes of the same arguments, cut into the texts that were written at one go, each
         with the line of the template that wrote it: in a macro or a set block too, unless the template does something
         to what they wrote (measures or cuts it) before it prints it; then it counts where it is printed. What a macro
-        was given and prints as it is counts where the macro is called, unless the `innermost` line is wanted.
+        was given and prints as it is, and whatever a macro writes that is called from several places, counts where the
+        macro is called, unless the `innermost` line is wanted.
 
         Raises what `render` raises.
         """

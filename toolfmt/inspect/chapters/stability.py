@@ -179,7 +179,8 @@ def _cause(renders: Renders, before: _Moment, after: str, kept: int, tools: Sequ
         block = any(
             opener in before.written[_border(after, kept) : kept + lost.find(first)] for opener, _ in known_reasoning()
         )
-        return "reasoning-dropped" if block and first in _SAID else _MOVED.get(first, "other")
+        # Reasoning would be the first text of such a block.
+        return "block-dropped" if block and first in _SAID else _MOVED.get(first, "other")
     return _DROPPED.get(first, "other")
 
 

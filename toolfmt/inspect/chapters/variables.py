@@ -220,7 +220,9 @@ class _Seeing:
         """A call as it is written with the value, where it is written otherwise without."""
         regions = [renders.calls(self._shape, SINGLE, TOOLS) for renders in (base, varied)]
         texts = [region.text for region in regions if not isinstance(region, TemplateError)]
-        return texts[1] if len(texts) == 2 and texts[0] != texts[1] and TOOL in texts[1] else ""
+        # What stands behind the call as before is the same call, whatever follows it.
+        otherwise = len(texts) == 2 and not texts[1].startswith(texts[0])
+        return texts[1] if otherwise and TOOL in texts[1] else ""
 
     # --- formats
 

@@ -89,6 +89,7 @@ _MODULES = (
     "tf072_answer_end_not_a_stop",
     "tf073_system_message_lost_later",
     "tf075_reasoning_under_another_name",
+    "tf076_later_turns_differ",
     "tf077_tools_lost_later",
     "tf090_earlier_turns_lost",
 )

@@ -24,7 +24,7 @@ def check(facts: Facts) -> Iterator[Found]:
     answer = facts.capabilities["content_null"]
     if facts.renders_calls and answer.outcome == "none-printed":
         yield Found(
-            "The content null of a turn with a call is printed as the word None.",
+            f"The content null of a turn with a call comes out as a word: {answer.words}.",
             "Send an empty string instead of null; toolfmt's render does it for you. In the template, write "
             "`message.content or ''`.",
             answer.line,

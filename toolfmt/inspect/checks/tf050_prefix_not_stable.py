@@ -29,6 +29,7 @@ _SHOWN = 50
 _WHAT: dict[Cause, str] = {
     "ending": "what the template writes behind the last message goes",
     "reasoning-dropped": "the reasoning of earlier turns is dropped",
+    "block-dropped": "the marks of reasoning before earlier answers are dropped",
     "tools-moved": "the tools move to another place",
     "tools-dropped": "the tools are dropped",
     "system-moved": "the system message moves to another place",

@@ -7,6 +7,7 @@ searched for the line to point at.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -199,6 +200,7 @@ def _results(renders: Renders, shape: Shape) -> Answer:
         messages, tools = conversation(found, SINGLE), TOOLS if found.tools else None
         line = written_at(renders, messages, tools, RESULT) or line
         how = "the result appears" + (", written as an answer of the model" if _as_answer(renders, found) else "")
+        how += ", its text escaped as in JSON" if _as_json(renders, found) else ""
         return Answer("yes", how, line, excerpts=(around(renders.text(messages, tools), RESULT),))
     spelled = _SPELLED.search(renders.text(conversation(shape, SINGLE, results=True), TOOLS))
     if spelled is not None:
@@ -213,6 +215,14 @@ def _as_answer(renders: Renders, shape: Shape) -> bool:
     messages = conversation(shape, SINGLE)
     said = [{"role": "assistant", "content": RESULT} if one["role"] == "tool" else one for one in messages]
     return renders.render(messages, tools) == renders.render(said, tools)
+
+
+def _as_json(renders: Renders, shape: Shape) -> bool:
+    """Whether a quote in a result comes out escaped."""
+    told = f'{RESULT} "said"'
+    messages = [one | {"content": told} if one["role"] == "tool" else one for one in conversation(shape, SINGLE)]
+    prompt = renders.text(messages, TOOLS if shape.tools else None)
+    return told not in prompt and json.dumps(told)[1:-1] in prompt
 
 
 def result_shape(renders: Renders, shape: Shape) -> Shape | TemplateError | None:
@@ -291,10 +301,11 @@ def content_beside_call(renders: Renders, shape: Shape | None, content: Literal[
     line = renders.template.line_of(*CALLS_AT)
     if shape is not None and VALUES[0] not in region.text:
         return Answer("no", f"the call is dropped when the content is {content}", line, "dropped")
-    if _words(region.text).count("None") > _words(_with_text(renders, asked)).count("None"):
-        tools = TOOLS if asked.tools else None
-        line = renders.line_at(conversation(asked, SINGLE), tools, _none_at(region), innermost=True) or line
-        return Answer("no", "the word None is printed", line, "none-printed", (quote(region.text),))
+    for word in ("None", "null"):
+        if _words(region.text).count(word) > _words(_with_text(renders, asked)).count(word):
+            tools = TOOLS if asked.tools else None
+            line = renders.line_at(conversation(asked, SINGLE), tools, _word_at(region, word), innermost=True) or line
+            return Answer("no", f"the word {word} is printed", line, "none-printed", (quote(region.text),))
     refused = _refused_later(renders, asked)
     if refused is not None:
         return threw(refused, "once a result follows")
@@ -362,9 +373,9 @@ def _line_in_call(renders: Renders, shape: Shape, word: str) -> int | None:
     return line or renders.template.line_of(*CALLS_AT)
 
 
-def _none_at(region: Region) -> int:
-    """The place of the first word None in the calls of a prompt."""
-    found = re.search(r"\bNone\b", region.text)
+def _word_at(region: Region, word: str) -> int:
+    """The place of this word in the calls of a prompt."""
+    found = re.search(rf"\b{word}\b", region.text)
     return len(region.before) + (found.start() if found else 0)
 
 

@@ -64,12 +64,16 @@ def prefill(renders: Renders, *, tools: bool, headers: tuple[str, ...] = ()) -> 
     """
     prompt = renders.render(user(), TOOLS if tools else None, generation=True)
     behind = prompt.rpartition(USER)[2] if isinstance(prompt, str) else ""
+    pairs = known_reasoning()
+    if behind == renders.text(reply(), TOOLS if tools else None).rpartition(USER)[2].partition(REPLY)[0] and not any(
+        mark in behind for pair in pairs for mark in pair
+    ):
+        return ""  # all of it stands before answers in the history as well
     begun = answer_prefix(behind, headers=headers)
     if len(begun) < len(behind):
         ending = first_marker(renders.text(reply(), TOOLS if tools else None).rpartition(REPLY)[2])
         # What ends an answer begins none: a template may write turns for a model that only judges.
         return begun if begun.strip(": \n") and not (ending and begun.lstrip().startswith(ending)) else ""
-    pairs = known_reasoning()
     # A closer alone counts where it is a tag's own: other closers end any turn.
     marks = {opener for opener, _ in pairs} | {closer for opener, closer in pairs if closer == f"</{opener[1:]}"}
     offsets = [offset for mark in marks if (offset := behind.find(mark)) >= 0]

@@ -32,6 +32,8 @@ SECOND_RESULT = "Xr6second"
 SECOND_USER = "Yu7again"
 SECOND_REPLY = "Za8more"
 BESIDE = "Bt9beside"
+IS_STRING = r"\bcontent\b['\"\])]*\s+is\s+(?:not\s+)?string\b"
+"""Where a template looks whether a content is a text."""
 
 
 class Asking:
@@ -69,6 +71,11 @@ class Asking:
     def line_at(self, messages: Sequence[Message], offset: int, *, generation: bool = False) -> int | None:
         """The line that writes what stands at this offset of the prompt of a conversation without calls."""
         return self.renders.line_at(messages, self._tools, offset, generation=generation)
+
+    def line_in_history(self, messages: Sequence[Message], offset: int) -> int | None:
+        """The line that writes what stands at this offset of the prompt of a conversation with calls."""
+        tools = TOOLS if (self.answered or self.shape).tools else None
+        return self.renders.line_at(messages, tools, offset) if offset >= 0 else None
 
     @cached_property
     def result_line(self) -> int | None:

@@ -22,7 +22,7 @@ from toolfmt.inspect.probe.conversations import (
 )
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.report import Answer
-from toolfmt.inspect.turns.asking import BESIDE, SECOND_USER, Asking, no, printed_as, yes
+from toolfmt.inspect.turns.asking import BESIDE, IS_STRING, SECOND_USER, Asking, no, printed_as, yes
 from toolfmt.inspect.wording import around, excerpt
 from toolfmt.listing import listed
 
@@ -36,10 +36,10 @@ def text_beside_call(asking: Asking) -> Answer:
     prompt = asking.prompt(messages)
     if isinstance(prompt, TemplateError):
         return threw(prompt)
-    line = asking.line(*CALLS_AT)
     if VALUES[0] not in prompt:
-        return no("a call is dropped where there is text beside it", "call-dropped", line)
+        return no("a call is dropped where there is text beside it", "call-dropped", asking.line_of(messages, BESIDE))
     if BESIDE not in prompt:
+        line = asking.line_of(messages, VALUES[0])
         return no("text beside a call is dropped", "dropped", line, around(prompt, VALUES[0], 60))
     line = asking.line_of(messages, BESIDE, *CALLS_AT)
     later = _once_answered(asking)
@@ -61,7 +61,11 @@ def _once_answered(asking: Asking) -> Answer | None:
     if isinstance(prompt, TemplateError) or RESULT not in prompt:
         return None
     if BESIDE not in prompt:
-        return no("text beside a call is dropped once the result follows", "lost-later", asking.line(*CALLS_AT))
+        return no(
+            "text beside a call is dropped once the result follows",
+            "lost-later",
+            asking.line_in_history(history, prompt.find(VALUES[0])),
+        )
     if prompt.find(BESIDE) > prompt.find(RESULT):
         tools = TOOLS if (asking.answered or asking.shape).tools else None
         line = asking.renders.line_at(history, tools, prompt.find(BESIDE))
@@ -126,7 +130,8 @@ def content_parts(asking: Asking) -> Answer:
         if isinstance(prompt, TemplateError):
             return threw(prompt)
         if text not in prompt:
-            return no(f"content of the role {role} given as a list of parts is dropped", "dropped")
+            line = asking.line(IS_STRING)
+            return no(f"content of the role {role} given as a list of parts is dropped", "dropped", line)
         how = printed_as(prompt, text)
         if how:
             like = "Python's repr" if how == "python" else "JSON"

@@ -6,6 +6,7 @@ from toolfmt.errors import TemplateError
 from toolfmt.formats.prefix import answer_prefix
 from toolfmt.inspect.probe.capabilities import threw
 from toolfmt.inspect.probe.conversations import REPLY, USER, reply, user
+from toolfmt.inspect.probe.turn_markers import known_reasoning
 from toolfmt.inspect.report import Answer
 from toolfmt.inspect.template_profile import TemplateProfile
 from toolfmt.inspect.turns.asking import Asking, no, yes
@@ -44,7 +45,8 @@ def generation_open(profile: TemplateProfile) -> Answer:
     """What of the answer the generation prompt has begun."""
     if not profile.prefill:
         return no("the answer begins with its first word")
-    closes = profile.reasoning is not None and profile.reasoning[1] in profile.prefill
+    pairs = known_reasoning() if profile.reasoning is None else (profile.reasoning,)
+    closes = any(closer in profile.prefill for opener, closer in pairs if opener in profile.prefill)
     how = "has begun the answer with" if closes else "has opened"
     return yes(f"the prompt {how} {{}}", None, quote(profile.prefill, 80))
 

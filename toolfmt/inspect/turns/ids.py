@@ -67,7 +67,7 @@ def ids_paired(asking: Asking) -> Answer:
     if isinstance(prompt, TemplateError):
         return threw(prompt)
     id = form(TOOL, 0) or ""
-    times, line = prompt.count(id), asking.line(r"\btool_call_id\b", r"(?:\.id\b|\[['\"]id['\"]\])")
+    times, line = prompt.count(id), asking.line_in_history(numbered(asking.history(), form), prompt.rfind(id))
     if times == 0:
         return no("the id of a call is not in the prompt")
     if times == 1:
@@ -106,15 +106,17 @@ def _taken(asking: Asking, form: Form) -> Answer:
     prompt = next((prompt for prompt in prompts if isinstance(prompt, str)), prompts[1])
     if isinstance(prompt, TemplateError):
         return threw(prompt)
-    id, line = form(TOOL, 0) or "", asking.line(r"(?:\.id\b|\[['\"]id['\"]\])", *CALLS_AT)
+    id, given = form(TOOL, 0) or "", unnamed if prompt is prompts[0] else messages
     if VALUES[0] not in prompt:
-        return no("the call is not in the prompt", "dropped", line)
+        return no("the call is not in the prompt", "dropped", asking.line(*CALLS_AT))
+    line = asking.line_in_history(given, prompt.find(VALUES[0]))
     told = prompt if form is function else prompt.replace(id, "")
     spoken = asking.text(reply(asking.shape))
     if told.count(TOOL) <= spoken.count(TOOL):
         return no("the tool's name is gone from the call", "name-lost", line, around(prompt, VALUES[0], 60))
     what = f"a call with {f'the id {id}' if id else 'no id'} is rendered"
     if id and id in prompt:
+        line = asking.line_in_history(given, prompt.find(id))
         return yes(f"{what}; it is printed", line, quote(around(prompt, id)))
     return yes(what, line)
 

@@ -20,6 +20,7 @@ from toolfmt.inspect.probe.conversations import (
 from toolfmt.inspect.probe.turn_markers import MARK, between
 from toolfmt.inspect.report import Answer
 from toolfmt.inspect.turns.asking import (
+    IS_STRING,
     SECOND_RESULT,
     SECOND_USER,
     Asking,
@@ -87,7 +88,7 @@ def results_reordered(asking: Asking) -> Answer:
         return no(what, "by-order", line)
     id = str(answers[0].get("tool_call_id"))
     if isinstance(as_called, str) and id not in as_called:
-        return yes("by its id a result is put with its call; the prompt does not show the id", line)
+        return yes("by its id the prompt tells which call a result answers; it does not show the id", line)
     return yes("the prompt tells by its id which call a result answers", line)
 
 
@@ -137,7 +138,7 @@ def _with_content(asking: Asking, content: list[Message], form: str) -> Answer:
     if isinstance(prompt, TemplateError):
         return threw(prompt)
     if RESULT not in prompt:
-        return no(f"the text of a result given as a {form} is not in the prompt", "dropped", asking.result_line)
+        return no(f"the text of a result given as a {form} is not in the prompt", "dropped", asking.line(IS_STRING))
     printed, shown, line = printed_as(prompt, RESULT), around(prompt, RESULT), asking.result_line_of(messages)
     if printed == "python":
         return no(f"the {form} is printed as Python's repr", "python", line, shown)
@@ -154,9 +155,9 @@ def _without(asking: Asking, key: str) -> Answer:
         return threw(missing)
     if isinstance(given, TemplateError) or given == missing:
         return yes(f"a result without {key} is rendered as one with it")
-    line = asking.line(rf"\b{key}\b") or asking.result_line
     if RESULT not in missing:
-        return no(f"a result without {key} is dropped", "dropped", line)
+        return no(f"a result without {key} is dropped", "dropped", asking.line(rf"\b{key}\b"))
+    line = asking.result_line
     if missing.count("None") > given.count("None"):
         shown = around(missing, RESULT, 60)
         return no(f"a result without {key} is told under the word None", "name-lost", line, shown)

@@ -38,7 +38,7 @@ def system_later(asking: Asking) -> Answer:
     if isinstance(prompt, TemplateError):
         return threw(prompt)
     if _LATER not in prompt:
-        return no("a later system message is dropped", "dropped", asking.line(r"""['"]system['"]"""))
+        return no("a later system message is dropped", "dropped")
     line = asking.line_of(messages, _LATER)
     if SYSTEM not in prompt:
         return no("a later system message takes the place of the first, which is lost", "misplaced", line)

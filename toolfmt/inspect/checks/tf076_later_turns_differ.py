@@ -1,0 +1,98 @@
+"""A later call, or its result, is written otherwise than the first one of the conversation.
+
+The template notes in a variable that the frame of calls or results has been opened, and never forgets it: from the
+second turn with calls on, the mark that opens them is missing. A parser that reads the first call does not find the
+second one in the history, and the model learns from it to leave the mark out.
+
+What to do: set the variable back where a turn begins. Or render past calls as content.
+
+Example: `{% if not ns.is_first %}<calls>{% set ns.is_first = true %}{% endif %}`, without `set ns.is_first = false`
+at the next assistant message; so the templates of DeepSeek R1 and its distillations.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probe.conversations import (
+    PARAMETER,
+    RESULT,
+    SINGLE,
+    TOOL,
+    TOOLS,
+    VALUES,
+    Message,
+    Shape,
+    answering,
+    call_id,
+    calling,
+    conversation,
+)
+from toolfmt.inspect.probe.renders import Region
+from toolfmt.inspect.probe.turn_markers import known_reasoning
+from toolfmt.inspect.report import Severity
+from toolfmt.inspect.turns.asking import SECOND_RESULT, Asking
+from toolfmt.inspect.wording import quote
+
+SEVERITY: Severity = "warning"
+
+_SECOND = ((TOOL, {PARAMETER: VALUES[1]}),)
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    asking = facts.asking
+    if asking is None or not asking.renders_calls or asking.answered is None or asking.answered.ids == "function":
+        return
+    shape = replace(asking.answered, follows="result")
+    history = conversation(shape, SINGLE)
+    called = [*history, calling(shape, _SECOND, first=1)]
+    answered = [*called, *answering(shape, _SECOND, [SECOND_RESULT], first=1)]
+    yield from _call(asking, called)
+    yield from _result(asking, history, answered)
+
+
+def _call(asking: Asking, called: list[Message]) -> Iterator[Found]:
+    shape = replace(asking.answered or asking.shape, follows="nothing")
+    first = asking.renders.calls(shape, SINGLE, TOOLS)
+    prompt = asking.ask(called)
+    if not isinstance(first, Region) or not isinstance(prompt, str) or VALUES[1] not in prompt:
+        return
+    expected = first.text.strip().replace(VALUES[0], VALUES[1]).partition(VALUES[1])[0]
+    if VALUES[1] not in first.text.replace(VALUES[0], VALUES[1]) or _alike(expected, prompt.partition(VALUES[1])[0]):
+        return
+    at = prompt.find(VALUES[1])
+    yield Found(
+        f"The call of a second turn is written otherwise than the first: '{quote(prompt[at - len(expected) : at])}' "
+        f"stands before its value instead of '{quote(expected)}'.",
+        "In the template, set back what says that calls have begun where a turn begins.",
+        asking.line_in_history(called, at),
+    )
+
+
+def _result(asking: Asking, history: list[Message], answered: list[Message]) -> Iterator[Found]:
+    one, two = asking.ask(history), asking.ask(answered)
+    if not isinstance(one, str) or not isinstance(two, str) or RESULT not in one or SECOND_RESULT not in two:
+        return
+    expected = one[one.rfind(VALUES[0]) + len(VALUES[0]) : one.find(RESULT)]
+    written = two[two.rfind(VALUES[1]) + len(VALUES[1]) : two.find(SECOND_RESULT)]
+    if VALUES[0] in one and VALUES[1] in two and not _alike(expected, written):
+        yield Found(
+            f"The result of a second turn is written otherwise than the first: '{quote(written)}' stands before it "
+            f"instead of '{quote(expected)}'.",
+            "In the template, set back what says that results have begun where a turn begins.",
+            asking.line_in_history(answered, two.find(SECOND_RESULT)),
+        )
+
+
+def _alike(expected: str, written: str) -> bool:
+    """Whether the text ends as is expected, but for numbers, which may count calls through, and blanks."""
+    ids = "|".join(re.escape(call_id(Shape(), TOOL, position) or "") for position in (0, 1))
+    plain = [re.sub(rf"{ids}|[0-9\s]+", "", text) for text in (expected, written)]
+    closers = tuple(closer for _, closer in known_reasoning())
+    # What closes a reasoning block stands before the first call only.
+    begun = next((plain[0].removeprefix(closer) for closer in closers if plain[0].startswith(closer)), plain[0])
+    return plain[1].endswith(begun)
