@@ -24,7 +24,7 @@ from test_prompt import DROPS_TOOLS, TOOL
 from test_request import continued, through_transformers
 
 from toolfmt.conversation import Conversation
-from toolfmt.errors import BadMessages, LimitHit, NotDelivered, TemplateError, ToolfmtError
+from toolfmt.errors import BadMessages, BadTools, LimitHit, NotDelivered, TemplateError, ToolfmtError
 from toolfmt.model import Model
 from toolfmt.render.attempts import compiled
 from toolfmt.render.delivery import delivered
@@ -395,12 +395,14 @@ def deep(levels: int) -> dict[str, Any]:
     [
         ({"x": Decimal("1.5")}, "a value of type Decimal"),
         ({"x": {1}}, "a value of type set"),
-        ({"x": float("nan")}, "not JSON compliant"),
-        ({"x": float("-inf")}, "not JSON compliant"),
-        ('{"x": 1e400}', "not JSON compliant"),
+        ({"x": float("nan")}, "(NaN)"),
+        ({"x": float("-inf")}, "(Infinity)"),
+        ('{"x": 1e400}', "(Infinity)"),
         ('{"x": NaN}', "NaN is no JSON"),
-        (ENDLESS, "Circular reference"),
-        (deep(3000), "nested too deeply"),
+        (ENDLESS, "nested too deeply (more than 256 levels)"),
+        (deep(3000), "nested too deeply (more than 256 levels)"),
+        (deep(257), "nested too deeply (more than 256 levels)"),
+        ('{"x": ' * 257 + "1" + "}" * 257, "nested too deeply (more than 256 levels)"),
         ({"x": 10**5000}, "an integer of more than 4300 digits"),
         (f'{{"x": 1{"0" * 5000}}}', "an integer of more than 4300 digits"),
     ],
@@ -411,6 +413,49 @@ def test_arguments_that_json_cannot_hold_are_bad_messages(small: str, arguments:
     assert str(refused.value).startswith("messages[1].tool_calls[0]: the arguments ")
     assert why in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+@pytest.mark.parametrize("small", [PLAIN, DROPS_TOOLS], ids=["through the template", "in words"])
+def test_arguments_as_deep_as_a_parser_reads_them_are_rendered(small: str, trusted: bool) -> None:
+    model = Model(model_of(small).files, trusted=trusted)
+    messages = [user(), said("", tool_calls=[call("find", deep(255), "k")]), returned("it", "k")]
+    assert model.render(messages).text.count('{"a": ') == 255
+
+
+NAN, INFINITE = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("message", "why"),
+    [
+        ({**user(), "content": [{"type": "text", "text": "x", "weight": NAN}]}, "messages[0] (user): NaN"),
+        ({**user(), "extra": [{"x": -INFINITE}]}, "messages[0] (user): Infinity"),
+        ({**user(), "extra": 10**5000}, "messages[0] (user): an integer of more than 4300 digits"),
+        ({**user(), "extra": deep(300)}, "messages[0] (user): nested too deeply (more than 264 levels)"),
+    ],
+)
+def test_a_message_that_json_cannot_hold_is_refused_by_name(message: Any, why: str) -> None:
+    with pytest.raises(BadMessages) as refused:
+        model_of(PLAIN).render([message])
+    assert str(refused.value) == f"{why}, which no prompt can hold; give what JSON holds"
+
+
+@pytest.mark.parametrize(
+    ("tool", "why"),
+    [
+        ({"name": "f", "parameters": {"properties": {"x": {"default": NAN}}}}, "NaN"),
+        ({"name": "f", "parameters": {"properties": {"x": {"maximum": INFINITE}}}}, "Infinity"),
+        ({"type": "function", "function": {"name": "f"}, "x": [NAN]}, "NaN"),
+        ({"name": "f", "parameters": {"default": {1}}}, "a value of type set"),
+        ({"name": "f", "parameters": {"default": deep(300)}}, "nested too deeply (more than 256 levels)"),
+        ({"name": "f", "parameters": {"maximum": -(10**5000)}}, "an integer of more than 4300 digits"),
+    ],
+)
+def test_a_tool_that_json_cannot_hold_is_refused_by_name(tool: Any, why: str) -> None:
+    with pytest.raises(BadTools) as refused:
+        model_of(PLAIN).render([user()], [{"name": "sound"}, tool])
+    assert str(refused.value) == f"tools[1]: {why}, which no prompt can hold; give what JSON holds"
 
 
 @pytest.mark.parametrize("small", [PLAIN, DROPS_TOOLS], ids=["through the template", "in words"])

@@ -52,7 +52,8 @@ ALLOWED = {
     "toolfmt/events.py": set[str](),
     # The extra is imported inside the functions that use it, and the module when a tool is made of Python.
     "toolfmt/python_tools.py": {"toolfmt.errors", "toolfmt.tools", "pydantic", "docstring_parser"},
-    "toolfmt/tools.py": {"toolfmt.errors", "toolfmt.python_tools"},
+    "toolfmt/tools.py": {"toolfmt.errors", "toolfmt.plain_json", "toolfmt.python_tools"},
+    "toolfmt/plain_json.py": set[str](),
     "toolfmt/message.py": {"toolfmt.events"},
 }
 

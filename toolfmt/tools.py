@@ -23,6 +23,7 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from toolfmt.errors import BadTools, RepeatedTool
+from toolfmt.plain_json import why_no_json
 
 # Key orders as tool definitions are usually printed (OpenAI function calling guide, JSON Schema core vocabulary).
 _TOOL_KEYS = ("type", "function")
@@ -65,6 +66,8 @@ def canonical_tools(tools: object, *, sort_tools: bool = False, sort_properties:
             ordered["parameters"] = _checked_schema(ordered["parameters"], position, sort_properties)
         outer = {key: value for key, value in tool.items() if key not in _TOOL_KEYS} if "function" in tool else {}
         canonical.append({"type": "function", "function": ordered} | _ordered(outer, ()))
+        if why := why_no_json(canonical[-1]):
+            raise BadTools(f"tools[{position}]: {why}, which no prompt can hold; give what JSON holds")
     return sorted(canonical, key=lambda tool: tool["function"]["name"]) if sort_tools else canonical
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolfmt.errors import BadMessages, json_fault
+from toolfmt.plain_json import why_no_json
 from toolfmt.tools import kind_of
 
 _TEXTS = ("text", "input_text", "output_text", "summary_text", "reasoning_text")
@@ -102,10 +103,11 @@ def check_function(function: Mapping[str, Any], where: str) -> None:
 def check_json(arguments: object, where: str) -> None:
     """Raises `BadMessages` where arguments hold what JSON has no way to write: a template would write anything."""
     try:
-        json.dumps(arguments, allow_nan=False, default=_as_dictionary)
+        why = why_no_json(arguments) or (json.dumps(arguments, allow_nan=False, default=_as_dictionary) and "")
     except (TypeError, ValueError, RecursionError) as error:
         why = json_fault(error)
-        raise BadMessages(f"{where}: the arguments cannot be written as JSON ({why}); give what JSON holds") from None
+    if why:
+        raise BadMessages(f"{where}: the arguments cannot be written as JSON ({why}); give what JSON holds")
 
 
 def _as_dictionary(value: object) -> dict[Any, Any]:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from toolfmt.errors import BadMessages, json_fault
+from toolfmt.plain_json import DEEPEST, why_no_json
 from toolfmt.render.client_messages import read_messages
 from toolfmt.render.client_parts import check_json
 from toolfmt.render.client_parts import function_of as function_of
@@ -20,6 +21,8 @@ from toolfmt.tools import kind_of
 Message: TypeAlias = dict[str, Any]
 Content: TypeAlias = str | list[Any] | None
 
+_AROUND_ARGUMENTS = 8
+"""Levels of a message around the arguments of a call, and more."""
 INSTRUCTING = ("system", "developer")
 """The roles that say how to answer."""
 REASONING_NAMES = ("reasoning_content", "reasoning", "thinking")
@@ -42,6 +45,10 @@ def checked_messages(messages: object, known_roles: Iterable[str] = ()) -> list[
     read = read_messages(messages, known_roles)
     if not read:
         raise BadMessages("messages holds nothing that a model can read; give at least one message with a text")
+    for position, message in enumerate(read):
+        if why := why_no_json(message, objects=True, deepest=DEEPEST + _AROUND_ARGUMENTS):
+            where = f"messages[{position}] ({message['role'][:40]})"
+            raise BadMessages(f"{where}: {why}, which no prompt can hold; give what JSON holds")
     return read
 
 

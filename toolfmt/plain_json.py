@@ -1,0 +1,44 @@
+"""Whether a value is what JSON holds, and flat enough to be of use: asked of the messages and tools of a caller."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+DEEPEST = 256
+"""Levels of lists and objects; parsers read arguments as deep, so that what a model wrote can be rendered again."""
+_BITS_OF_A_DIGIT = 3
+
+
+def why_no_json(value: object, *, objects: bool = False, deepest: int = DEEPEST) -> str:
+    """What a value holds that JSON does not, in words; empty where there is nothing of the kind.
+
+    `objects` are passed over where they are allowed: an image in a message is no JSON, and shows nothing to a template.
+    """
+    waiting: list[tuple[Any, int]] = [(value, 1)]
+    while waiting:
+        found, level = waiting.pop()
+        if found is None or isinstance(found, (str, bool)):
+            continue
+        if isinstance(found, (int, float)):
+            if fault := _fault_of_number(found):
+                return fault
+        elif isinstance(found, (dict, list, tuple, Mapping)):
+            if level > deepest:
+                return f"nested too deeply (more than {deepest} levels)"
+            inside = found if isinstance(found, (list, tuple)) else found.values()
+            waiting.extend((inner, level + 1) for inner in inside)
+        elif not objects:
+            return f"a value of type {type(found).__name__}"
+    return ""
+
+
+def _fault_of_number(number: float) -> str:
+    if isinstance(number, float):
+        return "" if math.isfinite(number) else "NaN" if math.isnan(number) else "Infinity"
+    most = sys.get_int_max_str_digits()
+    if most and number.bit_length() > most * _BITS_OF_A_DIGIT and abs(number) >= 10**most:
+        return f"an integer of more than {most} digits"
+    return ""
