@@ -96,6 +96,13 @@ def told(*arguments: str) -> tuple[int, Any]:
     return result.exit_code, json.loads(result.stdout)
 
 
+def lines(*arguments: str) -> tuple[int, list[dict[str, Any]]]:
+    """The status, and what is told of several places, a JSON object a line."""
+    result = run(*arguments, "--json")
+    assert result.stdout.endswith("\n")
+    return result.exit_code, [json.loads(line) for line in result.stdout[:-1].split("\n")]
+
+
 def codes(findings: list[dict[str, Any]]) -> list[str]:
     return [one["code"] for one in findings]
 
@@ -124,25 +131,25 @@ def test_several_places_are_a_line_each_and_a_summary() -> None:
 @pytest.mark.usefixtures("invented")
 def test_a_place_that_cannot_be_read_is_a_row_and_the_others_are_inspected() -> None:
     result = run("clean", "gone", "noted")
-    lines = result.stdout.splitlines()
-    assert lines[2].split(maxsplit=8) == ["gone", *"-------", "no such directory; give one that is there"]
-    assert [lines[1].split()[0], lines[3].split()[0]] == ["clean", "noted"]
-    assert "1 could not be inspected" in lines[-1]
+    rows = result.stdout.splitlines()
+    assert rows[2].split(maxsplit=8) == ["gone", *"-------", "no such directory; give one that is there"]
+    assert [rows[1].split()[0], rows[3].split()[0]] == ["clean", "noted"]
+    assert "1 could not be inspected" in rows[-1]
     assert result.stderr == "toolfmt: gone: no such directory; give one that is there\n"
     assert result.exit_code == 2
-    status, reports = told("clean", "gone", "bad")
+    status, reports = lines("clean", "gone", "bad")
     assert (status, [one["path"] for one in reports]) == (2, ["clean", "gone", "bad"])
     assert reports[1] == {"path": "gone", "error": "gone: no such directory; give one that is there"}
 
 
 @pytest.mark.usefixtures("invented")
-def test_json_of_several_is_a_list_and_of_one_the_object() -> None:
+def test_json_of_several_is_a_line_each_and_of_one_the_object() -> None:
     assert told("bad") == (1, REPORTS["bad"].to_dict())
-    assert told("clean", "bad") == (
+    assert lines("clean", "bad") == (
         1,
         [{"path": name, **REPORTS[name].to_dict()} for name in ("clean", "bad")],
     )
-    assert told("clean", "noted")[0] == 0
+    assert lines("clean", "noted")[0] == 0
 
 
 def test_a_folder_of_models_is_told_as_its_models(tmp_path: Path) -> None:
@@ -152,7 +159,7 @@ def test_a_folder_of_models_is_told_as_its_models(tmp_path: Path) -> None:
         (tmp_path / "model").rename(tmp_path / "models" / name)
     (tmp_path / "models" / "empty").mkdir()
     folder = str(tmp_path / "models")
-    status, reports = told("--trusted", folder)
+    status, reports = lines("--trusted", folder)
     assert (status, [one["path"] for one in reports]) == (0, [f"{folder}/group/two", f"{folder}/one"])
     rows = [line.split() for line in run("--trusted", folder).stdout.splitlines()]
     assert [row[0] for row in rows[1:3]] == ["group/two", "one"]
@@ -192,7 +199,7 @@ def test_a_folder_of_the_hub_cache_lists_repositories(tmp_path: Path) -> None:
     assert one.stdout.startswith("a/one@main   no model type   chat_template.jinja\n")
     assert "<h1>a/one@main</h1>" in run("--trusted", str(tmp_path / "hub" / "models--a--one"), "--html", "-").stdout
     told_of = [f"{tmp_path}/hub/models--{name}/snapshots/" for name in ("a--one", "b--two")]
-    paths = [one["path"] for one in told("--trusted", str(tmp_path / "hub"))[1]]
+    paths = [one["path"] for one in lines("--trusted", str(tmp_path / "hub"))[1]]
     assert paths == [told_of[0] + "0" * 40, told_of[1] + "2" * 40]
 
 
@@ -357,7 +364,7 @@ def test_one_model_is_no_models(tmp_path: Path) -> None:
 def test_a_template_that_does_not_compile_is_a_report_with_the_verdict_broken(tmp_path: Path) -> None:
     (tmp_path / "a.jinja").write_text("{{ messages", "utf-8")
     (tmp_path / "b.jinja").write_text("Hello\n{% for x in y %}", "utf-8")
-    status, reports = told("--trusted", str(tmp_path))
+    status, reports = lines("--trusted", str(tmp_path))
     assert (status, [one["verdict"]["tools"] for one in reports]) == (1, ["broken", "broken"])
     assert [[(one["code"], one["line"]) for one in report["findings"]] for report in reports] == [
         [("TF002", 1)],

@@ -6,15 +6,17 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from queue import SimpleQueue
 from typing import Any
 
 from toolfmt.errors import ToolfmtError
 from toolfmt.inspect.facts import NO_OPTIONS, Options
-from toolfmt.inspect.report import Report
+from toolfmt.inspect.report import Answer, Report, Sections
+from toolfmt.inspect.template_profile import TemplateProfile
 from toolfmt.jobs import new_worker, shared_worker
 from toolfmt.model import Model
 from toolfmt.render.prompt import broken
@@ -22,6 +24,9 @@ from toolfmt.sandbox.pool import Worker
 from toolfmt.templates import load_files, model_place, model_places
 
 _MOST_WORKERS = 8
+"""Workers without `jobs`."""
+_AHEAD = 4
+"""Places a worker that are looked at while one before them takes its time; the reports wait in memory."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,28 @@ class InspectionOutcome:
         """The report as JSON with its `path`; with `error` in place of the rest where there is none."""
         rest = {"error": self.reason} if self.report is None else self.report.to_dict()
         return {"path": self.place, **rest}
+
+    def in_brief(self) -> InspectionOutcome:
+        """The same without evidence, chapters and prompts: what is kept of one of thousands."""
+        if self.report is None:
+            return self
+        capabilities = {name: Answer(answer.answer) for name, answer in self.report.capabilities.items()}
+        findings, notes = (
+            tuple(replace(finding, message="", line=None, fix="") for finding in told)
+            for told in (self.report.findings, self.report.notes)
+        )
+        brief = replace(
+            self.report,
+            capabilities=capabilities,
+            format=replace(self.report.format, evidence=()),
+            findings=findings,
+            notes=notes,
+            runtimes={},
+            sections=Sections(),
+            profile=TemplateProfile(),
+            prompts={},
+        )
+        return replace(self, report=brief)
 
 
 @dataclass(frozen=True)
@@ -61,10 +88,11 @@ class Inspector:
             raise unusable
         return report
 
-    def looked_at(self, places: Sequence[str]) -> Iterator[InspectionOutcome]:
-        """What becomes of each place, in their order; several are inspected side by side."""
+    def looked_at(self, places: Sequence[str], jobs: int | None = None) -> Iterator[InspectionOutcome]:
+        """What becomes of each place, in their order; so many `jobs` are done side by side, or as many as the machine
+        has processors. Each is handed out as soon as those before it have been, and only a few wait for that."""
         workers: SimpleQueue[Worker] = SimpleQueue()
-        number = max(1, min(len(places), os.cpu_count() or 1, _MOST_WORKERS))
+        number = max(1, min(len(places), jobs or min(os.cpu_count() or 1, _MOST_WORKERS)))
         made = [new_worker() for _ in range(number)]
         for worker in made:
             workers.put(worker)
@@ -79,8 +107,14 @@ class Inspector:
                 workers.put(worker)
 
         pool = ThreadPoolExecutor(number)
+        asked: deque[Future[InspectionOutcome]] = deque()
         try:
-            yield from pool.map(look, places)
+            for place in places:
+                asked.append(pool.submit(look, place))
+                if len(asked) == _AHEAD * number:
+                    yield asked.popleft().result()
+            while asked:
+                yield asked.popleft().result()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
             for worker in made:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -152,6 +152,10 @@ def main() -> None:
 @click.option("--tools", "tools_file", metavar="FILE", help="A JSON list of tool definitions, to count their tokens.")
 @click.option("--context", type=_Count(), metavar="N", help="The context size the tools must fit into.")
 @click.option("--html", "html_file", metavar="FILE", help="Write the report as a web page, too; - prints that instead.")
+@click.option("--jobs", type=_Count(), metavar="N", help="Look at N places side by side; else as many as processors.")
+@click.option(
+    "--continue", "lines_file", metavar="FILE", help="Add the lines of --json to FILE, of places without one there."
+)
 @_trusted
 def inspect(
     places: tuple[str, ...],
@@ -166,12 +170,16 @@ def inspect(
     tools_file: str | None,
     context: int | None,
     html_file: str | None,
+    jobs: int | None,
+    lines_file: str | None,
     trusted: bool,
 ) -> int:
     """Tell what the model in a PLACE can do, which format it speaks, and what will go wrong.
 
     A place is a model directory or a file of it, a .gguf or .jinja file, or a repository id. Several places, or a
-    folder of models, are told as a table, one line a model.
+    folder of models, are told as a table, one line a model; with --json as a JSON object a line, as each is done.
+
+    --continue FILE is for thousands of places: a run that was cut off goes on where it stopped.
 
     Exit status: 0 no error, 1 an error (see --fail-on and --require), 2 could not look.
     """
@@ -190,18 +198,20 @@ def inspect(
         raise click.UsageError(f"only one of {form} and --html can be printed; give --html the name of a file")
     if full and form != "text":
         raise click.UsageError(f"--full is for text, and {form} tells everything; give one of the two")
+    if lines_file is not None and (form != "json" or html_file is not None):
+        raise click.UsageError("--continue writes the lines of --json; give it with --json and nothing else to write")
     if several and (html_file is not None or full):
         raise click.UsageError(f"{'--full' if full else '--html'} shows one model; give one place")
     baseline = _baseline(baseline_file, meant)
     failing = Failing(severity_of(fail_on), require == "tools", baseline)
     inspector = Inspector(options, trusted=trusted)
-    if several:
-        return _inspect_several(meant, inspector, selection, failing, form)
-    place = meant[0]
-    looked = _told(InspectionOutcome(place, inspector.report(place)), selection, baseline)
+    if several or lines_file is not None:
+        return _inspect_several(meant, inspector, selection, failing, form, jobs, lines_file)
+    looked = _told(InspectionOutcome(meant[0], inspector.report(meant[0])), selection, baseline)
     report = looked.report
     assert report is not None
-    _tell_uncounted(options, place, report)
+    if uncounted := _uncounted(options, looked):
+        click.echo(f"toolfmt: {uncounted}", err=True)
     if html_file is not None:
         _web_page(report, html_file)
     if html_file == "-":
@@ -239,11 +249,12 @@ def _told(looked: InspectionOutcome, selection: Selection, baseline: Baseline | 
     return selection.applied(looked if baseline is None else baseline.compared(looked))
 
 
-def _tell_uncounted(options: Options, place: str, report: Report) -> None:
-    """Tell those who asked what their tools cost that nothing was counted."""
+def _uncounted(options: Options, looked: InspectionOutcome) -> str:
+    """What those who asked what their tools cost are told where nothing was counted; else empty."""
     asked = options.tools is not None or options.context is not None
-    if asked and report.sections.tokens is None:
-        click.echo(f"toolfmt: {place}: no tokens are counted: there is no tokenizer.json that can be read", err=True)
+    if not asked or looked.report is None or looked.report.sections.tokens is not None:
+        return ""
+    return f"{looked.place}: no tokens are counted: there is no tokenizer.json that can be read"
 
 
 def _web_page(report: Report, file: str) -> None:
@@ -256,30 +267,32 @@ def _web_page(report: Report, file: str) -> None:
         write_page(file, page)
 
 
-def _inspect_several(places: list[str], inspector: Inspector, selection: Selection, failing: Failing, form: str) -> int:
-    """Inspect the places side by side, told together; one that cannot be read does not stop the others."""
-    from toolfmt.printing.models import models_text, tracked
+def _inspect_several(
+    places: list[str],
+    inspector: Inspector,
+    selection: Selection,
+    failing: Failing,
+    form: str,
+    jobs: int | None,
+    lines_file: str | None,
+) -> int:
+    """Inspect the places side by side; one that cannot be read does not stop the others."""
+    from toolfmt.cli.several import Outcomes, go_on, tell_several
+    from toolfmt.printing.models import models_text
 
-    watched = sys.stderr is not None and sys.stderr.isatty()
-    looking = tracked(inspector.looked_at(places), len(places), watched)
-    looked = [_told(one, selection, failing.baseline) for one in looking]
-    if form == "json":
-        print_json([one.to_dict() for one in looked])
-    elif form == "sarif":
-        from toolfmt.printing.sarif import sarif
+    def look(at: Sequence[str]) -> Iterator[InspectionOutcome]:
+        return (_told(one, selection, failing.baseline) for one in inspector.looked_at(at, jobs))
 
-        print_json(sarif(looked))
-    else:
-        width, colour = _terminal()
-        bounded = _is_terminal() or bool(os.environ.get("COLUMNS"))
-        print_text(models_text(looked, width if bounded else None, colour, cut=_is_terminal()))
-    for one in looked:
-        if one.report is not None:
-            _tell_uncounted(inspector.options, one.place, one.report)
-    unread = [one.reason for one in looked if one.report is None]
-    for reason in unread:
-        _complain(reason)
-    return 2 if unread else int(any(map(failing.fails, looked)))
+    outcomes = Outcomes(failing.fails, lambda one: _uncounted(inspector.options, one), _complain)
+    if lines_file is not None:
+        return go_on(lines_file, places, look, outcomes)
+    width, colour = _terminal()
+    bounded = _is_terminal() or bool(os.environ.get("COLUMNS"))
+
+    def table(looked: Sequence[InspectionOutcome]) -> str:
+        return models_text(looked, width if bounded else None, colour, cut=_is_terminal())
+
+    return tell_several(places, look, outcomes, form, table)
 
 
 def _tools(file: str | None) -> list[dict[str, Any]] | None:

@@ -30,8 +30,16 @@ _NOT_PLAIN = re.compile(r"[^\n -~]")
 def print_json(value: Any) -> None:
     """The value as JSON. What a template or a file's name could do to a terminal (control, format and private
     characters) is written as the escapes that JSON has for it."""
-    text = json.dumps(value, ensure_ascii=False, indent=2) + "\n"
-    print_text(_NOT_PLAIN.sub(_escaped, text))
+    print_text(_harmless(json.dumps(value, ensure_ascii=False, indent=2)) + "\n")
+
+
+def json_line(value: Any) -> str:
+    """The value as one line of JSON with its end, written as `print_json` writes it."""
+    return _harmless(compact(value)) + "\n"
+
+
+def _harmless(text: str) -> str:
+    return _NOT_PLAIN.sub(_escaped, text)
 
 
 def _escaped(found: re.Match[str]) -> str:

@@ -9,7 +9,7 @@ template's line is not the file's.
 from __future__ import annotations
 
 import os.path
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePath
 from types import ModuleType
 from typing import Any
@@ -23,16 +23,29 @@ from toolfmt.inspect.report import Finding, Report
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 
-def sarif(looked: Sequence[InspectionOutcome]) -> dict[str, Any]:
+def sarif(looked: Iterable[InspectionOutcome]) -> dict[str, Any]:
     """The log: every check as a rule, every finding and note as a result, every unreadable place as a notification, and
     the verdict on each place as a property.
+
+    What became of the places is taken one by one, and nothing else of it is kept.
     """
+    results: list[dict[str, Any]] = []
+    unread: list[dict[str, Any]] = []
+    verdicts: list[dict[str, str]] = []
+    for one in looked:
+        results += _results(one)
+        if one.report is None:
+            unread.append(_notification(one))
+        else:
+            verdicts.append(_verdict(one.place, one.report))
     run: dict[str, Any] = {
         "tool": {"driver": {"name": "toolfmt", "version": __version__, "rules": [_rule(check) for check in CHECKS]}},
-        "invocations": [_invocation(looked)],
-        "results": [result for one in looked for result in _results(one)],
+        "invocations": [
+            {"executionSuccessful": not unread} | ({"toolExecutionNotifications": unread} if unread else {})
+        ],
+        "results": results,
         "columnKind": "unicodeCodePoints",
-        "properties": {"verdicts": [_verdict(one.place, one.report) for one in looked if one.report is not None]},
+        "properties": {"verdicts": verdicts},
     }
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
 
@@ -40,6 +53,10 @@ def sarif(looked: Sequence[InspectionOutcome]) -> dict[str, Any]:
 def _verdict(place: str, report: Report) -> dict[str, str]:
     """The verdict on a place, for which the standard has no field of its own."""
     return {"place": _relative(place), **report.verdict.to_dict()}
+
+
+def _notification(one: InspectionOutcome) -> dict[str, Any]:
+    return {"level": "error", "message": {"text": one.reason}, "locations": [_location(_relative(one.place), None)]}
 
 
 def _rule(check: ModuleType) -> dict[str, Any]:
@@ -54,15 +71,6 @@ def _rule(check: ModuleType) -> dict[str, Any]:
         "help": {"text": text, "markdown": text},
         "defaultConfiguration": {"level": severity(check)},
     }
-
-
-def _invocation(looked: Sequence[InspectionOutcome]) -> dict[str, Any]:
-    unread = [
-        {"level": "error", "message": {"text": one.reason}, "locations": [_location(_relative(one.place), None)]}
-        for one in looked
-        if one.report is None
-    ]
-    return {"executionSuccessful": not unread} | ({"toolExecutionNotifications": unread} if unread else {})
 
 
 def _results(one: InspectionOutcome) -> Iterator[dict[str, Any]]:

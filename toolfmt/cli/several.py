@@ -1,0 +1,107 @@
+"""Several places: each is told as soon as it is known, and of each only what the end needs is kept.
+
+`tell_several` prints what became of them as a table, as SARIF or as lines of JSON, `go_on` adds such lines to a file.
+`toolfmt.cli.commands` calls both.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from toolfmt.batch import InspectionOutcome
+from toolfmt.cli.output import json_line, print_json, print_text
+from toolfmt.cli.report_lines import ReportLines
+from toolfmt.printing.models import tracked
+
+Looking: TypeAlias = Callable[[Sequence[str]], Iterator[InspectionOutcome]]
+"""What becomes of places one by one, with the findings that are told."""
+_MOST_NAMED = 20
+"""Places that could not be looked at, or of which something could not be counted, are named up to so many."""
+
+
+@dataclass
+class Outcomes:
+    """What the exit status and the lines on standard error are made of: `fails` says whether an outcome is a failure,
+    `uncounted` what could not be told of it (empty for nothing), and `complain` writes a line.
+    """
+
+    fails: Callable[[InspectionOutcome], bool]
+    uncounted: Callable[[InspectionOutcome], str]
+    complain: Callable[[str], object]
+    failed: bool = False
+    unread: int = 0
+    lines: list[str] = field(default_factory=list)
+    left_out: int = 0
+
+    def counted(self, looked: Iterable[InspectionOutcome]) -> Iterator[InspectionOutcome]:
+        """The same outcomes, each counted when it comes by."""
+        for one in looked:
+            self.count(one)
+            line = one.reason if one.report is None else self.uncounted(one)
+            if line and len(self.lines) < _MOST_NAMED:
+                self.lines.append(line)
+            else:
+                self.left_out += bool(line)
+            yield one
+
+    def count(self, one: InspectionOutcome) -> None:
+        self.unread += one.report is None
+        self.failed = self.failed or self.fails(one)
+
+    def status(self) -> int:
+        """The exit status, and on standard error what could not be looked at."""
+        more = f"and {self.left_out:,} more places" if self.left_out else ""
+        for line in filter(None, (*self.lines, more)):
+            self.complain(line)
+        return 2 if self.unread else int(self.failed)
+
+
+def tell_several(
+    places: Sequence[str],
+    look: Looking,
+    outcomes: Outcomes,
+    form: str,
+    table: Callable[[Sequence[InspectionOutcome]], str],
+) -> int:
+    """Look at the places and print what becomes of them; the exit status. One that cannot be read does not stop the
+    others."""
+    looked = outcomes.counted(_watched(places, look, beside=form != "json"))
+    if form == "json":
+        for one in looked:
+            print_text(json_line(one.to_dict()))
+    elif form == "sarif":
+        from toolfmt.printing.sarif import sarif
+
+        print_json(sarif(looked))
+    else:
+        print_text(table([one.in_brief() for one in looked]))
+    return outcomes.status()
+
+
+def go_on(file: str, places: Sequence[str], look: Looking, outcomes: Outcomes) -> int:
+    """Look at those of the places that have no line in a file yet, and write theirs into it; the exit status is that of
+    all places, by what stands there."""
+    lines, asked, known = ReportLines(file), set(places), set[str]()
+    try:
+        for one in lines.earlier():
+            if one.place in asked:
+                known.add(one.place)
+                outcomes.count(one)
+        for one in outcomes.counted(_watched([place for place in places if place not in known], look, beside=True)):
+            lines.add(one)
+    finally:
+        lines.close()
+    if known:
+        outcomes.complain(f"{len(known):,} of {len(places):,} places stood in {file} already")
+    return outcomes.status()
+
+
+def _watched(places: Sequence[str], look: Looking, *, beside: bool) -> Iterator[InspectionOutcome]:
+    """The outcomes, with a bar on a terminal; not where lines are printed to a terminal meanwhile, unless they go
+    `beside` it."""
+    printing = sys.stdout is not None and sys.stdout.isatty() and not beside
+    watched = sys.stderr is not None and sys.stderr.isatty() and not printing
+    return tracked(look(places), len(places), watched)
