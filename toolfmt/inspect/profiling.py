@@ -15,15 +15,15 @@ from toolfmt.errors import LimitHit, TemplateError
 from toolfmt.inspect.errors_in_words import thrown
 from toolfmt.inspect.facts import NO_OPTIONS, Facts, Options
 from toolfmt.inspect.inference.decision import Decided, ReadBack, decide, declarations
-from toolfmt.inspect.inference.read_back import call_sets, read, render_calls, try_calls
+from toolfmt.inspect.inference.read_back import call_sets, render_calls, try_calls
 from toolfmt.inspect.probe.capabilities import Probed, probe, threw
 from toolfmt.inspect.probe.conversations import SINGLE, STAND_INS, TOOLS, Shape, conversation, reply, user
 from toolfmt.inspect.probe.markers import asked_with, turn_marks
 from toolfmt.inspect.probe.renders import Renders
-from toolfmt.inspect.probe.stop_tokens import eos_tokens
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFile, find_tokenizer
-from toolfmt.inspect.probe.turn_markers import prefill, reasoning_markers, stop_strings
+from toolfmt.inspect.probe.turn_markers import prefill, reasoning_markers
 from toolfmt.inspect.report import CAPABILITIES, Answer, FormatDecision
+from toolfmt.inspect.stops import stops
 from toolfmt.inspect.template_profile import Failure, TemplateProfile
 from toolfmt.inspect.turns import content, ids, results
 from toolfmt.inspect.turns.asking import Asking
@@ -102,7 +102,9 @@ def facts_of(
         options=options,
     )
     facts = replace(facts, answers=_answers(facts))
-    return replace(facts, profile=_profile(facts))
+    facts = replace(facts, profile=_profile(facts))
+    found = stops(facts)
+    return replace(facts, profile=replace(facts.profile, stop=found.all, stop_of_calls=found.of_calls))
 
 
 def _renders(
@@ -218,7 +220,6 @@ def _profile(facts: Facts) -> TemplateProfile:
         takes_content_empty=facts.yes("content_empty"),
         takes_arguments_object=facts.yes("arguments_object"),
         takes_arguments_string=facts.yes("arguments_string"),
-        stop=_stop(facts),
     )
     if facts.renders is None or facts.probed is None:
         return profile
@@ -277,35 +278,5 @@ def _why_unknown(decision: FormatDecision) -> str:
     return next((evidence.detail for evidence in decision.evidence), "nothing tells it")
 
 
-def _stop(facts: Facts) -> tuple[str, ...]:
-    """What ends an answer, as the template's renders and the model's files tell."""
-    special_tokens, ends = facts.files.special_tokens, eos_tokens(facts.files, facts.tokenizer)
-    if facts.renders is None:
-        found = (special_tokens.get("eos_token", ""), *ends)
-    else:
-        behind = stop_strings(facts.renders, facts.shape, _after_calls(facts, facts.shape), special_tokens)
-        found = (*behind, *_ending_calls(facts, facts.shape), *ends)
-    return tuple(dict.fromkeys(filter(None, found)))
-
-
 def _headers(facts: Facts) -> tuple[str, ...]:
     return facts.decided.format.headers if facts.decided.format is not None else ()
-
-
-def _ending_calls(facts: Facts, shape: Shape | None) -> tuple[str, ...]:
-    """The control token at the end of a rendered call that the format reads over: models stop there."""
-    best = facts.decided.read_back
-    if best is None or shape is None or facts.renders is None:
-        return ()
-    region = facts.renders.calls(shape, SINGLE, TOOLS)
-    text = "" if isinstance(region, TemplateError) else region.text.rstrip()
-    return tuple(mark for mark in best.format.ignored_markers if mark.strip() and text.endswith(mark))
-
-
-def _after_calls(facts: Facts, shape: Shape | None) -> str:
-    """What the template writes behind the calls of a turn."""
-    best = facts.decided.read_back
-    if best is None or shape is None or facts.renders is None:
-        return ""
-    region = facts.renders.calls(shape, SINGLE, TOOLS)
-    return "" if isinstance(region, TemplateError) else read(best.format, region, TOOLS).trailing + region.after

@@ -580,6 +580,7 @@ class Report:
             "findings": [finding.to_dict() for finding in self.findings],
             "notes": [note.to_dict() for note in self.notes],
             "stop": list(self.profile.stop),
+            "stop_of_calls": list(self.profile.stop_of_calls),
             "prefill": self.profile.prefill,
             **self.sections.to_dict(),
         }

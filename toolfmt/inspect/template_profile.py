@@ -60,6 +60,8 @@ class TemplateProfile:
     shape: Shape | None = None
     reasoning: tuple[str, str] | None = None
     stop: tuple[str, ...] = ()
+    stop_of_calls: tuple[str, ...] = ()
+    """Those of `stop` that end calls alone: an answer in words ends otherwise."""
     prefill: str = ""
     markers: tuple[str, ...] = ()
     """The marks that the template writes around turns, calls and results."""

@@ -208,7 +208,7 @@ def _decoding(report: Report) -> list[tuple[str, str]]:
     """What to know where answers are read: where they stop, how they begin, which markers a detokenizer would drop."""
     lines = []
     if report.profile.stop:
-        lines.append(("stop at", " or ".join(map(visible, report.profile.stop))))
+        lines.append(("stop at", _stops(report)))
     if report.profile.prefill:
         lines.append(("the prompt", f"ends with {visible(report.profile.prefill)}: the answer goes on behind that"))
     special = special_markers(report)
@@ -216,6 +216,14 @@ def _decoding(report: Report) -> list[tuple[str, str]]:
         verb = "is a special token" if len(special) == 1 else "are special tokens"
         lines.append(("decode", f"with skip_special_tokens=False: {' '.join(special)} {verb}"))
     return lines
+
+
+def _stops(report: Report) -> str:
+    """The stop strings, told apart where calls end with others than answers do."""
+    of_calls = [visible(stop) for stop in report.profile.stop if stop in report.profile.stop_of_calls]
+    others = [visible(stop) for stop in report.profile.stop if stop not in report.profile.stop_of_calls]
+    behind = f"{' or '.join(of_calls)} (behind a call)" if of_calls else ""
+    return " or ".join(filter(None, (" or ".join(others), behind)))
 
 
 def _more(report: Report, full: bool) -> str:

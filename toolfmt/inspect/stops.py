@@ -1,0 +1,118 @@
+"""What a model's answer ends at: behind an answer in words, and behind calls, where the results are handed in.
+
+Read off the template's renders, beside what the model's files name. A model writes what stood behind the calls that it
+learnt from: what nothing stops goes on into a result that the model invents.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from toolfmt.errors import TemplateError
+from toolfmt.events import ToolCallEnd
+from toolfmt.formats import Parser, ToolCallFormat
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.inference.read_back import opened, read
+from toolfmt.inspect.probe.conversations import RESULT, SINGLE, STAND_INS, TOOLS, USER, Shape, user
+from toolfmt.inspect.probe.renders import Region
+from toolfmt.inspect.probe.stop_tokens import eos_tokens
+from toolfmt.inspect.probe.turn_markers import MARK, first_marker, stop_strings
+
+_ENDS_WITH = re.compile(rf"(?:{MARK.pattern})\Z")
+
+
+@dataclass(frozen=True)
+class Stops:
+    """All that an answer ends at, the answer's own first; `of_calls` are those that end calls alone."""
+
+    all: tuple[str, ...] = ()
+    of_calls: tuple[str, ...] = ()
+
+
+def stops(facts: Facts) -> Stops:
+    """What ends an answer, as the template's renders and the model's files tell. What stands inside of calls or ends
+    reasoning is left out, unless the files name it: a runtime that stops there cuts the answer."""
+    special_tokens, ends = facts.files.special_tokens, eos_tokens(facts.files, facts.tokenizer)
+    if facts.renders is None:
+        return Stops(_distinct(special_tokens.get("eos_token", ""), *ends))
+    handed_over = _handed_over(facts)
+    behind = stop_strings(facts.renders, facts.shape, handed_over or _after_calls(facts), special_tokens)
+    in_words = stop_strings(facts.renders, facts.shape, "", special_tokens)
+    named = {special_tokens.get("eos_token", ""), *ends}
+    cuts = _cutting(facts) - named
+    every = tuple(stop for stop in _distinct(*behind, *_ending_calls(facts), *ends) if stop not in cuts)
+    return Stops(every, tuple(stop for stop in every if stop not in {*in_words, *named}))
+
+
+def opens_turns(facts: Facts, mark: str) -> bool:
+    """Whether a question of the user stands behind this mark, which then ends nothing by itself."""
+    return facts.renders is not None and mark in facts.renders.text(user(), TOOLS).partition(USER)[0]
+
+
+def _distinct(*found: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, found)))
+
+
+def _handed_over(facts: Facts) -> str:
+    """The mark behind a call that its result follows; where no mark stands between, the one that ends the call."""
+    best, shape = facts.decided.read_back, facts.shape
+    if best is None or shape is None or not facts.yes("tool_results"):
+        return ""
+    region = _region(facts, replace(shape, follows="result"))
+    if region is None or RESULT not in region.text:
+        return ""
+    text = region.text.partition(RESULT)[0]
+    end = _end_of_call(best.format, region, text)
+    between = text[end:]
+    mark = first_marker(between)
+    if not mark and end and not MARK.search(between):
+        closed = _ENDS_WITH.search(text[:end].rstrip())
+        mark = closed[0] if closed else ""
+    invented = set(STAND_INS.values()) - set(facts.files.special_tokens.values())
+    return "" if mark in invented or opens_turns(facts, mark) else mark
+
+
+def _end_of_call(format: ToolCallFormat, region: Region, text: str) -> int:
+    """Where the call ends in the text; 0 where none is read."""
+    parser = Parser(format, tools=TOOLS, prefix=opened(format, region.before))
+    ends = [event.span[1] for event in (*parser.feed(text), *parser.finish()) if isinstance(event, ToolCallEnd)]
+    return ends[-1] if ends else 0
+
+
+def _after_calls(facts: Facts) -> str:
+    """What the template writes behind the calls of a turn."""
+    best, region = facts.decided.read_back, _region(facts, facts.shape)
+    return "" if best is None or region is None else read(best.format, region, TOOLS).trailing + region.after
+
+
+def _ending_calls(facts: Facts) -> Iterator[str]:
+    """The control token at the end of a rendered call that the format reads over: models stop there."""
+    best, region = facts.decided.read_back, _region(facts, facts.shape)
+    if best is not None and region is not None:
+        text = region.text.rstrip()
+        yield from (mark for mark in best.format.ignored_markers if mark.strip() and text.endswith(mark))
+
+
+def _cutting(facts: Facts) -> set[str]:
+    """The marks that stand inside of a rendered call, or end reasoning."""
+    best, shape = facts.decided.read_back, facts.shape
+    reasoning = {facts.profile.reasoning[1]} if facts.profile.reasoning else set()
+    region = None if shape is None else _region(facts, replace(shape, follows="nothing"))
+    if best is None or region is None:
+        return reasoning
+    closers: dict[str, str] = {}
+    for opener, closer in best.format.reasoning:
+        closers.setdefault(opener, closer)  # what else ends the block does so where a closer is missing
+    call = region.text[: _end_of_call(best.format, region, region.text)].rstrip()
+    inside = _ENDS_WITH.sub("", call)
+    return reasoning | set(closers.values()) | set(MARK.findall(inside))
+
+
+def _region(facts: Facts, shape: Shape | None) -> Region | None:
+    """The rendered call with what follows it in this shape; None where there is none."""
+    if shape is None or facts.renders is None:
+        return None
+    region = facts.renders.calls(shape, SINGLE, TOOLS)
+    return None if isinstance(region, TemplateError) else region
