@@ -1,4 +1,5 @@
-"""What runs in a process with limits: inspecting a model, probing it for its profile, making its prompts.
+"""What runs in a process with limits: inspecting a model, probing it for its profile, making its prompts,
+proving a mend.
 
 Everything here is handed to a `toolfmt.sandbox.pool.Worker`, whose process runs the templates of models that are not
 trusted; each job checks that what comes back is something that it makes. Making a prompt is asked for often: the
@@ -25,6 +26,7 @@ from toolfmt.inspect.probe.tokenizer_file import TokenizerFile, find_tokenizer
 from toolfmt.inspect.profiling import profile_read
 from toolfmt.inspect.report import CAPABILITIES, Report
 from toolfmt.inspect.template_profile import TemplateProfile
+from toolfmt.mending.proof import Verdict, judged
 from toolfmt.render.budget import counter
 from toolfmt.render.control_tokens import markers_read
 from toolfmt.render.handed_over import given_back, handed_over, numbered
@@ -117,6 +119,11 @@ def _check_nothing(answer: object) -> None:
     """What has the right type is right."""
 
 
+def _check_verdict(verdict: Verdict) -> None:
+    if verdict.healed < 0 or (verdict.holds and (verdict.why or not verdict.healed)):
+        raise Unreadable("a verdict that contradicts itself")
+
+
 def _is_format(name: str | None, variant: str) -> bool:
     return name is None or has_variant(name, variant)
 
@@ -127,6 +134,7 @@ MAKE = Job(made_of, Made, _check_made)
 ROLES = Job(roles_for, tuple[str, ...], _check_nothing)
 MARKERS = Job(markers_read, tuple[str, ...], _check_nothing)
 COUNT = Job(tokens_in, int, _check_nothing)
+JUDGE = Job(judged, Verdict, _check_verdict)
 
 
 # --- asking for it
@@ -199,7 +207,7 @@ def tokenizer_of(files: ModelFiles) -> TokenizerFile | None:
 
 def new_worker(limits: Limits | None = None) -> Worker:
     """A worker that is ready for these jobs."""
-    return Worker((INSPECT, PROFILE, MAKE), limits or Limits(), _LATER)
+    return Worker((INSPECT, PROFILE, MAKE, JUDGE), limits or Limits(), _LATER)
 
 
 def shared_worker() -> Worker:

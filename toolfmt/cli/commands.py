@@ -156,6 +156,8 @@ def main() -> None:
 @click.option(
     "--continue", "lines_file", metavar="FILE", help="Add the lines of --json to FILE, of places without one there."
 )
+@click.option("--fix", is_flag=True, help="Mend what can be mended in a copy, and print what changed (one place).")
+@click.option("--output", metavar="DIR", help="Where --fix writes the copy: a directory that is new, or empty.")
 @_trusted
 def inspect(
     places: tuple[str, ...],
@@ -172,6 +174,8 @@ def inspect(
     html_file: str | None,
     jobs: int | None,
     lines_file: str | None,
+    fix: bool,
+    output: str | None,
     trusted: bool,
 ) -> int:
     """Tell what the model in a PLACE can do, which format it speaks, and what will go wrong.
@@ -200,11 +204,17 @@ def inspect(
         raise click.UsageError(f"--full is for text, and {form} tells everything; give one of the two")
     if lines_file is not None and (form != "json" or html_file is not None):
         raise click.UsageError("--continue writes the lines of --json; give it with --json and nothing else to write")
+    if fix != (output is not None):
+        raise click.UsageError("--fix and --output DIR go together")
+    if fix:
+        _check_fix(several, full, html_file, form, baseline_file, lines_file)
     if several and (html_file is not None or full):
         raise click.UsageError(f"{'--full' if full else '--html'} shows one model; give one place")
     baseline = _baseline(baseline_file, meant)
     failing = Failing(severity_of(fail_on), require == "tools", baseline)
     inspector = Inspector(options, trusted=trusted)
+    if output is not None:
+        return _fix(meant[0], output, inspector, selection, failing, form)
     if several or lines_file is not None:
         return _inspect_several(meant, inspector, selection, failing, form, jobs, lines_file)
     looked = _told(InspectionOutcome(meant[0], inspector.report(meant[0])), selection, baseline)
@@ -247,6 +257,41 @@ def _baseline(file: str | None, places: Sequence[str]) -> Baseline | None:
 def _told(looked: InspectionOutcome, selection: Selection, baseline: Baseline | None) -> InspectionOutcome:
     """What became of a place, with what is new marked and what is not asked about left out."""
     return selection.applied(looked if baseline is None else baseline.compared(looked))
+
+
+def _check_fix(
+    several: bool, full: bool, html_file: str | None, form: str, baseline_file: str | None, lines_file: str | None
+) -> None:
+    """--fix is for one place, and prints what changed as text or JSON."""
+    if several:
+        raise click.UsageError("--fix mends one model; give one place")
+    others = {
+        "--full": full,
+        "--html": html_file is not None,
+        "sarif": form == "sarif",
+        "--baseline": baseline_file,
+        "--continue": lines_file,
+    }
+    if given := [name for name, is_given in others.items() if is_given]:
+        raise click.UsageError(f"--fix prints what it changed, as text or JSON; leave {given[0]} out")
+
+
+def _fix(place: str, output: str, inspector: Inspector, selection: Selection, failing: Failing, form: str) -> int:
+    """Write the mended copy and tell what changed; the exit status is that of the copy."""
+    from dataclasses import replace
+
+    from toolfmt.batch import InspectionOutcome
+    from toolfmt.fixing import fixed_copy
+
+    mended = fixed_copy(place, output, inspector, selection.codes_for)
+    mended = replace(mended, report=selection.apply(mended.report))
+    if form == "json":
+        print_json(mended.to_dict())
+    else:
+        from toolfmt.printing.mended import mended_text
+
+        print_text(mended_text(mended, *_terminal()))
+    return int(failing.fails(InspectionOutcome(output, mended.report)))
 
 
 def _uncounted(options: Options, looked: InspectionOutcome) -> str:

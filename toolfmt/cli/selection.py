@@ -45,6 +45,13 @@ class Selection:
         left_out = len(report.findings) + len(report.notes) - len(findings) - len(notes)
         return replace(report, findings=findings, notes=notes, left_out=left_out)
 
+    def codes_for(self, report: Report) -> frozenset[str]:
+        """The codes that are told of a model with this report: of those that it has, where they are told there."""
+        told = {code for code, _ in self.told}
+        had = {finding.code for finding in (*report.findings, *report.notes)}
+        kept = {finding.code for finding in (*self._kept(report.findings), *self._kept(report.notes))}
+        return frozenset((told - had) | kept)
+
     def applied(self, looked: InspectionOutcome) -> InspectionOutcome:
         """What became of a place, with the findings that are left."""
         return looked if looked.report is None else replace(looked, report=self.apply(looked.report))

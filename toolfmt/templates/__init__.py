@@ -8,18 +8,26 @@ input is a `ToolfmtError` of one line.
 from __future__ import annotations
 
 from toolfmt.templates.chat_template import FROZEN_NOW, LONGEST_SOURCE, ChatTemplate
+from toolfmt.templates.directory import FILES as MODEL_FILES
+from toolfmt.templates.environment import lexed
+from toolfmt.templates.model_files import JINJA as CHAT_TEMPLATE_FILE
+from toolfmt.templates.model_files import MORE as MORE_TEMPLATES
 from toolfmt.templates.model_files import ModelFiles, TemplateSource
 from toolfmt.templates.places import load_files, model_place, model_places, place_name
 from toolfmt.templates.repository import cached_name
 from toolfmt.templates.template_file import template_alone
 
 __all__ = [
+    "CHAT_TEMPLATE_FILE",
     "FROZEN_NOW",
     "LONGEST_SOURCE",
+    "MODEL_FILES",
+    "MORE_TEMPLATES",
     "ChatTemplate",
     "ModelFiles",
     "TemplateSource",
     "cached_name",
+    "lexed",
     "load_files",
     "model_place",
     "model_places",

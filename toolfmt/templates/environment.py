@@ -54,6 +54,17 @@ def environment() -> ImmutableSandboxedEnvironment:
     return built
 
 
+def lexed(source: str) -> list[tuple[str, str]]:
+    """The source cut as the environment does before it parses: the kind of each stretch, and its text.
+
+    Empty where it cannot be cut. Evaluates nothing.
+    """
+    try:
+        return [(kind, text) for _, kind, text in environment().lex(source)]
+    except jinja2.TemplateError:
+        return []
+
+
 def clock(now: datetime) -> Callable[[str], str]:
     """The `strftime_now` of a render that happens at `now`."""
     return lambda format: now.strftime(format)

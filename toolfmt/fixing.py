@@ -1,0 +1,45 @@
+"""`toolfmt inspect --fix`: a model's place in, a mended copy out. Where the room of mending meets processes.
+
+Whatever is rendered of a model that is not trusted is rendered in the process with limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from toolfmt.batch import Inspector
+from toolfmt.inspect.probe.conversations import Shape
+from toolfmt.inspect.report import Report
+from toolfmt.jobs import JUDGE, shared_worker
+from toolfmt.mending.conversations import Variant
+from toolfmt.mending.model import MendedModel, mend_copy
+from toolfmt.mending.proof import Verdict, judged
+from toolfmt.mending.small_files import check_output
+from toolfmt.model import Model
+from toolfmt.templates import ModelFiles, load_files
+
+
+def fixed_copy(
+    place: str, output: str, inspector: Inspector, codes_for: Callable[[Report], frozenset[str]]
+) -> MendedModel:
+    """The model at a place, copied to `output` with what can be healed of its findings of the codes that are for its
+    report.
+
+    Raises `CannotCopy` where `output` holds anything, and what `Inspector.report` raises.
+    """
+    check_output(Path(output))
+    files = load_files(place)
+    options = inspector.options
+
+    def inspect(files: ModelFiles) -> Report:
+        return Model(files, trusted=inspector.trusted).inspect(tools=options.tools, context=options.context)
+
+    def prove(
+        before: str, after: str, tokens: Mapping[str, str], shape: Shape, wanted: Sequence[Variant], typed: bool
+    ) -> Verdict:
+        asked = (before, after, dict(tokens), shape, tuple(wanted), typed)
+        return judged(*asked) if inspector.trusted else shared_worker().run(JUDGE, *asked)
+
+    report = inspector.report(place)
+    return mend_copy(files, report, codes_for(report), Path(output), inspect, prove)

@@ -1,0 +1,196 @@
+"""The conversations that a mend is tried on, and the ways in which a client may write one of them otherwise.
+
+A finding is about one way of writing (`Variant`): content null where it could be an empty string, an empty list of
+tools where it could be none. The template takes the conversation as it stands here, so its prompt shows what the other
+way has to become. Everything here is data.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+from toolfmt.inspect.probe.conversations import (
+    ALL_TOOLS,
+    BARE_TOOL,
+    EVERY_TYPE,
+    PARALLEL,
+    RESULT,
+    SINGLE,
+    TOOLS,
+    Call,
+    Message,
+    Shape,
+    answering,
+    calling,
+)
+
+Variant: TypeAlias = Literal[
+    "arguments-string",
+    "arguments-object",
+    "content-null",
+    "content-absent",
+    "calls-null",
+    "calls-empty",
+    "tools-empty",
+    "developer",
+    "parts",
+]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One prompt that is asked for; `typed` says that a call in it has an argument that is no string."""
+
+    name: str
+    messages: tuple[Message, ...]
+    tools: Sequence[Message] | None = None
+    generation: bool = False
+    typed: bool = False
+    thinking: bool | None = None
+    """The variable `enable_thinking`; None where it is not given."""
+
+    @property
+    def variables(self) -> dict[str, Any]:
+        return {} if self.thinking is None else {"enable_thinking": self.thinking}
+
+
+_USER = {"role": "user", "content": "What is the weather in Osnabrück?"}
+_LINES = {
+    "role": "user",
+    "content": 'First line, "quoted" and \'so\'.\nSecond line:\n\n  {"a": 1} </think> <b>&amp;</b>',
+}
+_SYSTEM = {"role": "system", "content": "You are brief.\nYou are kind."}
+_ANSWER = {"role": "assistant", "content": "It rains."}
+_THOUGHT = {"role": "assistant", "content": "It rains.", "reasoning_content": "Let me think.\nIt is autumn."}
+_WRITTEN = {"role": "assistant", "content": "<think>\nIt is autumn.\n</think>\n\nIt rains."}
+_AGAIN = {"role": "user", "content": " And tomorrow?\n"}
+_EMPTY = {"role": "user", "content": ""}
+_IMAGE = {"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "What is this?"}]}
+
+
+def conversations(shape: Shape) -> Iterator[Asked]:
+    """Every prompt that is compared; turns with calls are written in the shape that the template takes."""
+    for system in ((), (_SYSTEM,)):
+        told = "with a system message" if system else "alone"
+        for tools in (None, TOOLS):
+            beside = f"{told}{', tools' if tools else ''}"
+            yield Asked(f"a question {beside}", (*system, _USER), tools)
+            yield Asked(f"a question to be answered {beside}", (*system, _USER), tools, True)
+            yield Asked(f"an answer and another question {beside}", (*system, _LINES, _ANSWER, _AGAIN), tools, True)
+    for thinking in (False, True):
+        yield Asked(f"enable_thinking {thinking}", (_SYSTEM, _USER, _THOUGHT, _AGAIN), TOOLS, True, thinking=thinking)
+    yield Asked("reasoning", (_USER, _THOUGHT, _AGAIN, _THOUGHT), None)
+    yield Asked("reasoning in the text", (_USER, _WRITTEN, _AGAIN, _WRITTEN), None)
+    yield Asked("an empty question", (_EMPTY, _ANSWER, _AGAIN), None, True)
+    yield Asked("an image", (_IMAGE,), None, True)
+    yield Asked("two questions in a row", (_USER, _AGAIN), None, True)
+    yield Asked("an answer that goes on", (_USER, _ANSWER), TOOLS)
+    yield Asked("a later system message", (_USER, _ANSWER, _SYSTEM, _AGAIN), None, True)
+    yield from _with_calls(shape)
+
+
+def _with_calls(shape: Shape) -> Iterator[Asked]:
+    tools = ALL_TOOLS if shape.tools else None
+    for name, written in (("a call", shape), ("a call with text", replace(shape, content="text"))):
+        for system in ((), (_SYSTEM,)):
+            begun = (*system, _USER, calling(written, SINGLE))
+            done = (*begun, *answering(written, SINGLE, [RESULT]))
+            beside = ", system" if system else ""
+            yield Asked(f"{name}{beside}", begun, tools)
+            yield Asked(f"{name} and its result{beside}", done, tools, True)
+            yield Asked(f"{name}, an answer and a question{beside}", (*done, _ANSWER, _AGAIN), tools, True)
+    both = (_USER, calling(shape, PARALLEL), *answering(shape, PARALLEL, [RESULT, '{"degrees": 7}\n']))
+    yield Asked("two calls and their results", both, tools, True)
+    yield Asked("two calls, an answer and a question", (*both, _ANSWER, _AGAIN), tools, True)
+    second = (calling(shape, SINGLE, first=2), *answering(shape, SINGLE, [RESULT], first=2))
+    yield Asked("calls in two turns", (*both, *second, _ANSWER), tools)
+    reasoned = calling(shape, SINGLE) | {"reasoning_content": "I have to look."}
+    yield Asked("a call with reasoning", (_USER, reasoned, *answering(shape, SINGLE, [RESULT])), tools, True)
+    bare: list[Call] = [(BARE_TOOL, {})]
+    yield Asked("a call without arguments", (_USER, calling(shape, bare)), tools)
+    yield Asked("a call with values of every type", (_USER, calling(shape, EVERY_TYPE)), tools, typed=True)
+    if shape.tools:
+        yield Asked("a call without tools", both, None, True)
+
+
+# --- other ways of writing
+
+
+def written_otherwise(asked: Asked, variant: Variant) -> Asked | None:
+    """The same request written in this way; None where that is no other."""
+    if variant == "tools-empty":
+        return replace(asked, tools=[]) if asked.tools is None else None
+    change = _CHANGES[variant]
+    messages = tuple(change(message) for message in asked.messages)
+    return None if messages == asked.messages else replace(asked, messages=messages)
+
+
+def _arguments(wanted: type) -> Callable[[Message], Message]:
+    def change(message: Message) -> Message:
+        return message | {"tool_calls": list(map(_call, message["tool_calls"]))} if "tool_calls" in message else message
+
+    def _call(call: Message) -> Message:
+        if "function" in call:
+            return call | {"function": _call(call["function"])}
+        arguments = call["arguments"]
+        if isinstance(arguments, wanted):
+            return call
+        told = json.dumps(arguments, ensure_ascii=False) if wanted is str else json.loads(arguments)
+        return call | {"arguments": told}
+
+    return change
+
+
+def _content_null(message: Message) -> Message:
+    return message | {"content": None} if "tool_calls" in message and message.get("content") == "" else message
+
+
+def _content_absent(message: Message) -> Message:
+    absent = _content_null(message) != message
+    return {key: value for key, value in message.items() if key != "content"} if absent else message
+
+
+def _calls(nothing: list[Any] | None) -> Callable[[Message], Message]:
+    def change(message: Message) -> Message:
+        spoken = message["role"] == "assistant" and "tool_calls" not in message
+        return message | {"tool_calls": nothing} if spoken else message
+
+    return change
+
+
+def _developer(message: Message) -> Message:
+    return message | {"role": "developer"} if message["role"] == "system" else message
+
+
+def _parts(message: Message) -> Message:
+    content = message.get("content")
+    if not isinstance(content, str) or not content or message["role"] == "tool":
+        return message
+    return message | {"content": [{"type": "text", "text": line} for line in content.split("\n")]}
+
+
+_CHANGES: dict[Variant, Callable[[Message], Message]] = {
+    "arguments-string": _arguments(str),
+    "arguments-object": _arguments(dict),
+    "content-null": _content_null,
+    "content-absent": _content_absent,
+    "calls-null": _calls(None),
+    "calls-empty": _calls([]),
+    "developer": _developer,
+    "parts": _parts,
+}
+VARIANTS: tuple[Variant, ...] = (*_CHANGES, "tools-empty")
+IN_WORDS: dict[Variant, str] = {
+    "arguments-string": "arguments as a string",
+    "arguments-object": "arguments as an object",
+    "content-null": "content null",
+    "content-absent": "no content",
+    "calls-null": "null as `tool_calls`",
+    "calls-empty": "an empty list as `tool_calls`",
+    "developer": "the role developer",
+    "parts": "content as a list of parts",
+    "tools-empty": "an empty list of tools",
+}

@@ -1,0 +1,87 @@
+"""What may heal a finding, by its code, and why the others are left as they are.
+
+A remedy is edits of the template's own places, or a clause before it (`prelude.py`); nothing of it counts before it is
+proven. `of` hands out the remedies of a report's findings, in the order in which they are tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from toolfmt.inspect.report import Finding, Report
+from toolfmt.mending import edits, prelude
+from toolfmt.mending.conversations import Variant
+from toolfmt.mending.edits import Edits
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """What may heal the findings of these codes: `variants` are the ways of writing that they are about.
+
+    Where `typed`, it is values of calls that are no strings that come out otherwise afterwards.
+    """
+
+    codes: tuple[str, ...]
+    variants: tuple[Variant, ...] = ()
+    edits: Edits | None = None
+    clause: str = ""
+    typed: bool = False
+
+
+_ARGUMENTS = ("TF014", "TF015", "TF016")
+_REMEDIES = (
+    Remedy(_ARGUMENTS, (), edits.arguments_as_json),
+    Remedy(("TF017", "TF018"), ("content-null",), edits.content_or_nothing, prelude.CONTENT_NULL),
+    Remedy(("TF009",), ("calls-null", "calls-empty"), edits.calls_or_none),
+    Remedy(("TF010",), ("tools-empty",), edits.tools_or_none, prelude.TOOLS),
+    Remedy(("TF049",), (), edits.values_as_json, typed=True),
+    Remedy(("TF036",), ("developer",), edits.developer_as_system, prelude.DEVELOPER),
+    Remedy(("TF037",), ("parts",), None, prelude.PARTS),
+)
+
+_WHY_NOT = {
+    "TF016": "a template cannot read JSON, and this one needs the arguments one by one",
+    "TF004": "the date is a part of what the template says; give it a fixed time, or a variable that it reads",
+    "TF019": "where a second call would stand cannot be read off the template",
+    "TF030": "where the text would stand cannot be read off the template",
+    "TF044": "the model may have been trained on definitions that are written so",
+    "TF045": "the model may have been trained on a prompt that ends so",
+}
+_NO_REMEDY = "no small change of the template is known to heal it"
+
+
+def of(report: Report, codes: frozenset[str]) -> Iterator[Remedy]:
+    """The remedies of the report's findings and notes of these codes."""
+    told = {finding.code for finding in everything(report)} & codes
+    for remedy in _REMEDIES:
+        if told & set(remedy.codes):
+            yield remedy
+
+
+def variants(remedy: Remedy, report: Report) -> tuple[Variant, ...]:
+    """The ways of writing that the remedy is about: of arguments, the form that the template does not take."""
+    shape = report.profile.shape
+    if remedy.codes == _ARGUMENTS:
+        return ("arguments-object",) if shape is not None and shape.arguments == "string" else ("arguments-string",)
+    return remedy.variants
+
+
+def about_values(remedy: Remedy, report: Report) -> bool:
+    """Whether calls with values that are no strings may come out otherwise once the remedy is taken."""
+    return remedy.typed or "arguments-object" in variants(remedy, report)
+
+
+def known_reason(code: str) -> str:
+    """Why a finding of this code is hardly ever healed; empty where nothing is known of it."""
+    return _WHY_NOT.get(code, "")
+
+
+def why_not(code: str) -> str:
+    """Why nothing is tried for a finding."""
+    return known_reason(code) or _NO_REMEDY
+
+
+def everything(report: Report) -> tuple[Finding, ...]:
+    """Findings and notes."""
+    return (*report.findings, *report.notes)

@@ -1,0 +1,69 @@
+"""The small files of a model: those that toolfmt reads, as bytes, and a directory that they are written into.
+
+Weights are never copied. Nothing is overwritten.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from toolfmt.errors import ToolfmtError
+from toolfmt.templates import MODEL_FILES, MORE_TEMPLATES
+from toolfmt.templates.opening import opened, read_at_most
+
+_TOKENIZER = "tokenizer.json"
+_LARGEST = 200_000_000
+"""Bytes of one file. The largest tokenizer.json of today has some 40 MB."""
+
+
+class CannotCopy(ToolfmtError, OSError):
+    """A file that cannot be copied, or a directory that cannot be written into."""
+
+
+def small_files(home: Path) -> dict[str, bytes]:
+    """The files of a model directory that toolfmt reads, by their names in it."""
+    return {name: data for name in _names(home) if (data := _read(home / name, home)) is not None}
+
+
+def check_output(output: Path) -> None:
+    """Raise `CannotCopy` where there is something that would be overwritten, or mixed with the copy."""
+    if not os.path.lexists(output):
+        return
+    if not output.is_dir():
+        raise CannotCopy(f"{output}: not a directory; name one that is not there yet, or is empty")
+    if any(output.iterdir()):
+        raise CannotCopy(f"{output}: not empty; name a directory that is not there yet, or is empty")
+
+
+def write(files: Mapping[str, bytes], output: Path) -> None:
+    """Write the files into the directory, which is made; raises `CannotCopy`."""
+    try:
+        for name, data in files.items():
+            (output / name).parent.mkdir(parents=True, exist_ok=True)
+            with (output / name).open("xb") as file:
+                file.write(data)
+    except OSError as error:
+        raise CannotCopy(f"{output}: cannot be written ({error.strerror}); name another directory") from None
+
+
+def _names(home: Path) -> Iterator[str]:
+    yield from (*(name for name in MODEL_FILES if name != MORE_TEMPLATES), _TOKENIZER)
+    more = home / MORE_TEMPLATES
+    if more.is_dir():
+        yield from sorted(f"{MORE_TEMPLATES}/{path.name}" for path in more.glob("*.jinja"))
+
+
+def _read(path: Path, home: Path) -> bytes | None:
+    """The bytes of a file; None where there is none."""
+    try:
+        with opened(path, home) as file:
+            data = read_at_most(file, _LARGEST + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise CannotCopy(f"{path}: cannot be read ({error.strerror}); check that it is readable") from None
+    if len(data) > _LARGEST:
+        raise CannotCopy(f"{path}: more than {_LARGEST:,} bytes, which is no file of a model's configuration")
+    return data
