@@ -36,6 +36,7 @@ ALLOWED = {
         "toolfmt.templates",
         "toolfmt.inspect",
     },
+    "toolfmt/mending": {"toolfmt.errors", "toolfmt.formats", "toolfmt.templates", "toolfmt.inspect", "toolfmt.mending"},
     # Libraries of one chapter each, imported inside the functions that use them.
     "toolfmt/inspect/chapters/portability.py": {"minijinja", "toolfmt.templates", "toolfmt.inspect"},
     "toolfmt/inspect/probe/tokenizer_file.py": {

@@ -109,6 +109,9 @@ def _with_calls(shape: Shape) -> Iterator[Asked]:
     yield Asked("calls in two turns", (*both, *second, _ANSWER), tools)
     reasoned = calling(shape, SINGLE) | {"reasoning_content": "I have to look."}
     yield Asked("a call with reasoning", (_USER, reasoned, *answering(shape, SINGLE, [RESULT])), tools, True)
+    parts = {"content": [{"type": "text", "text": RESULT}, {"type": "text", "text": "More."}]}
+    told = (_USER, calling(shape, SINGLE), *(one | parts for one in answering(shape, SINGLE, [RESULT])))
+    yield Asked("a result in parts", told, tools, True)
     bare: list[Call] = [(BARE_TOOL, {})]
     yield Asked("a call without arguments", (_USER, calling(shape, bare)), tools)
     yield Asked("a call with values of every type", (_USER, calling(shape, EVERY_TYPE)), tools, typed=True)

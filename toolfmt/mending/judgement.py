@@ -9,14 +9,14 @@ from toolfmt.inspect.comparison import Change, Comparison, compare
 from toolfmt.inspect.report import Report
 from toolfmt.mending.remedies import everything
 
-_TYPED = "calls of every type of value"
-"""The conversation of a report's prompts whose arguments are no strings."""
+_ANY_YES = ("capabilities.tool_calls", "safety.content_kept")
+"""Answers that are as good for any reason: a call in another shape, a text that is looked for no more."""
 
 
-def what_is_worse(before: Report, after: Report, codes: Collection[str], *, typed: bool = False) -> str:
+def what_is_worse(before: Report, after: Report, codes: Collection[str], may_change: Collection[str] = ()) -> str:
     """Why `after` is no mend of `before` for the findings of these codes; empty where it is one.
 
-    Where `typed`, calls with values that are no strings may come out otherwise.
+    The prompts of conversations whose names hold one of the words `may_change` may be others.
     """
     comparison = compare(before, after)
     often = [Counter(finding.code for finding in everything(report)) for report in (before, after)]
@@ -29,15 +29,15 @@ def what_is_worse(before: Report, after: Report, codes: Collection[str], *, type
     worse = next((change for change in comparison.changes if not _is_better(change)), None)
     if worse is not None:
         return f"something else changes: {worse.what}"
-    return _changed_prompt(before, comparison, typed=typed)
+    return _changed_prompt(before, comparison, may_change)
 
 
 def _is_better(change: Change) -> bool:
-    """Whether an answer that was no yes is one now; a call may be rendered in another shape than before."""
-    if not change.what.startswith(("capabilities.", "details.")) or change.a is None or change.b is None:
+    """Whether an answer that was no yes is one now, or is yes for another reason where that is all that is asked."""
+    if not change.what.startswith(("capabilities.", "details.", "safety.")) or change.a is None or change.b is None:
         return False
-    was = change.a["answer"] == "yes" and change.what != "capabilities.tool_calls"
-    return not was and change.b["answer"] == "yes"
+    was_no = change.a["answer"] != "yes" and not change.what.startswith("safety.")
+    return change.b["answer"] == "yes" and (was_no or change.what in _ANY_YES)
 
 
 def _unread(before: Report, after: Report) -> str:
@@ -49,12 +49,12 @@ def _unread(before: Report, after: Report) -> str:
     return next(iter(sorted(is_now - was)), "")
 
 
-def _changed_prompt(before: Report, comparison: Comparison, *, typed: bool) -> str:
+def _changed_prompt(before: Report, comparison: Comparison, may_change: Collection[str]) -> str:
     """The conversation whose prompt is now one that no conversation had before; empty where there is none."""
     right = {prompt.text[change.at :] for change in comparison.prompts for prompt in before.prompts.values()}
     for change in comparison.prompts:
+        meant = change.a_threw or any(word in change.conversation for word in may_change)
         known = change.b == "" or any(text.startswith(change.b) for text in right)
-        right_now = known or change.a_threw or (typed and change.conversation == _TYPED)
-        if change.b_threw or not right_now:
+        if change.b_threw or not (known or meant):
             return f"the prompt of {change.conversation} changes"
     return ""

@@ -120,7 +120,7 @@ class _Mending:
                 self._body, self._clauses, self.text, self.report = body, clauses, text, report
                 return
         why = why or self._last_why or "the template does it in no way that is known here"
-        self.why_not |= {code: remedies.known_reason(code) or why for code in codes}
+        self.why_not |= {code: remedies.known_reason(code, self.report) or why for code in codes}
 
     def _inspected(self, text: str, remedy: Remedy, codes: tuple[str, ...]) -> tuple[Report | None, str]:
         """The second inspection, where nothing is worse by it; else why it is none."""
@@ -128,7 +128,7 @@ class _Mending:
             report = self._inspect(with_template(self._files, self._source, text))
         except ToolfmtError as error:
             return None, str(error)
-        worse = what_is_worse(self.report, report, codes, typed=remedies.about_values(remedy, self.report))
+        worse = what_is_worse(self.report, report, codes, remedies.may_change(remedy, self.report))
         return (None, worse) if worse else (report, "")
 
     def _candidates(self, remedy: Remedy, lines: Sequence[int | None]) -> Iterator[tuple[str, tuple[str, ...]]]:

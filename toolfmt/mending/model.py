@@ -20,7 +20,7 @@ from toolfmt.inspect.support.template_choice import same_text
 from toolfmt.mending import remedies
 from toolfmt.mending.contents import template_file, with_template_text
 from toolfmt.mending.mend import Mended, Prove, mend, with_template
-from toolfmt.mending.settings import Attempt, attempts
+from toolfmt.mending.settings import HEALED_BY_SETTINGS, Attempt, attempts
 from toolfmt.mending.small_files import check_output, small_files, write
 from toolfmt.templates import ModelFiles, load_files
 
@@ -86,7 +86,6 @@ def mend_copy(
         copy.take(mended)
     if files.kind == "directory":
         _mend_settings(copy, mended.report if mended is not None else report, codes)
-    output.mkdir(parents=True, exist_ok=True)
     write(copy.contents, output)
     last = inspect(copy.loaded(output))
     tried = {} if mended is None else mended.why_not
@@ -172,16 +171,16 @@ def _next_setting(
 
 def _healed(before: Report, after: Report, codes: tuple[str, ...]) -> tuple[str, ...]:
     """The codes of these that a setting heals; none where it changes anything of what the template does, or brings
-    another finding.
+    another finding than one that a setting heals.
     """
     comparison = compare(before, after)
     behaves = comparison.prompts or comparison.behaviour.changes
     left = {finding.code for finding in remedies.everything(after)}
-    return () if behaves or comparison.came else tuple(code for code in codes if code not in left)
+    came = any(finding.code not in HEALED_BY_SETTINGS for finding in comparison.came)
+    return () if behaves or came else tuple(code for code in codes if code not in left)
 
 
 def _loaded(contents: Mapping[str, bytes], folder: Path) -> ModelFiles:
-    folder.mkdir()
     write(contents, folder)
     return load_files(folder)
 
@@ -189,7 +188,7 @@ def _loaded(contents: Mapping[str, bytes], folder: Path) -> ModelFiles:
 def _remaining(report: Report, tried: Mapping[str, str]) -> tuple[NotFixed, ...]:
     """Every code that is still told, once."""
     told = {finding.code: finding.name for finding in remedies.everything(report)}
-    return tuple(NotFixed(code, name, tried.get(code) or remedies.why_not(code)) for code, name in told.items())
+    return tuple(NotFixed(code, name, tried.get(code) or remedies.why_not(code, report)) for code, name in told.items())
 
 
 def diff(before: str, after: str, file: str) -> str:

@@ -1,7 +1,8 @@
 """What is written before a template that cannot be mended in its midst: its messages and tools, as it takes them.
 
 Nothing of it is printed: every line is a statement, and the line end behind it goes with it (`trim_blocks`, which chat
-templates are rendered with). A message that no clause is about stays the same object.
+templates are rendered with). A message that no clause is about stays the same object. llama.cpp's engine has no `dict`
+(common/jinja/value.cpp, November 2026): there a clause that needs it fails on the messages it is about, on no other.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ CONTENT_NULL = """\
 """
 DEVELOPER = """\
     {%- if message.role == 'developer' %}
-        {%- set message = dict(message, role='system') %}
+        {%- set message = {'role': 'system', 'content': message.content} %}
     {%- endif %}
 """
 PARTS = """\
-    {%- if message.content is defined and message.content is sequence
+    {%- if message.role != 'tool' and message.content is defined and message.content is sequence
            and message.content is not string and message.content is not mapping
            and not (message.content | rejectattr('type', 'equalto', 'text') | list) %}
         {%- set message = dict(message, content=message.content | map(attribute='text') | join('\\n')) %}

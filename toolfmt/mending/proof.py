@@ -39,11 +39,10 @@ def judged(
     `tokens` are the model's special tokens. Where `typed`, it is calls with values that are no strings that are to
     change, into whatever: an inspection has to tell whether that is right.
     """
-    was = _renderer(before, tuple(tokens.items()))
-    is_now = _renderer(after, tuple(tokens.items()))
     healed = 0
     asked = list(conversations(shape))
     try:
+        was, is_now = (_renderer(text, tuple(tokens.items())) for text in (before, after))
         # What is wanted first: most attempts fail at it.
         for one in asked:
             for variant in wanted:

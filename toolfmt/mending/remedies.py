@@ -67,19 +67,22 @@ def variants(remedy: Remedy, report: Report) -> tuple[Variant, ...]:
     return remedy.variants
 
 
-def about_values(remedy: Remedy, report: Report) -> bool:
-    """Whether calls with values that are no strings may come out otherwise once the remedy is taken."""
-    return remedy.typed or "arguments-object" in variants(remedy, report)
+def may_change(remedy: Remedy, report: Report) -> tuple[str, ...]:
+    """Words in the names of the conversations whose prompts a report shows otherwise once the remedy is taken."""
+    objects = "arguments-object" in variants(remedy, report)
+    return ("call",) if objects else ("every type of value",) if remedy.typed else ()
 
 
-def known_reason(code: str) -> str:
-    """Why a finding of this code is hardly ever healed; empty where nothing is known of it."""
+def known_reason(code: str, report: Report) -> str:
+    """Why a finding of this code is not healed; empty where nothing is known of it."""
+    if code == "TF036" and report.capabilities["system"].answer != "yes":
+        return "a message of the role system does not come out either"
     return _WHY_NOT.get(code, "")
 
 
-def why_not(code: str) -> str:
+def why_not(code: str, report: Report) -> str:
     """Why nothing is tried for a finding."""
-    return known_reason(code) or _NO_REMEDY
+    return known_reason(code, report) or _NO_REMEDY
 
 
 def everything(report: Report) -> tuple[Finding, ...]:

