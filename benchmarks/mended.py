@@ -112,7 +112,7 @@ def mended_copy(asked: tuple[Path, Path, frozenset[str]]) -> Outcome:
     inspector = Inspector(trusted=True)
     try:
         first = inspector.report(str(path))
-        told = fixed_copy(str(path), str(copy), inspector, codes)
+        told = fixed_copy(str(path), str(copy), inspector, lambda _: codes)
     except ToolfmtError as error:
         return Outcome(path.stem, error=str(error))
     return Outcome(
@@ -147,7 +147,7 @@ def print_outcomes(outcomes: Sequence[Outcome]) -> None:
     print(f"{len(outcomes)} templates, {len(looked)} mended into copies, {len(outcomes) - len(looked)} not looked at")
     print(f"processor's seconds a template: median {seconds[len(seconds) // 2]:.1f}, slowest {seconds[-1]:.1f}")
     print(
-        f"with errors or warnings: {len(worth)}; of {len(healed)} one at least is healed, {len(clean)} are left with none"
+        f"with errors or warnings: {len(worth)}; of {len(healed)} one at least is healed, {len(clean)} have none left"
     )
     print(f"copies that another process finds worse, or not healed: {len(wrong)} {[one.name for one in wrong][:5]}")
     print(f"\n{'code':6} {'severity':8} {'had':>5} {'healed':>7}")
@@ -188,7 +188,7 @@ def prompts(path: Path) -> Iterator[str | None]:
     for messages, tools in CONVERSATIONS.values():
         for_answer = messages[-1]["role"] != "assistant"
         try:
-            made, _ = render_jinja_template(
+            told = render_jinja_template(
                 [messages],
                 tools,
                 chat_template=text,
@@ -199,7 +199,7 @@ def prompts(path: Path) -> Iterator[str | None]:
         except Exception:  # noqa: BLE001 - a template throws what it likes
             yield None
         else:
-            yield made[0]
+            yield str(told[0][0])
 
 
 if __name__ == "__main__":

@@ -391,7 +391,7 @@ A_LIST = "{{- 'x' if messages[0].content is not string and messages[0].content[0
 
 
 def test_the_law_holds_of_a_mend_and_counts_what_came_right() -> None:
-    verdict = judged(NULL, OR_EMPTY, {}, Shape(), ["content-null"])
+    verdict = judged(template(content="{{- message.content }}"), template(), {}, Shape(), ["content-null"])
     assert (verdict.holds, verdict.why) == (True, "")
     written = (written_otherwise(one, "content-null") for one in conversations(Shape()))
     assert sum(one is not None for one in written) == verdict.healed
@@ -553,7 +553,7 @@ def model(directory: Path, text: str | None, **files: Any) -> Path:
 
 
 def fixed(place: Path, output: Path, codes: frozenset[str] = ALL) -> MendedModel:
-    return fixed_copy(str(place), str(output), Inspector(trusted=True), codes)
+    return fixed_copy(str(place), str(output), Inspector(trusted=True), lambda _: codes)
 
 
 DOUBLE = template(arguments="{{- call.function.arguments | tojson }}")
@@ -764,7 +764,7 @@ def test_a_template_that_is_not_trusted_is_mended_in_the_process_with_limits(
 
     monkeypatch.setattr("toolfmt.fixing.judged", here)
     home = model(tmp_path / "model", DOUBLE)
-    done = fixed_copy(str(home), str(tmp_path / "copy"), Inspector(), frozenset({"TF014"}))
+    done = fixed_copy(str(home), str(tmp_path / "copy"), Inspector(), lambda _: frozenset({"TF014"}))
     assert [one.code for one in done.fixed] == [("TF014")]
 
 

@@ -111,16 +111,6 @@ class Comparison:
         """Whether they behave otherwise; settings do not count."""
         return bool(self.behaviour or self.prompts)
 
-    @property
-    def changes(self) -> tuple[Change, ...]:
-        """What is told differently of the two, behaviour and settings."""
-        return self.behaviour.changes + self.settings.changes
-
-    @property
-    def came(self) -> tuple[Finding, ...]:
-        """The findings that only `b` has, about behaviour and settings."""
-        return self.behaviour.came + self.settings.came
-
     def to_dict(self) -> dict[str, Any]:
         prompts = {"same": list(self.same_prompts), "differ": [change.to_dict() for change in self.prompts]}
         return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 
-from toolfmt.inspect.comparison import Change, Comparison, compare
+from toolfmt.inspect.comparison import Change, Comparison, compare, is_below
 from toolfmt.inspect.report import Report
 from toolfmt.mending.remedies import everything
 
@@ -22,11 +22,15 @@ def what_is_worse(before: Report, after: Report, codes: Collection[str], may_cha
     often = [Counter(finding.code for finding in everything(report)) for report in (before, after)]
     if not any(often[1][code] < often[0][code] for code in codes):
         return "the finding is still there"
-    if comparison.came:
-        return f"another finding appears: {comparison.came[0].code}"
+    came = (*comparison.behaviour.came, *comparison.settings.came)
+    if came:
+        return f"another finding appears: {came[0].code}"
     if unread := _unread(before, after):
         return f"calls are read back worse: {unread}"
-    worse = next((change for change in comparison.changes if not _is_better(change)), None)
+    # What to set in a runtime follows from everything else.
+    changes = [*comparison.behaviour.changes, *comparison.settings.changes]
+    changes = [change for change in changes if not is_below(change.what, ["runtimes"])]
+    worse = next((change for change in changes if not _is_better(change)), None)
     if worse is not None:
         return f"something else changes: {worse.what}"
     return _changed_prompt(before, comparison, may_change)

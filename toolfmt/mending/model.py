@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from toolfmt.errors import ToolfmtError
-from toolfmt.inspect.comparison import compare
+from toolfmt.inspect.comparison import compare, is_below
 from toolfmt.inspect.report import JsonRecord, Report
 from toolfmt.inspect.support.template_choice import same_text
 from toolfmt.mending import remedies
@@ -174,10 +174,12 @@ def _healed(before: Report, after: Report, codes: tuple[str, ...]) -> tuple[str,
     another finding than one that a setting heals.
     """
     comparison = compare(before, after)
-    behaves = comparison.prompts or comparison.behaviour.changes
     left = {finding.code for finding in remedies.everything(after)}
-    came = any(finding.code not in HEALED_BY_SETTINGS for finding in comparison.came)
-    return () if behaves or came else tuple(code for code in codes if code not in left)
+    # A declaration that contradicts the template decides the format as long as it stands.
+    behaves = [change for change in comparison.behaviour.changes if not is_below(change.what, ["format"])]
+    came = (*comparison.behaviour.came, *comparison.settings.came)
+    worse = comparison.prompts or behaves or any(one.code not in HEALED_BY_SETTINGS for one in came)
+    return () if worse else tuple(code for code in codes if code not in left)
 
 
 def _loaded(contents: Mapping[str, bytes], folder: Path) -> ModelFiles:
