@@ -104,11 +104,12 @@ def test_only_the_printers_import_rich() -> None:
 
 # Rooms within the inspection that a room does not know.
 WALLS = {
-    "probe": {"inference", "support", "chapters", "turns", "checks"},
+    "probe": {"inference", "support", "chapters", "turns", "branches", "checks"},
     "support": {"probe", "inference", "chapters", "turns", "checks"},
     "inference": {"chapters", "turns", "checks"},
     "turns": {"inference", "support", "chapters", "checks"},
-    "chapters": {"support", "checks"},
+    "chapters": {"support", "branches", "checks"},
+    "branches": {"inference", "support", "chapters", "turns", "checks"},
 }
 # A chapter that was cut in two: who reads whom.
 CHAPTERS_IN_TWO = {

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from toolfmt.errors import LimitHit
 from toolfmt.inspect import checks
+from toolfmt.inspect.branches.taken import branches
 from toolfmt.inspect.chapters.definitions import definitions
 from toolfmt.inspect.chapters.portability import portability
 from toolfmt.inspect.chapters.safety import safety
@@ -62,6 +63,7 @@ def _judged(files: ModelFiles, options: Options, tokenizer: TokenizerFile | None
     """The report; after a limit was hit the template is not run again."""
     facts = facts_of(files, tokenizer, hit, options)
     facts = replace(facts, sections=_sections(facts))
+    facts = replace(facts, sections=replace(facts.sections, branches=branches(facts)))
     found = checks.findings(facts)
     return Report(
         path=str(files.directory),

@@ -115,6 +115,7 @@ def _renders(
         return None, None, ()
     try:
         chat_template = ChatTemplate(template.text, special_tokens, origin=template.origin)
+        _ = chat_template.watch  # from here on it is told how the conditions come out
         renders = Renders(chat_template)
         renders.render(user())  # compiles, which parsing alone does not
     except LimitHit:

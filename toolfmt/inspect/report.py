@@ -508,6 +508,32 @@ class SamplePrompt:
 
 
 @dataclass(frozen=True)
+class Branch:
+    """A condition of the template that a conversation made for it has taken, and what is then otherwise.
+
+    `by` is what the condition looks at, `place` where that stood (`a tool's name`) or how much of it there was, `text`
+    what was written there; `words` are toolfmt's own, with `{}` where an excerpt stands.
+    """
+
+    by: Literal["text", "whole-text", "name", "length", "number", "clock"]
+    line: int | None
+    place: str
+    text: str
+    words: str
+    excerpts: tuple[str, ...] = ()
+    grave: bool = True
+    """Whether it hides something, or nobody would expect it: a name, a length, a day."""
+
+    def __post_init__(self) -> None:
+        check_excerpts(self.words, self.excerpts)
+
+    @property
+    def effect(self) -> str:
+        """What is otherwise, as a sentence goes on."""
+        return filled(self.words, self.excerpts)
+
+
+@dataclass(frozen=True)
 class Sections:
     """The chapters of a report, each made by one module of this room; empty where there was nothing to look at.
 
@@ -525,6 +551,8 @@ class Sections:
     runtime_support: tuple[RuntimeSupport, ...] = ()
     advice: tuple[Advice, ...] = ()
     sample: tuple[Piece, ...] = ()
+    branches: tuple[Branch, ...] = ()
+    """What the findings on branches tell; no part of the JSON by itself."""
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -22,6 +22,7 @@ from jinja2.utils import internal_code
 
 from toolfmt.errors import HAPPENED, BadMessages, BadTools, FailureKind, LimitHit, TemplateError
 from toolfmt.templates.by_lines import by_lines, holds_back, unmarked
+from toolfmt.templates.conditions import FILTER, Watch, clock_formats, cuts, draws_line, watch
 from toolfmt.templates.environment import LONGEST_OUTPUT, Refusal, TooMuch, clock, environment, plain
 from toolfmt.templates.nesting import nesting
 from toolfmt.templates.syntax_hints import hint
@@ -241,6 +242,36 @@ class ChatTemplate:
     def unknown_filters(self) -> dict[str, int]:
         """The filters that the environment does not have, each with the line where it is used first."""
         return {name: line for name, line in self.filters.items() if name not in environment().filters}
+
+    @cached_property
+    def cuts(self) -> dict[int, int]:
+        """The numbers of two and more at which the template cuts texts and lists, each with its first line."""
+        return cuts(self._tree)
+
+    @cached_property
+    def draws_line(self) -> int | None:
+        """The first line that draws by lot (`random`, `lipsum`); None where none does."""
+        return draws_line(self._tree)
+
+    @cached_property
+    def clock_formats(self) -> tuple[str, ...]:
+        """The formats in which the template asks the clock, as far as they are constants."""
+        return clock_formats(self._tree)
+
+    @cached_property
+    def watch(self) -> Watch:
+        """How the template's conditions have come out in its renders, from the first time that this is asked on; made
+        before the first render, since the template is compiled otherwise then. Empty where it cannot be watched.
+        """
+        tree = environment().parse(self.source)
+        try:
+            watched = Watch(watch(tree))
+            own = environment().overlay()
+            own.filters = {**own.filters, FILTER: watched.filter}
+            self._compiled = jinja2.Template.from_code(own, own.compile(tree), own.make_globals(None))
+        except Exception:  # noqa: BLE001 - one that fails when it is compiled fails at its first render
+            return Watch()
+        return watched
 
     @cached_property
     def _compiled(self) -> jinja2.Template:

