@@ -34,11 +34,12 @@ from toolfmt.inspect.probe.conversations import (
 )
 from toolfmt.inspect.probe.renders import Region
 from toolfmt.inspect.probe.turn_markers import known_reasoning
-from toolfmt.inspect.report import Severity
+from toolfmt.inspect.report import HealedBy, Severity
 from toolfmt.inspect.turns.asking import SECOND_RESULT, Asking
 from toolfmt.inspect.wording import quote
 
 SEVERITY: Severity = "warning"
+HEALED_BY: HealedBy = "template"
 
 _SECOND = ((TOOL, {PARAMETER: VALUES[1]}),)
 

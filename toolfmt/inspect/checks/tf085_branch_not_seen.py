@@ -17,13 +17,14 @@ from collections.abc import Iterator, Sequence
 from toolfmt.inspect.branches.by_text import says_probe_word
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import Severity
+from toolfmt.inspect.report import HealedBy, Severity
 from toolfmt.inspect.wording import quote
 from toolfmt.listing import listed_first
 from toolfmt.templates import ChatTemplate
 from toolfmt.templates.conditions import Condition
 
 SEVERITY: Severity = "note"
+HEALED_BY: HealedBy = "template"
 
 _MOST_LINES = 5
 _CONVERSATION = frozenset({"messages", "tools"})

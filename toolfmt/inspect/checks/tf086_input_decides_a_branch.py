@@ -16,10 +16,11 @@ from collections.abc import Iterator, Sequence
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import Branch, Severity
+from toolfmt.inspect.report import Branch, HealedBy, Severity
 from toolfmt.listing import listed
 
 SEVERITY: Severity = "warning"
+HEALED_BY: HealedBy = "request"
 
 _MOST_TEXTS, _MOST_PLACES = 6, 4
 _FIXES = {

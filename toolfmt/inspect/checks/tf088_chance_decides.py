@@ -15,9 +15,10 @@ from collections.abc import Iterator
 from toolfmt.inspect.checks import tf052_renders_differ
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import Severity
+from toolfmt.inspect.report import HealedBy, Severity
 
 SEVERITY: Severity = "warning"
+HEALED_BY: HealedBy = "template"
 
 
 def check(facts: Facts) -> Iterator[Found]:
