@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -17,6 +18,7 @@ from toolfmt.errors import BadModelDirectory, LimitHit
 from toolfmt.inspect import inspection
 from toolfmt.inspect.facts import NO_OPTIONS
 from toolfmt.inspect.probe.stop_tokens import eos_texts
+from toolfmt.printing.control_characters import is_unseen
 from toolfmt.printing.layout import LONGEST, visible
 from toolfmt.templates import load_files, model_places
 from toolfmt.templates.directory import MOST_TEMPLATES
@@ -243,3 +245,67 @@ def test_an_error_cannot_move_the_cursor_either(tmp_path: Path) -> None:
 
 def test_a_text_of_megabytes_is_cut_where_it_is_printed() -> None:
     assert visible("\x1b" * 5_000_000) == "\\x1b" * LONGEST + "… (5,000,000 characters)"
+
+
+@posix
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no device that is always full")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["inspect", "/nowhere"],
+        ["inspect", "/nowhere", "/neither"],
+        ["parse", "-", "--format", "json"],
+        ["explain", "TF999"],
+        ["--bogus"],
+    ],
+)
+def test_what_cannot_be_told_on_standard_error_is_status_2(arguments: list[str]) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "toolfmt", *arguments], input=b"no \xff UTF-8", stdout=subprocess.PIPE, stderr=full
+        )
+    assert done.returncode == 2
+    if arguments[0] == "parse":  # what is not told stops nothing else
+        assert json.loads(done.stdout.decode().splitlines()[-1])["type"] == "content"
+
+
+@posix
+def test_nobody_reading_standard_error_changes_no_status() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    parse = [sys.executable, "-m", "toolfmt", "parse", "-", "--format", "json"]
+    done = subprocess.run(parse, input=b"\xff", stdout=subprocess.PIPE, stderr=writing)
+    os.close(writing)
+    assert done.returncode == 0
+
+
+def test_of_many_places_that_cannot_be_read_some_are_told(tmp_path: Path) -> None:
+    places = [str(tmp_path / f"no-{number}") for number in range(1_000)]
+    result = CliRunner().invoke(main, ["inspect", *places])
+    told = result.stderr.splitlines()
+    assert (result.exit_code, len(told)) == (2, 21)
+    assert told[-1] == "toolfmt: 980 more places could not be looked at; --json has why"
+
+
+@pytest.mark.parametrize("output", ["events", "message", "openai"])
+def test_nothing_of_an_answer_reaches_a_terminal_raw(output: str) -> None:
+    spoken = f"{EVIL} é 😀 \x1b]0;title\x07"
+    call = f'<tool_call>{{"name": "f", "arguments": {{"a": {json.dumps(spoken, ensure_ascii=False)}}}}}</tool_call>'
+    given = ["parse", "-", "--format", "json", "--output", output]
+    printed = CliRunner().invoke(main, given, input=spoken.encode() + b"\n" + call.encode()).stdout
+    assert not {char for char in printed if char != "\n" and is_unseen(char)}
+    assert "é 😀" in printed  # what is seen stays readable
+    if output == "events":
+        told = [json.loads(line) for line in printed.splitlines()]
+        content = "".join(event["text"] for event in told if event["type"] == "content")
+        arguments = "".join(event["delta"] for event in told if event["type"] == "tool_call_arguments")
+        assert (content.strip(), json.loads(arguments)) == (spoken.strip(), {"a": spoken})
+
+
+def test_of_a_tool_that_is_no_json_a_parser_is_told_by_name(tmp_path: Path) -> None:
+    tools = tmp_path / "tools.json"
+    for number, why in (("NaN", "NaN"), ("1e999", "Infinity"), ("-Infinity", "Infinity")):
+        tools.write_text(f'[{{"name": "f", "parameters": {{"maximum": {number}}}}}]', "utf-8")
+        result = CliRunner().invoke(main, ["parse", "-", "--format", "json", "--tools", str(tools)], input="x")
+        told = f"toolfmt: {tools}: the tool 'f': {why} in its parameters; give what JSON holds\n"
+        assert (result.exit_code, result.stderr) == (2, told)

@@ -130,7 +130,11 @@ def counting_tools(tools: object) -> list[dict[str, Any]] | None:
     another process. None for None; raises `BadTools`."""
     if tools is None:
         return None
-    return [{"name": name, "parameters": schema} for name, schema in tool_schemas(tools).items()]
+    schemas = tool_schemas(tools)
+    for name, schema in schemas.items():
+        if why := why_no_json(schema, objects=True):
+            raise BadTools(f"the tool {name!r}: {why} in its parameters; give what JSON holds")
+    return [{"name": name, "parameters": schema} for name, schema in schemas.items()]
 
 
 def parameter_order(schema: Mapping[str, Any]) -> list[str]:

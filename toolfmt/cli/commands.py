@@ -19,7 +19,17 @@ import click
 
 from toolfmt import __version__
 from toolfmt.cli.input import counted, naming, pieces, read_json, recut, shown
-from toolfmt.cli.output import EventLines, OneMessage, OpenAIStream, compact, print_json, print_text, write_page
+from toolfmt.cli.output import (
+    EventLines,
+    OneMessage,
+    OpenAIStream,
+    compact,
+    print_json,
+    print_text,
+    tell,
+    untold,
+    write_page,
+)
 from toolfmt.errors import ToolfmtError
 
 if TYPE_CHECKING:
@@ -60,6 +70,12 @@ class _Commands(click.Group):
 
 
 def _status(run: Callable[[], Any]) -> int:
+    """The exit status of what is run: 2 where standard error cannot be written, whatever the status would be."""
+    status = _status_of(run)
+    return 2 if untold() else status
+
+
+def _status_of(run: Callable[[], Any]) -> int:
     try:
         status = run()
         if sys.stdout is not None:
@@ -85,7 +101,7 @@ def _status(run: Callable[[], Any]) -> int:
 def _complain(message: str) -> int:
     from toolfmt.printing.layout import visible
 
-    click.echo("toolfmt: " + visible(" ".join(message.split())), err=True)
+    tell("toolfmt: " + visible(" ".join(message.split())))
     return 2
 
 
@@ -221,7 +237,7 @@ def inspect(
     report = looked.report
     assert report is not None
     if uncounted := _uncounted(options, looked):
-        click.echo(f"toolfmt: {uncounted}", err=True)
+        _complain(uncounted)
     if html_file is not None:
         _web_page(report, html_file)
     if html_file == "-":
@@ -450,7 +466,7 @@ def render(
     for line in (line for variable, line in asked.not_passed_on if variable not in options):
         _complain(line)
     for lost in prompt.lost:
-        click.echo(f"toolfmt: {lost} is lost", err=True)
+        _complain(f"{lost} is lost")
     if as_json:
         print_json(prompt.to_dict())
     elif output == "messages":

@@ -17,6 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from toolfmt.errors import ToolfmtError
 from toolfmt.printing.control_characters import is_unseen
 
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
     from toolfmt.events import Event
     from toolfmt.formats import Parser
 
+_ESCAPE = json.JSONEncoder()
+_untold: list[str] = []
+_LONGEST_UNTOLD = 200
 _NOT_PLAIN = re.compile(r"[^\n -~]")
 
 
@@ -43,11 +48,35 @@ def _harmless(text: str) -> str:
 
 
 def _escaped(found: re.Match[str]) -> str:
-    return json.dumps(found[0])[1:-1] if is_unseen(found[0]) else found[0]
+    return _ESCAPE.encode(found[0])[1:-1] if is_unseen(found[0]) else found[0]
 
 
 def compact(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    """The value as JSON in one line, with the escapes of `print_json`: a model may answer anything."""
+    text = json.dumps(value, ensure_ascii=False)
+    if text.isascii() and "\x7f" not in text:
+        return text
+    unseen = {ord(char): _ESCAPE.encode(char)[1:-1] for char in set(text) if not " " <= char <= "~" and is_unseen(char)}
+    return text.translate(unseen) if unseen else text
+
+
+def tell(line: str) -> None:
+    """A line for a person on standard error. What cannot be written there makes the exit status 2 (`untold`), unless
+    nobody reads it any more."""
+    try:
+        click.echo(line, err=True)
+    except OSError as error:
+        if not isinstance(error, BrokenPipeError):
+            _untold.append(line[:_LONGEST_UNTOLD])
+        with suppress(OSError, ValueError):  # what comes later, and the interpreter's last flush, goes nowhere
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+
+
+def untold() -> bool:
+    """Whether a line could not be told since this was asked last."""
+    some = bool(_untold)
+    _untold.clear()
+    return some
 
 
 def print_text(text: str) -> None:
