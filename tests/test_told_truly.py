@@ -617,3 +617,25 @@ def test_a_variable_that_adds_a_message_behind_a_call_does_not_change_the_call()
     told = variable(CALLS + behind, "tool_choice")
     assert "adds" in told
     assert "writes calls as" not in told
+
+
+# --- twenty more, drawn with seed 20261124
+
+
+def test_what_the_generation_prompt_writes_in_place_of_an_ending_is_all_it_adds() -> None:  # phi-4-mini-instruct
+    ends = "{% if add_generation_prompt %}<|assistant|>{% else %}<|over|>{% endif %}"
+    assert evidence(PLAIN + ends, "generation_prompt") == "yes: it adds <|assistant|>"
+
+
+@pytest.mark.parametrize(
+    ("between", "words"),
+    [
+        ("\\n\\n", "the system message appears at the beginning of the question"),
+        ("<|end|><|user|>", "the system message appears"),
+        (" To do: ", "the system message appears"),
+    ],
+)
+def test_a_system_message_inside_the_question_is_told_so(between: str, words: str) -> None:  # Gemma 3's like
+    first = "{% set s = messages[0].content ~ '" + between + "' if messages[0].role == 'system' else '' %}"
+    turns = "{% for m in messages if m.role != 'system' %}<|{{ m.role }}|>{{ s if loop.first }}{{ m.content }}<|end|>"
+    assert report(first + turns + "{% endfor %}").capabilities["system"].words == words

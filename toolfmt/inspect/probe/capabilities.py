@@ -279,7 +279,10 @@ def _system(renders: Renders, shape: Shape | None) -> Answer:
             "the system message appears in a question's prompt, and is gone once the result of a call is the last turn"
         )
         return Answer("no", what, line, "lost-later")
-    return Answer("yes", "the system message appears", line)
+    before, _, behind = prompt.partition(SYSTEM)
+    between, _, rest = behind.partition(USER)
+    inside = not between.strip() and before + USER + rest == renders.render(user(), tools)
+    return Answer("yes", f"the system message appears{' at the beginning of the question' if inside else ''}", line)
 
 
 def _lost_behind_result(renders: Renders, shape: Shape | None, sentinel: str) -> bool:

@@ -6,6 +6,8 @@ from toolfmt.errors import TemplateError
 from toolfmt.formats.prefix import answer_prefix
 from toolfmt.inspect.probe.capabilities import threw
 from toolfmt.inspect.probe.conversations import REPLY, USER, reply, user
+from toolfmt.inspect.probe.differences import common_prefix
+from toolfmt.inspect.probe.renders import token_begin
 from toolfmt.inspect.probe.turn_markers import known_reasoning
 from toolfmt.inspect.report import Answer
 from toolfmt.inspect.template_profile import TemplateProfile
@@ -25,7 +27,7 @@ def generation_prompt(asking: Asking) -> Answer:
     assert isinstance(added, str)
     line = asking.line(r"\badd_generation_prompt\b")
     if added != without:
-        what = added[len(without) :] if added.startswith(without) else added.rpartition(USER)[2]
+        what = added[token_begin(added, common_prefix(without, added)) :]
         begin = len(added) - len(what.lstrip())
         return yes("it adds {}", asking.line_at(user(), begin, generation=True) or line, quote(what, 80))
     tail = added.rpartition(USER)[2]
