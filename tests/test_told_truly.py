@@ -639,3 +639,53 @@ def test_a_system_message_inside_the_question_is_told_so(between: str, words: st
     first = "{% set s = messages[0].content ~ '" + between + "' if messages[0].role == 'system' else '' %}"
     turns = "{% for m in messages if m.role != 'system' %}<|{{ m.role }}|>{{ s if loop.first }}{{ m.content }}<|end|>"
     assert report(first + turns + "{% endfor %}").capabilities["system"].words == words
+
+
+def test_what_past_answers_begin_with_is_told_where_the_prompt_leaves_it_to_the_model() -> None:  # gpt-oss, Qwen3
+    turn = PLAIN.replace(
+        "{{ m.content }}", "{{ '<|channel|>final<|message|>' if m.role == 'assistant' }}{{ m.content }}"
+    )
+    begun = "{% if add_generation_prompt %}<|assistant|>\n{% endif %}"
+    told = "no: nothing of the answer is written; past answers begin with <|channel|>final<|message|>"
+    assert evidence(turn + begun, "generation_open") == told
+    assert evidence(PLAIN + begun, "generation_open") == "no: the answer begins with its first word"
+
+
+def test_objects_of_a_notation_of_its_own_are_not_to_be_written_with_tojson() -> None:  # Gemma 4's own
+    value = "{{ '<|\"|>' ~ v ~ '<|\"|>' if v is string else v }}"
+    call = (
+        "<|tool_call>call:{{ c.function.name }}{{ '{' }}{% for k, v in c.function.arguments.items() %}{{ k }}:" + value
+    )
+    written = call + "{{ ',' if not loop.last }}{% endfor %}{{ '}' }}<tool_call|>"
+    json_call = CALLS[CALLS.index("<tool_call>") : CALLS.index("{% endfor %}")]
+    told = finding(TOOLS + CALLS.replace(json_call, written), "TF049")
+    assert told.fix == "Write true, false and null in lower case; objects as gemma4 has them, not with tojson."
+    tagged = (
+        "<tool_call>{{ c.function.name }}\n{% for k, v in c.function.arguments.items() %}<arg_key>{{ k }}</arg_key>\n"
+    )
+    tagged += "<arg_value>{{ v }}</arg_value>\n{% endfor %}</tool_call>"
+    told = finding(TOOLS + CALLS.replace(json_call, tagged), "TF049")
+    assert told.fix == "Write values that are no strings with tojson."
+
+
+@pytest.mark.parametrize(
+    ("written", "parts"),
+    [
+        ("v | string", "a list of types, additionalProperties and strict come"),
+        ("v | tojson if k != 'strict' else v", "strict comes"),
+        ("v | tojson", ""),
+    ],
+)
+def test_values_of_definitions_in_pythons_notation(written: str, parts: str) -> None:  # Qwen3-Coder, MiMo-V2-Flash
+    own = "('name', 'description', 'parameters')"
+    keys = "{% for k, v in t.function.items() if k not in " + own + " %}<{{ k }}>VALUE{% endfor %}"
+    keys += "{% for k, v in t.function.parameters.items() if k != 'properties' %}<{{ k }}>VALUE{% endfor %}"
+    keys += (
+        "{% for p, f in t.function.parameters.properties.items() %}<{{ p }}>{% for k, v in f.items() %}<{{ k }}>VALUE"
+    )
+    keys = (keys + "{% endfor %}{% endfor %}").replace("VALUE", "{{ " + written + " }}")
+    told = (
+        "{% for t in tools or [] %}<{{ t.function.name }}>{{ t.function.description | tojson }}" + keys + "{% endfor %}"
+    )
+    findings = [one.message for one in report(told + CALLS).notes if one.code == "TF074"]
+    assert findings == ([f"In definitions of tools {parts} out in Python's notation."] if parts else [])

@@ -54,7 +54,7 @@ def details(facts: Facts) -> dict[str, Answer]:
     if asking is None:
         return {}
     answers = {question.__name__: facts.answers.get(question.__name__) or question(asking) for question in _QUESTIONS}
-    answers["generation_open"] = generation.generation_open(facts.profile)
+    answers["generation_open"] = generation.generation_open(facts.profile, asking)
     tokens = asking.renders.template.special_tokens
     behind = "".join(asking.text(messages).rpartition(REPLY)[2] for messages in (reply(), [*reply(), *user()]))
     answers["stop"] = generation.stop(facts.profile, eos_token=tokens.get("eos_token"), behind=behind)

@@ -88,6 +88,7 @@ _MODULES = (
     "tf071_other_engine_differs",
     "tf072_answer_end_not_a_stop",
     "tf073_system_message_lost_later",
+    "tf074_definition_values_as_python",
     "tf075_reasoning_under_another_name",
     "tf076_later_turns_differ",
     "tf077_tools_lost_later",

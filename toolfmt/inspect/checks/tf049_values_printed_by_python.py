@@ -11,6 +11,7 @@ Example: `{{ value }}` instead of `{{ value if value is string else value | tojs
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 from toolfmt.errors import CannotWrite
@@ -29,9 +30,21 @@ def check(facts: Facts) -> Iterator[Found]:
     if answer.outcome == "python" and not _is_python(facts.decided.format):
         yield Found(
             f"In past calls {answer.evidence}.",
-            "Write values that are no strings with tojson.",
+            _fix(facts.decided.format),
             answer.line,
         )
+
+
+def _fix(format: ToolCallFormat | None) -> str:
+    """What to do; tojson would break the objects of a format that has a notation of its own for them."""
+    if format is not None:
+        try:
+            written = "".join(write(format, TRIED[:1], ALL_TOOLS).split())
+        except CannotWrite:
+            written = ""
+        if written and "".join(json.dumps(TRIED[0][1]["options"]).split()) not in written:
+            return f"Write true, false and null in lower case; objects as {format.name} has them, not with tojson."
+    return "Write values that are no strings with tojson."
 
 
 def _is_python(format: ToolCallFormat | None) -> bool:

@@ -43,9 +43,14 @@ def generation_prompt(asking: Asking) -> Answer:
     return no(f"{same}: nothing is added behind {{}}", "", line, quote(tail, 80))
 
 
-def generation_open(profile: TemplateProfile) -> Answer:
-    """What of the answer the generation prompt has begun."""
+def generation_open(profile: TemplateProfile, asking: Asking) -> Answer:
+    """What of the answer the generation prompt has begun; where nothing, what past answers begin with behind it."""
     if not profile.prefill:
+        asked, answered = asking.prompt(user(), generation=True), asking.text(reply())
+        follows = isinstance(asked, str) and answered.startswith(asked)
+        left = answered[len(asked) :].partition(REPLY)[0] if follows and isinstance(asked, str) else ""
+        if left.strip():
+            return no("nothing of the answer is written; past answers begin with {}", "", None, quote(left, 80))
         return no("the answer begins with its first word")
     pairs = known_reasoning() if profile.reasoning is None else (profile.reasoning,)
     closes = any(closer in profile.prefill for opener, closer in pairs if opener in profile.prefill)
