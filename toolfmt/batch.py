@@ -122,7 +122,8 @@ class Inspector:
 
     def _report(self, place: str, worker: Worker | None) -> Report:
         model = Model(load_files(place), trusted=self.trusted, worker=worker)
-        return model.inspect(tools=self.options.tools, context=self.options.context)
+        asked = self.options
+        return model.inspect(tools=asked.tools, context=asked.context, probe_seed=asked.probe_seed)
 
 
 def expanded(given: Iterable[str]) -> tuple[list[str], bool]:

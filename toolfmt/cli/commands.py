@@ -167,6 +167,7 @@ def main() -> None:
 @click.option("--ignore", multiple=True, metavar="CODES", help="Do not tell these. Repeatable.")
 @click.option("--tools", "tools_file", metavar="FILE", help="A JSON list of tool definitions, to count their tokens.")
 @click.option("--context", type=_Count(), metavar="N", help="The context size the tools must fit into.")
+@click.option("--probe-seed", type=int, metavar="N", help="Ask the template in other words, drawn from this number.")
 @click.option("--html", "html_file", metavar="FILE", help="Write the report as a web page, too; - prints that instead.")
 @click.option("--jobs", type=_Count(), metavar="N", help="Look at N places side by side; else as many as processors.")
 @click.option(
@@ -187,6 +188,7 @@ def inspect(
     ignore: tuple[str, ...],
     tools_file: str | None,
     context: int | None,
+    probe_seed: int | None,
     html_file: str | None,
     jobs: int | None,
     lines_file: str | None,
@@ -211,7 +213,7 @@ def inspect(
     from toolfmt.inspect.facts import Options
 
     selection = Selection.of(select, ignore)
-    options = Options(_tools(tools_file), context)
+    options = Options(_tools(tools_file), context, probe_seed)
     form = "json" if as_json else output_format or "text"
     meant, several = expanded(places)
     if html_file == "-" and form != "text":

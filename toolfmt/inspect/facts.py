@@ -20,12 +20,14 @@ from toolfmt.templates import ModelFiles, TemplateSource
 
 @dataclass(frozen=True)
 class Options:
-    """What the caller asks beside the model itself: the tools whose cost is counted (examples where None), and the
-    context size in tokens that they have to fit into.
+    """What the caller asks beside the model itself: the tools whose cost is counted (examples where None), the context
+    size in tokens that they have to fit into, and from which seed the words of the probes are drawn (the usual ones
+    where None).
     """
 
     tools: Sequence[Message] | None = None
     context: int | None = None
+    probe_seed: int | None = None
 
 
 NO_OPTIONS = Options()

@@ -22,6 +22,7 @@ from toolfmt.inspect.probe.markers import asked_with, turn_marks
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFile, find_tokenizer
 from toolfmt.inspect.probe.turn_markers import prefill, reasoning_markers
+from toolfmt.inspect.probe.words import Words
 from toolfmt.inspect.report import CAPABILITIES, Answer, FormatDecision
 from toolfmt.inspect.stops import stops
 from toolfmt.inspect.template_profile import Failure, TemplateProfile
@@ -78,7 +79,7 @@ def facts_of(
 ) -> Facts:
     """What is known of the model before its chapters; after a limit was `hit` the template is not run again."""
     template = files.template(True) or files.template(False)
-    renders, broken, missing = (None, hit, ()) if hit else _renders(template, files.special_tokens)
+    renders, broken, missing = (None, hit, ()) if hit else _renders(template, files.special_tokens, options)
     probed = None if renders is None else probe(renders)
     if renders is not None and probed is not None:
         renders.reasoning_name = probed.reasoning_name
@@ -108,7 +109,7 @@ def facts_of(
 
 
 def _renders(
-    template: TemplateSource | None, special_tokens: Mapping[str, str]
+    template: TemplateSource | None, special_tokens: Mapping[str, str], options: Options
 ) -> tuple[Renders | None, TemplateError | None, tuple[str, ...]]:
     """The template made ready, or why it cannot be; and the special tokens it needs that are not there."""
     if template is None:
@@ -116,21 +117,22 @@ def _renders(
     try:
         chat_template = ChatTemplate(template.text, special_tokens, origin=template.origin)
         _ = chat_template.watch  # from here on it is told how the conditions come out
-        renders = Renders(chat_template)
+        words = None if options.probe_seed is None else Words(options.probe_seed)
+        renders = Renders(chat_template, None, words)
         renders.render(user())  # compiles, which parsing alone does not
     except LimitHit:
         raise
     except TemplateError as error:
         return None, error, ()
     read = [name for name in STAND_INS if name in chat_template.variables and name not in special_tokens]
-    helped = Renders(chat_template, {name: STAND_INS[name] for name in read})
+    helped = Renders(chat_template, {name: STAND_INS[name] for name in read}, words)
     return (helped, None, tuple(name for name in read if _fails_without(name, helped, chat_template)))
 
 
 def _fails_without(token: str, helped: Renders, template: ChatTemplate) -> bool:
     """Whether the template throws for want of this special token."""
     others = {name: text for name, text in STAND_INS.items() if name != token and name not in template.special_tokens}
-    without = Renders(template, others)
+    without = Renders(template, others, helped.words)
     talks = [(user(), None), (user(system=True), TOOLS), (reply(), None), (conversation(Shape(), SINGLE), TOOLS)]
     return any(
         isinstance(helped.render(messages, tools), str) and isinstance(without.render(messages, tools), TemplateError)

@@ -246,7 +246,7 @@ def _deciding(renders: Renders, messages: list[Message], tools: list[Message] | 
         other = lines[number - 1].replace(tested.text, _NEUTRAL)
         source = "\n".join([*lines[: number - 1], other, *lines[number:]])
         try:
-            varied = Renders(ChatTemplate(source), renders.tokens).render(messages, tools)
+            varied = Renders(ChatTemplate(source), renders.tokens, renders.words).render(messages, tools)
         except TemplateError:
             continue
         if varied != prompt:

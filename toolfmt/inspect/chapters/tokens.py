@@ -157,7 +157,7 @@ def _ways(facts: Facts) -> Iterator[_Shown]:
         return
     for system in (False, True):
         # Rendered without being kept: the prompts of a hundred tools are megabytes that nobody asks for again.
-        yield lambda tools, system=system: _text(Renders(renders.template, renders.tokens), tools, system)  # type: ignore[misc]
+        yield lambda tools, system=system: _text(renders.anew(), tools, system)  # type: ignore[misc]
 
 
 def _text(renders: Renders, tools: Sequence[Message], system: bool) -> str | None:

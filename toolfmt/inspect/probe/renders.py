@@ -17,6 +17,7 @@ from typing import Any
 from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
 from toolfmt.inspect.probe.conversations import REPLY, Call, Message, Shape, conversation, reply, user
 from toolfmt.inspect.probe.differences import common_prefix
+from toolfmt.inspect.probe.words import Words
 from toolfmt.templates import ChatTemplate
 
 # Bounded as a token is, and looked for only that near: a prompt of one word of megabytes is not searched through.
@@ -37,9 +38,14 @@ class Region:
 class Renders:
     """What the template makes of conversations."""
 
-    def __init__(self, template: ChatTemplate, tokens: Mapping[str, Any] | None = None) -> None:
-        """`tokens` are special tokens, and other variables, that the template is given beside its own."""
+    def __init__(
+        self, template: ChatTemplate, tokens: Mapping[str, Any] | None = None, words: Words | None = None
+    ) -> None:
+        """`tokens` are special tokens, and other variables, that the template is given beside its own; `words` those
+        that it is shown in the place of the usual ones, None for these.
+        """
         self.template = template
+        self.words = words
         self._tokens = dict(tokens or {})
         self.reasoning_name = ""
         """The name under which the template is given what messages hold as `reasoning_content`; empty for that one."""
@@ -78,7 +84,7 @@ class Renders:
             return self
         key = json.dumps(variables, ensure_ascii=False)
         if key not in self._given:
-            self._given[key] = Renders(self.template, self._tokens | dict(variables))
+            self._given[key] = Renders(self.template, self._tokens | dict(variables), self.words)
             self._given[key].reasoning_name = self.reasoning_name
         return self._given[key]
 
@@ -87,6 +93,12 @@ class Renders:
         if not self.reasoning_name:
             return messages
         return [_renamed(message, self.reasoning_name) for message in messages]
+
+    def anew(self) -> Renders:
+        """Renders of the same template, given the same, that know of none made before."""
+        new = Renders(self.template, self._tokens, self.words)
+        new.reasoning_name = self.reasoning_name
+        return new
 
     def text(self, messages: Sequence[Message], tools: Sequence[Message] | None = None) -> str:
         """The prompt; empty where the template threw."""
@@ -107,8 +119,8 @@ class Renders:
     def clock_line(self, messages: Sequence[Message], tools: Sequence[Message] | None) -> int | None:
         """The line of the template that asks the clock first while it renders this; None where none does."""
         try:
-            given: dict[str, Any] = {"tools": tools, **self._tokens}
-            return next(iter(self.template.clock_lines(self.named(messages), **given)), None)
+            given: dict[str, Any] = {"tools": self._shown(tools), **self._tokens}
+            return next(iter(self.template.clock_lines(self._shown(self.named(messages)), **given)), None)
         except (ToolfmtError, RecursionError, MemoryError):
             return None
 
@@ -125,13 +137,13 @@ class Renders:
 
         `innermost`: of a macro that prints what it was given, the line in it and not that of its call.
         """
-        given: dict[str, Any] = {"tools": tools, "add_generation_prompt": generation, **self._tokens}
+        given: dict[str, Any] = {"tools": self._shown(tools), "add_generation_prompt": generation, **self._tokens}
         try:
-            pieces = self.template.pieces(self.named(messages), innermost=innermost, **given)
+            pieces = self.template.pieces(self._shown(self.named(messages)), innermost=innermost, **given)
         except (ToolfmtError, RecursionError, MemoryError):
             return None
         for text, line in pieces:
-            offset -= len(text)
+            offset -= len(self._usual(text))
             if offset < 0:
                 return line
         return None
@@ -162,15 +174,28 @@ class Renders:
         generation: bool,
         now: datetime | None,
     ) -> str | TemplateError:
-        given: dict[str, Any] = {"tools": tools, "add_generation_prompt": generation, "now": now, **self._tokens}
+        given: dict[str, Any] = {
+            "tools": self._shown(tools),
+            "add_generation_prompt": generation,
+            "now": now,
+            **self._tokens,
+        }
         try:
-            return _placeless(self.template.render(messages, **given))
+            return _placeless(self._usual(self.template.render(self._shown(messages), **given)))
         except LimitHit:
             raise  # the inspection ends here: what hits a limit once would in every other render
         except TemplateError as error:
-            return TemplateError(_placeless(str(error)), error.line, error.kind, _placeless(error.own_words))
+            said, own_words = (_placeless(self._usual(text)) for text in (str(error), error.own_words))
+            return TemplateError(said, error.line, error.kind, own_words)
         except (ToolfmtError, RecursionError) as error:
-            return TemplateError(str(error))
+            return TemplateError(self._usual(str(error)))
+
+    def _shown(self, value: Any) -> Any:
+        """What the template is shown of messages or tools."""
+        return value if self.words is None else self.words.other(value)
+
+    def _usual(self, text: str) -> str:
+        return text if self.words is None else self.words.usual(text)
 
 
 def _renamed(message: Message, name: str) -> Message:
