@@ -438,3 +438,11 @@ def test_a_browser_that_finds_something_says_so(chromium: Browser, tmp_path: Pat
     chromium.open(file, 400, 800, "light")
     found = (bool(chromium.complaints()), chromium.evaluate(OVERFLOW) > 0, chromium.evaluate(LOWEST_CONTRAST) < 4.5)
     assert found == (True, True, True)
+
+
+def test_what_is_new_since_an_earlier_report_has_a_badge() -> None:
+    found = Finding("TF014", "arguments-double-encoded", "It is so.", 3, "Do this.")
+    for new in (None, False, True):
+        assert (
+            '<span class="badge new">new</span>' in report_page(replace(GOOD, findings=(replace(found, new=new),)))
+        ) == (new is True)

@@ -689,3 +689,12 @@ def test_values_of_definitions_in_pythons_notation(written: str, parts: str) -> 
     )
     findings = [one.message for one in report(told + CALLS).notes if one.code == "TF074"]
     assert findings == ([f"In definitions of tools {parts} out in Python's notation."] if parts else [])
+
+
+def test_a_question_that_needs_a_system_message_says_so() -> None:
+    template = "{% if messages[0].role == 'system' %}{% set system_message = messages[0].content %}{% endif %}" + (
+        "{{ '<s>' + system_message }}{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}"
+    )
+    found = finding(template, "TF003")
+    assert (found.severity, found.fix) == ("error", "Give a system message with every request.")
+    assert "refuses a single user message unless a system message is given: it wants `system_message`" in found.message

@@ -28,6 +28,7 @@ from toolfmt.inspect.wording import quote
 SEVERITY: Severity = "error"
 
 _AS_PARTS = "Give its content as a list of text parts; toolfmt's render does it for you."
+_INSTRUCT = "Give a system message with every request."
 
 
 def check(facts: Facts) -> Iterator[Found]:
@@ -42,11 +43,14 @@ def check(facts: Facts) -> Iterator[Found]:
     if isinstance(prompt, TemplateError):
         if lacks_a_filter(prompt):
             return  # the finding that names the filter says more
-        works = isinstance(facts.renders.render(user(), TOOLS), str)
-        when = " with tools" if named else " unless tools are given" if works else ""
+        works = not named and isinstance(facts.renders.render(user(), TOOLS), str)
+        instructed = USER in facts.renders.text(user(system=True), tools)
+        needed = "tools are" if works else "a system message is" if instructed else ""
+        when = " with tools" if named else f" unless {needed} given" if needed else ""
+        needs = "Give the template what its message asks for, or use another template."
         yield Found(
             f"The template refuses a single user message{when}: {thrown(prompt).sentence}.",
-            _AS_PARTS if takes_parts else "Give the template what its message asks for, or use another template.",
+            _AS_PARTS if takes_parts else _INSTRUCT if instructed else needs,
             prompt.line,
             severity,
             healed_by,
