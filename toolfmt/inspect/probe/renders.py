@@ -50,6 +50,7 @@ class Renders:
         self.reasoning_name = ""
         """The name under which the template is given what messages hold as `reasoning_content`; empty for that one."""
         self._made: dict[str, str | TemplateError] = {}
+        self._cut: dict[str, list[tuple[str, int]]] = {}
         self._given: dict[str, Renders] = {}
 
     @property
@@ -137,16 +138,27 @@ class Renders:
 
         `innermost`: of a macro that prints what it was given, the line in it and not that of its call.
         """
-        given: dict[str, Any] = {"tools": self._shown(tools), "add_generation_prompt": generation, **self._tokens}
-        try:
-            pieces = self.template.pieces(self._shown(self.named(messages)), innermost=innermost, **given)
-        except (ToolfmtError, RecursionError, MemoryError):
-            return None
-        for text, line in pieces:
-            offset -= len(self._usual(text))
+        for text, line in self._pieces(self.named(messages), tools, generation, innermost):
+            offset -= len(text)
             if offset < 0:
                 return line
         return None
+
+    def _pieces(
+        self, messages: Sequence[Message], tools: Sequence[Message] | None, generation: bool, innermost: bool
+    ) -> list[tuple[str, int]]:
+        """The pieces of a prompt, each with its line; none where the template throws."""
+        key = json.dumps([messages, tools, generation, innermost], ensure_ascii=False)
+        pieces = self._cut.get(key)
+        if pieces is None:
+            given: dict[str, Any] = {"tools": self._shown(tools), "add_generation_prompt": generation, **self._tokens}
+            try:
+                pieces = self.template.pieces(self._shown(messages), innermost=innermost, **given)
+                pieces = [(self._usual(text), line) for text, line in pieces]
+            except (ToolfmtError, RecursionError, MemoryError):
+                pieces = []
+            self._cut[key] = pieces
+        return pieces
 
     def calls(self, shape: Shape, calls: Sequence[Call], tools: Sequence[Message]) -> Region | TemplateError:
         """The prompt with these calls in the last turn, cut where it differs from one with an answer in words."""
