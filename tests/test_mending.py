@@ -95,6 +95,15 @@ CASES: dict[str, tuple[str, str, list[tuple[str, str]]]] = {
             )
         ],
     ),
+    "arguments in two places, one for content null": (
+        "TF014",
+        template(
+            content="{%- if message.content is none %}{{- '' }}{%- endif %}{{- message.content or '' }}",
+            arguments="{%- if message.content is none %}\n{{- call.function.arguments | tojson }}\n"
+            "{%- else %}\n{{- call.function.arguments | tojson }}\n{%- endif %}",
+        ),
+        [("{{- call.function.arguments | tojson }}", ARGUMENTS)] * 2,
+    ),
     "arguments by another name": (
         "TF014",
         template(arguments="{%- set given = call.function.arguments %}{{- given | tojson }}"),
@@ -702,6 +711,22 @@ def test_the_json_is_the_report_on_the_copy_with_what_was_fixed(tmp_path: Path) 
     assert list(told["fixed"][0]) == ["code", "file", "diff"]
     assert {"TF014"} <= {one["code"] for one in told["fixed"]}
     assert {one["code"] for one in told["not_fixed"]} == {one["code"] for one in (*told["findings"], *told["notes"])}
+
+
+def test_what_is_not_selected_is_neither_healed_nor_told(tmp_path: Path) -> None:
+    home = model(tmp_path / "model", DOUBLE)
+    done = run(str(home), "--json", "--select", "TF055", "--fix", "--output", str(tmp_path / "copy"))
+    told = json.loads(done.output)
+    assert (told["fixed"], [one["code"] for one in told["not_fixed"]]) == ([], ["TF055"])
+    assert digests(home) == digests(tmp_path / "copy")
+
+
+def test_a_finding_is_healed_only_where_its_severity_is_selected(tmp_path: Path) -> None:
+    home = model(tmp_path / "model", DOUBLE)
+    done = run(str(home), "--json", "--ignore", "warning", "--fix", "--output", str(tmp_path / "copy"))
+    codes = {one["code"] for one in json.loads(done.output)["fixed"]}
+    assert "TF037" in codes
+    assert "TF014" not in codes
 
 
 @pytest.mark.parametrize(

@@ -296,13 +296,11 @@ def _check_fix(
 
 def _fix(place: str, output: str, inspector: Inspector, selection: Selection, failing: Failing, form: str) -> int:
     """Write the mended copy and tell what changed; the exit status is that of the copy."""
-    from dataclasses import replace
-
     from toolfmt.batch import InspectionOutcome
     from toolfmt.fixing import fixed_copy
 
     mended = fixed_copy(place, output, inspector, selection.codes_for)
-    mended = replace(mended, report=selection.apply(mended.report))
+    mended = mended.telling(selection.apply(mended.report))
     if form == "json":
         print_json(mended.to_dict())
     else:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +59,11 @@ class MendedModel:
     files: tuple[str, ...]
     kind: str
     """What the original is: a directory, a GGUF file, a template alone."""
+
+    def telling(self, report: Report) -> MendedModel:
+        """The same with this report on the copy, of whose findings alone it is told why they remain."""
+        codes = {finding.code for finding in remedies.everything(report)}
+        return replace(self, report=report, not_fixed=tuple(one for one in self.not_fixed if one.code in codes))
 
     def to_dict(self) -> dict[str, Any]:
         """The report on the copy, with `fixed` and `not_fixed`."""
