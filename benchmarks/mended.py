@@ -16,7 +16,7 @@ import json
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -36,7 +36,8 @@ _TOOL = {
         "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
     },
 }
-_CALL = {"id": "abcde1234", "type": "function", "function": {"name": "get_weather", "arguments": {"city": "Köln"}}}
+_ARGUMENTS = {"city": "Köln"}
+_CALL = {"id": "abcde1234", "type": "function", "function": {"name": "get_weather", "arguments": _ARGUMENTS}}
 _ASKED = {"role": "user", "content": 'How is it in Köln?\nBe "brief".'}
 _SYSTEM = {"role": "system", "content": "You are a weather frog."}
 _DONE: list[dict[str, Any]] = [
@@ -93,7 +94,7 @@ def main() -> None:
         if given.transformers:
             healed = {one.name for one in outcomes if one.healed}
             pairs = [(path, copy / path.name) for path, copy, _ in asked if path.stem in healed]
-            print_prompts(pairs, given.transformers)
+            print_prompts(pairs, given.transformers, {one.name for one in outcomes if "TF015" in one.healed})
     if given.json:
         lines = [json.dumps(asdict(one), ensure_ascii=False) for one in outcomes]
         given.json.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -166,12 +167,16 @@ def worse(one: Outcome) -> bool:
     return bool(not one.after.keys() <= one.before.keys() or one.after.keys() & set(one.healed))
 
 
-def print_prompts(pairs: Sequence[tuple[Path, Path]], number: int) -> None:
-    """How many prompts of transformers are the same for the original and its copy."""
+def print_prompts(pairs: Sequence[tuple[Path, Path]], number: int, as_text: Collection[str]) -> None:
+    """How many prompts of transformers are the same for the original and its copy.
+
+    The templates `as_text` took arguments as a string only (TF015), and are given them so.
+    """
     chosen = pairs[:: max(1, len(pairs) // number)][:number]
     same = Counter[bool]()
     for original, copy in chosen:
-        for name, one, other in zip(CONVERSATIONS, prompts(original), prompts(copy), strict=True):
+        both = [prompts(path, as_text=original.stem in as_text) for path in (original, copy)]
+        for name, one, other in zip(CONVERSATIONS, *both, strict=True):
             if one is None:
                 continue  # the original refuses it
             same[one == other] += 1
@@ -180,12 +185,15 @@ def print_prompts(pairs: Sequence[tuple[Path, Path]], number: int) -> None:
     print(f"\ntransformers: {same[True]} prompts of {len(chosen)} templates are the same, {same[False]} are not")
 
 
-def prompts(path: Path) -> Iterator[str | None]:
+def prompts(path: Path, *, as_text: bool) -> Iterator[str | None]:
     """What transformers makes of the conversations; None where the template refuses."""
     from transformers.utils.chat_template_utils import render_jinja_template
 
     text = path.read_text(encoding="utf-8")
-    for messages, tools in CONVERSATIONS.values():
+    conversations = json.dumps(list(CONVERSATIONS.values()))
+    if as_text:
+        conversations = conversations.replace(json.dumps(_ARGUMENTS), json.dumps(json.dumps(_ARGUMENTS)))
+    for messages, tools in json.loads(conversations):
         for_answer = messages[-1]["role"] != "assistant"
         try:
             told = render_jinja_template(
