@@ -29,9 +29,9 @@ from toolfmt.mending.conversations import VARIANTS, Variant, conversations, writ
 from toolfmt.mending.json_text import members, strings, with_member, with_string, without_member
 from toolfmt.mending.judgement import what_is_worse
 from toolfmt.mending.mend import Mended, mend
-from toolfmt.mending.model import MendedModel
+from toolfmt.mending.model import MendedModel, healed_by
 from toolfmt.mending.proof import NOT_SHOWN, judged
-from toolfmt.mending.small_files import CannotCopy
+from toolfmt.mending.small_files import CannotCopy, write
 from toolfmt.mending.source import Edit, as_newlines, edited, with_line_ends_of, words
 from toolfmt.templates import load_files, template_alone
 
@@ -539,6 +539,11 @@ def test_a_json_file_keeps_everything_else_as_it_is_written() -> None:
     assert with_string(text, members(text)[0], "<x/z>") == text.replace("y\\u003e", "z\\u003e")
 
 
+def test_letters_stay_letters_where_the_file_has_them_so() -> None:
+    for text, written in (('{"a": "ä1"}', '{"a": "ä2ö"}'), ('{"a": "\\u00e41"}', '{"a": "\\u00e42\\u00f6"}')):
+        assert with_string(text, members(text)[0], "ä2ö") == written
+
+
 # --- a model in a copy
 
 
@@ -671,8 +676,8 @@ def test_the_template_of_a_gguf_file_is_written_beside_it(tmp_path: Path) -> Non
     writer.add_chat_template(DOUBLE)
     writer.add_token_list(["a", "<|im_end|>"])
     writer.add_eos_token_id(1)
-    for write in (writer.write_header_to_file, writer.write_kv_data_to_file, writer.write_tensors_to_file):
-        write()
+    for step in (writer.write_header_to_file, writer.write_kv_data_to_file, writer.write_tensors_to_file):
+        step()
     writer.close()
     before = path.read_bytes()
     done = fixed(path, tmp_path / "copy", frozenset({"TF014"}))
@@ -755,6 +760,20 @@ def test_misuse_is_one_line_and_changes_nothing(tmp_path: Path, given: list[str]
     assert why in done.output
     assert before == digests(tmp_path)
     assert not (tmp_path / "out").exists()
+
+
+def test_nothing_is_written_over_a_file_that_came_in_between(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text("kept", "utf-8")
+    with pytest.raises(CannotCopy, match="File exists"):
+        write({"a.json": b"new"}, tmp_path)
+    assert (tmp_path / "a.json").read_text("utf-8") == "kept"
+
+
+def test_a_setting_that_changes_what_the_template_does_heals_nothing() -> None:
+    files = template_alone(NULL, Path("t.jinja"))
+    before, after = inspect_files(files), mended(NULL, "TF017").report
+    assert healed_by(before, replace(before, notes=()), ("TF055",)) == ("TF055",)
+    assert healed_by(before, after, ("TF017",)) == ()
 
 
 def test_an_empty_directory_is_written_into(tmp_path: Path) -> None:

@@ -168,13 +168,13 @@ def _next_setting(
             after = copy.inspect(changed)
         except ToolfmtError:
             continue
-        healed = _healed(report, after, attempt.codes)
+        healed = healed_by(report, after, attempt.codes)
         if healed:
             return attempt, healed, after
     return None
 
 
-def _healed(before: Report, after: Report, codes: tuple[str, ...]) -> tuple[str, ...]:
+def healed_by(before: Report, after: Report, codes: tuple[str, ...]) -> tuple[str, ...]:
     """The codes of these that a setting heals; none where it changes anything of what the template does, or brings
     another finding than one that a setting heals.
     """
