@@ -284,7 +284,7 @@ def test_of_many_places_that_cannot_be_read_some_are_told(tmp_path: Path) -> Non
     result = CliRunner().invoke(main, ["inspect", *places])
     told = result.stderr.splitlines()
     assert (result.exit_code, len(told)) == (2, 21)
-    assert told[-1] == "toolfmt: 980 more places could not be looked at; --json has why"
+    assert told[-1] == "toolfmt: and 980 more places"
 
 
 @pytest.mark.parametrize("output", ["events", "message", "openai"])

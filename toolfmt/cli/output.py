@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import sys
 import time
@@ -16,8 +15,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import click
 
 from toolfmt.errors import ToolfmtError
 from toolfmt.printing.control_characters import is_unseen
@@ -29,7 +26,6 @@ if TYPE_CHECKING:
 _ESCAPE = json.JSONEncoder()
 _untold: list[str] = []
 _LONGEST_UNTOLD = 200
-_NOT_PLAIN = re.compile(r"[^\n -~]")
 
 
 def print_json(value: Any) -> None:
@@ -40,31 +36,29 @@ def print_json(value: Any) -> None:
 
 def json_line(value: Any) -> str:
     """The value as one line of JSON with its end, written as `print_json` writes it."""
-    return _harmless(compact(value)) + "\n"
-
-
-def _harmless(text: str) -> str:
-    return _NOT_PLAIN.sub(_escaped, text)
-
-
-def _escaped(found: re.Match[str]) -> str:
-    return _ESCAPE.encode(found[0])[1:-1] if is_unseen(found[0]) else found[0]
+    return compact(value) + "\n"
 
 
 def compact(value: Any) -> str:
     """The value as JSON in one line, with the escapes of `print_json`: a model may answer anything."""
-    text = json.dumps(value, ensure_ascii=False)
-    if text.isascii() and "\x7f" not in text:
+    return _harmless(json.dumps(value, ensure_ascii=False))
+
+
+def _harmless(text: str) -> str:
+    if text.isascii() and "\x7f" not in text:  # what is unseen of ASCII else, JSON escapes by itself
         return text
-    unseen = {ord(char): _ESCAPE.encode(char)[1:-1] for char in set(text) if not " " <= char <= "~" and is_unseen(char)}
+    unseen = {ord(char): _ESCAPE.encode(char)[1:-1] for char in set(text) if char != "\n" and is_unseen(char)}
     return text.translate(unseen) if unseen else text
 
 
 def tell(line: str) -> None:
     """A line for a person on standard error. What cannot be written there makes the exit status 2 (`untold`), unless
     nobody reads it any more."""
+    if sys.stderr is None:
+        return
     try:
-        click.echo(line, err=True)
+        sys.stderr.write(line + "\n")
+        sys.stderr.flush()
     except OSError as error:
         if not isinstance(error, BrokenPipeError):
             _untold.append(line[:_LONGEST_UNTOLD])
