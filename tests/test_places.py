@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -341,3 +342,13 @@ def test_values_of_an_unexpected_type_are_a_finding(tmp_path: Path) -> None:
 def test_an_address_of_the_hub_is_told_to_be_an_id() -> None:
     with pytest.raises(BadModelDirectory, match=r"an address; give the repository id, Qwen/Qwen3-8B$"):
         load_files("https://huggingface.co/Qwen/Qwen3-8B/tree/main")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links are those of POSIX")
+def test_a_link_in_a_folder_may_lead_to_a_model_and_is_not_searched(tmp_path: Path) -> None:
+    elsewhere, folder = tmp_path / "elsewhere", tmp_path / "folder"
+    made(elsewhere, "model/config.json", "deep/model/config.json")
+    made(folder, "own/model/config.json")
+    (folder / "linked").symlink_to(elsewhere / "model")
+    (folder / "everything").symlink_to(elsewhere)
+    assert model_places(folder) == [folder / "linked", folder / "own" / "model"]

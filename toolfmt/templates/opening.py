@@ -36,8 +36,8 @@ def opened(path: Path, within: Path | None = None, *, endings: tuple[str, ...] =
     """The regular file at a path, open for reading, unbuffered.
 
     `within` is the directory that the file belongs to: a link is followed inside of it, and from a snapshot of the hub
-    cache to the blobs of the same repository. One of these `endings` in the name of the file that is linked to allows
-    any other place. Without `within` a link may lead anywhere. Raises `NoFile` for what is no regular file,
+    cache to the blobs of the same repository. With `endings` what counts instead is the name of the file that is linked
+    to, wherever that lies. Without `within` a link may lead anywhere. Raises `NoFile` for what is no regular file,
     `BadModelDirectory` for a link that leads elsewhere, `OSError` where nothing can be opened.
     """
     if not stat.S_ISREG(os.stat(path).st_mode):  # to open a device can do something already
@@ -71,12 +71,13 @@ def _check_place(descriptor: int, path: Path, within: Path, endings: tuple[str, 
     """Raises where the open file lies neither in the directory nor in the blobs of the same repository."""
     place = _place(descriptor, path)
     home = Path(os.path.realpath(within))
-    if place is not None and (place.is_relative_to(home) or place.name.lower().endswith(endings or ("/",))):
+    if place is not None and (place.name.lower().endswith(endings) if endings else place.is_relative_to(home)):
         return
     if place is not None and (blobs := _blobs(home)) is not None and place.is_relative_to(blobs):
         return
     raise BadModelDirectory(
-        f"{path}: a link that leads out of {within}, which is not followed; put a copy of the file there"
+        f"{path}: a link {'to no template' if endings else f'that leads out of {within}'}, which is not followed; "
+        "put a copy of the file there"
     )
 
 

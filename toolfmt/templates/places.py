@@ -82,8 +82,8 @@ def model_places(folder: str | Path) -> list[Path]:
     """The models below a folder that is none itself, sorted; empty for a model's own place and where there are none.
 
     They are model directories, GGUF files and .jinja files, in the folder or in a directory up to three levels below
-    it; nothing inside a model directory, and no hidden directory. Of a repository in the hub cache it is one snapshot,
-    the one in force. What cannot be listed is left out.
+    it; nothing inside a model directory, and no hidden directory. A link may lead to a model, and is not searched. Of
+    a repository in the hub cache it is one snapshot, the one in force. What cannot be listed is left out.
     """
     named, folder = bool(os.fspath(folder)), Path(folder)
     folder = _in_force(folder) or folder
@@ -106,6 +106,9 @@ def _places(directory: Path, levels: int, seen: set[str]) -> Iterator[Path]:
             try:
                 kept = _in_force(path)
                 inside = kept or path
-                yield from [inside] if holds_model(inside) else list(_places(inside, 1 if kept else levels - 1, seen))
+                if holds_model(inside):
+                    yield inside
+                elif not path.is_symlink():  # which may lead to all of a machine
+                    yield from list(_places(inside, 1 if kept else levels - 1, seen))
             except OSError:  # a directory that may not be listed
                 continue
