@@ -324,7 +324,7 @@ def test_two_ways_to_print_at_once_are_one_line() -> None:
     [
         (("--full", "--json"), "--full is for text"),
         (("--full", str(MODELS / "double-encoded")), "--full shows one model"),
-        (("--html", "x.html", str(MODELS / "double-encoded")), "--html shows one model"),
+        (("--html", "-", str(MODELS / "double-encoded")), "--html - prints one page"),
         (("--select", "TF014", "--ignore", "TF01"), "--ignore leaves nothing of what --select names"),
     ],
 )

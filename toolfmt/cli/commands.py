@@ -35,6 +35,7 @@ from toolfmt.errors import ToolfmtError
 if TYPE_CHECKING:
     from toolfmt.batch import InspectionOutcome, Inspector
     from toolfmt.cli.baseline import Baseline
+    from toolfmt.cli.beside import Beside
     from toolfmt.cli.failing import Failing
     from toolfmt.cli.recorded import Recorded
     from toolfmt.cli.request import RenderRequest
@@ -168,7 +169,13 @@ def main() -> None:
 @click.option("--tools", "tools_file", metavar="FILE", help="A JSON list of tool definitions, to count their tokens.")
 @click.option("--context", type=_Count(), metavar="N", help="The context size the tools must fit into.")
 @click.option("--probe-seed", type=int, metavar="N", help="Ask the template in other words, drawn from this number.")
-@click.option("--html", "html_file", metavar="FILE", help="Write the report as a web page, too; - prints that instead.")
+@click.option("--html", "html_file", metavar="FILE", help="Write web pages, too: FILE, and for several places FILE.d.")
+@click.option(
+    "--summary",
+    "summary_file",
+    metavar="FILE",
+    help="Add a short Markdown for CI to FILE; - prints that instead.",
+)
 @click.option("--jobs", type=_Count(), metavar="N", help="Look at N places side by side; else as many as processors.")
 @click.option(
     "--continue", "lines_file", metavar="FILE", help="Add the lines of --json to FILE, of places without one there."
@@ -190,6 +197,7 @@ def inspect(
     context: int | None,
     probe_seed: int | None,
     html_file: str | None,
+    summary_file: str | None,
     jobs: int | None,
     lines_file: str | None,
     fix: bool,
@@ -216,25 +224,32 @@ def inspect(
     options = Options(_tools(tools_file), context, probe_seed)
     form = "json" if as_json else output_format or "text"
     meant, several = expanded(places)
-    if html_file == "-" and form != "text":
-        raise click.UsageError(f"only one of {form} and --html can be printed; give --html the name of a file")
+    printed = _printed_instead(form, {"--html": html_file, "--summary": summary_file})
     if full and form != "text":
         raise click.UsageError(f"--full is for text, and {form} tells everything; give one of the two")
-    if lines_file is not None and (form != "json" or html_file is not None):
+    if lines_file is not None and (form != "json" or html_file is not None or summary_file is not None):
         raise click.UsageError("--continue writes the lines of --json; give it with --json and nothing else to write")
     if fix != (output is not None):
         raise click.UsageError("--fix and --output DIR go together")
     if fix:
-        _check_fix(several, full, html_file, form, baseline_file, lines_file)
-    if several and (html_file is not None or full):
-        raise click.UsageError(f"{'--full' if full else '--html'} shows one model; give one place")
+        files = {"--html": html_file, "--summary": summary_file, "--baseline": baseline_file, "--continue": lines_file}
+        _check_fix(several, form, {"--full": full, **files})
+    if several and full:
+        raise click.UsageError("--full shows one model; give one place")
+    if several and html_file == "-":
+        raise click.UsageError("--html - prints one page, and several places get one each; name a file")
     baseline = _baseline(baseline_file, meant)
     failing = Failing(severity_of(fail_on), require == "tools", baseline)
     inspector = Inspector(options, trusted=trusted)
     if output is not None:
         return _fix(meant[0], output, inspector, selection, failing, form)
+    from toolfmt.cli.beside import Pages, SummaryFile
+
+    beside: list[Beside] = [SummaryFile(summary_file)] if summary_file is not None else []
     if several or lines_file is not None:
-        return _inspect_several(meant, inspector, selection, failing, form, jobs, lines_file)
+        beside += [Pages(html_file)] if html_file is not None else []
+        form = "" if printed else form
+        return _inspect_several(meant, inspector, selection, failing, form, jobs, lines_file, beside)
     looked = _told(InspectionOutcome(meant[0], inspector.report(meant[0])), selection, baseline)
     report = looked.report
     assert report is not None
@@ -242,7 +257,10 @@ def inspect(
         _complain(uncounted)
     if html_file is not None:
         _web_page(report, html_file)
-    if html_file == "-":
+    for file in beside:
+        file.add(looked)
+        file.finish()
+    if printed:
         pass
     elif form == "json":
         print_json(report.to_dict())
@@ -256,6 +274,17 @@ def inspect(
         asked = bool(select) or fail_on == "note"
         print_text(report_text(report, *_terminal(), full=full, notes=asked, whole=not _is_terminal()))
     return int(failing.fails(looked))
+
+
+def _printed_instead(form: str, files: dict[str, str | None]) -> bool:
+    """Whether one of the files is printed in place of the report; they cannot both be, nor beside another form."""
+    printed = [name for name, file in files.items() if file == "-"]
+    if printed and (form != "text" or len(printed) > 1):
+        other = form if form != "text" else printed[1]
+        raise click.UsageError(
+            f"only one of {other} and {printed[0]} can be printed; give {printed[0]} the name of a file"
+        )
+    return bool(printed)
 
 
 def _baseline(file: str | None, places: Sequence[str]) -> Baseline | None:
@@ -277,20 +306,11 @@ def _told(looked: InspectionOutcome, selection: Selection, baseline: Baseline | 
     return selection.applied(looked if baseline is None else baseline.compared(looked))
 
 
-def _check_fix(
-    several: bool, full: bool, html_file: str | None, form: str, baseline_file: str | None, lines_file: str | None
-) -> None:
-    """--fix is for one place, and prints what changed as text or JSON."""
+def _check_fix(several: bool, form: str, others: dict[str, object]) -> None:
+    """--fix is for one place, and prints what changed as text or JSON; the `others` do not go with it."""
     if several:
         raise click.UsageError("--fix mends one model; give one place")
-    others = {
-        "--full": full,
-        "--html": html_file is not None,
-        "sarif": form == "sarif",
-        "--baseline": baseline_file,
-        "--continue": lines_file,
-    }
-    if given := [name for name, is_given in others.items() if is_given]:
+    if given := [name for name, value in {"sarif": form == "sarif", **others}.items() if value]:
         raise click.UsageError(f"--fix prints what it changed, as text or JSON; leave {given[0]} out")
 
 
@@ -336,6 +356,7 @@ def _inspect_several(
     form: str,
     jobs: int | None,
     lines_file: str | None,
+    beside: Sequence[Beside],
 ) -> int:
     """Inspect the places side by side; one that cannot be read does not stop the others."""
     from toolfmt.cli.several import Outcomes, go_on, tell_several
@@ -353,7 +374,7 @@ def _inspect_several(
     def table(looked: Sequence[InspectionOutcome]) -> str:
         return models_text(looked, width if bounded else None, colour, cut=_is_terminal())
 
-    return tell_several(places, look, outcomes, form, table)
+    return tell_several(places, look, outcomes, form, table, beside)
 
 
 def _tools(file: str | None) -> list[dict[str, Any]] | None:

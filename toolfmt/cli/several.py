@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from toolfmt.batch import InspectionOutcome
+from toolfmt.cli.beside import Beside
 from toolfmt.cli.output import json_line, print_json, print_text
 from toolfmt.cli.report_lines import ReportLines
 from toolfmt.printing.models import tracked
@@ -65,10 +66,11 @@ def tell_several(
     outcomes: Outcomes,
     form: str,
     table: Callable[[Sequence[InspectionOutcome]], str],
+    beside: Sequence[Beside],
 ) -> int:
     """Look at the places and print what becomes of them; the exit status. One that cannot be read does not stop the
-    others."""
-    looked = outcomes.counted(_watched(places, look, beside=form != "json"))
+    others. `beside` are what is written into files meanwhile."""
+    looked = _handed_on(outcomes.counted(_watched(places, look, beside=form != "json")), beside)
     if form == "json":
         for one in looked:
             print_text(json_line(one.to_dict()))
@@ -76,9 +78,22 @@ def tell_several(
         from toolfmt.printing.sarif import sarif
 
         print_json(sarif(looked))
+    elif form == "":  # what is written beside is what is printed
+        for _ in looked:
+            continue
     else:
         print_text(table([one.in_brief() for one in looked]))
+    for one_file in beside:
+        one_file.finish()
     return outcomes.status()
+
+
+def _handed_on(looked: Iterable[InspectionOutcome], beside: Sequence[Beside]) -> Iterator[InspectionOutcome]:
+    """The same outcomes, each written into the files beside when it comes by."""
+    for one in looked:
+        for file in beside:
+            file.add(one)
+        yield one
 
 
 def go_on(file: str, places: Sequence[str], look: Looking, outcomes: Outcomes) -> int:

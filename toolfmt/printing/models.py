@@ -39,7 +39,7 @@ def models_text(looked: Sequence[InspectionOutcome], width: int | None, colour: 
     Without a `width` a line is as long as it gets. Where a table with everything in it is wider than that, model type
     and answers are left out, and long names are `cut`, or go over several lines.
     """
-    names = [visible(name) for name in _names([one.place for one in looked])]
+    names = [visible(name) for name in names_of([one.place for one in looked])]
     rows = [_row(name, one.report, one) for name, one in zip(names, looked, strict=True)]
     lines = printed(_table(_HEADINGS, rows), UNWRAPPED, colour)
     if width is not None and max(map(len, printed(_table(_HEADINGS, rows), UNWRAPPED, False).splitlines())) > width:
@@ -99,7 +99,7 @@ def _plain(place: str) -> str:
     return shortened(place_name(place), 30).replace("[", "(")
 
 
-def _names(places: Sequence[str]) -> list[str]:
+def names_of(places: Sequence[str]) -> list[str]:
     """What each place is called: what people call it in the hub cache, else its path below the folder that all of them
     stand in."""
     paths = [os.path.abspath(place) for place in places]

@@ -16,7 +16,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined, Template
+from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
 from toolfmt import __version__
@@ -57,16 +57,18 @@ class _Paragraph:
     is_code: bool
 
 
-def report_page(report: Report) -> str:
-    """The page; see the module. Never raises on what a report says."""
-    style = _resource("page.css")
+def report_page(report: Report, index: str = "") -> str:
+    """The page; see the module. `index` is where a page that lists this one lies, seen from it. Never raises on what a
+    report says."""
+    style = resource("page.css")
     findings = worst_first(report.findings)
-    rendered: str = _template().render(
+    rendered: str = template("page.html.jinja").render(
         report=report,
+        index=index,
         title=place_name(report.path),
         version=__version__,
         style=Markup(style),
-        style_hash=_hash(style),
+        style_hash=style_hash(style),
         level=LEVELS[report.verdict.tools],
         counts=counts(report),
         chapters=_chapters(report),
@@ -203,12 +205,18 @@ def _prose(text: str) -> Markup:
 
 
 @cache
-def _template() -> Template:
+def template(name: str) -> Template:
+    """A template of this room, whose every value is escaped and made visible where it is printed."""
     environment = Environment(
-        autoescape=True, finalize=_finalized, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FunctionLoader(resource),
+        autoescape=True,
+        finalize=_finalized,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters["prose"] = lambda text: _prose(visible(text))
-    return environment.from_string(_resource("page.html.jinja"))
+    return environment.get_template(name)
 
 
 def _finalized(value: Any) -> Any:
@@ -216,10 +224,12 @@ def _finalized(value: Any) -> Any:
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _resource(name: str) -> str:
+def resource(name: str) -> str:
+    """A file of this room."""
     return files("toolfmt.printing").joinpath(name).read_text("utf-8")
 
 
-def _hash(style: str) -> str:
+def style_hash(style: str) -> str:
+    """How a content security policy names the one style that it allows."""
     digest = hashlib.sha256(style.encode("utf-8")).digest()
     return f"sha256-{base64.b64encode(digest).decode('ascii')}"

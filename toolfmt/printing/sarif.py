@@ -52,11 +52,11 @@ def sarif(looked: Iterable[InspectionOutcome]) -> dict[str, Any]:
 
 def _verdict(place: str, report: Report) -> dict[str, str]:
     """The verdict on a place, for which the standard has no field of its own."""
-    return {"place": _relative(place), **report.verdict.to_dict()}
+    return {"place": relative(place), **report.verdict.to_dict()}
 
 
 def _notification(one: InspectionOutcome) -> dict[str, Any]:
-    return {"level": "error", "message": {"text": one.reason}, "locations": [_location(_relative(one.place), None)]}
+    return {"level": "error", "message": {"text": one.reason}, "locations": [_location(relative(one.place), None)]}
 
 
 def _rule(check: ModuleType) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def _message(finding: Finding, report: Report) -> str:
 
 
 def _locations(place: str, finding: Finding, report: Report) -> list[dict[str, Any]]:
-    uri = _relative(place)
+    uri = relative(place)
     if report.template is None:  # GitHub refuses a whole log for one result without a location
         return [_location(uri, None)]
     if Path(place).is_dir() or not os.path.exists(place):
@@ -126,7 +126,7 @@ def _is_a_file(report: Report) -> bool:
     return report.template is not None and report.template.origin.endswith(".jinja")
 
 
-def _relative(place: str) -> str:
+def relative(place: str) -> str:
     """The place as seen from the working directory, which is where code hosts start from; with / between the parts.
 
     A place outside of it is called by its last part, so that no path of this machine gets into the log.
