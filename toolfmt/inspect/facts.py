@@ -87,11 +87,23 @@ class Facts:
         renders = self.renders
         if renders is None:
             return "text"
-        asked = [renders.render(user(system=system), tools) for system in (False, True) for tools in (None, TOOLS)]
-        made = [prompt for prompt in asked if isinstance(prompt, str)]
+        made = [prompt for prompt in self._asked if isinstance(prompt, str)]
         if not made or any(USER in prompt for prompt in made):
             return "text"
         return "parts" if USER in renders.text([{"role": "user", "content": text_part(USER)}]) else "nothing"
+
+    @property
+    def refuses_questions(self) -> bool:
+        """Whether the template throws at a plain question in every way of asking it."""
+        return bool(self._asked) and not any(isinstance(prompt, str) for prompt in self._asked)
+
+    @property
+    def _asked(self) -> list[str | TemplateError]:
+        """The prompts of a plain question, with a system message and tools or without."""
+        if self.renders is None:
+            return []
+        ways = [(system, tools) for system in (False, True) for tools in (None, TOOLS)]
+        return [self.renders.render(user(system=system), tools) for system, tools in ways]
 
     def detail(self, name: str) -> Answer:
         """A detail by its name; a plain no where nothing was asked."""

@@ -83,8 +83,8 @@ def _judged(files: ModelFiles, options: Options, tokenizer: TokenizerFile | None
 
 
 def _sections(facts: Facts) -> Sections:
-    """The chapters of the report, one module each."""
-    return Sections(
+    """The chapters of the report, one module each; the advice rests on the others."""
+    made = Sections(
         details=details(facts),
         definitions=definitions(facts),
         variables=variables(facts),
@@ -94,8 +94,8 @@ def _sections(facts: Facts) -> Sections:
         portability=portability(facts),
         sample=sample(facts),
         runtime_support=runtime_support(facts),
-        advice=advice(facts),
     )
+    return replace(made, advice=advice(replace(facts, sections=made)))
 
 
 def _template_info(facts: Facts) -> TemplateInfo | None:

@@ -46,6 +46,7 @@ _FLAGS = {VLLM: "--enable-auto-tool-choice --tool-call-parser", SGLANG: "--tool-
 _DECODED = "decoded with skip_special_tokens=False"
 _SPECIAL = '"skip_special_tokens": false in each request'
 _PARALLEL = '"parallel_tool_calls": true in each request, else it makes one call a turn'
+_REFUSES = "the template refuses a plain question: no tool can be called through it"
 _NOT_SHOWN = "the template shows no tools"
 _GUESSED = "nothing tells the format"
 
@@ -59,6 +60,8 @@ def advice(facts: Facts) -> tuple[Advice, ...]:
     format = _meant(facts)
     if what := _unusable(facts):
         return (Advice(EVERY_RUNTIME, f"{what}: take the one of the original model first", False),)
+    if facts.refuses_questions:
+        return (Advice(EVERY_RUNTIME, _REFUSES, False),)
     if not facts.shows_tools:
         if facts.question_form != "text":
             return (Advice(EVERY_RUNTIME, _NO_QUESTION[facts.question_form], False),)
@@ -104,6 +107,8 @@ def _is_guess(facts: Facts) -> bool:
 
 
 def _named(facts: Facts, runtime: str) -> str:
+    if facts.refuses_questions:
+        return f"{NONE}the template refuses a plain question"
     if not facts.shows_tools:
         return NONE + (_unusable(facts) or _NOT_SHOWN)
     if _is_guess(facts):
@@ -120,8 +125,8 @@ def _place(facts: Facts) -> str:
     return "DIR" if facts.files.kind == "template" else shlex.quote(str(facts.files.directory))
 
 
-def _rendered(facts: Facts) -> str:
-    return f"toolfmt render {_place(facts)} --request FILE --output messages"
+def _rendered(facts: Facts, *, prompt: bool = False) -> str:
+    return f"toolfmt render {_place(facts)} --request FILE{'' if prompt else ' --output messages'}"
 
 
 def _in_words(facts: Facts, format: ToolCallFormat | None) -> tuple[Advice, ...]:
@@ -139,6 +144,19 @@ def _keeps_history(facts: Facts) -> bool:
     return facts.renders_calls and facts.yes("tool_calls") and facts.yes("tool_results")
 
 
+def _takes_messages_as_sent(facts: Facts) -> bool:
+    """Whether a turn with a call comes out as clients hold it: arguments as a string, content null, empty or absent,
+    ids of their own, results without the tool's name; and definitions that leave out what they may."""
+    forms = ("arguments_string", "content_null", "content_empty")
+    definitions = facts.sections.definitions.values()
+    profile = facts.profile
+    return (
+        all(facts.yes(form) for form in forms)
+        and not (profile.ids or profile.results_named or profile.reasoning_parts or profile.results == "parts")
+        and not any(answer.error for answer in definitions)
+    )
+
+
 def _why_rendered(facts: Facts) -> str:
     lost = next(name for name in ("tool_calls", "tool_results") if not facts.yes(name) or not facts.renders_calls)
     what = "calls" if lost == "tool_calls" else "results"
@@ -152,7 +170,10 @@ def _each(facts: Facts, format: ToolCallFormat) -> list[Advice]:
 
 
 def _transformers(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choice: TemplateChoice) -> Advice:
-    asked = " to apply_chat_template(messages, tools=tools)" if _keeps_history(facts) else ""
+    asked = ""
+    if _keeps_history(facts):
+        plain = "apply_chat_template(messages, tools=tools)"
+        asked = f" to {plain if _takes_messages_as_sent(facts) else f'the prompt of {_rendered(facts, prompt=True)}'}"
     return Advice(TRANSFORMERS, our_parser(facts, format), remark=f"reads the answer{asked}, {_DECODED}")
 
 

@@ -1,7 +1,8 @@
 """The line of Python that makes toolfmt's parser for a model's answers, as it is typed: advice and findings name it.
 
 A model whose prompt begins a reasoning block writes no opener: a parser that was not told of it takes the reasoning for
-content and the drafts of calls in it for calls. So the line has what the prompt began, or has the model say it.
+content and the drafts of calls in it for calls. So the line has what the prompt began, or has the model say it; and
+what ends an answer, which is no content where special tokens are decoded.
 """
 
 from __future__ import annotations
@@ -14,12 +15,15 @@ from toolfmt.inspect.facts import Facts
 
 def our_parser(facts: Facts, format: ToolCallFormat) -> str:
     """The line for this model: of its place, as it was given, where there is one and the model's format is meant; else
-    of the format and of what the prompt has begun of the answer.
+    of the format, of what the prompt has begun of the answer and of what ends it.
     """
     if facts.files.kind != "template" and facts.decided.decision.name == format.name:
         return f"toolfmt.load({python_text(str(facts.files.directory))}).parser(tools=tools)"
     begun = facts.profile.prefill
-    return f'toolfmt.Parser("{format.name}", tools=tools{f", prefix={python_text(begun)}" if begun else ""})'
+    ends = [python_text(mark) for mark in facts.profile.stop if not format.in_calls(mark)]
+    prefix = f", prefix={python_text(begun)}" if begun else ""
+    stop = f", stop=[{', '.join(ends)}]" if ends else ""
+    return f'toolfmt.Parser("{format.name}", tools=tools{prefix}{stop})'
 
 
 def python_text(text: str) -> str:
