@@ -18,6 +18,8 @@ _PROBED = re.compile(
     rf"[A-Z][a-z]\d[a-z]{{2,}}|(?:find|set|tell|ask)_z?q[a-z]+|\bzq[a-z]+|\b{PARAMETER}\b|{ID[:-1]}(?=[A-Z])"
 )
 _SHORTEST, _LONGEST = 8, 13
+# How templates write what they are given, in the names of classes for one.
+_WRITTEN = (str.lower, str.upper, str.capitalize, str.title)
 
 
 class Words:
@@ -52,8 +54,7 @@ class Words:
     def _word(self, usual: str) -> str:
         if usual not in self._other:
             self._other[usual] = other = _drawn(usual, random.Random(f"{self._seed} {usual}"))
-            forms = {(other, usual), (other.lower(), usual.lower()), (other.upper(), usual.upper())}
-            self._usual |= dict(sorted(forms))
+            self._usual |= {write(other): write(usual) for write in _WRITTEN} | {other: usual}
             self._said = None
         return self._other[usual]
 
