@@ -614,7 +614,9 @@ def test_an_empty_block_of_reasoning_that_goes_is_no_reasoning() -> None:  # NVI
 
 def test_a_variable_that_adds_a_message_behind_a_call_does_not_change_the_call() -> None:  # Kimi-K3
     behind = "{% if tool_choice == 'none' %}<|system|>No calls, please.<|end|>{% endif %}"
-    told = variable(CALLS + behind, "tool_choice")
+    # An answer ends otherwise than a call, so that what follows cannot be cut off as their common end.
+    ends = CALLS.replace("<|end|>", "{{ '<|called|>' if m.tool_calls else '<|end|>' }}")
+    told = variable(ends + behind, "tool_choice")
     assert "adds" in told
     assert "writes calls as" not in told
 
