@@ -62,11 +62,6 @@ class Literals:
         self.literals = frozenset(literals)
         self.first = frozenset(literal[0] for literal in literals)
         self.longest = max(map(len, literals), default=0)
-        longest_first = sorted(self.literals, key=lambda literal: (-len(literal), literal))
-        self._closed = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
-        self._open = re.compile(_trie(self.literals))
-        self.may_end: MayEnd = self._open.search
-        """Where the first of the literals stands in a text, or may be beginning at its end."""
         self._extendable = {
             short: any(long != short and long.startswith(short) for long in self.literals) for short in self.literals
         }
@@ -74,6 +69,25 @@ class Literals:
         self.sign, self.before = _sign(self.literals)
         """A character that every literal begins with, or has behind one of those before it: where a text lacks it and
         does not end in one of those, `may_end` need not be asked. Empty where there is none."""
+
+    _closed: re.Pattern[str]
+    _open: re.Pattern[str]
+    may_end: MayEnd
+    """Where the first of the literals stands in a text, or may be beginning at its end."""
+
+    def __getattr__(self, name: str) -> Any:
+        """A pattern when it is first asked for: most formats are looked through without ever searching for all of
+        their literals, and to compile them takes most of the time of a first parser."""
+        if name == "_closed":
+            longest_first = sorted(self.literals, key=lambda literal: (-len(literal), literal))
+            self._closed = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
+        elif name == "_open":
+            self._open = re.compile(_trie(self.literals))
+        elif name == "may_end":
+            self.may_end = self._open.search
+        else:
+            raise AttributeError(name)
+        return object.__getattribute__(self, name)
 
     def search(self, text: str, at: int, closed: bool) -> tuple[int, str] | None:
         """Where the first literal stands, and which; an empty one where the end of the text may begin one."""
