@@ -520,7 +520,9 @@ def test_a_quirk_of_real_templates_is_a_finding(heading: str, code: str, least: 
     found = 0
     for name in names:
         told = report((SHARED / "more" / f"{name}.jinja").read_text("utf-8"))
-        found += code in {finding.code for finding in told.findings}
+        codes = {finding.code for finding in told.findings}
+        # What refuses a question without tools refuses a history without tools too, and is told of once.
+        found += code in codes or (code == "TF032" and "TF003" in codes)
     assert found >= least
 
 

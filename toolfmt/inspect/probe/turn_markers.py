@@ -65,11 +65,10 @@ def prefill(renders: Renders, *, tools: bool, headers: tuple[str, ...] = ()) -> 
     prompt = renders.render(user(), TOOLS if tools else None, generation=True)
     behind = prompt.rpartition(USER)[2] if isinstance(prompt, str) else ""
     pairs = known_reasoning()
-    if behind == renders.text(reply(), TOOLS if tools else None).rpartition(USER)[2].partition(REPLY)[0] and not any(
-        mark in behind for pair in pairs for mark in pair
-    ):
-        return ""  # all of it stands before answers in the history as well
     begun = answer_prefix(behind, headers=headers)
+    before = renders.text(reply(), TOOLS if tools else None).rpartition(USER)[2].partition(REPLY)[0]
+    if behind == before and not MARK.search(begun) and not any(mark in behind for pair in pairs for mark in pair):
+        return ""  # words that stand before answers in the history as well are their header
     if len(begun) < len(behind):
         ending = first_marker(renders.text(reply(), TOOLS if tools else None).rpartition(REPLY)[2])
         # What ends an answer begins none: a template may write turns for a model that only judges.

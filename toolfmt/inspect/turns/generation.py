@@ -62,10 +62,11 @@ def stop(profile: TemplateProfile, *, eos_token: str | None, behind: str) -> Ans
     """What ends an answer; whether the end-of-sequence token is among it. `behind` is what the template writes behind
     an answer.
     """
-    if not profile.stop:
+    ending = tuple(stop for stop in profile.stop if stop not in profile.stop_of_calls)
+    if not ending:
         return no("unknown: no eos_token is named, and the template writes no other mark behind an answer")
-    if eos_token and profile.stop == (eos_token,) and eos_token not in behind:
+    if eos_token and ending == (eos_token,) and eos_token not in behind:
         what = "the template writes no mark behind an answer; the eos_token, {}, is all that ends one"
         return no(what, "", None, eos_token)
     named, token = ("the eos_token is {}", (eos_token,)) if eos_token else ("no eos_token is named", ())
-    return yes(f"an answer ends with {{}}; {named}", None, " or ".join(profile.stop), *token)
+    return yes(f"an answer ends with {{}}; {named}", None, " or ".join(ending), *token)
