@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_inspect_places import REPORTS, finding, invented, report, run, told
+from test_inspect_places import REPORTS, finding, invented, lines, report, run, told
 
 from toolfmt.batch import InspectionOutcome
 from toolfmt.cli.baseline import Baseline
@@ -82,7 +82,7 @@ def test_several_places_are_found_in_a_list_and_in_lines(tmp_path: Path) -> None
     before = [{"path": "./bad", **REPORTS["bad"].to_dict()}, {"path": "gone", "error": "gone: not there"}]
     for text in (json.dumps(before), "\n".join(map(json.dumps, before)) + "\n\n", json.dumps(before, indent=2)):
         file = saved(tmp_path, text)
-        status, shown = told("bad", "fair", "--baseline", file)
+        status, shown = lines("bad", "fair", "--baseline", file)
         news = [[one["new"] for one in (*report["findings"], *report["notes"])] for report in shown]
         assert (status, news) == (0, [[False] * 3, [True] * 2])
         assert run("fair", "bad", "--baseline", file, "--fail-on", "warning").exit_code == 1
@@ -90,7 +90,7 @@ def test_several_places_are_found_in_a_list_and_in_lines(tmp_path: Path) -> None
         assert result.stderr == f"toolfmt: fair and 1 more are not in {file}: whatever is found there counts as new\n"
         assert run("bad", "--baseline", file).stderr == ""
     one_line = saved(tmp_path, json.dumps(before[0]))
-    assert told("bad", "clean", "--baseline", one_line)[0] == 0
+    assert lines("bad", "clean", "--baseline", one_line)[0] == 0
 
 
 def test_the_log_of_code_hosts_says_what_is_new(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from toolfmt.inspect.chapters.turns import DETAILS
 from toolfmt.inspect.report import (
     Advice,
     Answer,
+    Branch,
     Difference,
     Effect,
     MarkerTokens,
@@ -254,6 +255,7 @@ def test_text_of_a_model_cannot_move_the_cursor_or_be_read_as_markup() -> None:
         portability=Portability(hostile, 2, 1, (Difference(hostile, 1, hostile),)),
         runtime_support=(RuntimeSupport(hostile, hostile, hostile, False, hostile, hostile),),
         advice=(Advice(hostile, hostile), Advice(hostile + "2", hostile, False)),
+        branches=(Branch("text", 1, hostile, hostile, "{}", (hostile,)),),
     )
     assert [field.name for field in fields(Sections) if getattr(sections, field.name) in ((), {}, None)] == ["sample"]
     assert FULL.template is not None

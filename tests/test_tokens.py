@@ -140,10 +140,10 @@ def test_special_markers_of_calls_are_a_warning_and_name_the_setting(tmp_path: P
     assert "skip_special_tokens=False" in told[0].fix
 
 
-def test_special_markers_of_reasoning_are_a_note(tmp_path: Path) -> None:
+def test_special_markers_of_reasoning_are_a_warning(tmp_path: Path) -> None:
     told = found(inspected(tmp_path, special(*FRAMES, "<think>", "</think>")), "TF065")
     assert [(finding.severity, finding.message.partition(" are ")[0]) for finding in told] == [
-        ("note", "<think> and </think>")
+        ("warning", "<think> and </think>")
     ]
 
 
