@@ -298,3 +298,19 @@ def test_of_a_template_that_fails_on_everything_only_that_is_told() -> None:
     failing = replace(FULL, capabilities=dict.fromkeys(FULL.capabilities, REFUSED), notes=())
     labels = [line.split()[0] for line in shown(failing) if line.startswith("  ") and line[2] != " "]
     assert labels == ["verdict", "next", "error", "warning", "more"]
+
+
+def test_what_is_to_be_typed_stands_in_one_line_however_long() -> None:
+    typed = f'toolfmt.load("{"snapshots/" * 12}").parser(tools=tools)'
+    remark = "a sentence of many words " * 8
+    advised = replace(FULL, sections=replace(FULL.sections, advice=(Advice("transformers", typed, remark=remark),)))
+    lines = report_text(advised, 80, False).splitlines()
+    assert [line for line in lines if line.endswith(typed)] == [f"  next  transformers  {typed}"]
+    assert " ".join(" ".join(line.split()) for line in lines).count(remark.strip()) == 1
+    assert [line for line in lines if len(line) > 80] == [f"  next  transformers  {typed}"]
+
+
+def test_what_the_prompt_ends_with_is_cut_where_nobody_reads_all_of_it() -> None:
+    begun = replace(FULL, profile=replace(FULL.profile, prefill="<think>" * 3000))
+    lines = report_text(begun, 100, False).splitlines()
+    assert sum("<think><think>" in line for line in lines) <= 5

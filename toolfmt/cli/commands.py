@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 _PIPE_WIDTH = 100
 """Columns of a text report that no terminal shows."""
-_NARROWEST, _WIDEST = 60, 140
+_NARROWEST, _WIDEST, _WIDEST_TABLE = 60, 140, 1000
 
 
 class _Command(click.Command):
@@ -368,7 +368,7 @@ def _inspect_several(
     outcomes = Outcomes(failing.fails, lambda one: _uncounted(inspector.options, one), _complain)
     if lines_file is not None:
         return go_on(lines_file, places, look, outcomes)
-    width, colour = _terminal()
+    width, colour = _terminal(_WIDEST_TABLE)
     bounded = _is_terminal() or bool(os.environ.get("COLUMNS"))
 
     def table(looked: Sequence[InspectionOutcome]) -> str:
@@ -680,11 +680,11 @@ def _parser(format_name: str | None, directory: str | None, tools: Any, prefix: 
 # --- the terminal
 
 
-def _terminal() -> tuple[int, bool]:
-    """Width of a text report, and whether it may be coloured."""
+def _terminal(widest: int = _WIDEST) -> tuple[int, bool]:
+    """Width of what is printed as text, at most `widest` columns, and whether it may be coloured."""
     width = shutil.get_terminal_size((_PIPE_WIDTH, 24)).columns
     colour = _is_terminal() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return min(max(width, _NARROWEST), _WIDEST), colour
+    return min(max(width, _NARROWEST), widest), colour
 
 
 def _is_terminal() -> bool:

@@ -65,6 +65,7 @@ def _judged(files: ModelFiles, options: Options, tokenizer: TokenizerFile | None
     facts = replace(facts, sections=_sections(facts))
     facts = replace(facts, sections=replace(facts.sections, branches=branches(facts)))
     found = checks.findings(facts)
+    facts = replace(facts, sections=replace(facts.sections, advice=advice(facts, found)))
     return Report(
         path=str(files.directory),
         verdict=verdict(found, facts.decided.decision, facts.profile.strategy, renders=facts.renders is not None),
@@ -83,8 +84,8 @@ def _judged(files: ModelFiles, options: Options, tokenizer: TokenizerFile | None
 
 
 def _sections(facts: Facts) -> Sections:
-    """The chapters of the report, one module each; the advice rests on the others."""
-    made = Sections(
+    """The chapters of the report, one module each, but the advice, which rests on the findings."""
+    return Sections(
         details=details(facts),
         definitions=definitions(facts),
         variables=variables(facts),
@@ -95,7 +96,6 @@ def _sections(facts: Facts) -> Sections:
         sample=sample(facts),
         runtime_support=runtime_support(facts),
     )
-    return replace(made, advice=advice(replace(facts, sections=made)))
 
 
 def _template_info(facts: Facts) -> TemplateInfo | None:

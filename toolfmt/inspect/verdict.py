@@ -15,6 +15,8 @@ from toolfmt.listing import listed_first
 
 _MOST_NAMED = 2
 _BY_TOOLFMT = ("render", "prose")
+_OF_READING = frozenset({"TF022", "TF025", "TF026", "TF061"})
+"""Errors about how calls are read, not about what is rendered."""
 
 
 def verdict(findings: Sequence[Finding], format: FormatDecision, strategy: Strategy, *, renders: bool) -> Verdict:
@@ -31,17 +33,20 @@ def verdict(findings: Sequence[Finding], format: FormatDecision, strategy: Strat
             "The template shows the model no tools. Described in words, as toolfmt's render does, they work; "
             f"{_asked_for(format)}.",
         )
-    if healed and all(finding.healed_by == "prose" for finding in healed):
+    in_words = [finding for finding in healed if finding.healed_by == "prose"]
+    if in_words and len(in_words) == len(healed):
         return Verdict(
             "adapted",
             f"Tools work through the template, but for {_named(healed)}, which toolfmt's render heals with the "
             f"strategy prose; {_speaks(format)}.",
         )
     if healed:
+        others = [finding for finding in healed if finding not in in_words]
+        prose = f"; against {_named(in_words)} only its strategy prose helps" if in_words else ""
         return Verdict(
             "adapted",
             f"Tools work through the template with what toolfmt's render adapts; {_speaks(format)}. "
-            f"Without it, mind {_named(healed)}.",
+            f"Without it, expect {_named(others)}{prose}.",
         )
     return Verdict("template", f"Tools work through the template as it is; {_speaks(format)}.")
 
@@ -50,6 +55,11 @@ def _broken(errors: Sequence[Finding], *, renders: bool) -> str:
     """What nothing heals; where no template renders, nothing else matters."""
     if not renders:
         return f"Nothing turns messages and tools into a prompt: {_named(errors)}. Put a template there that does."
+    if all(finding.code in _OF_READING for finding in errors):
+        return (
+            f"Tools go into the prompt, but the calls are not to be relied on: {_named(errors)}. What follows says "
+            "which parser or which calls that is about; the prompt itself can be rendered."
+        )
     return f"Not to be relied on as it is: {_named(errors)}. Mend that first: toolfmt's render does not get round it."
 
 

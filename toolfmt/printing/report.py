@@ -7,6 +7,7 @@ directory is untrusted: it is made `visible`, and nothing is read as markup.
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 _LABEL = len("  definitions")
+_NEXT = "  next"
+_NARROWEST_ADVICE = 30
 _LONGEST = 240
 """So many characters of a sentence are printed on a terminal; all of them in a pipe and in full."""
 _WORDS = {"no": "not shown", "error": "fails with"}
@@ -40,7 +43,8 @@ def report_text(
     """
     told = worst_first((*report.findings, *(report.notes if notes or full else ())))
     longest = None if whole or full else _LONGEST
-    parts: list[RenderableType] = [_title(report), _rows([_verdict(report), ("", Text(counts(report)))]), _next(report)]
+    first: list[RenderableType] = [_title(report), _rows([_verdict(report), ("", Text(counts(report)))])]
+    parts: list[RenderableType] = []
     if told or report.notes:
         parts.append(_findings(told, () if notes or full else report.notes, longest))
     rows = [] if is_broken(report) else [*_abilities(report), *_format(report), *chapters(report)]
@@ -49,7 +53,8 @@ def report_text(
     parts.append(_rows([("more", Text(_more(report, full)))]))
     if full:
         parts += everything(report)
-    return printed(spaced(parts), width, colour)
+    head, rest = (printed(spaced(some), width, colour) for some in (first, parts))
+    return "\n".join(filter(None, (head, _next(report, width), rest)))
 
 
 # --- the parts of a report
@@ -174,47 +179,51 @@ def _counted(notes: Sequence[Finding]) -> str:
 # --- what to do next
 
 
-def _next(report: Report) -> Table:
-    table = Table.grid(padding=(0, 2, 0, 0))
-    for _ in ("next", "where"):
-        table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for position, (where, what) in enumerate([*_serving(report), *_decoding(report)]):
-        table.add_row(Text("" if position else "  next"), Text(where), Text(what))
-    return table
+def _next(report: Report, width: int) -> str:
+    """What to do, where, in lines; what is to be typed stands in one, however long."""
+    rows = [*_serving(report), *_decoding(report)]
+    widest = max((len(where) for where, *_ in rows), default=0)
+    room = max(width - len(_NEXT) - widest - 4, _NARROWEST_ADVICE)
+    lines = []
+    for where, what, typed in rows:
+        told = [what] if typed else textwrap.wrap(what, room, break_on_hyphens=False, break_long_words=False)
+        lines += [f"{name:{widest}}  {line}" for name, line in zip([where, *[""] * len(told)], told, strict=False)]
+    labels = [_NEXT, *[" " * len(_NEXT)] * len(lines)]
+    return "".join(f"{label}  {line}".rstrip() + "\n" for label, line in zip(labels, lines, strict=False))
 
 
-def _serving(report: Report) -> list[tuple[str, str]]:
+def _serving(report: Report) -> list[tuple[str, str, bool]]:
     """What to set in each runtime: one runtime a line, alone as it is typed, what else to know below it; runtimes for
-    which nothing can be set share a line."""
+    which nothing can be set share a line. Each with whether it is typed."""
     advice = report.sections.advice
     without: dict[tuple[str, str], list[str]] = {}
-    lines: list[tuple[str, str]] = []
+    lines: list[tuple[str, str, bool]] = []
     for one in advice:
         if one.supported:
-            lines += [(visible(one.runtime), visible(one.text)), *_below(one.remark)]
+            lines += [(visible(one.runtime), visible(one.text), True), *_below(one.remark)]
         else:
             without.setdefault((one.text, one.remark), []).append(visible(one.runtime))
     for (text, remark), names in without.items():
-        lines += [(", ".join(names), visible(text)), *_below(remark)]
+        lines += [(", ".join(names), visible(text), False), *_below(remark)]
     return lines
 
 
-def _below(remark: str) -> list[tuple[str, str]]:
-    return [("", visible(remark))] if remark else []
+def _below(remark: str) -> list[tuple[str, str, bool]]:
+    return [("", visible(remark), False)] if remark else []
 
 
-def _decoding(report: Report) -> list[tuple[str, str]]:
+def _decoding(report: Report) -> list[tuple[str, str, bool]]:
     """What to know where answers are read: where they stop, how they begin, which markers a detokenizer would drop."""
     lines = []
     if report.profile.stop:
-        lines.append(("stop at", _stops(report)))
+        lines.append(("stop at", _stops(report), False))
     if report.profile.prefill:
-        lines.append(("the prompt", f"ends with {visible(report.profile.prefill)}: the answer goes on behind that"))
+        begun = shortened(report.profile.prefill, _LONGEST)
+        lines.append(("the prompt", f"ends with {begun}: the answer goes on behind that", False))
     special = special_markers(report)
     if special:
         verb = "is a special token" if len(special) == 1 else "are special tokens"
-        lines.append(("decode", f"with skip_special_tokens=False: {' '.join(special)} {verb}"))
+        lines.append(("decode", f"with skip_special_tokens=False: {' '.join(special)} {verb}", False))
     return lines
 
 

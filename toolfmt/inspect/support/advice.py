@@ -9,13 +9,13 @@ mlx-lm tokenizer_utils.py, mlx-swift-lm ChatConventionsRegistry.swift. Which par
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
 from toolfmt.formats import FORMATS, ToolCallFormat
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import Advice, RuntimeSupport
+from toolfmt.inspect.report import Advice, Finding, RuntimeSupport
 from toolfmt.inspect.support.parser_choice import chosen
 from toolfmt.inspect.support.parser_line import our_parser
 from toolfmt.inspect.support.parser_names import DERIVED, parser_name, parser_names
@@ -51,8 +51,9 @@ _NOT_SHOWN = "the template shows no tools"
 _GUESSED = "nothing tells the format"
 
 
-def advice(facts: Facts) -> tuple[Advice, ...]:
-    """What to do, one entry a runtime; before them, for `EVERY_RUNTIME`, what holds wherever the model runs.
+def advice(facts: Facts, findings: Sequence[Finding] = ()) -> tuple[Advice, ...]:
+    """What to do, one entry a runtime; before them, for `EVERY_RUNTIME`, what holds wherever the model runs. Where one
+    of the `findings` is healed by toolfmt's render, prompts are made with it.
 
     Where no format is known, or it is only the default beside a template that shows tools, no flag is named: it would
     be a guess. Where the template shows no tools no flag helps: a server drops the tools that it is given.
@@ -72,7 +73,7 @@ def advice(facts: Facts) -> tuple[Advice, ...]:
         text = f"{_GUESSED}, {format.name} is a guess: look at one answer before you set a parser"
         return (Advice(EVERY_RUNTIME, text, False),)
     rendered = () if _keeps_history(facts) else (Advice(EVERY_RUNTIME, _rendered(facts), remark=_why_rendered(facts)),)
-    return (*rendered, *_each(facts, format))
+    return (*rendered, *_each(facts, format, as_sent=_takes_messages_as_sent(facts, findings)))
 
 
 def runtimes(facts: Facts) -> dict[str, str]:
@@ -144,9 +145,10 @@ def _keeps_history(facts: Facts) -> bool:
     return facts.renders_calls and facts.yes("tool_calls") and facts.yes("tool_results")
 
 
-def _takes_messages_as_sent(facts: Facts) -> bool:
+def _takes_messages_as_sent(facts: Facts, findings: Sequence[Finding]) -> bool:
     """Whether a turn with a call comes out as clients hold it: arguments as a string, content null, empty or absent,
-    ids of their own, results without the tool's name; and definitions that leave out what they may."""
+    ids of their own, results without the tool's name; and definitions that leave out what they may; and whether nothing
+    is found that render heals."""
     forms = ("arguments_string", "content_null", "content_empty")
     definitions = facts.sections.definitions.values()
     profile = facts.profile
@@ -154,6 +156,7 @@ def _takes_messages_as_sent(facts: Facts) -> bool:
         all(facts.yes(form) for form in forms)
         and not (profile.ids or profile.results_named or profile.reasoning_parts or profile.results == "parts")
         and not any(answer.error for answer in definitions)
+        and not any(finding.healed_by in ("render", "prose") for finding in findings)
     )
 
 
@@ -164,16 +167,21 @@ def _why_rendered(facts: Facts) -> str:
     return f"the template {how} earlier {what}: send what this writes, each turn"
 
 
-def _each(facts: Facts, format: ToolCallFormat) -> list[Advice]:
+def _each(facts: Facts, format: ToolCallFormat, *, as_sent: bool) -> list[Advice]:
     both = zip(runtime_support(facts), choices_of(facts), strict=True)
-    return [_ADVISERS[support.runtime](facts, format, support, choice) for support, choice in both]
+    return [
+        _transformers(facts, format, as_sent=as_sent)
+        if support.runtime == TRANSFORMERS
+        else _ADVISERS[support.runtime](facts, format, support, choice)
+        for support, choice in both
+    ]
 
 
-def _transformers(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choice: TemplateChoice) -> Advice:
+def _transformers(facts: Facts, format: ToolCallFormat, *, as_sent: bool) -> Advice:
     asked = ""
     if _keeps_history(facts):
         plain = "apply_chat_template(messages, tools=tools)"
-        asked = f" to {plain if _takes_messages_as_sent(facts) else f'the prompt of {_rendered(facts, prompt=True)}'}"
+        asked = f" to {plain if as_sent else f'the prompt of {_rendered(facts, prompt=True)}'}"
     return Advice(TRANSFORMERS, our_parser(facts, format), remark=f"reads the answer{asked}, {_DECODED}")
 
 
@@ -260,7 +268,6 @@ def _without(facts: Facts, runtime: str, format: ToolCallFormat, why: str) -> Ad
 
 
 _ADVISERS: dict[str, _Adviser] = {
-    TRANSFORMERS: _transformers,
     VLLM: _flagged(VLLM),
     SGLANG: _flagged(SGLANG),
     MLX_LM: _mlx_lm,
