@@ -16,6 +16,7 @@ from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report import Finding, Report
 from toolfmt.printing.phrases import phrases
+from toolfmt.printing.report import report_text
 from toolfmt.templates import ChatTemplate
 
 TOOLS = "{% if tools %}<tools>{{ tools | tojson }}</tools>{% endif %}"
@@ -700,3 +701,16 @@ def test_a_question_that_needs_a_system_message_says_so() -> None:
     found = finding(template, "TF003")
     assert (found.severity, found.fix) == ("error", "Give a system message with every request.")
     assert "refuses a single user message unless a system message is given: it wants `system_message`" in found.message
+
+
+def test_a_system_message_that_is_lost_once_a_tool_has_answered_is_not_told_as_never_shown() -> None:
+    """Mistral-7B-Instruct-v0.3 writes the system message beside the last message, where that is a question's."""
+    beside_the_last = "{% if m.role == 'system' %}{% elif loop.last and m.role == 'user' %}{{ messages[0].content }}\n"
+    template = TOOLS + CALLS.replace(
+        "{% if m.role == 'tool' %}", beside_the_last + "{{ m.content }}{% elif m.role == 'tool' %}", 1
+    )
+    assert report(template).capabilities["system"].outcome == "lost-later"
+    text = report_text(report(template), 200, False)
+    told = {line[:13].strip(): line[13:].strip() for line in text.splitlines()}
+    assert told["system"].startswith("in a question's prompt; lost once a tool has answered")
+    assert "system" not in told["not shown"]

@@ -32,6 +32,7 @@ _NARROWEST_ADVICE = 30
 _LONGEST = 240
 """So many characters of a sentence are printed on a terminal; all of them in a pipe and in full."""
 _WORDS = {"no": "not shown", "error": "fails with"}
+_LOST_LATER = "in a question's prompt; lost once a tool has answered"
 _NO_FORMAT = "not known: no parser is sure to read the calls"
 
 
@@ -82,10 +83,12 @@ def _abilities(report: Report) -> list[tuple[str, Text]]:
     others: dict[str, list[str]] = {"no": [], "error": []}
     for name, capability, said in _ROWS:
         answer = report.capabilities[capability]
+        line = "" if answer.line is None else f" (line{GLUE}{answer.line})"
         if answer.answer == "yes":
-            line = "" if answer.line is None else f" (line{GLUE}{answer.line})"
             told = "; ".join((said(report), *phrases(report, name)))
             rows.append((name, Text(visible(told)).append(line, "dim")))
+        elif answer.outcome == "lost-later":
+            rows.append((name, Text(_LOST_LATER).append(line, "dim")))
         else:
             others[answer.answer].append(name)
     return [*rows, *((_WORDS[word], Text(", ".join(names))) for word, names in others.items() if names)]
