@@ -163,10 +163,25 @@ def test_a_file_that_is_no_baseline_is_one_line_that_names_it(text: str, said: s
     assert said in result.stderr
 
 
-def test_the_report_on_one_place_is_no_baseline_for_several(tmp_path: Path) -> None:
-    file = saved(tmp_path, REPORTS["bad"].to_dict())
+def test_the_report_on_one_place_is_compared_with_that_place_of_several(tmp_path: Path) -> None:
+    def news(*places: str) -> list[set[bool]]:
+        shown = lines(*places, "--baseline", file)[1]
+        return [{one["new"] for one in (*report["findings"], *report["notes"])} for report in shown]
+
+    file = saved(tmp_path, REPORTS["bad"].to_dict())  # as --json prints one place: it names none, so it is the first
+    assert news("bad", "fair") == [{False}, {True}]
+    result = run("bad", "fair", "--baseline", file)
+    assert result.stderr == f"toolfmt: fair is not in {file}: whatever is found there counts as new\n"
+    file = saved(tmp_path, {"path": "bad", **REPORTS["bad"].to_dict()})
+    assert news("fair", "bad") == [{True}, {False}]
+
+
+def test_reports_that_name_no_place_are_no_baseline_for_several(tmp_path: Path) -> None:
+    file = saved(tmp_path, [REPORTS["bad"].to_dict(), REPORTS["fair"].to_dict()])
     result = run("bad", "fair", "--baseline", file)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == f"toolfmt: {file}: the report on one place; give what --json prints of these 2\n"
+    assert result.stderr == (
+        f"toolfmt: {file}: 2 reports that name no place; give what toolfmt inspect --json printed of these 2\n"
+    )
     missing = run("bad", "--baseline", str(tmp_path / "gone.json"))
     assert (missing.exit_code, "gone.json: cannot be read" in missing.stderr) == (2, True)

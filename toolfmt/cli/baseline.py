@@ -19,8 +19,6 @@ from toolfmt.errors import ToolfmtError
 from toolfmt.inspect.report import SCHEMA, Finding
 
 _WANTED = "what toolfmt inspect --json printed"
-_ALONE = ""
-"""The key of a report that names no place: that of one place."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +49,11 @@ class Baseline:
         return bool(self._before(place))
 
     def _before(self, place: str) -> Mapping[str, Any]:
-        return self.reports.get(_key(place), self.reports.get(_ALONE, {}))
+        return self.reports.get(_key(place), {})
 
 
 def _key(place: str) -> str:
-    return os.path.normpath(place) if place else _ALONE
+    return os.path.normpath(place) if place else ""
 
 
 def _new(findings: Sequence[Finding], known: Sequence[Mapping[str, Any]]) -> set[int]:
@@ -88,22 +86,26 @@ def _as_bad(known: str, now: str) -> bool:
 def read_baseline(file: str, places: Sequence[str]) -> Baseline:
     """The earlier reports in a file, for these places.
 
-    Raises `ToolfmtError`, which names the file, where it cannot be read, holds anything but reports of `toolfmt inspect
-    --json`, or holds the report on one place, which has no name, where several are asked about.
+    The report on one place names none: it is taken for that of the first. Raises `ToolfmtError`, which names the file,
+    where it cannot be read, holds anything but reports of `toolfmt inspect --json`, or holds several that name no place
+    where several are asked about.
     """
     told = read_json_values(file, _WANTED)
     told = told[0] if len(told) == 1 and isinstance(told[0], list) else told
     if not told or not all(_is_report(report) for report in told):
         raise ToolfmtError(f"{shown(file)}: no report of toolfmt; give {_WANTED}")
     reports = [report for report in told if "error" not in report]
-    if len(places) > 1 and any("path" not in report for report in reports):
-        raise ToolfmtError(f"{shown(file)}: the report on one place; give what --json prints of these {len(places)}")
-    return Baseline({_key(report.get("path", _ALONE)): report for report in reports})
+    unnamed = sum("path" not in report for report in reports)
+    if len(places) > 1 and unnamed > 1:
+        raise ToolfmtError(
+            f"{shown(file)}: {unnamed} reports that name no place; give {_WANTED} of these {len(places)}"
+        )
+    return Baseline({_key(report.get("path", places[0])): report for report in reports})
 
 
 def _is_report(told: Any) -> bool:
     """Whether it is a report, with what is compared in it, or says that a place could not be looked at."""
-    if not isinstance(told, dict) or not isinstance(told.get("path", _ALONE), str):
+    if not isinstance(told, dict) or not isinstance(told.get("path", ""), str):
         return False
     return "error" in told or (told.get("schema") == SCHEMA and _is_whole(told))
 
