@@ -110,6 +110,11 @@ def test_why_there_is_none() -> None:
     assert choose(get("nemotron"), VLLM).why_not == "nemotron_json is only in a plug-in that comes with the models"
     assert choose(get("falcon3"), VLLM).why_not == "no parser for it"
     assert choose(get("step3"), SGLANG, "<｜tool_call_begin>｜>").why_not == "step3 reads none of these calls"
+    with_id = '[TOOL_CALLS]look[CALL_ID]abcdef001[ARGS]{"at": 1}'  # vLLM 0.33.0 calls look[CALL_ID]abcdef001
+    assert choose(get("mistral"), VLLM, with_id).why_not == (
+        "mistral misreads these calls: it takes the id for a part of the tool's name"
+    )
+    assert choose(get("mistral"), SGLANG, with_id).why_not == "mistral reads none of these calls"
     unread = choose(get("glm4"), SGLANG, "<tool_call>f").why_not
     assert unread == "glm45 and glm47 read none of these calls"
 

@@ -63,6 +63,11 @@ NEEDS: Mapping[tuple[str, str], str] = {
 """What a call has to match to be read; a parser that is not named here reads every call of its formats, or was not run.
 Where two parsers read a call alike, the one that is named for it does."""
 
+MISREADS: Mapping[tuple[str, str], tuple[str, str]] = {
+    (VLLM, "mistral"): (r"\[CALL_ID\]", "takes the id for a part of the tool's name"),
+}
+"""Parsers that make a wrong call of what they do not read: of which calls, and what is wrong with it."""
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -90,6 +95,10 @@ def choose(format: ToolCallFormat, runtime: str, call: str = "", model_types: Se
         if reads(runtime, name, shown):
             return Choice(name)
     lacking = " and ".join(general)
+    for name in general:
+        calls, how = MISREADS.get((runtime, name), ("", ""))
+        if how and re.search(calls, shown):
+            return Choice(why_not=f"{name} misreads these calls: it {how}")
     return Choice(why_not=f"{lacking} read{'' if len(general) > 1 else 's'} none of these calls")
 
 
