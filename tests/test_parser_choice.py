@@ -176,3 +176,10 @@ def test_a_parser_that_executes_drafts_in_a_stream_is_told_so() -> None:
         "in a stream qwen3 ends the reasoning at the first <tool_call>: a call that is only drafted is executed"
     )
     assert remarks[VLLM] == ""
+
+
+def test_what_sglang_loses_of_a_list_of_calls_that_is_streamed_is_told() -> None:
+    ((_, report),) = reports(["mistralai-Mistral-7B-Instruct-v0.3"])
+    told = {one.runtime: one.remark for one in report.sections.advice}
+    assert told[SGLANG] == "it streams all calls of a list but the first as content"
+    assert told[VLLM] == ""

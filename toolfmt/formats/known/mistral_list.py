@@ -17,6 +17,7 @@ from toolfmt.formats.choice import Choice
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.json_object import JsonObject
 from toolfmt.formats.named_json import NamedJson, name_then_id
+from toolfmt.formats.runtime_parsers import RuntimeParser
 
 _OPENER = "[TOOL_CALLS]"
 
@@ -47,5 +48,9 @@ FORMAT = ToolCallFormat(
     model_types=("mixtral",),
     signatures=(r"\[TOOL_CALLS\] ?\[",),
     call_id="call{number:05d}",
-    runtime_parsers={"vLLM": "mistral", "SGLang": "mistral", "mlx-lm": "mistral", "llama.cpp": "auto"},
-)
+    runtime_parsers={
+        # sgl-project/sglang, pull request 36692; so in 0.5.23.
+        "SGLang": RuntimeParser("mistral", remark="streams all calls of a list but the first as content"),
+        "vLLM": "mistral", "mlx-lm": "mistral", "llama.cpp": "auto",
+    },
+)  # fmt: skip
