@@ -193,6 +193,21 @@ def test_render_gives_variables_to_the_template(thinking: str, trusted: list[str
     assert output(*given, "--var", "add_generation_prompt=false") == rain
 
 
+def test_a_template_alone_is_given_the_tokens_of_its_model(tmp_path: Path) -> None:
+    template = tmp_path / "alone.jinja"
+    template.write_text("{% for m in messages %}[INST]{{ m.content + eos_token }}{% endfor %}", "utf-8")
+    given = ["render", str(template), "--messages", file(tmp_path, USER)]
+    told = complaint(*given)
+    way_out = """; give the template what the model has there: --var eos_token='"…"', or eos_token="…" in Python"""
+    assert told.removeprefix("toolfmt: ").rstrip().endswith("'eos_token' is undefined" + way_out)
+    assert output(*given, "--var", 'eos_token="</s>"') == "[INST]Will it rain?</s>"
+    template.write_text(template.read_text("utf-8").replace("m.content + eos_token", "m.content + untold()"), "utf-8")
+    assert "--var" not in complaint(*given)  # a function is nothing that JSON can give
+    refusing = """{{ eos_token }}{{ raise_exception("UndefinedError: 'eos_token' is undefined") }}"""
+    template.write_text(refusing, "utf-8")
+    assert "--var" not in complaint(*given)
+
+
 @pytest.mark.parametrize(
     ("typed", "told"),
     [

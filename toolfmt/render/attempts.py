@@ -9,6 +9,7 @@ is remembered from one to the next.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -49,6 +50,7 @@ _MOST_PLANS = 160
 """Sets of remedies that are tried for a short conversation; of a long one so many that a refusal takes no minutes."""
 _LEAST_PLANS = 24
 _MESSAGES_TRIED = 8_000
+_MISSING_VARIABLE = re.compile(r"UndefinedError: '(\w+)' is undefined")
 _SHORTEST_DATA = 5
 _ABOUT_MEDIA = ("type", "detail", "media_type", "mime_type", "format", "text")
 """The keys of an image or another medium that hold neither its data nor its address."""
@@ -163,7 +165,7 @@ class Request:
             return best
         if refused is not None:
             self._check_media(way)
-            raise self._placed(way, refused) from None
+            raise _with_missing_variable(way, self._placed(way, refused)) from None
         assert best is not None
         if best.delivery.lost[0] == _PROSE:
             raise TemplateError(
@@ -494,6 +496,17 @@ def _check_limit(files: ModelFiles, profile: TemplateProfile) -> None:
 def with_way_out(error: str) -> str:
     """The error, some of which jinja2 ends with a full stop, and what to do."""
     return f"{error.rstrip('.')}; mend the template or copy it again from the repository of the original model"
+
+
+def _with_missing_variable(way: _Way, error: TemplateError) -> TemplateError:
+    """The error, and how to give the variable where the template reads one that nothing has told: a template alone, in
+    a file, does not tell the tokens of its model."""
+    missing = _MISSING_VARIABLE.fullmatch(error.own_words) if error.kind == "not-rendered" else None
+    name = missing[1] if missing else ""
+    if name not in way.profile.variables or re.search(rf"\b{name}\s*\(", way.template.source):
+        return error  # a function is nothing that can be given
+    told = f'{error}; give the template what the model has there: --var {name}=\'"…"\', or {name}="…" in Python'
+    return TemplateError(told, error.line, error.kind, error.own_words)
 
 
 def spoken_format(profile: TemplateProfile) -> ToolCallFormat:
