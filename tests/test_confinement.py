@@ -98,6 +98,25 @@ def test_it_holds_pipes_to_its_parent_and_nothing_of_what_that_has_open(tmp_path
         made.close()
 
 
+@posix
+@pytest.mark.parametrize("closed", [[0], [1], [2], [0, 2], [0, 1, 2]])
+def test_it_runs_beside_closed_standard_files(closed: list[int], tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    program = f"""
+from pathlib import Path
+from toolfmt.jobs import new_worker
+from toolfmt.sandbox.pool import Job
+worker = new_worker()
+said = [worker.run(Job(eval, str, lambda answer: None), "'here'") for _ in range(2)]
+Path({str(told)!r}).write_text(" ".join(said))
+worker.close()
+"""
+    close = " ".join(f"{number}>&-" for number in closed)
+    line = f'exec "$0" -c "$1" {close}'
+    subprocess.run(["sh", "-c", line, sys.executable, program], check=False, capture_output=True, timeout=60)
+    assert told.read_text() == "here here"
+
+
 HANGS = {
     "in python": "next(i for i in iter(int, 1) if i)",
     "in one long operation": "str(7 ** 10 ** 8 % 10)",

@@ -214,7 +214,7 @@ def _started(limits: Limits, modules: Sequence[str]) -> tuple[subprocess.Popen[b
     lifeline: BinaryIO | None = None
     ends: tuple[int, ...] = ()
     if sys.platform != "win32":
-        end, other = os.pipe()
+        end, other = map(_behind_standard_files, os.pipe())
         ends, lifeline = (end,), os.fdopen(other, "wb", buffering=0)
     # -P: a directory full of a model's files is no place to import modules from.
     worker = [sys.executable, "-P", "-m", "toolfmt.sandbox.worker", str((*ends, -1)[0])]
@@ -236,6 +236,20 @@ def _started(limits: Limits, modules: Sequence[str]) -> tuple[subprocess.Popen[b
     finally:
         for end in ends:
             os.close(end)
+
+
+def _behind_standard_files(descriptor: int) -> int:
+    """The same file under a number above 2: where a standard file of this process is closed, the system gives its
+    number away, and in the other process that is the standard file.
+    """
+    if descriptor > 2 or sys.platform == "win32":
+        return descriptor
+    import fcntl
+
+    try:
+        return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
+    finally:
+        os.close(descriptor)
 
 
 def _environment() -> dict[str, str]:
