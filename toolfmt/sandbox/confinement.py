@@ -3,6 +3,10 @@
 `worker.py` calls it, each function once but for `limit_processor`. What the system does not offer is left out without a
 word: Linux has all of it, macOS no limit on memory and no network of one's own, Windows none. No descriptor can be
 opened after `open_no_more` (which also keeps the network away), so that whatever is imported is imported before.
+
+This is the second wall, behind the sandbox of jinja2. What needs no descriptor stays possible to code that breaks that
+one: to delete, rename or change the mode of the user's files, and to send signals to the user's processes, or to trace
+them where the system allows that.
 """
 
 from __future__ import annotations
@@ -57,13 +61,15 @@ def leave_network() -> bool:
 
 
 def open_no_more() -> None:
-    """Let nothing be opened any more: no file, no connection, no pipe, however it is asked for."""
+    """Let nothing be opened any more: no file, no connection, no pipe, however it is asked for.
+
+    The limit is on the number that a descriptor gets, so that it is 0: one is not opened in the place of one that was
+    closed either. What is open stays open.
+    """
     with suppress(ImportError, OSError, ValueError):
         import resource
 
-        next_one = os.open(os.devnull, os.O_RDONLY)
-        os.close(next_one)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (next_one, next_one))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
 
 
 def limit_memory(beyond: int) -> None:

@@ -7,7 +7,8 @@ it, whatever it says.
 
 Memory and processor time are limited by the operating system (`RLIMIT_AS`, `RLIMIT_CPU`): Linux keeps both limits,
 macOS none on memory, Windows neither; the wall time ends a job everywhere. The process is given no environment but what
-Python needs, opens nothing once it is ready, and ends with this one (`confinement.py` says how, and where not).
+Python needs, opens nothing once it is ready, and ends with this one (`confinement.py` says how, where not, and what
+that does not keep away).
 """
 
 from __future__ import annotations
