@@ -178,9 +178,9 @@ def test_it_does_not_end_with_the_thread_that_started_it() -> None:
 def test_what_is_imported_late_is_imported_before(worker: Worker) -> None:
     """jinja2 and the rooms whose code runs there import some modules inside of functions."""
     rooms = [Path(jinja2.__file__).parent]
-    rooms += [Path(toolfmt.__file__).parent / room for room in ("formats", "inspect", "render")]
+    rooms += [Path(toolfmt.__file__).parent / room for room in ("formats", "inspect", "mending", "render")]
     late = {name for room in rooms for module in sorted(room.rglob("*.py")) for name in imported_late(module)}
-    assert {"jinja2.constants", "textwrap", "tokenizers", "minijinja"} <= late
+    assert {"jinja2.constants", "textwrap", "tokenizers", "minijinja", "_strptime"} <= late
     names = sorted(name for name in late if name not in NOT_THERE and exists(name))
     missing = worker.run(TEXT, f"str([name for name in {names} if name not in __import__('sys').modules])")
     assert missing == "[]"
@@ -200,8 +200,12 @@ def exists(name: str) -> bool:
         return False
 
 
+BY_CALLS = {"strptime": "_strptime"}
+"""What methods of Python that are written in C import when they are called (of `datetime`, `date`, `time`)."""
+
+
 def imported_late(module: Path) -> Iterator[str]:
-    """The modules that are imported inside the functions of a module."""
+    """The modules that are imported inside the functions of a module, or by what is called there."""
     package = "jinja2" if module.parent.name == "jinja2" else ""
     for function in ast.walk(ast.parse(module.read_text("utf-8"))):
         if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -211,3 +215,5 @@ def imported_late(module: Path) -> Iterator[str]:
                 yield from (alias.name for alias in node.names)
             elif isinstance(node, ast.ImportFrom):
                 yield f"{package}.{node.module}" if node.level else str(node.module)
+            elif isinstance(node, ast.Attribute) and node.attr in BY_CALLS:
+                yield BY_CALLS[node.attr]

@@ -40,6 +40,7 @@ _T = TypeVar("_T")
 _MOST_HELD = 8
 """Models, and tokenizers, that a process keeps."""
 _LATER = (
+    "_strptime",
     "encodings.unicode_escape",
     "jinja2.constants",
     "jinja2.debug",
