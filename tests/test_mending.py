@@ -25,7 +25,7 @@ from toolfmt.inspect.checks import CHECKS, code
 from toolfmt.inspect.inspection import inspect_files
 from toolfmt.inspect.probe.conversations import Shape
 from toolfmt.inspect.report import Finding
-from toolfmt.mending import prelude, remedies
+from toolfmt.mending import prelude, remedies, settings
 from toolfmt.mending.conversations import VARIANTS, Variant, conversations, written_otherwise
 from toolfmt.mending.json_text import members, strings, with_member, with_string, without_member
 from toolfmt.mending.judgement import what_is_worse
@@ -633,6 +633,20 @@ def test_the_parser_is_named_in_the_settings(tmp_path: Path, wanted: str, config
     written = json.loads((tmp_path / "copy" / "tokenizer_config.json").read_text("utf-8"))
     assert {**config, "tool_parser_type": parser} == written
     assert wanted not in {one.code for one in remedies.everything(done.report)}
+
+
+@pytest.mark.parametrize("config", [{}, {"tool_parser_type": "mistral"}, {"tool_parser_type": "glm47"}])
+def test_no_parser_is_named_that_misreads_the_calls(tmp_path: Path, config: dict[str, Any]) -> None:
+    calls = "{{- '[TOOL_CALLS]' + call.function.name + '[CALL_ID]' + call.id + '[ARGS]' }}ARGUMENTS"
+    text = template(calls="{%- for call in message.tool_calls or [] %}" + calls + "{%- endfor %}")
+    home = model(tmp_path / "model", text, tokenizer_config=config)
+    report = inspect_files(load_files(home))
+    assert report.runtimes["mlx-lm"].startswith("none: mistral takes the id")
+    contents = {"tokenizer_config.json": (home / "tokenizer_config.json").read_bytes()}
+    tried = [json.loads(one.data) for one in settings.attempts(report, load_files(home), contents, ALL)]
+    assert {"tool_parser_type": "mistral"} not in tried
+    done = fixed(home, tmp_path / "copy", frozenset({"TF022", "TF061"}))
+    assert done.fixed == ()
 
 
 def test_a_template_that_runtimes_do_not_look_for_is_put_where_they_do(tmp_path: Path) -> None:

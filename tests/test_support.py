@@ -281,6 +281,27 @@ def test_the_id_of_a_call_is_taken_for_its_name() -> None:
     )
 
 
+def test_a_declared_parser_that_takes_the_id_for_the_name_is_an_error(tmp_path: Path) -> None:
+    report = model(tmp_path, jinja=WITH_ID, tokenizer_config={"tool_parser_type": "mistral"})
+    (finding,) = [one for one in report.findings if one.code in ("TF022", "TF061")]
+    assert (finding.code, finding.severity) == ("TF022", "error")
+    assert finding.message.startswith(
+        "tokenizer_config.json: tool_parser_type declares 'mistral', which takes the id behind [CALL_ID] for the name "
+        "of the tool: [TOOL_CALLS]"
+    )
+    assert finding.fix == (
+        f'Parse what mlx-lm generates with toolfmt.load("{tmp_path}").parser(tools=tools): it has no parser that reads '
+        "these calls."
+    )
+
+
+def test_no_parser_is_named_that_misreads_where_another_is_declared(tmp_path: Path) -> None:
+    report = model(tmp_path, jinja=WITH_ID, tokenizer_config={"tool_parser_type": "glm47"})
+    (finding,) = [one for one in report.findings if one.code == "TF022"]
+    assert "but the template renders calls that mistral reads" in finding.message
+    assert finding.fix.startswith("Parse what mlx-lm generates with ")
+
+
 def test_a_runtime_without_a_parser_falls_back_which_is_no_fault_of_the_template() -> None:
     listed = (
         TOOLS_PART

@@ -20,7 +20,7 @@ from toolfmt.inspect.support.template_choice import same_text
 from toolfmt.mending import remedies
 from toolfmt.mending.contents import template_file, with_template_text
 from toolfmt.mending.mend import Mended, Prove, mend, with_template
-from toolfmt.mending.settings import HEALED_BY_SETTINGS, Attempt, attempts
+from toolfmt.mending.settings import ABOUT_THE_PARSER, HEALED_BY_SETTINGS, Attempt, attempts
 from toolfmt.mending.small_files import check_output, small_files, write
 from toolfmt.templates import ModelFiles, load_files
 
@@ -176,14 +176,18 @@ def _next_setting(
 
 def healed_by(before: Report, after: Report, codes: tuple[str, ...]) -> tuple[str, ...]:
     """The codes of these that a setting heals; none where it changes anything of what the template does, or brings
-    another finding than one that a setting heals.
+    another finding than one that a setting heals, or an error about the parser for another such error.
     """
     comparison = compare(before, after)
     left = {finding.code for finding in remedies.everything(after)}
     # A declaration that contradicts the template decides the format as long as it stands.
     behaves = [change for change in comparison.behaviour.changes if not is_below(change.what, ["format"])]
     came = (*comparison.behaviour.came, *comparison.settings.came)
-    worse = comparison.prompts or behaves or any(one.code not in HEALED_BY_SETTINGS for one in came)
+    fatal = ABOUT_THE_PARSER if set(codes) <= set(ABOUT_THE_PARSER) else ()
+    unhealed = any(
+        one.code not in HEALED_BY_SETTINGS or (one.severity == "error" and one.code in fatal) for one in came
+    )
+    worse = comparison.prompts or behaves or unhealed
     return () if worse else tuple(code for code in codes if code not in left)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from toolfmt.formats import get
 from toolfmt.inspect.report import Report
+from toolfmt.inspect.support.advice import NONE
 from toolfmt.inspect.support.parser_names import parser_name
 from toolfmt.inspect.support.support import DECLARING_KEY
 from toolfmt.inspect.support.template_choice import MLX_LM, same_text
@@ -19,10 +20,10 @@ from toolfmt.mending.remedies import everything
 from toolfmt.templates import CHAT_TEMPLATE_FILE, ModelFiles
 
 _CONFIG = "tokenizer_config.json"
-_PARSER = ("TF022", "TF023", "TF061", "TF062", "TF064")
+ABOUT_THE_PARSER = ("TF022", "TF023", "TF061", "TF062", "TF064")
 _NOT_FOUND = ("TF060",)
 _CONFLICT = ("TF021",)
-HEALED_BY_SETTINGS = (*_PARSER, *_NOT_FOUND, *_CONFLICT)
+HEALED_BY_SETTINGS = (*ABOUT_THE_PARSER, *_NOT_FOUND, *_CONFLICT)
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def attempts(
 ) -> Iterator[Attempt]:
     """What may heal the report's findings of these codes, what is most likely right first."""
     told = {finding.code for finding in everything(report)} & codes
-    for about, tried in ((_PARSER, _parser), (_NOT_FOUND, _template_file), (_CONFLICT, _same_template)):
+    for about, tried in ((ABOUT_THE_PARSER, _parser), (_NOT_FOUND, _template_file), (_CONFLICT, _same_template)):
         found = tuple(code for code in about if code in told)
         if found:
             for attempt in tried(report, files, contents):
@@ -60,11 +61,12 @@ def _parser(report: Report, files: ModelFiles, contents: Mapping[str, bytes]) ->
 
 
 def _names(report: Report) -> Iterator[str]:
-    """What mlx-lm calls its parser for the format of the calls that were read back."""
+    """What mlx-lm calls its parser for the format of the calls that were read back, but for one that misreads them."""
+    told = report.runtimes.get(MLX_LM, "")
     read = [evidence.format for evidence in report.format.evidence if evidence.source == "verified"]
     for name in dict.fromkeys([*read, report.format.name]):
         called = None if name is None else parser_name(get(name), MLX_LM)
-        if called is not None:
+        if called is not None and not told.startswith(f"{NONE}{called} "):
             yield called
 
 

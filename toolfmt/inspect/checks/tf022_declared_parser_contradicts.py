@@ -1,12 +1,13 @@
 """The directory declares a parser that does not read the calls its own template renders.
 
-The template teaches the model one way to write calls, the declaration makes the runtime expect another. Calls
-then arrive as raw markup in the answer.
+The template teaches the model one way to write calls, the declaration makes the runtime expect another, or one
+that its parser of this name gets wrong. Calls then arrive as raw markup in the answer, or with a wrong name.
 
-What to do: believe the template; change the declaration, or leave it out.
+What to do: believe the template; change the declaration, or leave it out. Where the runtime has no parser that
+reads these calls, parse what it generates with toolfmt's.
 
 Example: a `tool_parser_type` copied from the family's older model beside a template that renders
-`<tool_call>{"name": …}</tool_call>`.
+`<tool_call>{"name": …}</tool_call>`; `mistral` for calls with `[CALL_ID]`, of which mlx-lm takes the id for the name.
 """
 
 from __future__ import annotations
@@ -16,8 +17,11 @@ from collections.abc import Iterator
 from toolfmt.formats import ToolCallFormat
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.inference.decision import Declaration
 from toolfmt.inspect.report import Severity
+from toolfmt.inspect.support.parser_line import our_parser
 from toolfmt.inspect.support.parser_names import parser_name
+from toolfmt.inspect.support.support import declares_parser, misread, mlx_lm_reader
 from toolfmt.inspect.support.template_choice import MLX_LM
 from toolfmt.inspect.wording import quote
 from toolfmt.listing import listed
@@ -33,19 +37,35 @@ def check(facts: Facts) -> Iterator[Found]:
     best = facts.decided.read_back
     for declared in facts.decided.declarations:
         names = [known.name for known in declared.formats]
-        if not names or (best is not None and declared.covers(best.format)):
+        if best is not None and declared.covers(best.format):
+            yield from _misread(facts, declared, best.format)
+            continue
+        if not names:
             continue
         says = listed(names, "or")
         reads = f"calls that {best.format.name} reads" if best is not None else "calls that no known format reads"
         yield Found(
             f"{declared.source} declares {declared.value!r} ({says}), but the template renders {reads}: "
             f"{quote(rendered)}.",
-            _instead(best.format) if best is not None else "Check which parser the model needs.",
+            _instead(facts, best.format) if best is not None else "Check which parser the model needs.",
             facts.capabilities["tool_calls"].line,
         )
 
 
-def _instead(format: ToolCallFormat) -> str:
+def _misread(facts: Facts, declared: Declaration, format: ToolCallFormat) -> Iterator[Found]:
+    """That the parser is the one for the format, and still misreads these calls."""
+    if declares_parser(facts) and (what := misread(facts, declared.runtime, declared.value)):
+        yield Found(
+            f"{declared.source} declares {declared.value!r}, which {what}: {quote(facts.decided.rendered)}.",
+            _instead(facts, format),
+            facts.capabilities["tool_calls"].line,
+        )
+
+
+def _instead(facts: Facts, format: ToolCallFormat) -> str:
     """What to declare: the key is read by mlx-lm, which has names of its own."""
-    name = parser_name(format, MLX_LM)
-    return f"Declare {name}, which is mlx-lm's name for {format.name}." if name else "Declare no parser."
+    if name := mlx_lm_reader(facts):
+        return f"Declare {name}, which is mlx-lm's name for {format.name}."
+    if parser_name(format, MLX_LM):
+        return f"Parse what mlx-lm generates with {our_parser(facts, format)}: it has no parser that reads these calls."
+    return "Declare no parser."

@@ -24,7 +24,7 @@ from toolfmt.inspect.report import HealedBy, RuntimeSupport, Severity
 from toolfmt.inspect.support.advice import setting
 from toolfmt.inspect.support.parser_line import our_parser
 from toolfmt.inspect.support.parser_names import parser_name
-from toolfmt.inspect.support.support import declares_parser, misled, misread
+from toolfmt.inspect.support.support import declares_parser, misled, misread, mlx_lm_reader
 from toolfmt.inspect.support.template_choice import MLX_LM, MLX_SWIFT_LM
 from toolfmt.inspect.wording import quote
 from toolfmt.listing import listed
@@ -68,11 +68,8 @@ def _takes(facts: Facts, support: RuntimeSupport) -> str:
 
 def _by_name(facts: Facts, wrong: list[RuntimeSupport]) -> str | None:
     """The parser of mlx-lm that reads these calls, once it is named."""
-    best = facts.decided.read_back
-    assert best is not None
-    name = parser_name(best.format, MLX_LM)
-    taken = [support.parser for support in wrong]
-    return None if name is None or misread(facts, MLX_LM, name) or name in taken else name
+    name = mlx_lm_reader(facts)
+    return None if name in [support.parser for support in wrong] else name
 
 
 def _instead(facts: Facts, wrong: list[RuntimeSupport], by_name: str | None) -> str:

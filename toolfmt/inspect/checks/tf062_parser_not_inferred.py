@@ -17,8 +17,7 @@ from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import HealedBy, Severity
 from toolfmt.inspect.support.advice import setting
-from toolfmt.inspect.support.parser_names import parser_name
-from toolfmt.inspect.support.support import declares_parser, misread
+from toolfmt.inspect.support.support import declares_parser, mlx_lm_reader
 from toolfmt.inspect.support.template_choice import MLX_LM
 
 SEVERITY: Severity = "warning"
@@ -27,9 +26,8 @@ ABOUT_FILES = True
 
 
 def check(facts: Facts) -> Iterator[Found]:
-    best = facts.decided.read_back
-    name = None if best is None else parser_name(best.format, MLX_LM)
-    if name is None or declares_parser(facts) or misread(facts, MLX_LM, name):
+    name = mlx_lm_reader(facts)
+    if name is None or declares_parser(facts):
         return
     for support in facts.sections.runtime_support:
         if support.runtime == MLX_LM and support.template and support.parser is None:

@@ -11,7 +11,7 @@ from toolfmt.formats import FORMATS
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import RuntimeSupport
 from toolfmt.inspect.support.parser_inference import Inferred, misread_by_mlx_lm, mlx_lm, mlx_swift_lm
-from toolfmt.inspect.support.parser_names import DERIVED, parser_names
+from toolfmt.inspect.support.parser_names import DERIVED, parser_name, parser_names
 from toolfmt.inspect.support.template_choice import (
     LLAMA_CPP,
     MLX_LM,
@@ -68,6 +68,13 @@ def misread(facts: Facts, runtime: str, parser: str) -> str:
     if runtime != MLX_LM or best is None or parser not in parser_names(best.format, runtime):
         return ""
     return misread_by_mlx_lm(parser, facts.decided.rendered)
+
+
+def mlx_lm_reader(facts: Facts) -> str | None:
+    """mlx-lm's parser that reads the calls that the template renders; None where it has none, or one that misreads."""
+    best = facts.decided.read_back
+    name = None if best is None else parser_name(best.format, MLX_LM)
+    return None if name is None or misread(facts, MLX_LM, name) else name
 
 
 def _support(facts: Facts, choice: TemplateChoice) -> RuntimeSupport:
