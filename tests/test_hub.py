@@ -15,8 +15,8 @@ from test_gguf import TEMPLATE, written
 
 import toolfmt
 from toolfmt.errors import BadModelDirectory
-from toolfmt.templates import load_files
-from toolfmt.templates.repository import Repository, cache, is_offline, repository
+from toolfmt.templates import load_files, model_places
+from toolfmt.templates.repository import Repository, cache, is_offline, repository, snapshots
 
 COMMIT, OTHER = "a" * 40, "b" * 40
 FILES = {"config.json": '{"model_type": "qwen3"}', "chat_template.jinja": TEMPLATE}
@@ -207,6 +207,19 @@ def test_a_revision_is_a_name_or_a_commit(folder: Path) -> None:
         "other",
     ]
     assert load_files("org/name@v2").home == other
+
+
+def test_a_snapshot_that_is_a_link_out_of_the_repository_is_none(folder: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    kept(folder, "org/name", FILES).rename(outside)
+    repository = folder / "models--org--name"
+    (repository / "snapshots" / COMMIT).symlink_to(outside)
+    assert model_places(repository) == []
+    assert snapshots(repository) == []
+    assert "org/name" in failure("org/name")
+    (repository / "snapshots" / OTHER).mkdir()
+    (repository / "snapshots" / OTHER / "chat_template.jinja").write_text(TEMPLATE, "utf-8")
+    assert snapshots(repository) == [repository / "snapshots" / OTHER]
 
 
 def test_a_path_that_exists_wins(folder: Path) -> None:

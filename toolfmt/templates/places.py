@@ -82,8 +82,9 @@ def model_places(folder: str | Path) -> list[Path]:
     """The models below a folder that is none itself, sorted; empty for a model's own place and where there are none.
 
     They are model directories, GGUF files and .jinja files, in the folder or in a directory up to three levels below
-    it; nothing inside a model directory, and no hidden directory. A link may lead to a model, and is not searched. Of
-    a repository in the hub cache it is one snapshot, the one in force. What cannot be listed is left out.
+    it; nothing inside a model directory, and no hidden directory. A link in the folder itself may lead to a model, and
+    is not searched; a link further down is not followed: whoever gave the folder need not know of it. Of a repository
+    in the hub cache it is one snapshot, the one in force. What cannot be listed is left out.
     """
     named, folder = bool(os.fspath(folder)), Path(folder)
     folder = _in_force(folder) or folder
@@ -106,9 +107,12 @@ def _places(directory: Path, levels: int, seen: set[str]) -> Iterator[Path]:
             try:
                 kept = _in_force(path)
                 inside = kept or path
+                linked = path.is_symlink()  # which may lead to all of a machine
+                if linked and levels < _DEEPEST:
+                    continue
                 if holds_model(inside):
                     yield inside
-                elif not path.is_symlink():  # which may lead to all of a machine
+                elif not linked:
                     yield from list(_places(inside, 1 if kept else levels - 1, seen))
             except OSError:  # a directory that may not be listed
                 continue

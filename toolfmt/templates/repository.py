@@ -69,7 +69,7 @@ def snapshot(wanted: Repository, folder: Path) -> Path | None:
     if not _COMMIT.fullmatch(commit):
         return None
     directory = kept / "snapshots" / commit
-    return directory if directory.is_dir() else None
+    return directory if _is_kept(directory, kept) else None
 
 
 def snapshots(folder: Path) -> list[Path]:
@@ -78,12 +78,17 @@ def snapshots(folder: Path) -> list[Path]:
     if not _FOLDER.fullmatch(Path(os.path.abspath(folder)).name):
         return []
     try:
-        there = [path for path in (folder / "snapshots").iterdir() if path.is_dir()]
+        there = [path for path in (folder / "snapshots").iterdir() if _is_kept(path, folder)]
         newest_first = sorted(there, key=lambda path: (-path.stat().st_mtime_ns, path.name))
     except OSError:
         return []
     main = _commit(folder / "refs" / _MAIN, folder)
     return sorted(newest_first, key=lambda path: path.name != main)
+
+
+def _is_kept(directory: Path, kept: Path) -> bool:
+    """Whether a snapshot is a directory of its repository's folder, not a link that leads out of it."""
+    return directory.is_dir() and Path(os.path.realpath(directory)).is_relative_to(os.path.realpath(kept))
 
 
 def cached_name(path: str | Path) -> str | None:
