@@ -16,7 +16,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import depth
 import pytest
@@ -25,10 +25,11 @@ import toolfmt
 from benchmarks.attacks import ATTACKS, HONEST, files
 from toolfmt.errors import BadTools, LimitHit, ToolfmtError
 from toolfmt.inspect.facts import NO_OPTIONS
-from toolfmt.inspect.inspection import inspect_files
+from toolfmt.inspect.inspection import inspect_files, inspect_stopped
 from toolfmt.inspect.report import Finding, FormatDecision, Report
 from toolfmt.jobs import INSPECT, PROFILE, new_worker
 from toolfmt.sandbox import pool
+from toolfmt.sandbox import worker as worker_module
 from toolfmt.sandbox.pool import Job, Limits, Worker
 from toolfmt.templates.chat_template import LARGEST_TREE
 from toolfmt.typed_json import packed
@@ -137,6 +138,20 @@ def test_a_limit_is_not_called_a_template_that_does_not_compile(model: Any) -> N
     assert [(one.message, one.line) for one in report.findings if one.code == "TF007"] == [(message, 1)]
 
 
+@pytest.mark.parametrize(
+    ("limit", "told"),
+    [
+        ("source size", "the chat template hit a limit (source size)"),
+        ("memory", "the chat template hit a limit (memory)"),
+        ("crash", "the chat template ended the process that ran it"),
+    ],
+)
+def test_no_advice_calls_a_limit_a_template_that_does_not_compile(limit: str, told: str) -> None:
+    report = inspect_stopped(files(HONEST), NO_OPTIONS, LimitHit("it was too much", limit))
+    assert set(report.runtimes.values()) == {f"none: {told}"}
+    assert [one.text for one in report.sections.advice] == [f"{told}: take the one of the original model first"]
+
+
 def test_what_hit_a_limit_is_not_rendered(model: Any) -> None:
     with pytest.raises(ToolfmtError, match=r"Limit hit: memory: .* times over \(line 1\); it is not rendered"):
         model("{{ 'a' * 10 ** 10 }}").render([{"role": "user", "content": "hi"}])
@@ -212,14 +227,44 @@ def test_a_worker_that_died_is_replaced(small: Worker) -> None:
 
 
 @linux
-@pytest.mark.parametrize(("ending", "told"), [("sys.exit(3)", "with status 3"), ("os.abort()", "by signal 6,")])
-def test_how_a_process_died_is_its_own_status_and_not_that_of_being_ended(ending: str, told: str) -> None:
+@pytest.mark.parametrize(
+    ("ending", "told", "error"),
+    [
+        ("sys.exit(3)", "failed with status 3, at no limit: a fault of toolfmt's", ToolfmtError),
+        ("sys.exit(0)", "failed with status 0, at no limit", ToolfmtError),
+        ("os.abort()", "by signal 6, which memory", LimitHit),
+        ("os.kill(os.getpid(), 24)", "1 seconds of processor time", LimitHit),
+    ],
+)
+def test_how_a_process_died_is_its_own_status_and_not_that_of_being_ended(ending: str, told: str, error: Any) -> None:
     # It closes its pipes before it ends, as the end of a process does.
     late = f"import os, sys, time; os.close(0); os.close(1); time.sleep(0.2); {ending}"
     with subprocess.Popen([sys.executable, "-c", late], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.read() == b""
-        assert told in str(new_worker(SMALL)._death(process))
+        died = new_worker(SMALL)._death(process)
+        assert told in str(died)
+        assert type(died) is error
+
+
+def test_a_status_above_all_that_a_process_ends_with_is_told_as_what_ended_it() -> None:
+    class Ended:
+        def wait(self, timeout: float | None = None) -> int:
+            return 0xC0000005  # as Windows tells of a process that touched what is not its own
+
+    died = new_worker(SMALL)._death(cast("Any", Ended()))
+    assert type(died) is LimitHit
+    assert "with 0xc0000005" in str(died)
+
+
+def test_memory_that_runs_out_while_a_request_is_read_is_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none_left(request: bytes) -> Any:
+        raise MemoryError
+
+    monkeypatch.setattr("pickle.loads", none_left)
+    with pytest.raises(LimitHit) as hit:
+        pool._told(INSPECT, worker_module._answer(b""))
+    assert hit.value.limit == "memory"
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,8 @@ _T = TypeVar("_T")
 _LENGTH = struct.Struct("!Q")
 _FOR_THE_END = 1.0
 """Seconds after which nothing more comes through the pipe of a process that has ended."""
+_STATUSES = 256
+"""How many statuses a process ends with by itself; what is above says on Windows what ended it."""
 _NEEDED = (
     "DYLD_LIBRARY_PATH",
     "LD_LIBRARY_PATH",
@@ -103,8 +105,8 @@ class Worker:
         """What the job returns for these arguments.
 
         Raises the error of `toolfmt.errors` that the job raised (`ToolfmtError` in the place of any other of
-        toolfmt's), `LimitHit` where it took more than it may, and `ToolfmtError` where no process can be started or
-        the arguments cannot be handed to one.
+        toolfmt's), `LimitHit` where it took more than it may, and `ToolfmtError` where no process can be started, the
+        arguments cannot be handed to one, or toolfmt itself failed in it.
         """
         request = _request(job.function, given)
         with self._lock:
@@ -169,8 +171,10 @@ class Worker:
                 with suppress(OSError):  # what was not sent yet
                     stream.close()
 
-    def _death(self, process: subprocess.Popen[bytes]) -> LimitHit:
-        """Which limit a process hit that ended without an answer."""
+    def _death(self, process: subprocess.Popen[bytes]) -> ToolfmtError:
+        """Which limit a process hit that ended without an answer; no `LimitHit` where it ended with a status of its
+        own, which nothing that a template takes leads to.
+        """
         try:
             status = process.wait(_FOR_THE_END)
         except subprocess.TimeoutExpired:  # one that only closed its end of the pipe
@@ -180,8 +184,13 @@ class Worker:
         if status == -getattr(signal, "SIGXCPU", 0):
             took = f"the template took {self.limits.processor_seconds} seconds of processor time"
             return LimitHit(took, "processor time")
-        how = f"with status {status}" if status >= 0 else f"by signal {-status}, which memory running out can do"
-        return LimitHit(f"the process that ran the template ended {how}", "crash")
+        if 0 <= status < _STATUSES:
+            return ToolfmtError(
+                f"toolfmt's process for templates failed with status {status}, at no limit: a fault of toolfmt's; "
+                "please report it, with the template; --trusted (trusted=True) shows the error"
+            )
+        how = f"by signal {-status}" if status < 0 else f"with {status:#x}"
+        return LimitHit(f"the process that ran the template ended {how}, which memory running out can do", "crash")
 
 
 class _Exchange(threading.Thread):

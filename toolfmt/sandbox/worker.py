@@ -48,8 +48,8 @@ def main() -> None:
 
 
 def _answer(request: bytes) -> bytes:
-    function, given = pickle.loads(request)  # from the process that started this one
     try:
+        function, given = pickle.loads(request)  # from the process that started this one
         return DONE + packed(function(*given))
     except LimitHit as hit:
         return LIMIT + packed((str(hit), hit.limit, hit.line, hit.own_words))

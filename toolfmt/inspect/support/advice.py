@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+from toolfmt.errors import LimitHit
 from toolfmt.formats import FORMATS, ToolCallFormat
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Advice, Finding, RuntimeSupport
@@ -97,7 +98,11 @@ def _meant(facts: Facts) -> ToolCallFormat | None:
 
 
 def _unusable(facts: Facts) -> str:
-    """What keeps every runtime from rendering anything; empty for nothing."""
+    """What keeps every runtime from rendering anything, or from being advised; empty for nothing."""
+    if isinstance(facts.broken, LimitHit):
+        if facts.broken.limit == "crash":
+            return "the chat template ended the process that ran it"
+        return f"the chat template hit a limit ({facts.broken.limit})"
     if facts.broken is not None:
         return "the chat template does not compile"
     return "there is no chat template" if facts.template is None else ""
