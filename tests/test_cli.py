@@ -787,7 +787,13 @@ def test_closed_standard_files_give_no_traceback(tmp_path: Path) -> None:
     assert (2, closed) == shell("parse --format json <&-")
     assert (2, closed) == shell(f"render '{JSON_FRAMES}' --messages - <&-")
     assert shell(f"parse --format json '{answer}' <&-") == (0, "")
-    assert shell(f"parse --format json '{answer}' >&-") == (0, "")
+    nowhere = "toolfmt: standard output is closed; leave it open, or send it to a file\n"
+    for given in (
+        f"parse --format json '{answer}'",
+        f"inspect '{JSON_FRAMES}'",
+    ):
+        assert (2, nowhere) == shell(f"{given} >&-")
+    assert shell(f"inspect '{JSON_FRAMES}' <&- 2>&-") == (0, "")
     assert shell("parse --format json </dev/null") == (0, "")
     if os.path.exists("/dev/full"):
         full = "toolfmt: standard output cannot be written (No space left on device); look at where it goes\n"

@@ -74,10 +74,16 @@ def untold() -> bool:
 
 
 def print_text(text: str) -> None:
-    """The text as UTF-8, at once. Half a surrogate pair becomes `\\ud800`, which is also what JSON writes for it."""
-    if text and sys.stdout is not None:
-        sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
-        sys.stdout.buffer.flush()
+    """The text as UTF-8, at once. Half a surrogate pair becomes `\\ud800`, which is also what JSON writes for it.
+
+    Raises `ToolfmtError` where standard output is closed.
+    """
+    if not text:
+        return
+    if sys.stdout is None:
+        raise ToolfmtError("standard output is closed; leave it open, or send it to a file")
+    sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
+    sys.stdout.buffer.flush()
 
 
 def write_page(file: str, text: str) -> None:
