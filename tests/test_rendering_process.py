@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 import resource
 import sys
@@ -111,6 +112,15 @@ def test_an_answer_that_is_continued_and_a_prompt_that_is_asked_again(worker: Wo
     prompt = there.render(begun, now=NOW)
     assert prompt.render_again(continue_final_message=True) == here.render(begun, now=NOW, continue_final_message=True)
     assert pickle.loads(pickle.dumps(prompt)) == prompt
+
+
+def test_a_model_that_has_rendered_can_be_pickled() -> None:
+    model = toolfmt.load(MODELS / "json-frames")
+    expected = model.render([USER], [TOOL], now=NOW, neutralise=True)
+    model.inspect()
+    model.parser()
+    for again in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        assert again.render([USER], [TOOL], now=NOW, neutralise=True) == expected
 
 
 def test_a_conversation_goes_on_there_as_it_does_here(worker: Worker) -> None:

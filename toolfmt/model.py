@@ -126,7 +126,7 @@ class Model:
         """Where the template runs."""
         if self._trusted:
             return Here(self.files, self.profile)
-        return InWorker(self.files, self.profile, lambda: self._asked)
+        return InWorker(self.files, self.profile, self._asked)
 
     def write(self, calls: Sequence[Call], tools: object = None) -> str:
         """The text in which this model would make these calls, in the variant that its template renders.
@@ -189,11 +189,10 @@ class Model:
         if self._trusted:
             return profile_files(files)
         try:
-            return self._asked.run(PROFILE, files, tokenizer_of(files))
+            return self._asked().run(PROFILE, files, tokenizer_of(files))
         except LimitHit as hit:
             return profile_stopped(files, hit)
 
-    @property
     def _asked(self) -> Worker:
         return self._worker or shared_worker()
 
@@ -201,6 +200,6 @@ class Model:
         if self._trusted:
             return inspect_files(self.files, options)
         try:
-            return self._asked.run(INSPECT, self.files, options, tokenizer_of(self.files))
+            return self._asked().run(INSPECT, self.files, options, tokenizer_of(self.files))
         except LimitHit as hit:
             return inspect_stopped(self.files, options, hit)
