@@ -175,7 +175,10 @@ def test_a_parser_that_executes_drafts_in_a_stream_is_told_so() -> None:
     assert remarks[SGLANG] == (
         "in a stream qwen3 ends the reasoning at the first <tool_call>: a call that is only drafted is executed"
     )
-    assert remarks[VLLM] == ""
+    assert remarks[VLLM] == (
+        "with enable_thinking=false deepseek_r1 takes an answer that is not streamed for reasoning, calls and all: "
+        "leave the flag out there"
+    )
 
 
 def test_what_sglang_loses_of_a_list_of_calls_that_is_streamed_is_told() -> None:
@@ -183,3 +186,40 @@ def test_what_sglang_loses_of_a_list_of_calls_that_is_streamed_is_told() -> None
     told = {one.runtime: one.remark for one in report.sections.advice}
     assert told[SGLANG] == "it streams all calls of a list but the first as content"
     assert told[VLLM] == ""
+
+
+@pytest.mark.parametrize(
+    ("asked", "words", "switched"),
+    [
+        # What the prompt ends with where nothing is given, and where thinking is switched off.
+        ("{{ '<think>' if enable_thinking | default(true) else '</think>' }}", ("deepseek_r1", "deepseek-r1"), True),
+        ("{{ '<think></think>' if not (enable_thinking | default(true)) }}", ("deepseek_r1", "qwen3"), True),
+        ("{{ '<think>' if thinking is not false else '</think>' }}", ("deepseek_r1", "deepseek-r1"), True),
+        ("{{ '<think>' }}", ("deepseek_r1", "deepseek-r1"), False),
+        ("{{ '<think>' if enable_thinking else '</think>' }}", ("", ""), False),
+        ("{{ '' if enable_thinking else '<think>\n\n</think>\n\n' }}", ("", ""), False),
+        ("", ("deepseek_r1", "qwen3"), False),
+    ],
+)
+def test_no_parser_takes_every_answer_for_reasoning(asked: str, words: tuple[str, str], switched: bool) -> None:
+    text = (
+        "{% if tools %}{{ tools | tojson }}\n{% endif %}{% for message in messages %}<|im_start|>{{ message.role }}\n"
+        "{% if message.reasoning_content %}<think>{{ message.reasoning_content }}</think>{% endif %}"
+        "{{ message.content or '' }}{% for call in message.tool_calls or [] %}<tool_call>\n"
+        '{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}\n</tool_call>'
+        "{% endfor %}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n"
+        + asked
+        + "{% endif %}"
+    )
+    report = inspect_template(text)
+    lines = flags(report)
+    assert [line[-1] if "--reasoning-parser" in line else "" for line in (lines[VLLM], lines[SGLANG])] == [*words]
+    remarks = {one.runtime: "leave the flag out" in one.remark for one in report.sections.advice}
+    assert remarks[VLLM] is switched
+    assert remarks[SGLANG] is (switched and words[1] == "deepseek-r1")
+
+
+@pytest.mark.skipif("poolside-Laguna-XS-2.1" not in templates(), reason="the template is not at hand")
+def test_where_the_prompt_has_closed_the_reasoning_none_is_named() -> None:
+    lines = flags(inspect_template(templates()["poolside-Laguna-XS-2.1"]))
+    assert not any("--reasoning-parser" in word for word in (*lines[VLLM], *lines[SGLANG]))

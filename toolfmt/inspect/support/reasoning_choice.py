@@ -6,15 +6,22 @@ glm45, nemotron_v3 and mimo end the reasoning at the draft's `<tool_call>`, its 
 deepseek-r1 takes every answer to begin with reasoning, its qwen3 only those that open a block, but ends that, in a
 stream, at a draft's `<tool_call>`. Those for Mistral, gpt-oss, Muse and Cohere read tokens or need a library of their
 own: they were not run.
+
+Some take an answer without the closer for reasoning alone, and its calls are lost. So does an answer behind a prompt
+that has closed the block: there they are not named, and where a variable of the template closes it that is told. vLLM
+looks for the closer in the prompt only where it streams; SGLang's qwen3 is forced to begin in the block by what it
+finds in the template's text, which does not tell what the prompt ends with.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from toolfmt.formats import FORMATS
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probe.conversations import TOOLS, USER, user
 from toolfmt.inspect.support.template_choice import SGLANG, VLLM
 
 _DRAFTED = "<tool_call>"
@@ -51,6 +58,17 @@ OPENED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 """The parsers for reasoning behind this opener; of several, the one that bears the name of the tool parser."""
 _NOT_BEGUN: Mapping[tuple[str, str], str] = {(SGLANG, "<think>"): "qwen3"}
 """The parser where the prompt does not open the block, if that is another one."""
+_NEED_A_CLOSER: Mapping[tuple[str, str], str] = {
+    (VLLM, "deepseek_r1"): " that is not streamed",
+    (VLLM, "seed_oss"): " that is not streamed",
+    (SGLANG, "deepseek-r1"): "",
+    (SGLANG, "qwen3"): "",
+}
+"""Those that take an answer without the closer for reasoning, by default, and what answers that holds of."""
+_SWITCHABLE = ((VLLM, "deepseek_r1"), (SGLANG, "deepseek-r1"))
+"""Those of them that know of no variable of the template."""
+_SWITCHES = ("enable_thinking", "thinking")
+_Block: TypeAlias = Literal["", "opened", "closed"]
 
 
 @dataclass(frozen=True)
@@ -63,24 +81,48 @@ class ReasoningChoice:
 
 def reasoning_parser(facts: Facts, runtime: str, tool_parser: str) -> ReasoningChoice:
     """The runtime's parser for this model's reasoning; none where the model has none, or the runtime no parser."""
-    opener, begun = _opened(facts)
+    opener, closer, block = _begun(facts)
     names = OPENED.get(runtime, {}).get(opener, ())
     if not names:
         return ReasoningChoice()
     name = tool_parser if tool_parser in names else names[0]
-    if not begun:
+    if block != "opened":
         name = _NOT_BEGUN.get((runtime, opener), name)
+    if block == "closed" and (runtime, name) in _NEED_A_CLOSER:
+        return ReasoningChoice()
     drafts = (runtime, name) == _ENDS_AT_A_DRAFT and _DRAFTED in facts.decided.rendered
-    return ReasoningChoice(name, _REMARK if drafts else "")
+    switch = _closing(facts, opener, closer) if (runtime, name) in _SWITCHABLE else ""
+    takes = f"takes an answer{_NEED_A_CLOSER.get((runtime, name), '')} for reasoning, calls and all"
+    switched = f"with {switch}=false {name} {takes}: leave the flag out there" if switch else ""
+    return ReasoningChoice(name, "; ".join(filter(None, (_REMARK if drafts else "", switched))))
 
 
-def _opened(facts: Facts) -> tuple[str, bool]:
-    """What opens the reasoning ("" where there is none), and whether the prompt has opened it."""
-    prefill = facts.profile.prefill
+def _begun(facts: Facts) -> tuple[str, str, _Block]:
+    """What stands around the reasoning ("" where there is none), and what the prompt has written of the block."""
+    prefill, own = facts.profile.prefill, facts.profile.reasoning
     known = (pair for format in FORMATS for pair in format.reasoning)
-    pairs = [facts.profile.reasoning] if facts.profile.reasoning else dict.fromkeys(known)
-    for opener, closer in pairs:
-        _, found, behind = prefill.rpartition(opener)
-        if found and closer not in behind:
-            return opener, True
-    return (facts.profile.reasoning[0], False) if facts.profile.reasoning else ("", False)
+    for opener, closer in [own] if own else dict.fromkeys(known):
+        block = _block(prefill, opener, closer)
+        if block == "opened" or (block and own):
+            return opener, closer, block
+    return (*own, "") if own else ("", "", "")
+
+
+def _block(text: str, opener: str, closer: str) -> _Block:
+    """Whether a block that stands last in the text is open or closed; empty where none does."""
+    opened, closed = text.rfind(opener), text.rfind(closer)
+    if opened == closed:
+        return ""
+    return "opened" if opened > closed else "closed"
+
+
+def _closing(facts: Facts, opener: str, closer: str) -> str:
+    """The variable of the template that makes the prompt close the block where it is false; empty for none."""
+    renders = facts.renders
+    for name in _SWITCHES:
+        if renders is not None and name in facts.profile.variables:
+            prompt = renders.given({name: False}).render(user(), TOOLS, generation=True)
+            behind = prompt.rpartition(USER)[2] if isinstance(prompt, str) else ""
+            if _block(behind, opener, closer) == "closed":
+                return name
+    return ""
