@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -149,6 +150,58 @@ time.sleep(60)
     while is_running(process) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert not is_running(process)
+
+
+@posix
+def test_it_ends_with_its_parent_whose_forked_child_lives_on() -> None:
+    program = """
+import os, time
+from toolfmt.sandbox.pool import Job, Worker
+worker = Worker()
+worker.run(Job(eval, int, lambda answer: None), "1")
+if (child := os.fork()) == 0:
+    time.sleep(60)
+    os._exit(0)
+time.sleep(0.3)
+assert worker.run(Job(eval, int, lambda answer: None), "2") == 2
+print(worker._process.pid, child, flush=True)
+time.sleep(60)
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        process, child = map(int, parent.stdout.readline().split())
+        parent.kill()
+    try:
+        deadline = time.monotonic() + 3
+        while is_running(process) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert is_running(child)
+        assert not is_running(process)
+    finally:
+        os.kill(child, signal.SIGKILL)
+
+
+@posix
+def test_a_forked_child_has_a_process_of_its_own() -> None:
+    program = """
+import os
+from toolfmt.jobs import shared_worker
+from toolfmt.sandbox.pool import Job, Worker
+asking = Job(eval, int, lambda answer: None), "__import__('os').getpid()"
+given = Worker()
+for worker in (lambda: given, shared_worker):
+    before = worker().run(*asking)
+    if (child := os.fork()) == 0:
+        other = worker().run(*asking)
+        worker().close()
+        os._exit(int(other == before))
+    assert os.waitpid(child, 0)[1] == 0
+    assert worker().run(*asking) == before
+    worker().close()
+print("done")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr) == ("done\n", "")
 
 
 def is_running(process: int) -> bool:

@@ -26,6 +26,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Generic, TypeVar
+from weakref import WeakSet
 
 from toolfmt import errors
 from toolfmt.errors import FailureKind, LimitHit, TemplateError, ToolfmtError
@@ -226,6 +227,7 @@ def _started(limits: Limits, modules: Sequence[str]) -> tuple[subprocess.Popen[b
     if sys.platform != "win32":
         end, other = map(_behind_standard_files, os.pipe())
         ends, lifeline = (end,), os.fdopen(other, "wb", buffering=0)
+        _lifelines.add(lifeline)
     # -P: a directory full of a model's files is no place to import modules from.
     worker = [sys.executable, "-P", "-m", "toolfmt.sandbox.worker", str((*ends, -1)[0])]
     command = [*worker, str(limits.memory), str(limits.processor_seconds), *modules]
@@ -246,6 +248,21 @@ def _started(limits: Limits, modules: Sequence[str]) -> tuple[subprocess.Popen[b
     finally:
         for end in ends:
             os.close(end)
+
+
+_lifelines: WeakSet[BinaryIO] = WeakSet()
+
+
+def _let_go() -> None:
+    """Close the lifelines in a process that was forked: workers end with the process that started them, not with the
+    last of its children.
+    """
+    for lifeline in list(_lifelines):
+        lifeline.close()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
+    os.register_at_fork(after_in_child=_let_go)
 
 
 def _behind_standard_files(descriptor: int) -> int:
