@@ -497,7 +497,7 @@ def test_where_earlier_calls_do_not_come_out_the_messages_are_rendered_first(cal
     report = inspect_template(teaches + MESSAGES + call + "<|end|>\n{% endfor %}", model_type="qwen3")
     assert (report.format.name, report.strategy) == ("json", "template")
     assert advised(report)["any runtime"] == "toolfmt render DIR --request FILE --output messages"
-    assert remarks(report)["any runtime"] == f"the template {how}: send what this writes, each turn"
+    assert remarks(report)["any runtime"] == f"the template {how}: send what this writes, with its tools, each turn"
     assert not [text for text in advised(report).values() if "nothing to do" in text]
     assert "apply_chat_template" not in remarks(report)["transformers"]
 
@@ -505,7 +505,9 @@ def test_where_earlier_calls_do_not_come_out_the_messages_are_rendered_first(cal
 def test_where_earlier_results_do_not_come_out_the_messages_are_rendered_first() -> None:
     report = inspect_template(JSON.replace("{{ message.content or '' }}", RESULTLESS), model_type="qwen3")
     assert report.capabilities["tool_calls"].answer == "yes"
-    assert remarks(report)["any runtime"] == "the template loses earlier results: send what this writes, each turn"
+    assert remarks(report)["any runtime"] == (
+        "the template loses earlier results: send what this writes, with its tools, each turn"
+    )
 
 
 def test_a_guess_names_no_flag() -> None:

@@ -169,7 +169,7 @@ def _why_rendered(facts: Facts) -> str:
     lost = next(name for name in ("tool_calls", "tool_results") if not facts.yes(name) or not facts.renders_calls)
     what = "calls" if lost == "tool_calls" else "results"
     how = "fails on" if facts.capabilities[lost].answer == "error" else "loses"
-    return f"the template {how} earlier {what}: send what this writes, each turn"
+    return f"the template {how} earlier {what}: send what this writes, with its tools, each turn"
 
 
 def _each(facts: Facts, format: ToolCallFormat, *, as_sent: bool) -> list[Advice]:
