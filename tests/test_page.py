@@ -178,6 +178,13 @@ def test_markers_are_told_from_words() -> None:
     assert re.findall(r'class="marker">(.*?)</span>', page) == ["&lt;invoke name=&#34;f&#34;&gt;", "[INST]"]
 
 
+def test_what_begins_an_invented_result_is_a_stop_where_tools_are_described_in_words() -> None:
+    told = "or Result of (where tools are described in words)"
+    assert FULL.profile.stop
+    assert told in report_page(replace(FULL, strategy="prose"))
+    assert told not in report_page(replace(FULL, strategy="template"))
+
+
 def test_findings_come_worst_first_with_fix_and_page() -> None:
     page = report_page(FULL)
     told = page.partition('id="findings"')[2]

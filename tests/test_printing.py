@@ -8,6 +8,7 @@ import pytest
 from test_inspect_places import finding, report
 
 from toolfmt.batch import InspectionOutcome
+from toolfmt.formats.prose import RESULT_HEADING
 from toolfmt.inspect.chapters.turns import DETAILS
 from toolfmt.inspect.report import (
     Advice,
@@ -185,6 +186,13 @@ def test_what_to_do_next_is_a_line_each() -> None:
         "",
     ]
     assert said(FULL, "more") == "toolfmt explain TF012; --full: every answer with its evidence; --html FILE: a page"
+
+
+def test_what_begins_an_invented_result_is_a_stop_where_tools_are_described_in_words() -> None:
+    lines = shown(replace(FULL, strategy="prose"), 140)
+    (line,) = [line for line in lines if "stop at" in line]
+    assert line.strip() == f"stop at      <end> or </s> or {RESULT_HEADING} (where tools are described in words)"
+    assert not any(RESULT_HEADING in line for line in shown(replace(FULL, strategy="template"), 140))
 
 
 def test_in_full_every_answer_of_every_chapter_is_there() -> None:

@@ -11,6 +11,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from toolfmt.formats.prose import RESULT_HEADING
 from toolfmt.inspect.report import Answer, Report, Tokens, Variable
 from toolfmt.listing import listed, listed_first
 from toolfmt.printing.layout import ANSWER_STYLES, visible
@@ -29,6 +30,11 @@ def chapters(report: Report) -> list[tuple[str, Text]]:
         *(("variables", line) for line in _variables(report.sections.variables)),
     ]
     return [(name, Text(visible(line))) for name, line in lines]
+
+
+def invented_result(report: Report) -> str:
+    """What a prompt that describes the tools in words stops at besides: a result that the model begins to invent."""
+    return f"{RESULT_HEADING} (where tools are described in words)" if report.strategy == "prose" else ""
 
 
 def special_markers(report: Report) -> list[str]:

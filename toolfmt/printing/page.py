@@ -22,7 +22,7 @@ from markupsafe import Markup, escape
 from toolfmt import __version__
 from toolfmt.inspect.checks import CHECKS, code, page
 from toolfmt.inspect.report import Piece, PieceKind, Report
-from toolfmt.printing.chapters import leaving_out, special_markers
+from toolfmt.printing.chapters import invented_result, leaving_out, special_markers
 from toolfmt.printing.findings import worst_first
 from toolfmt.printing.layout import visible
 from toolfmt.printing.verdict import LEVELS, counts, is_broken
@@ -79,6 +79,7 @@ def report_page(report: Report, index: str = "") -> str:
         legend=_legend(report.sections.sample),
         percent=_percent,
         special=special_markers(report),
+        invented=invented_result(report),
         leaving_out=leaving_out(report.sections.tokens),
     )
     return rendered.lstrip("\n") + "\n"
