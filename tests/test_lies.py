@@ -116,6 +116,40 @@ def test_what_nobody_can_try_is_a_branch_not_seen() -> None:
     assert (letters.code, letters.severity, letters.line) == ("TF085", "note", 1)
 
 
+REFUSING = "{%- for m in messages %}{%- if TEST %}{{- raise_exception('No.') }}{%- endif %}{%- endfor %}"
+
+
+def refusing(test: str) -> list[str]:
+    """What is told of an honest template that refuses where the test holds."""
+    return messages_of(REFUSING.replace("TEST", test) + HONEST)
+
+
+def test_a_branch_that_refuses_was_taken_where_a_probe_was_refused() -> None:
+    """As Mistral-7B-Instruct-v0.3 asks for an id: no probe has one of another length, but some have none."""
+    sent = "m.role == 'tool' and "
+    assert refusing(sent + "(not m.tool_call_id is defined or m.tool_call_id | length > 99)") == []
+    assert refusing(sent + "not (m.tool_call_id is defined and m.tool_call_id | length <= 99)") == []
+    (unmet,) = refusing(sent + "m.tool_call_id | length > 99")
+    assert unmet.startswith("One branch was taken by no probe") and "got past" not in unmet
+    (unmet,) = refusing(sent + "m.tool_call_id is not defined and m.tool_call_id | length <= 99")
+    assert unmet.startswith("One branch was taken by no probe") and "got past" not in unmet
+
+
+def test_a_branch_that_does_not_refuse_is_not_taken_by_another_part_of_its_test() -> None:
+    test = "m.role == 'tool' and (not m.tool_call_id is defined or m.tool_call_id | length > 99)"
+    source = REFUSING.replace("TEST", test).replace("{{- raise_exception('No.') }}", "{{- 'No.' }}")
+    (unmet,) = messages_of(source + HONEST)
+    assert unmet.startswith("One branch was taken by no probe")
+
+
+def test_what_stands_behind_a_refusal_that_every_probe_meets_is_told_as_that() -> None:
+    """As chbae624-vllm-translategemma-12b-it refuses every question without its own marks."""
+    sure = "{%- if false %}{{- raise_exception('No.') }}{%- endif %}"
+    assert messages_of(sure + HONEST) == []
+    (unmet,) = refusing("'<<<from>>>' not in m.content | string | upper")
+    assert ": no probe got past it)" in unmet
+
+
 # --- ordinary templates
 
 

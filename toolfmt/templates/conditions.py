@@ -8,13 +8,13 @@ as it likes. A condition is the smallest part of a test: of `a and not b` there 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from jinja2 import nodes, pass_context
 
-from toolfmt.templates.expressions import bare, key_of, leaves
+from toolfmt.templates.expressions import bare, is_name, key_of, leaves
 from toolfmt.templates.variables import descendants
 
 if TYPE_CHECKING:
@@ -57,6 +57,10 @@ class Condition:
     numbers: tuple[int, ...]
     names: frozenset[str]
     calls: frozenset[str]
+    holds: bool = True
+    """How it comes out where what it is asked for is done: false behind a `not`."""
+    refusal: int | None = None
+    """The number of the test that it is a part of, where the template refuses if that holds; None where it does not."""
 
 
 @dataclass
@@ -70,6 +74,16 @@ class Watch:
     def came_out(self, condition: Condition) -> frozenset[bool]:
         """The ways in which this condition has come out: neither, one, both."""
         return frozenset(way for way in (False, True) if 2 * condition.number + way in self.seen)
+
+    def met(self, condition: Condition) -> frozenset[bool]:
+        """The ways in which it has come out, and the way to a refusal that was seen, whatever of the test led there."""
+        refused = condition.refusal is not None and 2 * condition.refusal + 1 in self.seen
+        return self.came_out(condition) | ({condition.holds} if refused else frozenset())
+
+    def only_refused(self, condition: Condition) -> bool:
+        """Whether the template refuses for the test that it is a part of, and has done so whenever it was asked."""
+        number = condition.refusal
+        return number is not None and 2 * number + 1 in self.seen and 2 * number not in self.seen
 
     def during(self, run: Callable[[], Result]) -> tuple[Result, frozenset[int]]:
         """What `run` returns, and what of `seen` was seen while it ran."""
@@ -99,9 +113,9 @@ def watch(tree: nodes.Template) -> tuple[Condition, ...]:
     meanings = _meanings(tree)
     found: list[Condition] = []
 
-    def watched(node: nodes.Expr) -> nodes.Expr:
+    def watched(node: nodes.Expr, holds: bool) -> nodes.Expr:
         number = len(found)
-        found.append(_condition(number, node, meanings))
+        found.append(replace(_condition(number, node, meanings), holds=holds))
         return _asked(node, 2 * number)
 
     for node in list(descendants(tree)):
@@ -109,7 +123,12 @@ def watch(tree: nodes.Template) -> tuple[Condition, ...]:
             break
         match node:
             case nodes.If():
+                first = len(found)
                 node.test = _tests(node.test, watched)
+                if found[first:] and _refuses(node.body):
+                    number = -1 - first  # no condition has such a number
+                    found[first:] = [replace(condition, refusal=number) for condition in found[first:]]
+                    node.test = _asked(node.test, 2 * number)
             case nodes.CondExpr():
                 node.test = _tests(node.test, watched)
             case nodes.For():
@@ -169,20 +188,26 @@ def clock_formats(tree: nodes.Template) -> tuple[str, ...]:
     )
 
 
-def _tests(test: nodes.Node, watched: Callable[[nodes.Expr], nodes.Expr]) -> nodes.Expr:
-    """The test with every condition in it watched."""
+def _tests(test: nodes.Node, watched: Callable[[nodes.Expr, bool], nodes.Expr]) -> nodes.Expr:
+    """The test with every condition in it watched, which is told how a condition comes out where the test holds."""
     holder = nodes.Not(test, lineno=test.lineno)
-    waiting: list[tuple[nodes.Node, str]] = [(holder, "node")]
+    waiting: list[tuple[nodes.Node, str, bool]] = [(holder, "node", True)]
     while waiting:
-        parent, place = waiting.pop()
+        parent, place, holds = waiting.pop()
         node = getattr(parent, place)
         if isinstance(node, (nodes.And, nodes.Or)):
-            waiting += [(node, "right"), (node, "left")]
+            waiting += [(node, "right", holds), (node, "left", holds)]
         elif isinstance(node, nodes.Not):
-            waiting.append((node, "node"))
+            waiting.append((node, "node", not holds))
         elif not isinstance(node, nodes.Const):
-            setattr(parent, place, watched(node))
+            setattr(parent, place, watched(node, holds))
     return holder.node
+
+
+def _refuses(body: list[nodes.Node]) -> bool:
+    """Whether the template refuses wherever this is run: `raise_exception` is called in it, not in a part of it."""
+    said = (node for part in body if isinstance(part, nodes.Output) for node in part.nodes)
+    return any(isinstance(node, nodes.Call) and is_name(node.node, "raise_exception") for node in said)
 
 
 def _asked(node: nodes.Expr, number: int) -> nodes.Expr:

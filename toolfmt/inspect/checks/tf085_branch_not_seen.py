@@ -4,6 +4,9 @@ An inspection renders some hundred conversations, and makes one for each text an
 What stands behind a condition that none of them has met is in no part of the report: it may be harmless (a kind of
 message that nobody sends), or it may hide a tool on a day, or for a text, that nobody has thought of.
 
+A condition for which the template refuses counts as met once it has refused there, whichever part of the test led to
+that.
+
 What to do: read the line. A note tells of texts and lengths, a warning of what no reader can try out: a sum over a
 text, the clock, or the very words that inspections ask with.
 
@@ -44,7 +47,7 @@ def check(facts: Facts) -> Iterator[Found]:
     if facts.renders is None or facts.asking is None:
         return
     template = facts.renders.template
-    unseen = [one for one in template.watch.conditions if len(template.watch.came_out(one)) < 2]
+    unseen = [one for one in template.watch.conditions if len(template.watch.met(one)) < 2]
     for grave in (True, False):
         found = [one for one in unseen if _looks(one, template) and _is_grave(one) == grave]
         if found:
@@ -69,7 +72,13 @@ def _is_grave(condition: Condition) -> bool:
 def _found(conditions: Sequence[Condition], template: ChatTemplate, *, grave: bool) -> Found:
     source = template.source.split("\n")
     lines = sorted({condition.line for condition in conditions})
-    shown = [f"line {line} ({quote(source[line - 1], 60)})" for line in lines]
+    refused = {
+        line for line in lines if all(template.watch.only_refused(one) for one in conditions if one.line == line)
+    }
+    shown = [
+        f"line {line} ({quote(source[line - 1], 60)}{': no probe got past it' if line in refused else ''})"
+        for line in lines
+    ]
     what = "One branch was" if len(lines) == 1 else f"{len(lines)} branches were"
     return Found(
         f"{what} taken by no probe, so that nothing in this report tells what stands there: "
