@@ -17,7 +17,7 @@ import jinja2
 import pytest
 
 import toolfmt
-from toolfmt.errors import TemplateError, ToolfmtError
+from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
 from toolfmt.jobs import new_worker
 from toolfmt.sandbox.pool import Job, Worker
 
@@ -119,6 +119,14 @@ worker.close()
     line = f'exec "$0" -c "$1" {close}'
     subprocess.run(["sh", "-c", line, sys.executable, program], check=False, capture_output=True, timeout=60)
     assert told.read_text() == "here here"
+
+
+@linux
+def test_memory_that_runs_out_while_an_error_is_told_is_a_limit(worker: Worker) -> None:
+    raising = "(_ for _ in ()).throw(__import__('toolfmt.errors').errors.ToolfmtError('x' * 600_000_000))"
+    with pytest.raises(LimitHit) as hit:
+        worker.run(TEXT, raising)
+    assert hit.value.limit == "memory"
 
 
 HANGS = {

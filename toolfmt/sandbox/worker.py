@@ -48,8 +48,14 @@ def main() -> None:
 
 
 def _answer(request: bytes) -> bytes:
+    with suppress(MemoryError):  # also that of telling an error; behind it, what took the memory is gone
+        return _answer_within_memory(request)
+    return LIMIT + packed(("memory ran out", "memory", None, "memory ran out"))
+
+
+def _answer_within_memory(request: bytes) -> bytes:
+    function, given = pickle.loads(request)  # from the process that started this one
     try:
-        function, given = pickle.loads(request)  # from the process that started this one
         return DONE + packed(function(*given))
     except LimitHit as hit:
         return LIMIT + packed((str(hit), hit.limit, hit.line, hit.own_words))
@@ -57,8 +63,6 @@ def _answer(request: bytes) -> bytes:
         failed = error if isinstance(error, TemplateError) else TemplateError("")
         told = (type(error).__name__, str(error), failed.line, failed.kind, failed.own_words)
         return ERROR + packed(told)
-    except MemoryError:
-        return LIMIT + packed(("memory ran out", "memory", None, "memory ran out"))
 
 
 if __name__ == "__main__":
