@@ -70,7 +70,7 @@ class Attempt:
     plan: frozenset[str] = frozenset()
     """The remedies, beside what the profile asks for."""
     dropped: Sequence[str] = ()
-    """The tools that the template was given and did not put into the prompt."""
+    """The tools that the template was given and did not put into the prompt as they are."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Request:
             without = self._without_tools(template, made.messages)
             check_template(made.text, without, instructions)
             made = replace(made, dropped=dropped(made.text, without, unseen))
-        return made
+        return replace(made, dropped=tuple(dict.fromkeys((*made.dropped, *made.delivery.tools_changed))))
 
     def as_prose(self, *why: str) -> Attempt:
         """The tools stand in the system message, in words; the template is given none."""
@@ -134,6 +134,7 @@ class Request:
         refused: TemplateError | None = None
         best: Attempt | None = None
         repeated: Attempt | None = None
+        changing: Attempt | None = None
         for plan in self._plans(way):
             try:
                 made = self._attempt(way, plan)
@@ -147,14 +148,17 @@ class Request:
                 continue
             if made is None:
                 continue
-            if made.delivery.whole and not made.delivery.repeated:
+            if made.delivery.whole and not (made.delivery.repeated or made.delivery.tools_changed):
                 return made
-            if made.delivery.whole:
+            if made.delivery.whole and made.delivery.tools_changed:
+                changing = changing or made
+            elif made.delivery.whole:
                 repeated = repeated or made
             elif best is None or len(made.delivery.lost) < len(best.delivery.lost):
                 best = made
-        if repeated is not None:
-            return repeated
+        whole = repeated or changing
+        if whole is not None:
+            return whole
         media = {told for _, told in media_of(self.messages)}
         by_media = best is None or not media.isdisjoint(best.delivery.lost)
         if self.lossy and by_media and (without := self._without_media()) is not None:
@@ -215,7 +219,13 @@ class Request:
             shown = proved(self.messages, twin, twin_prompt, given, text)
             missing = tuple(dict.fromkeys((*told.missing, *shown.missing)))
             missing += self._media_missing(way, plan, text, twin_prompt)
-            told = replace(told, missing=missing, spans=shown.spans, switch_taken_out=shown.switch_taken_out)
+            told = replace(
+                told,
+                missing=missing,
+                spans=shown.spans,
+                switch_taken_out=shown.switch_taken_out,
+                tools_changed=tuple(dict.fromkeys((*told.tools_changed, *shown.tools_changed))),
+            )
         return Attempt(text, way.template, way.profile, messages, way.tools, (*way.named, *done), told, plan)
 
     def _adapted(self, way: _Way, messages: Sequence[Message], plan: frozenset[str]) -> tuple[list[Message], list[str]]:

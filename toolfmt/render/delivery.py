@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolfmt.render.messages import Message, calls_of, first_turn, function_of
+from toolfmt.render.tools_held import changed_tools, unnamed_tools
 from toolfmt.render.twin import Piece, Twin, aligned, in_order, spellings, words_in
 
 _JUDGED = ("text", "argument", "call")
@@ -57,6 +58,8 @@ class Delivery:
     """Whether the template took a switch such as `/no_think` out of a text."""
     tools_repeated: bool = False
     """Whether one is there twice."""
+    tools_changed: tuple[str, ...] = ()
+    """The tools that the template leaves out of this prompt, or writes in other words, for what a text says."""
     spans: tuple[Span, ...] = ()
 
     @property
@@ -99,6 +102,7 @@ def delivered(request: Sequence[Message], twin: Twin, given: Sequence[Message], 
         system_moved=order.system_moved,
         tools_shown=frozenset(name for number, name in described.items() if number in first),
         tools_repeated=any(count.get(number, 0) > 1 for number in described),
+        tools_changed=unnamed_tools(twin, twin_prompt),
     )
 
 
@@ -120,7 +124,9 @@ def proved(
     pieces = [twin.pieces[number] for number in dict.fromkeys(numbers)]
     judged = [piece for piece in pieces if piece.kind in _JUDGED]
     found, missing = in_order(prompt, judged)
-    return Delivery(missing=_once(_told(request, piece) for piece in missing), spans=_spans(request, found))
+    tools = () if twin_prompt is None else changed_tools(twin, twin_prompt, prompt, missing)
+    told = _once(_told(request, piece) for piece in missing)
+    return Delivery(missing=told, spans=_spans(request, found), tools_changed=tools)
 
 
 def _changed_inside(prompt: str, twin: Twin, spans: Sequence[tuple[int, int, int]]) -> tuple[list[Piece], bool]:

@@ -313,7 +313,7 @@ def in_order(prompt: str, pieces: Iterable[Piece]) -> tuple[list[tuple[int, int,
     """
     offset, found, missing = 0, list[tuple[int, int, Piece]](), []
     for piece in pieces:
-        ends = [(at + len(text), at) for text in _spellings(piece) if (at := prompt.find(text, offset)) >= 0]
+        ends = [(at + len(text), at) for text in spellings_of(piece) if (at := prompt.find(text, offset)) >= 0]
         if ends:
             offset, begin = min(ends)
             found.append((begin, offset, piece))
@@ -331,14 +331,14 @@ def _literals(text: str, words: Sequence[tuple[int, int, int]]) -> list[str]:
 
 def _spelled(prompt: str, offset: int, piece: Piece, literal: str) -> int | None:
     """The end of the text that stands at this place, followed by the literal; None where it does not stand there."""
-    for text in _spellings(piece):
+    for text in spellings_of(piece):
         end = offset + len(text)
         if prompt.startswith(text, offset) and prompt.startswith(literal, end):
             return end
     return None
 
 
-def _spellings(piece: Piece) -> Iterator[str]:
+def spellings_of(piece: Piece) -> Iterator[str]:
     """The piece as templates and formats write it, the usual ways first."""
     if not piece.number:
         yield from spellings(piece.text)

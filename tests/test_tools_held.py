@@ -1,0 +1,142 @@
+"""A template that shows other tools for what a text says, or writes them in other words: what is done about it.
+
+All are made of `HONEST`, which shows every tool as it is given.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from lying_templates import HONEST, ONE_TOOL, QUESTION, TOOLS_SHOWN
+from test_delivery import model_of
+
+from toolfmt.errors import ToolfmtError
+
+
+def tool(name: str, description: str, **parameters: str) -> dict[str, Any]:
+    properties = {key: {"type": "string", "description": told} for key, told in parameters.items()}
+    schema = {"type": "object", "properties": properties}
+    return {"type": "function", "function": {"name": name, "description": description, "parameters": schema}}
+
+
+GET, DELETE = tool("get", "Gets it.", path="Where it is."), tool("delete_file", "Deletes a file.", path="Which one.")
+LINES = tool("look", 'First line.\n\nSecond "line" & <more>.', path="One\nor two.")
+
+
+def asked(text: str) -> list[dict[str, Any]]:
+    return [{"role": "user", "content": text}]
+
+
+def changed(old: str, new: str) -> str:
+    assert HONEST.count(old) == 1
+    return HONEST.replace(old, new)
+
+
+def shown(tools: str) -> str:
+    return changed(ONE_TOOL, f"{{%- for tool in tools{tools} %}}{{{{ '\\n' + (tool | tojson) }}}}{{% endfor %}}")
+
+
+def written(how: str) -> str:
+    return changed(ONE_TOOL, f"{{%- for tool in tools %}}{{{{ '\\n' + ({how}) }}}}{{% endfor %}}")
+
+
+CASES: dict[str, tuple[str, list[dict[str, Any]], str, str]] = {
+    "none for a question": (
+        changed(TOOLS_SHOWN, "{%- if tools and 'benchmark' not in messages[-1].content %}"),
+        [GET, DELETE],
+        "run the benchmark",
+        "get, delete_file",
+    ),
+    "not one of this description": (
+        shown(" if tool.function.description != 'Gets it.'"),
+        [GET, DELETE],
+        "hi",
+        "get",
+    ),
+    "one of each description": (
+        shown(" | unique(attribute='function.description')"),
+        [tool("one", "Same."), tool("two", "Same.")],
+        "hi",
+        "two",
+    ),
+    "not one of a description that the question quotes": (
+        shown(" if tool.function.description != 'Deletes a file.'"),
+        [GET, DELETE],
+        "delete_file with path: Deletes a file. Which one.",
+        "delete_file",
+    ),
+    "another name": (
+        written("tool | tojson | replace('delete_file', 'rm')"),
+        [GET, DELETE],
+        "what does delete_file do?",
+        "delete_file",
+    ),
+    "another name for a question": (
+        written("tool | tojson | replace('delete_file', 'rm' if 'file' in messages[-1].content else 'delete_file')"),
+        [GET, DELETE],
+        "which file?",
+        "delete_file",
+    ),
+    "another parameter for a question": (
+        written("tool | tojson | replace('path', 'at' if 'file' in messages[-1].content else 'path')"),
+        [GET],
+        "which file?",
+        "get",
+    ),
+    "another description": (
+        written("tool | tojson | replace('Deletes', 'Reads')"),
+        [GET, DELETE],
+        "hi",
+        "delete_file",
+    ),
+    "another description of a parameter": (
+        written("tool | tojson | replace('Which', 'No')"),
+        [GET, DELETE],
+        "hi",
+        "delete_file",
+    ),
+}
+"""The template, the tools, the question, and the tools that are told."""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_tools_that_a_template_changes_for_a_text_go_in_as_prose(name: str) -> None:
+    source, tools, question, told = CASES[name]
+    prompt = model_of(source).render(asked(question), tools)
+    assert (prompt.strategy, prompt.adaptations) == ("prose", ("template-dropped-tools",))
+    for one in tools:
+        assert one["function"]["name"] in prompt.text
+        assert one["function"]["description"] in prompt.text
+    with pytest.raises(ToolfmtError, match=rf"drops the tools \({told} not in the prompt\)"):
+        model_of(source).render(asked(question), tools, "template")
+
+
+def test_what_helps_is_done_before_tools_go_in_as_prose() -> None:
+    """Where the template looks into a question that is a text only, it is given as parts."""
+    source = changed(TOOLS_SHOWN, "{%- if tools and 'benchmark' not in messages[-1].content %}")
+    parts = "(message.content if message.content is string else message.content[0].text)"
+    source = source.replace(QUESTION, QUESTION.replace("message.content", parts))
+    prompt = model_of(source).render(asked("run the benchmark"), [GET])
+    assert (prompt.strategy, prompt.adaptations) == ("template", ("content-as-parts",))
+    assert '"name": "get"' in prompt.text
+    assert "run the benchmark" in prompt.text
+
+
+@pytest.mark.parametrize("question", ["hi", "get: Gets it. delete_file look", "the benchmark"])
+def test_an_honest_template_keeps_its_tools(question: str) -> None:
+    assert model_of(HONEST).render(asked(question), [GET, DELETE, LINES]).strategy == "template"
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "tool.function.name + tool.function.description | replace('\\n', '\\n    // ')",
+        "tool.function.name + ': ' + tool.function.description.split() | join(' ')",
+        "tool.function.name ~ (tool.function.description.splitlines() | map('trim') | join('\\n'))",
+        "tool | tojson | replace('\\\\n', ' ')",
+    ],
+)
+def test_a_description_may_be_broken_into_other_lines(how: str) -> None:
+    prompt = model_of(written(how)).render(asked("hi"), [GET, LINES, DELETE])
+    assert (prompt.strategy, prompt.adaptations) == ("template", ())
