@@ -112,6 +112,13 @@ def test_tools_that_a_template_changes_for_a_text_go_in_as_prose(name: str) -> N
         model_of(source).render(asked(question), tools, "template")
 
 
+def test_what_a_message_before_the_tools_quotes_is_no_definition() -> None:
+    quoted = {"role": "system", "content": "get: Gets it. path: Where it is."}
+    model = model_of(shown(" if tool.function.description != 'Gets it.'"))
+    with pytest.raises(ToolfmtError, match=r"drops the tools \(get not in the prompt\)"):
+        model.render([quoted, *asked("hi")], [DELETE, GET], "template")
+
+
 def test_what_helps_is_done_before_tools_go_in_as_prose() -> None:
     """Where the template looks into a question that is a text only, it is given as parts."""
     source = changed(TOOLS_SHOWN, "{%- if tools and 'benchmark' not in messages[-1].content %}")

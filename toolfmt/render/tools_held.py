@@ -55,13 +55,19 @@ def changed_tools(twin: Twin, twin_prompt: str, prompt: str, missing: Iterable[P
     words = words_in(twin_prompt, twin)
     expected = [*_worded(twin, words, frozenset(missing)), *_named(twin, words, twin_prompt)]
     changed: dict[str, None] = {}
-    offset = 0
+    offset, told = 0, 0
+    since: dict[str, int] = {}
     for one in sorted(expected, key=lambda one: one.begin):
         if one.tool in changed:
             continue  # what else there is of it would be found in another's definition
         found = re.compile(one.pattern).search(prompt, offset)
+        if found is None and not one.tool:
+            # What was taken for a definition stands in this text, or behind it.
+            found = re.compile(one.pattern).search(prompt, told)
+            changed |= {tool: None for tool, end in since.items() if found and end > found.start()}
         if found:
             offset = found.end()
+            since, told = (since | {one.tool: offset}, told) if one.tool else ({}, offset)
         elif one.tool:
             changed[one.tool] = None
     return tuple(changed)
