@@ -239,6 +239,17 @@ def test_what_the_directory_declares_goes_first(tmp_path: Path) -> None:
     assert codes(report) == ["TF022"]
 
 
+def test_servers_that_read_arguments_are_named_where_objects_are_wanted_alone() -> None:
+    only = {"objects": "function.arguments | tojson", "strings": "function.arguments | tojson | tojson"}
+    # As text it is encoded twice; as an object it comes out as text, where text is printed as it is.
+    only["strings"] = "(function.arguments if function.arguments is string else function.arguments | tojson | tojson)"
+    for wanted, printed in only.items():
+        text = changed((EITHER_FORM, "{% set function = call.function %}{% set arguments = " + printed + " %}"))
+        (finding,) = [one for one in inspect_template(text).findings if one.code in ("TF014", "TF015", "TF016")]
+        assert finding.fix.startswith(f"Pass arguments as {wanted}; toolfmt's render does it for you")
+        assert ("and so do vLLM's and SGLang's chat endpoints" in finding.fix) is (wanted == "objects")
+
+
 def test_a_declaration_that_agrees_is_no_finding(tmp_path: Path) -> None:
     report = directory(tmp_path, tokenizer_config={"tool_parser_type": "json_tools"})
     assert (report.format.name, report.format.confidence, codes(report)) == ("json", "declared", [])

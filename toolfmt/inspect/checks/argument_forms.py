@@ -10,6 +10,16 @@ from toolfmt.inspect.facts import Facts
 _HOW = {"threw": "are refused", "python": "are printed as Python's repr", "dropped": "are dropped"}
 
 
+def does_it(instead: str) -> str:
+    """Who passes arguments as `objects` or `strings`, whatever a client sends.
+
+    vLLM 0.33.0 (renderers/chat_utils/chat_message.py) and SGLang 0.5.23 (entrypoints/openai/serving_chat.py) read
+    strings to objects, and never write objects to strings.
+    """
+    servers = ", and so do vLLM's and SGLang's chat endpoints" if instead == "objects" else ""
+    return f"toolfmt's render does it for you{servers}"
+
+
 def refused(facts: Facts, capability: str, given: str, instead: str) -> Iterator[Found]:
     """That arguments given in this form do not come out; double-encoding is a finding of its own."""
     answer = facts.capabilities[capability]
@@ -17,7 +27,7 @@ def refused(facts: Facts, capability: str, given: str, instead: str) -> Iterator
         shown = answer.excerpts[0] if answer.outcome == "python" else answer.evidence
         yield Found(
             f"Arguments given as {given} {_HOW.get(answer.outcome, 'come out as another call')}: {shown}.",
-            f"Pass arguments as {instead}; toolfmt's render does it for you."
+            f"Pass arguments as {instead}; {does_it(instead)}."
             + (" In the template, print an object with `tojson`." if capability == "arguments_object" else ""),
             answer.line,
         )

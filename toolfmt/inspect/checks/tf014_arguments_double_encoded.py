@@ -5,7 +5,8 @@ the history shows the model calls it would never write: `"arguments": "{\\"city\
 copy what they see.
 
 What to do: pass arguments as objects; toolfmt's `render` parses strings to objects where the template needs
-that.
+that. The chat endpoints of vLLM (0.33.0) and SGLang (0.5.23) take strings and read them before they render: there it
+concerns only what renders the template itself.
 
 Example: `{{ tool_call.function.arguments | tojson }}` with `"{\\"city\\": \\"Paris\\"}"`.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from toolfmt.inspect.checks.argument_forms import does_it
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import HealedBy, Severity
@@ -29,7 +31,7 @@ def check(facts: Facts) -> Iterator[Found]:
             given = "a JSON string" if form == "string" else "an object"
             yield Found(
                 f"Arguments given as {given} come out double-encoded.",
-                f"Pass arguments as {other}; toolfmt's render does it for you. In the template, print "
+                f"Pass arguments as {other}; {does_it(other)}. In the template, print "
                 "arguments as they are where they are a string, and with `tojson` where they are not.",
                 answer.line,
             )

@@ -4,7 +4,8 @@ OpenAI clients send `arguments` as a string. This template goes through the argu
 string does not allow: it throws, or prints something that is no call.
 
 What to do: pass arguments as objects; toolfmt's `render` parses strings to objects where the template needs
-that.
+that. The chat endpoints of vLLM (0.33.0) and SGLang (0.5.23) take strings and read them before they render: there it
+concerns only what renders the template itself.
 
 Example: `{% for key, value in tool_call.arguments.items() %}`.
 """
