@@ -295,6 +295,11 @@ def test_a_declared_parser_that_takes_the_id_for_the_name_is_an_error(tmp_path: 
     )
 
 
+def test_what_mlx_lm_does_not_read_declares_nothing_to_it(tmp_path: Path) -> None:
+    report = model(tmp_path, jinja=WITH_ID, tokenizer_config={}, config={"tool_parser_type": "mistral"})
+    assert [one.code for one in report.findings if one.code in ("TF022", "TF061")] == ["TF061"]
+
+
 def test_no_parser_is_named_that_misreads_where_another_is_declared(tmp_path: Path) -> None:
     report = model(tmp_path, jinja=WITH_ID, tokenizer_config={"tool_parser_type": "glm47"})
     (finding,) = [one for one in report.findings if one.code == "TF022"]
