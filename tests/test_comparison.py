@@ -240,7 +240,7 @@ def test_a_build_in_another_package_behaves_as_the_original(tmp_path: Path) -> N
     assert (told["settings"]["differ"], settings["format.confidence"]) == (True, ("declared", "verified"))
     assert {what.partition(".")[0] for what in settings} == {"format", "runtimes"}
     lines = run(str(original), str(package)).stdout.splitlines()
-    assert lines[3] == "settings, which are no behaviour and do not count"
+    assert "settings, which are no behaviour and do not count" in lines
     assert " ".join(lines).partition("The template is the same; ")[2].startswith("the settings differ: ")
     # What a wrong setting makes of an answer is behaviour: this build runs on behind the end of an answer.
     gguf_of(package, template=TEMPLATE.replace("</end>", "<|call|>"))

@@ -97,6 +97,12 @@ class Facts:
         """Whether the template throws at a plain question in every way of asking it."""
         return bool(self._asked) and not any(isinstance(prompt, str) for prompt in self._asked)
 
+    def begun_with(self, variables: dict[str, bool]) -> str:
+        """What the generation prompt writes behind the question where the template's variables have these values."""
+        renders = None if self.renders is None else self.renders.given(variables)
+        prompt = "" if renders is None else renders.render(user(), TOOLS, generation=True)
+        return prompt.rpartition(USER)[2] if isinstance(prompt, str) else ""
+
     @property
     def _asked(self) -> list[str | TemplateError]:
         """The prompts of a plain question, with a system message and tools or without."""

@@ -21,7 +21,6 @@ from typing import Literal, TypeAlias
 
 from toolfmt.formats import FORMATS
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probe.conversations import TOOLS, USER, user
 from toolfmt.inspect.support.template_choice import SGLANG, VLLM
 
 _DRAFTED = "<tool_call>"
@@ -118,11 +117,7 @@ def _block(text: str, opener: str, closer: str) -> _Block:
 
 def _closing(facts: Facts, opener: str, closer: str) -> str:
     """The variable of the template that makes the prompt close the block where it is false; empty for none."""
-    renders = facts.renders
     for name in _SWITCHES:
-        if renders is not None and name in facts.profile.variables:
-            prompt = renders.given({name: False}).render(user(), TOOLS, generation=True)
-            behind = prompt.rpartition(USER)[2] if isinstance(prompt, str) else ""
-            if _block(behind, opener, closer) == "closed":
-                return name
+        if name in facts.profile.variables and _block(facts.begun_with({name: False}), opener, closer) == "closed":
+            return name
     return ""
