@@ -33,7 +33,8 @@ def fixed_copy(
     options = inspector.options
 
     def inspect(files: ModelFiles) -> Report:
-        return Model(files, trusted=inspector.trusted).inspect(tools=options.tools, context=options.context)
+        model = Model(files, trusted=inspector.trusted)
+        return model.inspect(tools=options.tools, context=options.context, probe_seed=options.probe_seed)
 
     def prove(
         before: str, after: str, tokens: Mapping[str, str], shape: Shape, wanted: Sequence[Variant], typed: bool

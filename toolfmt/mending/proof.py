@@ -102,10 +102,10 @@ class _Renders:
 
     def __init__(self, template: ChatTemplate) -> None:
         self._template = template
-        self._made: dict[tuple[str, str], str | TemplateError] = {}
+        self._made: dict[str, str | TemplateError] = {}
 
     def __call__(self, asked: Asked) -> str | TemplateError:
-        key = (repr(asked), "")
+        key = repr(asked)
         if key not in self._made:
             self._made[key] = self._render(asked)
         return self._made[key]
