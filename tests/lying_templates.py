@@ -151,6 +151,29 @@ LIES: dict[str, Lie] = {
         "{{ messages[0].content + '\\n' }}{% endif %}",
     ),
     "renders the first calls of a turn only": Lie(CALLS, "{%- for call in (message.tool_calls or [])[:5] %}"),
+    "hides one of four tools": Lie(
+        ONE_TOOL,
+        "{%- for tool in tools %}{% if not (tools | length == 4 and loop.last) %}"
+        "{{ '\\n' + (tool | tojson) }}{% endif %}{% endfor %}",
+    ),
+    "hides its tools from seven messages": Lie(TOOLS_SHOWN, "{%- if tools and messages | length != 7 %}"),
+    "hides its tools from six messages, as the usual": Lie(TOOLS_SHOWN, "{%- if tools and messages | length != 6 %}"),
+    "hides its tools from more than a few messages": Lie(TOOLS_SHOWN, "{%- if tools and messages | length <= 4 %}"),
+    "hides its tools from some numbers of messages": Lie(
+        TOOLS_SHOWN, "{%- if tools and messages | length not in [9, 14] %}"
+    ),
+    "hides its tools every eighth message": Lie(TOOLS_SHOWN, "{%- if tools and messages | length % 8 != 0 %}"),
+    "hides its tools three before every eighth message": Lie(
+        TOOLS_SHOWN, "{%- if tools and messages | length % 8 != 5 %}"
+    ),
+    "hides its tools from a multiple of eleven": Lie(
+        TOOLS_SHOWN, "{%- if tools and not messages | length is divisibleby(11) %}"
+    ),
+    "leaves out the third message": Lie(QUESTION, "{%- if loop.index != 3 %}" + QUESTION + "{% endif %}"),
+    "leaves out the seventh message": Lie(QUESTION, "{%- if loop.index0 != 6 %}" + QUESTION + "{% endif %}"),
+    "leaves out three calls": Lie(
+        CALLS, "{%- for call in (message.tool_calls or []) if message.tool_calls | length != 3 %}"
+    ),
     # --- the clock
     "hides its tools from a year on": Lie(
         TOOLS_SHOWN, "{%- if tools and strftime_now('%Y') | int < 2027 %}", ("TF087",)

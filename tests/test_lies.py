@@ -85,6 +85,11 @@ def test_a_lie_that_a_probe_has_met_is_a_warning(name: str) -> None:
             "A parameter's name that is 'password' changes the prompt: an argument is no longer in the prompt.",
         ),
         ("shows the first tools only", "9 tools change the prompt: 1 of 9 tools is not in the prompt."),
+        ("hides one of four tools", "4 tools change the prompt: 1 of 4 tools is not in the prompt."),
+        (
+            "leaves out three calls",
+            "3 calls in a turn change the prompt: 3 of 6 calls and results are not in the prompt.",
+        ),
         ("drops what comes late in a loop", "41 messages change the prompt: 2 of 41 messages are not in the prompt."),
         (
             "cuts long results",
@@ -107,6 +112,14 @@ def test_a_lie_that_a_probe_has_met_is_a_warning(name: str) -> None:
 )
 def test_a_lie_in_words(name: str, sentence: str) -> None:
     assert sentence in [finding.message for finding in of(name)]
+
+
+@pytest.mark.parametrize("number", range(2, 10))
+def test_a_number_is_compared_with_one_that_the_template_does_not_ask_for(number: int) -> None:
+    """Else what the usual prompt has would be told as what the number adds."""
+    told = messages_of(HONEST.replace(TOOLS_SHOWN, f"{{%- if tools and messages | length != {number} %}}"))
+    assert told
+    assert all(sentence.endswith(" the prompt: the tools are no longer in the prompt.") for sentence in told)
 
 
 def test_what_nobody_can_try_is_a_branch_not_seen() -> None:

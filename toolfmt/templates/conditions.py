@@ -32,6 +32,7 @@ BY_LOT = frozenset({"random", "lipsum"})
 """The filters and functions whose result nobody can know."""
 COUNTING = frozenset({"length", "count", "index", "index0", "revindex", "revindex0", "range", "truncate"})
 """The filters, and the attributes of a loop, that count."""
+_EXACTLY = frozenset({"eq", "ne", "in", "notin", "==", "!=", "equalto", "sameas", "divisibleby"})
 _KINDS = frozenset({"role", "type", "recipient", "from"})
 _TEXTS = frozenset(
     {"content", "text", "arguments", "description", "reasoning", "reasoning_content", "thinking", "name"}
@@ -61,6 +62,8 @@ class Condition:
     """How it comes out where what it is asked for is done: false behind a `not`."""
     refusal: int | None = None
     """The number of the test that it is a part of, where the template refuses if that holds; None where it does not."""
+    exact: bool = False
+    """Whether it asks for one number and no other, or for every so many-th."""
 
 
 @dataclass
@@ -110,7 +113,7 @@ class Watch:
 
 def watch(tree: nodes.Template) -> tuple[Condition, ...]:
     """The conditions of the tree, the first 2,000, which is changed in place: each is asked through `FILTER`."""
-    meanings = _meanings(tree)
+    meanings = meanings_of(tree)
     found: list[Condition] = []
 
     def watched(node: nodes.Expr, holds: bool) -> nodes.Expr:
@@ -220,7 +223,7 @@ def _ran(number: int, ran: bool, line: int) -> nodes.Stmt:
 
 
 def _condition(number: int, node: nodes.Node, meanings: Meanings, *, loop: bool = False) -> Condition:
-    constants = list(_constants(node, meanings))
+    constants = list(constants_of(node, meanings))
     texts = [value for value in constants if isinstance(value, str) and value.strip() and len(value) <= _LONGEST_TEXT]
     numbers = [value for value in constants if type(value) is int]
     names, calls = set[str](), set[str]()
@@ -232,15 +235,28 @@ def _condition(number: int, node: nodes.Node, meanings: Meanings, *, loop: bool 
                 names.add(name)
             case nodes.Filter(name=name) | nodes.Call(node=nodes.Getattr(attr=name) | nodes.Name(name=name)):
                 calls.add(name)
+    about = "" if loop else _about(node, meanings, texts, numbers, calls | names)
     return Condition(
         number,
         node.lineno,
-        "" if loop else _about(node, meanings, texts, numbers, calls | names),
+        about,
         tuple(dict.fromkeys(texts)),
         tuple(dict.fromkeys(numbers)),
         frozenset(names),
         frozenset(calls),
+        exact=about == "sum" or (about == "number" and _is_exact(node)),
     )
+
+
+def _is_exact(node: nodes.Node) -> bool:
+    """Whether a comparison asks if something is a number, one of some numbers, or a multiple of one."""
+    match node:
+        case nodes.Compare():
+            return any(operand.op in _EXACTLY for operand in node.ops)
+        case nodes.Test():
+            return node.name in _EXACTLY
+        case _:
+            return False
 
 
 def _about(
@@ -304,7 +320,7 @@ def _last_key(node: nodes.Node) -> str:
             return ""
 
 
-def _constants(node: nodes.Node, meanings: Meanings) -> Iterator[object]:
+def constants_of(node: nodes.Node, meanings: Meanings) -> Iterator[object]:
     """The constants in an expression but for the keys of what it looks up, and those that its variables hold where
     they never hold anything else."""
     keys = {id(inner.arg) for inner in descendants(node) if isinstance(inner, nodes.Getitem)}
@@ -341,7 +357,7 @@ def _meant(node: nodes.Node, meanings: Meanings) -> Iterator[nodes.Node]:
                 waiting += meanings[key]
 
 
-def _meanings(tree: nodes.Template) -> Meanings:
+def meanings_of(tree: nodes.Template) -> Meanings:
     """What each variable of the template's own is set to, wherever it is; of a loop's variable what it runs over."""
     meanings: Meanings = {}
     for node in descendants(tree):

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from toolfmt.inspect.branches import effects
 from toolfmt.inspect.branches.taking import Made, Taking
-from toolfmt.inspect.branches.talks import ROWS, SLOTS, Row, row, talk
+from toolfmt.inspect.branches.talks import ROWS, SLOTS, WITHOUT_SYSTEM, Row, row, talk
 from toolfmt.inspect.report import Branch
-from toolfmt.templates.conditions import COUNTING
+from toolfmt.templates.conditions import COUNTING, Condition
 
-_FEW, _LONGEST_ROW, _LONGEST_TEXT = 5, 200, 20_000
-_MOST_NUMBERS = 4
+_LONGEST_ROW, _LONGEST_TEXT = 200, 20_000
+# The lengths that others are compared with: few enough to be fast, enough for first, middle and last ones, and several,
+# since a template may ask for one of them.
+_CONTROLS = (5, 6, 7, 8)
+# How long an id is, TF029 tells.
+_IDS = frozenset({"id", "tool_call_id"})
+_MOST_NUMBERS, _MOST_LENGTHS = 4, 12
 _NOT_LENGTHENED = ("name", "parameter", "other", "id")
 _FILLING, _SEEN = "zu ", 24
 
@@ -19,33 +24,99 @@ _FILLING, _SEEN = "zu ", 24
 def by_numbers(taking: Taking) -> Iterator[Branch]:
     """Every number that the template compares a length or a position with, or cuts at, where it decides."""
     cuts = taking.renders.template.cuts
-    counted = [one for one in taking.watch.conditions if one.calls & COUNTING or one.names & COUNTING]
-    numbers = sorted({*(abs(number) for one in counted for number in one.numbers if abs(number) > 1), *cuts})
+    counted = _counted(taking.watch.conditions)
+    numbers = sorted({*(number for one in counted for number in _of(one)), *cuts})
     short = [number for number in numbers if number < _LONGEST_ROW]
-    for what in ROWS if short else ():
-        yield from _of_row(taking, what, short[-_MOST_NUMBERS:])
+    exact = [one for one in counted if one.exact and not one.names & _IDS]
+    told = set[int | None]()
+    for what in (*ROWS, *(WITHOUT_SYSTEM if exact and taking.manner.system else ())) if short else ():
+        for branch in _of_row(_Lengths(taking, what), short[-_MOST_NUMBERS:], exact):
+            if what.system or branch.line not in told:
+                told.add(branch.line)
+                yield branch
     fitting = [number for number in numbers if number < _LONGEST_TEXT]
     if fitting:
         yield from _of_long_texts(taking, fitting[-1])
 
 
-def _of_row(taking: Taking, what: Row, numbers: Sequence[int]) -> Iterator[Branch]:
-    """What changes in a row that is longer than one of these numbers, the smallest that does."""
-    first, few = (row(taking.manner, what, length) for length in (what.shown, _FEW))
-    if first is None or few is None:
-        return
-    least, control = taking.make(first), taking.make(few)
-    if not control.text or any(word not in least.text for word in what.words(what.shown)):
+def _counted(conditions: Iterable[Condition]) -> list[Condition]:
+    return [one for one in conditions if one.calls & COUNTING or one.names & COUNTING]
+
+
+def _of(condition: Condition) -> list[int]:
+    """The numbers that it compares with, but for those that ask whether there is one at all."""
+    return [abs(number) for number in condition.numbers if abs(number) > 1]
+
+
+class _Lengths:
+    """A row in all its lengths, each rendered once."""
+
+    def __init__(self, taking: Taking, what: Row) -> None:
+        self.taking = taking
+        self.what = what
+        self._made: dict[int, Made | None] = {}
+
+    def of(self, length: int) -> Made | None:
+        """The prompt of so many; None where the template takes no such row."""
+        if length not in self._made:
+            given = row(self.taking.manner, self.what, length)
+            self._made[length] = None if given is None else self.taking.make(given)
+        return self._made[length]
+
+    def whole(self, length: int) -> Made | None:
+        """The same where every word of the row is in the prompt."""
+        made = self.of(length)
+        return made if made and made.text and all(word in made.text for word in self.what.words(length)) else None
+
+
+def _of_row(lengths: _Lengths, numbers: Sequence[int], exact: Sequence[Condition]) -> Iterator[Branch]:
+    """What changes in a row of another length, the first that does: longer than one of the numbers, or as long as an
+    exact condition asks.
+    """
+    what = lengths.what
+    shown = [what.shown, 1] if exact else [what.shown]
+    least = next((made for length in shown if (made := lengths.whole(length))), None)
+    if least is None:
         return  # TF019 tells of second calls that are lost, TF020 of results
-    for number in numbers:
-        length = number + 1 + number % 2  # odd: a row of messages then ends with a question
-        many = row(taking.manner, what, length)
-        made = control if many is None else taking.make(many)
-        effect = effects.of_number(control.text, made.prompt, what.words(length), what, alike=length >= _FEW)
+    longer = [(number, number + 1 + number % 2) for number in numbers]  # odd: a row of messages ends with a question
+    for number, length in [*longer, *_exactly(exact)]:
+        made = lengths.of(length)
+        if made is None:
+            continue
+        few = _alike(lengths, least, length, exact)
+        effect = effects.of_number(least.text, made.prompt, what.words(length), what, few.text if few else "")
         if effect is not None:
-            line = _line(taking, control if length > _FEW else least, made, number)
+            line = _line(lengths.taking, few if few and not effect.moved else least, made, number)
             yield Branch("number", line, f"{length} {what.called}", "", effect.words, effect.excerpts)
             return
+
+
+def _exactly(exact: Sequence[Condition]) -> Iterator[tuple[int, int]]:
+    """The numbers that are asked for, each with the lengths to try: a row stands behind a system message or before
+    one, and is counted from zero or from one.
+    """
+    tried = set[int]()
+    for condition in exact:
+        numbers = [number for number in _of(condition) if number < _LONGEST_ROW]
+        rests = [sum(numbers[:2])] if condition.about == "sum" and len(numbers) > 1 else []
+        for number in [*numbers[:_MOST_NUMBERS], *rests]:
+            for length in (number, number - 1, number + 1):
+                if 0 < length < _LONGEST_ROW and length not in tried and len(tried) < _MOST_LENGTHS:
+                    tried.add(length)
+                    yield number, length
+
+
+def _alike(lengths: _Lengths, least: Made, length: int, exact: Sequence[Condition]) -> Made | None:
+    """A row of few that ends as one of this length does, and for which what asks for one number came out as for the
+    least; None where there is none.
+    """
+    for few in _CONTROLS:
+        if few % 2 != length % 2 or few >= length:
+            continue
+        made = lengths.of(few)
+        if made is not None and made.text and not set(lengths.taking.differing(least, made)) & set(exact):
+            return made
+    return None
 
 
 def _of_long_texts(taking: Taking, longest: int) -> Iterator[Branch]:
@@ -74,8 +145,8 @@ def _line(taking: Taking, control: Made, made: Made, number: int) -> int | None:
     if made.refused_at is not None:
         return made.refused_at
     differing = taking.differing(control, made)
-    deciding = [one for one in differing if one.calls & COUNTING or one.names & COUNTING]
-    with_number = [one for one in deciding if any(abs(of) > 1 for of in one.numbers)]
+    deciding = _counted(differing)
+    with_number = sorted((one for one in deciding if _of(one)), key=lambda one: number not in _of(one))
     if with_number:
         return with_number[0].line
     cuts = taking.renders.template.cuts

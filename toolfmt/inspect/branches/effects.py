@@ -58,10 +58,10 @@ def of_text(
     return _differs(usual, becomes, text)
 
 
-def of_number(few: str, many: str | TemplateError, words: Sequence[str], what: Row, *, alike: bool) -> Effect | None:
-    """What so many of something changed; None where all of it stands there as that of few does.
+def of_number(least: str, many: str | TemplateError, words: Sequence[str], what: Row, few: str = "") -> Effect | None:
+    """What so many of something changed; None where all of it stands there, and all else that the least has.
 
-    `words` are those that were sent; what stands around them is compared only where the few are enough to be `alike`.
+    `words` are those that were sent; what stands around them is compared with that of `few`, where it is given.
     """
     if isinstance(many, TemplateError):
         return _refused(many)
@@ -69,12 +69,12 @@ def of_number(few: str, many: str | TemplateError, words: Sequence[str], what: R
     if lost:
         are = "is" if len(lost) == 1 else "are"
         return Effect(f"{len(lost)} of {len(words)} {what.parts} {are} not in the prompt", (), ("row",))
-    gone = [slot for slot, (word, _) in SLOTS.items() if word in few and word not in many]
+    gone = [slot for slot, (word, _) in SLOTS.items() if word in least and word not in many]
     if gone:
         return _gone(gone)
     before, after = (_kinds(text, words) for text in (few, many))
     new = [line for line in after if line not in before] or [line for line in before if line not in after]
-    if not alike or not new:
+    if not few or not new:
         return None
     how = "it then has '{}'" if new[0] in after else "it no longer has '{}'"
     return Effect(how, (quote(new[0], 80),))

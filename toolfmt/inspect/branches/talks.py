@@ -127,6 +127,8 @@ class Row:
     kind: str
     shown: int = 2
     """How many of them a template shows if it shows any number."""
+    system: bool = True
+    """Whether a system message stands before them, where the template takes one."""
 
     def words(self, length: int) -> list[str]:
         """The words of so many of them; where there are results, theirs behind all others."""
@@ -141,13 +143,15 @@ ROWS = (
     Row("calls in a turn", "calls and results", "calls"),
     Row("turns with calls", "calls and results", "rounds"),
 )
+WITHOUT_SYSTEM = (Row("messages", "messages", "messages", system=False),)
+"""Where a message has another place than in the rows that begin with a system message."""
 
 
 def row(manner: Manner, what: Row, length: int) -> Talk | None:
     """A conversation with so many of them; None where the template takes none."""
     every = what.words(length)
     words, results = every[:length], every[length:]
-    first: list[Message] = [{"role": "system", "content": _WORDS["system"]}] if manner.system else []
+    first: list[Message] = [{"role": "system", "content": _WORDS["system"]}] if manner.system and what.system else []
     asked: Message = {"role": "user", "content": _WORDS["question"]}
     tools = _tools(_WORDS) if manner.tools else None
     shape = manner.shape
@@ -159,7 +163,6 @@ def row(manner: Manner, what: Row, length: int) -> Talk | None:
         return Talk([*first, asked], [_named(word) for word in words], ()) if manner.tools else None
     if shape is None:
         return None
-    name, key = _WORDS["name"], _WORDS["parameter"]
     name, key = _WORDS["name"], _WORDS["parameter"]
     exchanges = [
         _numbered(shape, (name, {key: word}), result, n)
