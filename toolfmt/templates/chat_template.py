@@ -24,6 +24,7 @@ from toolfmt.errors import HAPPENED, BadMessages, BadTools, FailureKind, LimitHi
 from toolfmt.templates.by_lines import by_lines, holds_back, unmarked
 from toolfmt.templates.conditions import FILTER, Watch, clock_formats, cuts, draws_line, watch
 from toolfmt.templates.environment import LONGEST_OUTPUT, Refusal, TooMuch, clock, environment, plain
+from toolfmt.templates.matched_texts import MatchedText, matched_texts
 from toolfmt.templates.nesting import nesting
 from toolfmt.templates.syntax_hints import hint
 from toolfmt.templates.tested_roles import tested_roles
@@ -203,6 +204,11 @@ class ChatTemplate:
     def tested_texts(self) -> tuple[TestedText, ...]:
         """The texts that the template looks for in others, or cuts them at; in the order of its lines."""
         return tested_texts(self._tree)
+
+    @cached_property
+    def matched_texts(self) -> tuple[MatchedText, ...]:
+        """The texts that the template compares others with outside its conditions; in the order of its lines."""
+        return matched_texts(self._tree)
 
     @cached_property
     def tested_roles(self) -> tuple[str, ...]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from toolfmt.inspect.branches import effects
@@ -12,6 +14,7 @@ from toolfmt.inspect.branches.talks import SLOTS, talk
 from toolfmt.inspect.probe import conversations
 from toolfmt.inspect.report import Branch
 from toolfmt.inspect.wording import quote
+from toolfmt.templates.matched_texts import MatchedText
 
 _MOST_TEXTS = 40
 _SHORTEST_PART = 4
@@ -21,6 +24,10 @@ _EVERYWHERE = tuple(slot for slot in SLOTS if slot not in ("id", "other"))
 _TOLD_ELSEWHERE = frozenset({"question", "further", "result", "reply", "beside", "reasoning"})
 # Where a text that changes other words only is a switch (`/no_think`), or another way to write that text.
 _SWITCHES = ("system", "value")
+# Whatever a message quotes, TF056 tells of.
+_QUOTED = ("question", "further", "result")
+# Signs that JSON, HTML or a format's own marks write otherwise.
+_ESCAPED = re.compile(r"[\x00-\x1f\"'\\<>&{}]")
 _CUT = tuple(slot for slot in _EVERYWHERE if slot not in (*_TOLD_ELSEWHERE, *_NAMES))
 
 PROBE_WORDS = tuple(
@@ -44,6 +51,7 @@ def by_texts(taking: Taking) -> Iterator[Branch]:
                     told.add((slot, text))
                     yield branch
     yield from _cutting(taking)
+    yield from _matching(taking, told)
 
 
 def says_probe_word(text: str) -> bool:
@@ -130,6 +138,47 @@ def _cut_at(taking: Taking, slots: Sequence[str], text: str, line: int, control:
         effect = effects.of_text(control.text, made.prompt, slot, text, given.slots, word)
         if effect is not None and effect.moved:
             yield _branch(slot, text, effect, line)
+
+
+def _matching(taking: Taking, told: Collection[tuple[str, str]]) -> Iterator[Branch]:
+    """What a text changes that the template replaces, looks up or chooses by, without a condition; `told` are the
+    places and texts that need not be told again.
+    """
+    kind, control = next(iter(taking.usual.items()), ("", None))
+    for matched in taking.renders.template.matched_texts[:_MOST_TEXTS] if control else ():
+        if control is None or _ESCAPED.search(matched.text):
+            continue
+        slots = [slot for slot in _EVERYWHERE if slot in talk(taking.manner, kind).slots]
+        if _as_expected(control, *_said(taking, kind, slots, matched)):
+            continue
+        for slot in slots:
+            texts, made = _said(taking, kind, [slot], matched)
+            if (slot, matched.text) in told or _as_expected(control, texts, made):
+                continue
+            given = talk(taking.manner, kind).slots
+            effect = effects.of_rewriting(control.text, made.prompt, slot, (matched.text, texts[slot]), given)
+            own = not matched.part or slot not in _QUOTED  # TF056 tells what a question loses of its own
+            if effect is not None and (own or set(effect.moved) - {slot}):
+                branch = _branch(slot, matched.text, effect, matched.line, whole=texts[slot] == matched.text)
+                switch = slot == "system" and len(effect.excerpts) == 1 and not effect.moved  # it is left out
+                yield replace(branch, grave=branch.grave or not switch)
+
+
+def _said(taking: Taking, kind: str, slots: Sequence[str], matched: MatchedText) -> tuple[dict[str, str], Made]:
+    """What stands in these places then, and the prompt: a name is the text, another text has it in it where that is
+    enough.
+    """
+    beside = [slot for slot in slots if matched.part and slot not in _NAMES]
+    texts = dict.fromkeys(slots, matched.text) | {slot: f"{matched.text} {SLOTS[slot][0]}" for slot in beside}
+    return texts, taking.make(talk(taking.manner, kind, texts))
+
+
+def _as_expected(control: Made, texts: Mapping[str, str], made: Made) -> bool:
+    """Whether the prompt is the usual one with these texts in the place of the usual words."""
+    expected = control.text
+    for slot, text in texts.items():
+        expected = expected.replace(SLOTS[slot][0], text)
+    return made.text == expected
 
 
 def _branch(slot: str, text: str, effect: Effect, line: int, *, whole: bool = False) -> Branch:

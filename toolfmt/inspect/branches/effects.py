@@ -58,6 +58,28 @@ def of_text(
     return _differs(usual, becomes, text)
 
 
+def of_rewriting(
+    control: str, prompt: str | TemplateError, slot: str, texts: tuple[str, str], slots: Iterable[str]
+) -> Effect | None:
+    """What a text in a slot changed that the template may replace: itself, or what `of_text` tells.
+
+    `texts` are that text, and all that stands in the slot now.
+    """
+    text, whole = texts
+    if isinstance(prompt, TemplateError):
+        return _refused(prompt)
+    others = of_text(control, prompt, slot, text, slots, SLOTS[slot][0] if whole != text else "")
+    expected = control.replace(SLOTS[slot][0], whole)
+    if prompt.count(text) >= expected.count(text) or (others is not None and set(others.moved) - {slot}):
+        return others
+    changed = first_change(expected, prompt)
+    was, becomes = quote(changed.removed, 60), quote(changed.added, 60)
+    moved = () if others is None else others.moved
+    if not becomes.strip():
+        return Effect("'{}' is left out", (was,), moved)
+    return Effect("'{}' becomes '{}'", (was, becomes), moved)
+
+
 def of_number(least: str, many: str | TemplateError, words: Sequence[str], what: Row, few: str = "") -> Effect | None:
     """What so many of something changed; None where all of it stands there, and all else that the least has.
 
