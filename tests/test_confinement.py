@@ -19,6 +19,7 @@ import pytest
 import toolfmt
 from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
 from toolfmt.jobs import new_worker
+from toolfmt.sandbox import pool
 from toolfmt.sandbox.pool import Job, Worker
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="what a process has is read in /proc")
@@ -127,6 +128,48 @@ def test_memory_that_runs_out_while_an_error_is_told_is_a_limit(worker: Worker) 
     with pytest.raises(LimitHit) as hit:
         worker.run(TEXT, raising)
     assert hit.value.limit == "memory"
+
+
+OUTER = "[here := here.f_back for _ in iter(lambda: 'answers' in here.f_locals, True)]"
+MAIN = f"(lambda here: {OUTER} and {{**here.f_globals, **here.f_locals}})(__import__('sys')._getframe())"
+"""What the main function of the process has at hand, as an escape finds it."""
+LEFT = {
+    "a whole answer": "{main}['send']({main}['answers'], {nonce}, b'd\"forged\"')",
+    "the beginning of one": "{main}['answers'].write({nonce} + b'\\0\\0') and {main}['answers'].flush()",
+    "one without an end": "{main}['answers'].write({nonce} + b'\\xff' * 8) and {main}['answers'].flush()",
+}
+
+
+@posix
+@pytest.mark.parametrize("checked", ["before the next request", "by the number alone"])
+@pytest.mark.parametrize("left", LEFT)
+def test_what_a_job_leaves_in_the_pipe_is_no_answer_to_the_next_job(
+    left: str, checked: str, worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if checked == "by the number alone":  # as where the pipe is written to when the request is on its way
+        monkeypatch.setattr(pool, "_has_written", lambda process: False)
+    before = pid(worker)
+    # Behind its own answer, which goes out when the expression has its value.
+    forging = LEFT[left].format(main="main", nonce="main['nonce']")
+    later = f"__import__('threading').Timer(0.1, lambda main: ({forging}), [{MAIN}]).start()"
+    assert worker.run(TEXT, f"{later} or 'honest'") == "honest"
+    time.sleep(0.4)
+    assert pid(worker) == before
+    if checked == "before the next request":
+        worker.start()
+        assert pid(worker) != before
+    assert worker.run(TEXT, "'the next one'") == "the next one"
+    assert pid(worker) != before
+
+
+@posix
+def test_a_job_whose_answer_is_another_one_is_asked_again_and_then_given_up(worker: Worker) -> None:
+    forging = LEFT["a whole answer"].format(main=MAIN, nonce="bytes(16)")
+    with pytest.raises(LimitHit, match="wrote what is no answer to its job") as hit:
+        worker.run(TEXT, f"{forging} or 'honest'")
+    assert hit.value.limit == "crash"
+    assert worker._process is None
+    assert worker.run(TEXT, "'alive'") == "alive"
 
 
 HANGS = {

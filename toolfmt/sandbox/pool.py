@@ -3,7 +3,8 @@
 A `Worker` is one process, started when it is first needed and again after it was killed, and runs one job at a time;
 any thread may ask. It knows no job: each is handed to it (`toolfmt.jobs` has those of toolfmt). What comes back was
 written by a process that ran untrusted code: nothing but the job's own data classes and toolfmt's errors is built from
-it, whatever it says.
+it, whatever it says. Each request carries a number drawn for it alone, which the answer has to repeat: what an earlier
+job left in the pipe, or writes there later without knowing the next number, is no answer to the next one.
 
 Memory and processor time are limited by the operating system (`RLIMIT_AS`, `RLIMIT_CPU`): Linux keeps both limits,
 macOS none on memory, Windows neither; the wall time ends a job everywhere. The process is given no environment but what
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import select
 import signal
 import site
 import struct
@@ -34,7 +36,9 @@ from toolfmt.typed_json import Unreadable, unpacked
 
 _T = TypeVar("_T")
 
-_LENGTH = struct.Struct("!Q")
+_NONCE = 16
+"""Bytes of the number that a request and its answer have in common."""
+_HEADER = struct.Struct(f"!{_NONCE}sQ")
 _FOR_THE_END = 1.0
 """Seconds after which nothing more comes through the pipe of a process that has ended."""
 _STATUSES = 256
@@ -81,11 +85,16 @@ class TooLong(Exception):
     """A message longer than it may be."""
 
 
+class NotAsked(Exception):
+    """A message that answers another request than the one that was sent, or none."""
+
+
 class Worker:
     """A process that runs jobs within limits.
 
     The modules of the jobs that it is made with, and those of `modules` that are installed, are imported when it
     starts, before the limits count. Later nothing can be: it opens no file. It runs other jobs of these modules, too.
+    A process that wrote anything but the answer to what it was asked is ended, and the job asked of a new one.
     """
 
     def __init__(self, jobs: Iterable[Job[Any]] = (), limits: Limits = Limits(), modules: Iterable[str] = ()) -> None:
@@ -111,26 +120,45 @@ class Worker:
         """
         request = _request(job.function, given)
         with self._lock:
-            process = self._running()
-            exchange = self._exchange = _Exchange(process, request, self.limits.answer)
             try:
-                exchange.join(self.limits.wall_seconds)
-            except BaseException:
+                answer = self._answer(request)
+            except NotAsked:  # an earlier job may have left that
                 self._end()
-                raise
-            if exchange.is_alive():
-                self._end()
-                raise LimitHit(f"the template ran for {self.limits.wall_seconds:g} seconds", "wall time")
-            if exchange.too_long:
-                self._end()
-                raise LimitHit(f"the answer is longer than {self.limits.answer:,} bytes", "output")
-            if exchange.answer is None:
-                raise self._death(process)
+                answer = self._answer_of_new(request)
             try:
-                return _told(job, exchange.answer)
+                return _told(job, answer)
             except LimitHit:
                 self._end()  # what is left of its memory belongs to the template
                 raise
+
+    def _answer_of_new(self, request: bytes) -> bytes:
+        """The answer of a process that has run nothing else."""
+        try:
+            return self._answer(request)
+        except NotAsked:
+            self._end()
+            raise LimitHit("the process that ran the template wrote what is no answer to its job", "crash") from None
+
+    def _answer(self, request: bytes) -> bytes:
+        """What the process answers; raises `NotAsked` where it answers something else, and what `run` raises."""
+        process = self._running()
+        exchange = self._exchange = _Exchange(process, request, self.limits.answer)
+        try:
+            exchange.join(self.limits.wall_seconds)
+        except BaseException:
+            self._end()
+            raise
+        if exchange.is_alive():
+            self._end()
+            raise LimitHit(f"the template ran for {self.limits.wall_seconds:g} seconds", "wall time")
+        if exchange.too_long:
+            self._end()
+            raise LimitHit(f"the answer is longer than {self.limits.answer:,} bytes", "output")
+        if exchange.not_asked:
+            raise NotAsked
+        if exchange.answer is None:
+            raise self._death(process)
+        return exchange.answer
 
     def close(self) -> None:
         """End the process; a later job starts another."""
@@ -149,7 +177,7 @@ class Worker:
     def _running(self) -> subprocess.Popen[bytes]:
         if self._stopped:
             raise ToolfmtError("the process for templates was stopped; start again")
-        if self._process is None or self._process.poll() is not None:
+        if self._process is None or self._process.poll() is not None or _has_written(self._process):
             self._end()
             self._process, self._lifeline = _started(self.limits, self._modules)
         return self._process
@@ -198,13 +226,14 @@ class _Exchange(threading.Thread):
     """One request and its answer, on a thread of its own: whatever the process does with its ends of the pipes (or
     leaves to a process that it started), the one who waits for the answer can stop waiting.
 
-    When it has ended, `answer` is what came back, None where the process died; `too_long` says that it was not read.
+    When it has ended, `answer` is what came back, None where the process died; `too_long` says that it was not read,
+    `not_asked` that what came back is no answer to this request.
     """
 
     def __init__(self, process: subprocess.Popen[bytes], request: bytes, longest: int) -> None:
         super().__init__(daemon=True)
         self.answer: bytes | None = None
-        self.too_long = False
+        self.too_long = self.not_asked = False
         self._process, self._request, self._longest = process, request, longest
         self.start()
 
@@ -212,10 +241,13 @@ class _Exchange(threading.Thread):
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
-            send(self._process.stdin, self._request)
-            self.answer = receive(self._process.stdout, self._longest)
+            nonce = os.urandom(_NONCE)
+            send(self._process.stdin, nonce, self._request)
+            _, self.answer = receive(self._process.stdout, nonce, self._longest)
         except TooLong:
             self.too_long = True
+        except NotAsked:
+            self.not_asked = True
         except (OSError, EOFError, ValueError, MemoryError):  # it died, or the pipes were closed under way
             return
 
@@ -234,7 +266,7 @@ def _started(limits: Limits, modules: Sequence[str]) -> tuple[subprocess.Popen[b
     pipe = subprocess.PIPE
     try:
         process = subprocess.Popen(
-            command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=_environment(), pass_fds=ends
+            command, bufsize=0, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=_environment(), pass_fds=ends
         )
         return process, lifeline
     except OSError as error:
@@ -303,24 +335,47 @@ def _request(function: Callable[..., Any], given: Any) -> bytes:
         ) from None
 
 
-def send(stream: IO[bytes], data: bytes) -> None:
-    """Write one message."""
-    stream.write(_LENGTH.pack(len(data)) + data)
+def _has_written(process: subprocess.Popen[bytes]) -> bool:
+    """Whether something stands in the pipe that nobody asked for. Windows does not tell; there the number of the next
+    request does."""
+    assert process.stdout is not None
+    if sys.platform == "win32":
+        return False
+    pipe = select.poll()
+    pipe.register(process.stdout, select.POLLIN)
+    return bool(pipe.poll(0))
+
+
+def send(stream: IO[bytes], nonce: bytes, data: bytes) -> None:
+    """Write one message, a request or the answer that has the same number."""
+    left = memoryview(_HEADER.pack(nonce, len(data)) + data)
+    while left:
+        left = left[stream.write(left) :]
     stream.flush()
 
 
-def receive(stream: IO[bytes], longest: int | None = None) -> bytes:
-    """Read one message; raises `EOFError` where there is none, `TooLong` where it is longer than `longest` bytes."""
-    header = stream.read(_LENGTH.size)
-    if len(header) < _LENGTH.size:
-        raise EOFError
-    (length,) = _LENGTH.unpack(header)
+def receive(stream: IO[bytes], expected: bytes | None = None, longest: int | None = None) -> tuple[bytes, bytes]:
+    """Read one message: its number and what it says.
+
+    Raises `EOFError` where there is none, `NotAsked` where it has not the number that is `expected`, `TooLong` where it
+    is longer than `longest` bytes; of both nothing more is read.
+    """
+    nonce, length = _HEADER.unpack(_exactly(stream, _HEADER.size))
+    if expected is not None and nonce != expected:
+        raise NotAsked
     if longest is not None and length > longest:
         raise TooLong
-    data = stream.read(length)
-    if len(data) < length:
-        raise EOFError
-    return data
+    return nonce, _exactly(stream, length)
+
+
+def _exactly(stream: IO[bytes], length: int) -> bytes:
+    data = bytearray()
+    while len(data) < length:
+        piece = stream.read(min(length - len(data), 1 << 20))
+        if not piece:
+            raise EOFError
+        data += piece
+    return bytes(data)
 
 
 def _told(job: Job[_T], answer: bytes) -> _T:

@@ -2,9 +2,9 @@
 by `toolfmt.sandbox.pool`. LIFELINE is the descriptor of a pipe that ends when the process that holds the other end does
 (-1 where there is none). The modules are imported first, those that are installed; then nothing can be opened any more.
 
-Jobs come in on standard input and answers go out on standard output, one message each. An answer is one byte and then,
-packed (`toolfmt.typed_json`), the value, `(class, message, line, kind, own words)` of an error, or `(message, limit,
-line, own words)` of a limit. Whatever else happens ends the process.
+Jobs come in on standard input and answers go out on standard output, one message each; an answer has the number of its
+request. It is one byte and then, packed (`toolfmt.typed_json`), the value, `(class, message, line, kind, own words)` of
+an error, or `(message, limit, line, own words)` of a limit. Whatever else happens ends the process.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def main() -> None:
     open_no_more()
     while True:
         try:
-            request = receive(requests)
+            nonce, request = receive(requests)
         except EOFError:
             return
         limit_processor(seconds)
         random.seed(0)  # what a template draws by lot (`random`, `lipsum`) is drawn alike in every run
-        send(answers, _answer(request))
+        send(answers, nonce, _answer(request))
 
 
 def _answer(request: bytes) -> bytes:
