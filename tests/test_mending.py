@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import resource
+import subprocess
+import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -37,6 +41,7 @@ from toolfmt.mending.source import Edit, as_newlines, edited, with_line_ends_of,
 from toolfmt.templates import load_files, template_alone
 
 ALL = frozenset(map(code, CHECKS))
+posix = pytest.mark.skipif(sys.platform == "win32", reason="the disk is full by a limit on the size of a file")
 
 TOOLS = "{%- if tools %}\n    {{- '<|im_start|>system\\n' + (tools | tojson) + '<|im_end|>\\n' }}\n{%- endif %}\n"
 CONTENT = "{{- message.content or '' }}"
@@ -753,6 +758,7 @@ def test_a_finding_is_healed_only_where_its_severity_is_selected(tmp_path: Path)
     ("given", "why"),
     [
         (["--fix"], "--fix and --output DIR go together"),
+        (["--fix", "--output", ""], "an empty name, which is no directory; name one that is not there yet"),
         (["--output", "OUT"], "--fix and --output DIR go together"),
         (["--fix", "--output", "OUT", "--html", "x.html"], "leave --html out"),
         (["--fix", "--output", "OUT", "--full"], "leave --full out"),
@@ -762,7 +768,9 @@ def test_a_finding_is_healed_only_where_its_severity_is_selected(tmp_path: Path)
         (["--fix", "--output", "FILE"], "not a directory; name one that is not there yet, or is empty"),
     ],
 )
-def test_misuse_is_one_line_and_changes_nothing(tmp_path: Path, given: list[str], why: str) -> None:
+def test_misuse_is_one_line_and_changes_nothing(
+    tmp_path: Path, given: list[str], why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     home = model(tmp_path / "model", DOUBLE)
     (tmp_path / "file").write_text("kept", "utf-8")
     names = {"OUT": tmp_path / "out", "MODEL": home, "FILE": tmp_path / "file"}
@@ -770,6 +778,8 @@ def test_misuse_is_one_line_and_changes_nothing(tmp_path: Path, given: list[str]
     before = digests(tmp_path)
     places = [str(home), str(other)] if given[0] == "MODEL" else [str(home)]
     rest = given[1:] if given[0] == "MODEL" else given
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
     done = run(*places, *(str(names.get(one, one)) for one in rest))
     assert (done.exit_code, done.output.count("\n")) == (2, 1)
     assert why in done.output
@@ -782,6 +792,72 @@ def test_nothing_is_written_over_a_file_that_came_in_between(tmp_path: Path) -> 
     with pytest.raises(CannotCopy, match="File exists"):
         write({"a.json": b"new"}, tmp_path)
     assert (tmp_path / "a.json").read_text("utf-8") == "kept"
+
+
+@posix
+@pytest.mark.parametrize("there", [[], ["copy"]])
+def test_where_the_disk_is_full_nothing_half_written_stays(tmp_path: Path, there: list[str]) -> None:
+    alone = tmp_path / "alone.jinja"
+    alone.write_text(DOUBLE + "{#" + "x" * 20_000 + "#}", "utf-8")
+    for name in there:
+        (tmp_path / name).mkdir()
+    before = digests(tmp_path)
+    line = (
+        "import resource, sys; from toolfmt.cli.commands import main; "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000)); "
+        "main(['inspect', sys.argv[1], '--trusted', '--ignore', 'note', '--fix', '--output', sys.argv[2]])"
+    )
+    given = [sys.executable, "-c", line, str(alone), str(tmp_path / "copy")]
+    done = subprocess.run(given, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "cannot be written (File too large); name another directory" in done.stderr
+    assert before == digests(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["alone.jinja", *there])
+
+
+def test_where_nothing_can_be_tried_out_it_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = model(tmp_path / "model", DOUBLE)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    with pytest.raises(CannotCopy, match=r"^no directory to try settings in \(No such file or directory\); make room"):
+        fixed(home, tmp_path / "copy", frozenset({"TF014"}))
+    monkeypatch.undo()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+    try:
+        with pytest.raises(CannotCopy, match=r"/0: cannot be written \(File too large\); make room there"):
+            fixed(home, tmp_path / "copy", frozenset({"TF055"}))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert not (tmp_path / "copy").exists()
+
+
+SOME = {"a.json": b"a", "more/b.json": b"b" * 10_000, "c.json": b"c"}
+
+
+@posix
+@pytest.mark.parametrize("output", ["copy", "far/off/copy"])
+def test_a_copy_is_written_whole_or_not_at_all(tmp_path: Path, output: str) -> None:
+    (tmp_path / "copy").mkdir()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, hard))
+    try:
+        with pytest.raises(CannotCopy, match="File too large"):
+            write(SOME, tmp_path / output)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert [path.name for path in tmp_path.rglob("*")] == ["copy"]
+    write(SOME, tmp_path / output)
+    written = {path.relative_to(tmp_path / output).as_posix(): path for path in tmp_path.rglob("*") if path.is_file()}
+    assert {name: path.read_bytes() for name, path in written.items()} == SOME
+
+
+def test_what_was_given_its_name_is_taken_back_where_another_cannot_be(tmp_path: Path) -> None:
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "b.json").write_text("kept", "utf-8")
+    with pytest.raises(CannotCopy, match="File exists"):
+        write(SOME, tmp_path)
+    assert [path.name for path in tmp_path.rglob("*")] == ["more", "b.json"]
+    assert (tmp_path / "more" / "b.json").read_text("utf-8") == "kept"
 
 
 def test_a_setting_that_changes_what_the_template_does_heals_nothing() -> None:

@@ -15,7 +15,7 @@ from toolfmt.jobs import JUDGE, shared_worker
 from toolfmt.mending.conversations import Variant
 from toolfmt.mending.model import MendedModel, mend_copy
 from toolfmt.mending.proof import Verdict, judged
-from toolfmt.mending.small_files import check_output
+from toolfmt.mending.small_files import CannotCopy, check_output
 from toolfmt.model import Model
 from toolfmt.templates import ModelFiles, load_files
 
@@ -26,8 +26,10 @@ def fixed_copy(
     """The model at a place, copied to `output` with what can be healed of its findings of the codes that are for its
     report.
 
-    Raises `CannotCopy` where `output` holds anything, and what `Inspector.report` raises.
+    Raises `CannotCopy` where `output` holds anything or is no name, and what `Inspector.report` raises.
     """
+    if not output:  # which would be the current directory
+        raise CannotCopy("--output: an empty name, which is no directory; name one that is not there yet, or is empty")
     check_output(Path(output))
     files = load_files(place)
     options = inspector.options

@@ -21,11 +21,12 @@ from toolfmt.mending import remedies
 from toolfmt.mending.contents import template_file, with_template_text
 from toolfmt.mending.mend import Mended, Prove, mend, with_template
 from toolfmt.mending.settings import ABOUT_THE_PARSER, HEALED_BY_SETTINGS, Attempt, attempts
-from toolfmt.mending.small_files import check_output, small_files, write
+from toolfmt.mending.small_files import CannotCopy, check_output, small_files, write
 from toolfmt.templates import ModelFiles, load_files
 
 _LONG_LINE = 500
 """Where a file has a line this long (a template in JSON), a diff shows changed lines only."""
+_ELSEWHERE = "make room there, or name another directory by TMPDIR"
 _MOST_SETTINGS = 10
 """Attempts at settings for one model."""
 
@@ -147,15 +148,20 @@ def _label(origin: str) -> str:
 
 
 def _mend_settings(copy: _Copy, report: Report, codes: frozenset[str]) -> None:
-    """Try settings until none heals anything more."""
-    with tempfile.TemporaryDirectory() as folder:
-        for number in range(_MOST_SETTINGS):
-            files = _loaded(copy.contents, Path(folder) / f"{number}")
-            better = _next_setting(copy, report, files, codes, Path(folder) / f"{number}-")
-            if better is None:
-                return
-            attempt, healed, report = better
-            copy.change(attempt, healed)
+    """Try settings until none heals anything more, each in a directory that does not stay."""
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            for number in range(_MOST_SETTINGS):
+                files = _loaded(copy.contents, Path(folder) / f"{number}")
+                better = _next_setting(copy, report, files, codes, Path(folder) / f"{number}-")
+                if better is None:
+                    return
+                attempt, healed, report = better
+                copy.change(attempt, healed)
+    except OSError as error:
+        if isinstance(error, ToolfmtError):
+            raise
+        raise CannotCopy(f"no directory to try settings in ({error.strerror}); {_ELSEWHERE}") from None
 
 
 def _next_setting(
@@ -166,6 +172,8 @@ def _next_setting(
         try:
             changed = _loaded({**copy.contents, attempt.file: attempt.data}, folder.with_name(f"{folder.name}{number}"))
             after = copy.inspect(changed)
+        except CannotCopy:
+            raise
         except ToolfmtError:
             continue
         healed = healed_by(report, after, attempt.codes)
@@ -192,7 +200,7 @@ def healed_by(before: Report, after: Report, codes: tuple[str, ...]) -> tuple[st
 
 
 def _loaded(contents: Mapping[str, bytes], folder: Path) -> ModelFiles:
-    write(contents, folder)
+    write(contents, folder, _ELSEWHERE)
     return load_files(folder)
 
 

@@ -1,12 +1,13 @@
 """The small files of a model: those that toolfmt reads, as bytes, and a directory that they are written into.
 
-Weights are never copied. Nothing is overwritten.
+Weights are never copied. Nothing is overwritten, and nothing half-written is left.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from toolfmt.errors import ToolfmtError
@@ -37,16 +38,43 @@ def check_output(output: Path) -> None:
         raise CannotCopy(f"{output}: not empty; name a directory that is not there yet, or is empty")
 
 
-def write(files: Mapping[str, bytes], output: Path) -> None:
-    """Write the files into the directory, which is made; raises `CannotCopy`."""
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-        for name, data in files.items():
-            (output / name).parent.mkdir(parents=True, exist_ok=True)
-            with (output / name).open("xb") as file:
-                file.write(data)
-    except OSError as error:
-        raise CannotCopy(f"{output}: cannot be written ({error.strerror}); name another directory") from None
+def write(files: Mapping[str, bytes], output: Path, way_out: str = "name another directory") -> None:
+    """Write the files into the directory, which is made; all of them, or none and no directory either.
+
+    Each is written under another name first, so that nothing cut off has its own. Raises `CannotCopy`.
+    """
+    with ExitStack() as undone:  # in the reverse order
+        try:
+            _make_directory(output, undone)
+            for name in files:
+                _make_directory((output / name).parent, undone)
+            parts = [output / f".{number}.{os.getpid()}.part" for number in range(len(files))]
+            for part, data in zip(parts, files.values(), strict=True):
+                _write_new(part, data, undone)
+            for part, name in zip(parts, files, strict=True):
+                _write_new(output / name, b"", undone)  # nothing that came there meanwhile is overwritten
+                part.replace(output / name)
+        except OSError as error:
+            raise CannotCopy(f"{output}: cannot be written ({error.strerror}); {way_out}") from None
+        undone.pop_all()
+
+
+def _make_directory(path: Path, undone: ExitStack) -> None:
+    for missing in reversed([one for one in (path, *path.parents) if not one.exists()]):
+        missing.mkdir(exist_ok=True)
+        undone.callback(_without_failing, missing.rmdir)
+    path.mkdir(exist_ok=True)  # fails where a file is in the way
+
+
+def _write_new(path: Path, data: bytes, undone: ExitStack) -> None:
+    with path.open("xb") as file:
+        undone.callback(_without_failing, path.unlink)
+        file.write(data)
+
+
+def _without_failing(undo: Callable[[], object]) -> None:
+    with suppress(OSError):
+        undo()
 
 
 def _names(home: Path) -> Iterator[str]:
