@@ -714,3 +714,43 @@ def test_a_system_message_that_is_lost_once_a_tool_has_answered_is_not_told_as_n
     told = {line[:13].strip(): line[13:].strip() for line in text.splitlines()}
     assert told["system"].startswith("in a question's prompt; lost once a tool has answered")
     assert "system" not in told["not shown"]
+
+
+IN_ITS_BRANCH = "{% if m.role == 'system' %}{% if tools %}<tools>{{ tools | tojson }}</tools>SAID{% endif %}{% endif %}"
+
+
+def beside_system(said: str) -> str:
+    """A template that shows its tools in the branch of the role `system`, and says this of them."""
+    return PLAIN.replace("{{ m.content }}", IN_ITS_BRANCH.replace("SAID", said) + "{{ m.content or '' }}")
+
+
+def test_tools_that_a_system_message_brings_along_are_told_as_lost_without_one() -> None:
+    """Virtuoso Lite, Motif 2 and functiongemma write them in the branch of the role `system`."""
+    template = beside_system("")
+    found = finding(template, "TF078")
+    assert (found.severity, found.healed_by, found.line) == ("warning", "render", 2)
+    assert found.message.startswith("Tools are dropped where there is no system message")
+    assert "TF078" not in codes(TOOLS + template)
+    refusing = "{% if tools and messages[0].role != 'system' %}{{ raise_exception('no') }}{% endif %}" + template
+    assert "is refused where there is no system message" in finding(refusing, "TF078").message
+
+
+@pytest.mark.parametrize(
+    ("said", "format"),
+    [
+        ("Write <tool_call>[\n{\"name\": \"f\"},\n… (more)\n]</tool_call>", "xlam"),  # Virtuoso Lite
+        ("Write <tool_call>[{\"name\": \"f\"}]</tool_call>", "xlam"),
+        ("Write {{ '<tool_call>[\\n{\"name\": \"f\"}]</tool_call>' }}", "xlam"),
+        ("Put it in the format [Function(arguments1={}, name1=function_name1)]", None),  # Typhoon 2
+    ],
+)  # fmt: skip
+def test_the_words_of_a_template_tell_a_format_or_none_that_is_known(said: str, format: str | None) -> None:
+    template = beside_system(said)
+    decided = report(template).format
+    if format is not None:
+        assert (decided.name, decided.confidence) == (format, "signature")
+        assert "TF025" not in codes(template)
+        return
+    assert decided.confidence == "default"
+    what = "neither its words nor the model's files name a format that toolfmt knows."
+    assert finding(template, "TF025").message.endswith(what)

@@ -27,12 +27,13 @@ FORMAT = ToolCallFormat(
         "and its arguments."
     ),
     source=(
-        "chat templates of Salesforce/Llama-xLAM-2-8b-fc-r, Salesforce/xLAM-2-32b-fc-r, DeepHat/DeepHat-V1-7B",
+        "chat templates of Salesforce/Llama-xLAM-2-8b-fc-r, Salesforce/xLAM-2-32b-fc-r, DeepHat/DeepHat-V1-7B, "
+        "arcee-ai/Virtuoso-Lite",
         "vLLM, tests of the tool parser xlam",
     ),
     aliases=("xlam2", "xlam-2"),
-    families=("xLAM 2", "DeepHat"),
+    families=("xLAM 2", "DeepHat", "Virtuoso Lite"),
     model_types=(),
-    signatures=(r"make calls in a single JSON array", r'"\]<\|eot_id\|>"'),
+    signatures=(r"make calls in a single JSON array", r'"\]<\|eot_id\|>"', r"<tool_call>\[(?:\\n|\s)*\{"),
     runtime_parsers={"vLLM": "xlam"},
 )

@@ -92,6 +92,7 @@ _MODULES = (
     "tf075_reasoning_under_another_name",
     "tf076_later_turns_differ",
     "tf077_tools_lost_later",
+    "tf078_tools_need_a_system_message",
     "tf080_call_end_not_a_stop",
     "tf085_branch_not_seen",
     "tf086_input_decides_a_branch",

@@ -1,8 +1,8 @@
 """The template supports tools in a format that no known format reads, or that nothing tells.
 
 Either the calls that the template renders were read back by none of the formats, or it describes tools and
-never renders a call, and nothing else tells how the model writes one. A parser chosen by guess gives raw
-markup in the answer, or nothing.
+never renders a call, and neither its words nor the model's files name a format that toolfmt knows. (Its words may
+still tell the model a notation of its own.) A parser chosen by guess gives raw markup in the answer, or nothing.
 
 Where the call is nearly that of a known format, the finding says which, and what is otherwise: a misspelt marker, a
 lost brace, a template that was escaped for HTML.
@@ -41,7 +41,8 @@ def check(facts: Facts) -> Iterator[Found]:
         yield found if facts.shows_tools else replace(found, severity="note")
     elif facts.shows_tools and not decided.rendered and decided.decision.confidence in ("default", "none"):
         yield Found(
-            "The template describes tools but renders no calls, and nothing else tells how the model writes them.",
+            "The template describes tools but renders no calls, and neither its words nor the model's files name a "
+            "format that toolfmt knows.",
             _SET_IT,
             facts.capabilities["tools"].line,
         )
