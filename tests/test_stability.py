@@ -167,6 +167,42 @@ def test_the_clock_is_told_with_the_line_that_asked_it_and_the_variable_that_rep
     assert (finding.line, "the variable today" in finding.fix) == (3, True)
 
 
+@pytest.mark.parametrize(
+    ("asks", "told", "fix"),
+    [
+        # DeSTA, Paimon 24B and a Llama 4 for tests ask the clock for a variable that they never print.
+        ("{% set today = strftime_now('%d %b %Y') %}\n", None, ""),
+        ("{% set today = strftime_now('%Y') %}\n{% if not today %}{{ today }}{% endif %}", None, ""),
+        (
+            "{% if of_today %}\n{{ strftime_now('%Y') }}{% endif %}",  # Solar Open2
+            "prints the date where the variable of_today is given, so the same",
+            "or leave out the variable of_today.",
+        ),
+        (
+            "\n{{ strftime_now('%Y') }}",
+            "The template prints the date, so",
+            "; the template reads no variable in its place.",
+        ),
+        (
+            "\n{% if messages[-1].role == 'tool' %}{{ strftime_now('%Y') }}{% endif %}",
+            "The template prints the date, so",
+            "; the template reads no variable in its place.",
+        ),
+        (
+            "\n{% if messages[-1].role == 'narrator' %}{{ strftime_now('%Y') }}{% endif %}",
+            "can ask the clock, where no request of this report has made it.",
+            "; the template reads no variable in its place.",
+        ),
+    ],
+)
+def test_the_clock_is_told_where_it_shows(asks: str, told: str | None, fix: str) -> None:
+    finding = found(inspect_template(asks + AS_GIVEN), "TF004")
+    assert (finding is None) == (told is None)
+    if finding is not None and told is not None:
+        assert told in finding.message and finding.fix.endswith(fix)
+        assert finding.line == 2
+
+
 # --- pieces and lines
 
 

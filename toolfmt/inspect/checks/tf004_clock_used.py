@@ -2,7 +2,7 @@
 
 The date stands near the beginning of the prompt. When it changes, everything behind it is computed again (the
 prefix cache misses), and a test that compares prompts fails overnight. (Where the clock decides what else is written,
-TF087 tells it.)
+TF087 tells it. A template that asks the clock and writes nothing of what it is told is none of these.)
 
 What to do: give the renderer a fixed time, or pass the variable that the template reads instead of the clock
 where it has one (often `date_string`). toolfmt's `render` takes the time as `now`, and shows
@@ -15,15 +15,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import TypeAlias
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probe.conversations import STAND_INS, TOOLS, Message, user
+from toolfmt.inspect.probe.conversations import SINGLE, STAND_INS, TOOLS, Message, conversation, user
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report import Severity
 
 SEVERITY: Severity = "note"
 
+_Request: TypeAlias = tuple[Sequence[Message], Sequence[Message] | None]
 _A_DATE = "Kq8date"
 _NO_DATES = {"messages", "tools", "documents", "add_generation_prompt", *STAND_INS}
 _ONE_DAY, _ANOTHER = datetime(2025, 1, 1, 12), datetime(2031, 11, 23, 4, 56, 7)
@@ -33,27 +35,56 @@ def check(facts: Facts) -> Iterator[Found]:
     renders = facts.renders
     if renders is None or not renders.template.uses_clock:
         return
-    conversations = [(user(system=system), tools) for system in (False, True) for tools in (None, TOOLS)]
-    changed = next(
-        (
-            (messages, tools)
-            for messages, tools in conversations
-            if renders.render(messages, tools, now=_ONE_DAY) != renders.render(messages, tools, now=_ANOTHER)
-        ),
-        None,
-    )
+    conversations = _conversations(facts)
+    changed = _changed(renders, conversations)
     if any(branch.by == "clock" for branch in facts.sections.branches) and not (changed and _prints(renders, *changed)):
         return  # TF087 tells what the clock decides
+    switch = None if changed else _switch(renders, conversations)
+    if switch is not None:
+        renders = renders.given({switch: True})
+        changed = _changed(renders, conversations)
     asked = (renders.clock_line(messages, tools) for messages, tools in ([changed] if changed else conversations))
     line = next((line for line in asked if line is not None), None)
-    how = "prints the date, so the same request gives another prompt on another day" if changed else "can ask the clock"
+    if line is not None and changed is None:
+        return  # what it is told stands in no prompt
+    where = "" if switch is None else f" where the variable {switch} is given"
+    how = f"prints the date{where}, so the same request gives another prompt on another day"
+    if changed is None:
+        how = "can ask the clock, where no request of this report has made it"
     instead = _variable(renders, *changed) if changed else None
-    variable = "pass the date as a template variable" if instead is None else f"pass the date as the variable {instead}"
+    other = f" or leave out the variable {switch}" if switch else "; the template reads no variable in its place"
+    if instead is not None:
+        other = f" or pass the date as the variable {instead}"
     yield Found(
         f"The template {how}.",
-        f"Render at a fixed time (in Python, Model.render takes one as now) or {variable}.",
+        f"Render at a fixed time (in Python, Model.render takes one as now){other}.",
         line or renders.template.line_of(r"strftime_now\s*\("),
     )
+
+
+def _conversations(facts: Facts) -> list[_Request]:
+    """Requests of every kind: what is asked of one holds of all of them."""
+    asked: list[_Request] = [(user(system=system), tools) for system in (False, True) for tools in (None, TOOLS)]
+    if facts.shape is not None:
+        asked += [(conversation(facts.shape, SINGLE, results=results), TOOLS) for results in (False, True)]
+    return asked
+
+
+def _changed(renders: Renders, requests: Sequence[_Request]) -> _Request | None:
+    """The first of the requests that gives another prompt on another day; None where none does."""
+    for messages, tools in requests:
+        if renders.render(messages, tools, now=_ONE_DAY) != renders.render(messages, tools, now=_ANOTHER):
+            return messages, tools
+    return None
+
+
+def _switch(renders: Renders, requests: Sequence[_Request]) -> str | None:
+    """A variable of the template that makes it print the date; None where none does."""
+    for use in renders.template.variable_uses:
+        if "asked" in use.manners and use.name not in _NO_DATES:
+            if _changed(renders.given({use.name: True}), requests[:1]):
+                return use.name
+    return None
 
 
 def _prints(renders: Renders, messages: Sequence[Message], tools: Sequence[Message] | None) -> bool:
