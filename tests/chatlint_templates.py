@@ -48,11 +48,8 @@ def looked_at(always: Collection[str] = ()) -> list[str]:
     """The names of the templates that this run looks at."""
     if depth.exhaustive:
         return list(templates())
-    alike: dict[str, list[str]] = {}
-    for name, told in answers().items():
-        alike.setdefault(told, []).append(name)
-    chosen = {name for names in alike.values() for name in (names[0], names[-1])}
-    return sorted({*chosen, *always} & set(templates()))
+    one_of_each = {told: name for name, told in answers().items()}
+    return sorted({*one_of_each.values(), *always} & set(templates()))
 
 
 def reports(names: Collection[str]) -> Iterator[tuple[str, Report]]:

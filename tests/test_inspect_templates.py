@@ -243,7 +243,7 @@ ALL_SHARED = shared_templates()
 SHARED_TEMPLATES = [
     case
     for number, case in enumerate(ALL_SHARED)
-    if depth.exhaustive or number % 4 == 0 or case[0].name in (*SHARED_UNREAD, *SHARED_FAULTS)
+    if depth.exhaustive or number % 8 == 0 or case[0].name in (*SHARED_UNREAD, *SHARED_FAULTS)
 ]
 
 

