@@ -98,6 +98,10 @@ def test_a_lie_that_a_probe_has_met_is_a_warning(name: str) -> None:
             "A tool's name that is 'delete_file' or 'stat' changes the prompt: a tool's description and a parameter's "
             "description are no longer in the prompt.",
         ),
+        (
+            "hides its tools behind a message of a role",
+            "A message of the role 'auditor' changes the prompt: the tools are no longer in the prompt.",
+        ),
         ("shows the first tools only", "9 tools change the prompt: 1 of 9 tools is not in the prompt."),
         ("hides one of four tools", "4 tools change the prompt: 1 of 4 tools is not in the prompt."),
         (
@@ -228,6 +232,8 @@ def test_what_is_told_of_real_templates() -> None:
         (QUESTION, QUESTION.replace("message.content", "message.content | replace('<|im_end|>', '')")),
         (ONE_TOOL, "{%- set kind = {'string': 'str'}[tools[0].type] or 'any' %}" + ONE_TOOL),
         (ALL_MESSAGES, "{%- for message in messages | selectattr('role', 'in', ['user', 'assistant', 'tool']) %}"),
+        (TOOLS_SHOWN, "{%- if messages[0].role == 'developer' %}{{ messages[0].content }}{% endif %}" + TOOLS_SHOWN),
+        (TOOLS_SHOWN, "{%- set last = messages[-1].role in ('user', 'critic', 'tool') %}" + TOOLS_SHOWN),
         (QUESTION, "{%- if message.content[-1:] == '\\n' or message.role == 'narrator' %}{%- endif %}" + QUESTION),
     ],
     ids=[
@@ -239,6 +245,8 @@ def test_what_is_told_of_real_templates() -> None:
         "a mark",
         "a kind",
         "roles",
+        "a role",
+        "several roles",
         "no difference",
     ],
 )

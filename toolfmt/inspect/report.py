@@ -515,7 +515,7 @@ class Branch:
     what was written there; `words` are toolfmt's own, with `{}` where an excerpt stands.
     """
 
-    by: Literal["text", "whole-text", "name", "length", "number", "clock"]
+    by: Literal["text", "whole-text", "name", "length", "number", "role", "clock"]
     line: int | None
     place: str
     text: str

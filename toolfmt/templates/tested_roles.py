@@ -1,7 +1,8 @@
 """The roles that a template tests messages for, read from its syntax tree without running anything.
 
 `message.role == 'ipython'`, `message['role'] in ['tool', 'observation']`, `role == 'user'` after `set role =
-message.role`: such a role means something to the template, even one that no chat endpoint knows.
+message.role`, `messages | selectattr('role', 'equalto', 'tool')`: such a role means something to the template, even one
+that no chat endpoint knows.
 """
 
 from __future__ import annotations
@@ -23,8 +24,14 @@ def tested_roles(tree: nodes.Template) -> tuple[str, ...]:
         if isinstance(looked_up.node, nodes.Dict) and _is_role(looked_up.arg)
         for key in (pair.key for pair in looked_up.node.items)
     )
+    chosen = (
+        argument
+        for called in tree.find_all(nodes.Filter)
+        if called.name in ("selectattr", "rejectattr") and called.args and _names_it(called.args[0])
+        for argument in called.args[2:]
+    )
     tested = [side for compare in compared for side in _sides(compare)]
-    return tuple(sorted({text for node in [*tested, *looked_up] for text in _texts(node)}))
+    return tuple(sorted({text for node in [*tested, *looked_up, *chosen] for text in _texts(node)}))
 
 
 def _sides(compare: nodes.Compare) -> list[nodes.Expr]:

@@ -1,4 +1,4 @@
-"""Conditions of a template that look at a text, a name, a number or the clock, taken by conversations made for them.
+"""Conditions of a template that look at a text, a name, a number, a role or the clock, taken by talks made for them.
 
 `branches` tells those that change more than is said in the text itself. That a condition comes out otherwise is seen,
 not guessed (`ChatTemplate.watch`); what follows then is compared with the same conversation in the usual words.
@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.branches.by_clock import by_clock
 from toolfmt.inspect.branches.by_number import by_numbers
+from toolfmt.inspect.branches.by_role import by_roles
 from toolfmt.inspect.branches.by_text import by_texts
 from toolfmt.inspect.branches.taking import Taking
 from toolfmt.inspect.branches.talks import Manner
@@ -30,6 +31,7 @@ def branches(facts: Facts) -> tuple[Branch, ...]:
 def _found(taking: Taking) -> Iterator[Branch]:
     yield from by_texts(taking)
     yield from by_numbers(taking)
+    yield from by_roles(taking)
     yield from by_clock(taking)
 
 

@@ -94,6 +94,14 @@ def talk(manner: Manner, kind: str, texts: Mapping[str, str] = MappingProxyType(
     return Talk(messages, tools, tuple(dict.fromkeys(slots)))
 
 
+def talk_with_role(manner: Manner, role: str, *, first: bool) -> Talk:
+    """A question, and a message of this role behind it; in the place of the system message, where it is the first."""
+    given = talk(manner, "short")
+    message: Message = {"role": role, "content": "Zr6wup"}
+    asked = given.messages[-1:]
+    return Talk([message, *asked] if first else [*given.messages, message], given.tools, given.slots)
+
+
 def _exchange(manner: Manner, shape: Shape, said: Mapping[str, str], *, beside: bool) -> list[Message]:
     """A turn with a call, and its result."""
     calls = [(said["name"], {said["parameter"]: said["value"]})]

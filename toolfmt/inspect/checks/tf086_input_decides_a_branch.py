@@ -1,4 +1,4 @@
-"""A certain text, a certain name, or more than a number of something changes other parts of the prompt.
+"""A certain text, name or role, or more than a number of something changes other parts of the prompt.
 
 The template behaves as this report says until it meets that text, that tool, or a conversation of that length; then a
 tool, a message or an argument is missing, or stands there in another way. No error tells of it. Some models do so on
@@ -28,6 +28,7 @@ _FIXES = {
     "whole-text": "Write something else there, or take the condition out of the template.",
     "name": "Give it another name, or take the condition out of the template.",
     "length": "Shorten the text before it is rendered, or take the condition out of the template.",
+    "role": "Send no message of this role, or take the condition out of the template.",
     "number": "Send fewer of them, or take the condition out of the template.",
 }
 
@@ -50,7 +51,9 @@ def _told(branches: Sequence[Branch]) -> str:
     texts = [f"'{text}'" for text in dict.fromkeys(branch.text for branch in branches) if text]
     what = listed(_some(places, _MOST_PLACES), "or")
     said = listed(_some(texts, _MOST_TEXTS), "or")
-    if said:
+    if first.by == "role":
+        what = f"{what} {said}"
+    elif said:
         what = f"{what} with {said} in it" if first.by == "text" else f"{what} that is {said}"
     effects = {branch.effect for branch in branches}
     more = "" if len(effects) == 1 else ", and the like"
