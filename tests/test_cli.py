@@ -794,13 +794,43 @@ def test_closed_standard_files_give_no_traceback(tmp_path: Path) -> None:
     for given in (
         f"parse --format json '{answer}'",
         f"inspect '{JSON_FRAMES}'",
+        f"inspect '{JSON_FRAMES}' --trusted --html '{tmp_path / 'page.html'}'",
+        "--help",
+        "inspect --help",
+        "--version",
     ):
         assert (2, nowhere) == shell(f"{given} >&-")
+        assert shell(f"{given} >&- 2>&-") == (2, "")
+        assert shell(f"{given} <&- >&- 2>&-") == (2, "")
+    assert shell("inspect /nowhere 2>&-") == (2, "")
+    assert shell("--nonsense 2>&-") == (2, "")
+    assert shell("--help 2>&-") == (0, "")
     assert shell(f"inspect '{JSON_FRAMES}' <&- 2>&-") == (0, "")
     assert shell("parse --format json </dev/null") == (0, "")
     if os.path.exists("/dev/full"):
         full = "toolfmt: standard output cannot be written (No space left on device); look at where it goes\n"
         assert (2, full) == shell("formats >/dev/full")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell closes the files")
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- 2>&-", "<&- >&- 2>&-"])
+def test_no_file_is_opened_in_the_place_of_a_closed_standard_file(closed: str, tmp_path: Path) -> None:
+    """What a library prints would be written into it."""
+    program = """
+import os, sys
+from toolfmt.cli import commands
+def opened(*given, **options):
+    descriptor = os.open(sys.argv[-1], os.O_WRONLY | os.O_CREAT)
+    os.write(descriptor, str(descriptor).encode())
+    return 5
+commands.click.Group.main = opened
+commands.main()
+"""
+    told = tmp_path / "told"
+    line = f'exec "$0" -c "$1" "$2" {closed}'
+    given = ["sh", "-c", line, sys.executable, program, str(told)]
+    assert subprocess.run(given, cwd=Path(__file__).parent.parent, check=False, capture_output=True).returncode == 5
+    assert int(told.read_text()) > 2
 
 
 def test_output_is_utf_8_whatever_the_locale_says() -> None:

@@ -12,6 +12,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -23,6 +24,7 @@ from toolfmt.cli.output import (
     EventLines,
     OneMessage,
     OpenAIStream,
+    check_printable,
     compact,
     print_json,
     print_text,
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
 
 _PIPE_WIDTH = 100
 """Columns of a text report that no terminal shows."""
+_LAST_STANDARD_FILE = 2
 _NARROWEST, _WIDEST, _WIDEST_TABLE = 60, 140, 1000
 
 
@@ -59,6 +62,10 @@ class _Command(click.Command):
             error.ctx = error.ctx or ctx
             raise
 
+    def get_help(self, ctx: click.Context) -> str:
+        check_printable()  # click prints nothing then, and calls it done
+        return super().get_help(ctx)
+
 
 class _Commands(click.Group):
     """The command group, whose every failure is one line and a status."""
@@ -67,7 +74,28 @@ class _Commands(click.Group):
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
         kwargs["standalone_mode"] = False
-        sys.exit(_status(lambda: super(_Commands, self).main(*args, **kwargs)))
+        with _standard_files_taken():
+            sys.exit(_status(lambda: super(_Commands, self).main(*args, **kwargs)))
+
+    def get_help(self, ctx: click.Context) -> str:
+        check_printable()
+        return super().get_help(ctx)
+
+
+@contextmanager
+def _standard_files_taken() -> Iterator[None]:
+    """Where a standard file is closed, nothing else that is opened gets its number: what a library prints would be
+    written into that."""
+    taken = []
+    with suppress(OSError):  # no such device, or no more files: then there is nothing to be taken
+        while (descriptor := os.open(os.devnull, os.O_RDWR)) <= _LAST_STANDARD_FILE:
+            taken.append(descriptor)
+        os.close(descriptor)
+    try:
+        yield
+    finally:
+        for descriptor in taken:
+            os.close(descriptor)
 
 
 def _status(run: Callable[[], Any]) -> int:
@@ -93,7 +121,8 @@ def _status_of(run: Callable[[], Any]) -> int:
         return 130
     except (BrokenPipeError, SystemExit):  # click makes a broken pipe an exit
         # Whoever read the output has enough of it. The interpreter flushes once more at its end, into nothing.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if sys.stdout is not None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
         return _complain(f"standard output cannot be written ({error.strerror or error}); look at where it goes")
@@ -128,6 +157,12 @@ def _key(ctx: click.Context, param: click.Parameter, value: str | None) -> str |
     return value
 
 
+def _version(ctx: click.Context, param: click.Parameter, asked: bool) -> None:
+    if asked and not ctx.resilient_parsing:
+        print_text(f"{ctx.find_root().info_name} {__version__}\n")
+        ctx.exit()
+
+
 _trusted = click.option("--trusted", is_flag=True, help="Run the template in this process, without limits.")
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -137,7 +172,9 @@ _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
     no_args_is_help=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(__version__, message="%(prog)s %(version)s")
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version and exit."
+)
 def main() -> None:
     """Inspect a model, render tools for it, parse what it answers.
 

@@ -73,6 +73,12 @@ def untold() -> bool:
     return some
 
 
+def check_printable() -> None:
+    """Raises `ToolfmtError` where standard output is closed."""
+    if sys.stdout is None:
+        raise ToolfmtError("standard output is closed; leave it open, or send it to a file")
+
+
 def print_text(text: str) -> None:
     """The text as UTF-8, at once. Half a surrogate pair becomes `\\ud800`, which is also what JSON writes for it.
 
@@ -80,8 +86,7 @@ def print_text(text: str) -> None:
     """
     if not text:
         return
-    if sys.stdout is None:
-        raise ToolfmtError("standard output is closed; leave it open, or send it to a file")
+    check_printable()
     sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
     sys.stdout.buffer.flush()
 
