@@ -22,9 +22,10 @@ SEVERITY: Severity = "note"
 
 def check(facts: Facts) -> Iterator[Found]:
     answer = facts.detail("content_parts")
+    what = answer.words or "content given as a list of parts is refused"
     if answer.outcome == "threw":
         yield Found(
-            "Content given as a list of parts is refused.",
+            f"{what[0].upper()}{what[1:]}.",
             "Send content as a string; toolfmt's render does it for you where all parts are text.",
             answer.line,
         )

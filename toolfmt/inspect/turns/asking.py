@@ -60,6 +60,10 @@ class Asking:
         made = self.prompt(messages)
         return made if isinstance(made, str) else ""
 
+    def without_tools(self, messages: Sequence[Message]) -> str:
+        """The prompt of a conversation without calls and without tools; empty where the template throws."""
+        return self.renders.text(messages)
+
     def line(self, *patterns: str) -> int | None:
         """The line of the first of these patterns that the template holds."""
         return self.renders.template.line_of(*patterns)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.probe.capabilities import CALLS_AT, content_beside_call, threw
@@ -25,6 +26,8 @@ from toolfmt.inspect.report import Answer
 from toolfmt.inspect.turns.asking import BESIDE, IS_STRING, SECOND_USER, Asking, no, printed_as, yes
 from toolfmt.inspect.wording import around, excerpt
 from toolfmt.listing import listed
+
+_BY_ROLE = {"user": USER, "system": SYSTEM, "assistant": REPLY}
 
 
 def text_beside_call(asking: Asking) -> Answer:
@@ -119,29 +122,47 @@ def _with_calls(asking: Asking, talk: Sequence[Message], value: list[Message] | 
 
 def content_parts(asking: Asking) -> Answer:
     """Whether content may be a list of text parts, of a question, an instruction and an answer alike."""
-    texts = {"user": USER, "system": SYSTEM, "assistant": REPLY}
-    said = []
-    for role, text in texts.items():
-        given = [*_before(role), {"role": role, "content": text}, *_behind(role)]
-        if not isinstance(whole := asking.prompt(given), str) or text not in whole:
-            continue  # as a string it does not come out either
-        in_parts: list[Message] = [*_before(role), {"role": role, "content": text_part(text)}, *_behind(role)]
-        prompt = asking.prompt(in_parts)
-        if isinstance(prompt, TemplateError):
-            return threw(prompt)
-        if text not in prompt:
-            line = asking.line(IS_STRING)
-            return no(f"content of the role {role} given as a list of parts is dropped", "dropped", line)
-        how = printed_as(prompt, text)
-        if how:
-            like = "Python's repr" if how == "python" else "JSON"
-            shown = around(prompt, text, 40)
-            line = asking.line_of(in_parts, text, r"\bcontent\b")
-            return no(f"a list of parts (role {role}) is printed as {like}", how, line, shown)
-        said.append(role)
-    if not said:
+    roles = [role for role, text in _BY_ROLE.items() if text in asking.text(_talk(role, text))]
+    role = next((role for role in roles if _parts(asking, role)), None)
+    if not roles:
         return no("no content is rendered")
-    return yes(f"the text of a list of parts appears (role {', '.join(said)})")
+    if role is None:
+        return yes(f"the text of a list of parts appears (role {', '.join(roles)})")
+    how, text, only = _parts(asking, role), _BY_ROLE[role], ""
+    if _needs_tools(asking, role):  # of another role it may go wrong without tools as well
+        always = [one for one in roles if _parts(asking, one) == how and not _needs_tools(asking, one)]
+        only = " where tools are given" + (f", of the role {listed(always)} always" if always else "")
+    talk = _talk(role, text_part(text))
+    prompt = asking.prompt(talk)
+    if isinstance(prompt, TemplateError):
+        every = role == "user" and not only
+        return threw(prompt, "" if every else f"content of the role {role} given as a list of parts is refused{only}")
+    if how == "dropped":
+        line = asking.line(IS_STRING)
+        return no(f"content of the role {role} given as a list of parts is dropped{only}", how, line)
+    like = "Python's repr" if how == "python" else "JSON"
+    line, shown = asking.line_of(talk, text, r"\bcontent\b"), around(prompt, text, 40)
+    return no(f"a list of parts (role {role}) is printed as {like}{only}", how, line, shown)
+
+
+def _parts(asking: Asking, role: str) -> Literal["", "threw", "dropped", "python", "json-text"]:
+    """What becomes of a list of parts; empty where its text comes out."""
+    prompt = asking.prompt(_talk(role, text_part(_BY_ROLE[role])))
+    if isinstance(prompt, TemplateError):
+        return "threw"
+    return printed_as(prompt, _BY_ROLE[role]) if _BY_ROLE[role] in prompt else "dropped"
+
+
+def _needs_tools(asking: Asking, role: str) -> bool:
+    """Whether a list of parts, which goes wrong, comes out as its text in a request without tools."""
+    text = _BY_ROLE[role]
+    without = asking.without_tools(_talk(role, text_part(text)))
+    return text in without and not printed_as(without, text)
+
+
+def _talk(role: str, content: object) -> list[Message]:
+    """A conversation with this content under the role."""
+    return [*_before(role), {"role": role, "content": content}, *_behind(role)]
 
 
 def _before(role: str) -> list[Message]:
