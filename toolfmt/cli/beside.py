@@ -30,6 +30,25 @@ class Beside(Protocol):
         """Write what is left to be written."""
 
 
+class OnePage:
+    """The page of one place; printed where the file is called `-`."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._page = ""
+
+    def add(self, looked: InspectionOutcome) -> None:
+        from toolfmt.printing.page import report_page
+
+        self._page = "" if looked.report is None else report_page(looked.report)
+
+    def finish(self) -> None:
+        if self._file == "-":
+            print_text(self._page)
+        else:
+            write_page(self._file, self._page)
+
+
 class Pages:
     """A page of each place in a folder `FILE.d`, and the page `FILE` that lists them."""
 

@@ -8,147 +8,31 @@ escape.
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from toolfmt import __version__
+from toolfmt.cli.group import Commands, Count
 from toolfmt.cli.input import counted, naming, pieces, read_json, recut, shown
 from toolfmt.cli.output import (
     EventLines,
     OneMessage,
     OpenAIStream,
-    check_printable,
     compact,
+    complain,
+    is_terminal,
     print_json,
     print_text,
-    tell,
-    untold,
-    write_page,
+    terminal,
 )
-from toolfmt.errors import ToolfmtError
 
 if TYPE_CHECKING:
-    from toolfmt.batch import InspectionOutcome, Inspector
-    from toolfmt.cli.baseline import Baseline
-    from toolfmt.cli.beside import Beside
-    from toolfmt.cli.failing import Failing
     from toolfmt.cli.recorded import Recorded
     from toolfmt.cli.request import RenderRequest
-    from toolfmt.cli.selection import Selection
     from toolfmt.formats import Parser, ToolCallFormat
-    from toolfmt.inspect.facts import Options
-    from toolfmt.inspect.report import Report
-
-_PIPE_WIDTH = 100
-"""Columns of a text report that no terminal shows."""
-_LAST_STANDARD_FILE = 2
-_NARROWEST, _WIDEST, _WIDEST_TABLE = 60, 140, 1000
-
-
-class _Command(click.Command):
-    """A command whose every failure names it: click does not say whose option lacks its value."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        try:
-            return super().parse_args(ctx, args)
-        except click.UsageError as error:
-            error.ctx = error.ctx or ctx
-            raise
-
-    def get_help(self, ctx: click.Context) -> str:
-        check_printable()  # click prints nothing then, and calls it done
-        return super().get_help(ctx)
-
-
-class _Commands(click.Group):
-    """The command group, whose every failure is one line and a status."""
-
-    command_class = _Command
-
-    def main(self, *args: Any, **kwargs: Any) -> NoReturn:
-        kwargs["standalone_mode"] = False
-        with _standard_files_taken():
-            sys.exit(_status(lambda: super(_Commands, self).main(*args, **kwargs)))
-
-    def get_help(self, ctx: click.Context) -> str:
-        check_printable()
-        return super().get_help(ctx)
-
-
-@contextmanager
-def _standard_files_taken() -> Iterator[None]:
-    """Where a standard file is closed, nothing else that is opened gets its number: what a library prints would be
-    written into that."""
-    taken = []
-    with suppress(OSError):  # no such device, or no more files: then there is nothing to be taken
-        while (descriptor := os.open(os.devnull, os.O_RDWR)) <= _LAST_STANDARD_FILE:
-            taken.append(descriptor)
-        os.close(descriptor)
-    try:
-        yield
-    finally:
-        for descriptor in taken:
-            os.close(descriptor)
-
-
-def _status(run: Callable[[], Any]) -> int:
-    """The exit status of what is run: 2 where standard error cannot be written, whatever the status would be."""
-    status = _status_of(run)
-    return 2 if untold() else status
-
-
-def _status_of(run: Callable[[], Any]) -> int:
-    try:
-        status = run()
-        if sys.stdout is not None:
-            sys.stdout.flush()
-        return status if isinstance(status, int) else 0
-    except ToolfmtError as error:
-        return _complain(str(error))
-    except click.UsageError as error:
-        command = error.ctx.command_path if error.ctx else "toolfmt"
-        return _complain(f"{error.format_message().rstrip('.')}; see {command} --help")
-    except click.ClickException as error:
-        return _complain(error.format_message())
-    except (click.Abort, KeyboardInterrupt):
-        return 130
-    except (BrokenPipeError, SystemExit):  # click makes a broken pipe an exit
-        # Whoever read the output has enough of it. The interpreter flushes once more at its end, into nothing.
-        if sys.stdout is not None:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except OSError as error:
-        return _complain(f"standard output cannot be written ({error.strerror or error}); look at where it goes")
-
-
-def _complain(message: str) -> int:
-    from toolfmt.printing.layout import visible
-
-    tell("toolfmt: " + visible(" ".join(message.split())))
-    return 2
-
-
-class _Count(click.IntRange):
-    """A whole number of at least 1, whose failure says so."""
-
-    def __init__(self) -> None:
-        super().__init__(min=1)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        try:
-            count = int(value)
-        except ValueError:
-            count = 0
-        if count < 1:
-            self.fail(f"{str(value)[:20]!r} is not a whole number of at least 1", param, ctx)
-        return count
 
 
 def _key(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
@@ -168,7 +52,7 @@ _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @click.group(
-    cls=_Commands,
+    cls=Commands,
     no_args_is_help=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
@@ -204,7 +88,7 @@ def main() -> None:
 )
 @click.option("--ignore", multiple=True, metavar="CODES", help="Do not tell these. Repeatable.")
 @click.option("--tools", "tools_file", metavar="FILE", help="A JSON list of tool definitions, to count their tokens.")
-@click.option("--context", type=_Count(), metavar="N", help="The context size the tools must fit into.")
+@click.option("--context", type=Count(), metavar="N", help="The context size the tools must fit into.")
 @click.option("--probe-seed", type=int, metavar="N", help="Ask the template in other words, drawn from this number.")
 @click.option("--html", "html_file", metavar="FILE", help="Write web pages, too: FILE, and for several places FILE.d.")
 @click.option(
@@ -213,34 +97,14 @@ def main() -> None:
     metavar="FILE",
     help="Add a short Markdown for CI to FILE; - prints that instead.",
 )
-@click.option("--jobs", type=_Count(), metavar="N", help="Look at N places side by side; else as many as processors.")
+@click.option("--jobs", type=Count(), metavar="N", help="Look at N places side by side; else as many as processors.")
 @click.option(
     "--continue", "lines_file", metavar="FILE", help="Add the lines of --json to FILE, of places without one there."
 )
 @click.option("--fix", is_flag=True, help="Mend what can be mended in a copy, and print what changed (one place).")
 @click.option("--output", metavar="DIR", help="Where --fix writes the copy: a directory that is new, or empty.")
 @_trusted
-def inspect(
-    places: tuple[str, ...],
-    as_json: bool,
-    output_format: str | None,
-    full: bool,
-    fail_on: str,
-    require: str | None,
-    baseline_file: str | None,
-    select: tuple[str, ...],
-    ignore: tuple[str, ...],
-    tools_file: str | None,
-    context: int | None,
-    probe_seed: int | None,
-    html_file: str | None,
-    summary_file: str | None,
-    jobs: int | None,
-    lines_file: str | None,
-    fix: bool,
-    output: str | None,
-    trusted: bool,
-) -> int:
+def inspect(**given: Any) -> int:
     """Tell what the model in a PLACE can do, which format it speaks, and what will go wrong.
 
     A place is a model directory or a file of it, a .gguf or .jinja file, or a repository id. Several places, or a
@@ -250,180 +114,9 @@ def inspect(
 
     Exit status: 0 no error, 1 an error (see --fail-on and --require), 2 could not look.
     """
-    if as_json and output_format not in (None, "json"):
-        raise click.UsageError(f"give either --json or --output-format {output_format}")
-    from toolfmt.batch import InspectionOutcome, Inspector, expanded
-    from toolfmt.cli.failing import Failing, severity_of
-    from toolfmt.cli.selection import Selection
-    from toolfmt.inspect.facts import Options
+    from toolfmt.cli.inspecting import Inspecting
 
-    selection = Selection.of(select, ignore)
-    options = Options(_tools(tools_file), context, probe_seed)
-    form = "json" if as_json else output_format or "text"
-    meant, several = expanded(places)
-    printed = _printed_instead(form, {"--html": html_file, "--summary": summary_file})
-    if full and form != "text":
-        raise click.UsageError(f"--full is for text, and {form} tells everything; give one of the two")
-    if lines_file is not None and (form != "json" or html_file is not None or summary_file is not None):
-        raise click.UsageError("--continue writes the lines of --json; give it with --json and nothing else to write")
-    if fix != (output is not None):
-        raise click.UsageError("--fix and --output DIR go together")
-    if fix:
-        files = {"--html": html_file, "--summary": summary_file, "--baseline": baseline_file, "--continue": lines_file}
-        _check_fix(several, form, {"--full": full, **files})
-    if several and full:
-        raise click.UsageError("--full shows one model; give one place")
-    if several and html_file == "-":
-        raise click.UsageError("--html - prints one page, and several places get one each; name a file")
-    baseline = _baseline(baseline_file, meant)
-    failing = Failing(severity_of(fail_on), require == "tools", baseline)
-    inspector = Inspector(options, trusted=trusted)
-    if output is not None:
-        return _fix(meant[0], output, inspector, selection, failing, form)
-    from toolfmt.cli.beside import Pages, SummaryFile
-
-    beside: list[Beside] = [SummaryFile(summary_file)] if summary_file is not None else []
-    if several or lines_file is not None:
-        beside += [Pages(html_file)] if html_file is not None else []
-        form = "" if printed else form
-        return _inspect_several(meant, inspector, selection, failing, form, jobs, lines_file, beside)
-    looked = _told(InspectionOutcome(meant[0], inspector.report(meant[0])), selection, baseline)
-    report = looked.report
-    assert report is not None
-    if uncounted := _uncounted(options, looked):
-        _complain(uncounted)
-    if html_file is not None:
-        _web_page(report, html_file)
-    for file in beside:
-        file.add(looked)
-        file.finish()
-    if printed:
-        pass
-    elif form == "json":
-        print_json(report.to_dict())
-    elif form == "sarif":
-        from toolfmt.printing.sarif import sarif
-
-        print_json(sarif([looked]))
-    else:
-        from toolfmt.printing.report import report_text
-
-        asked = bool(select) or fail_on == "note"
-        print_text(report_text(report, *_terminal(), full=full, notes=asked, whole=not _is_terminal()))
-    return int(failing.fails(looked))
-
-
-def _printed_instead(form: str, files: dict[str, str | None]) -> bool:
-    """Whether one of the files is printed in place of the report; they cannot both be, nor beside another form."""
-    printed = [name for name, file in files.items() if file == "-"]
-    if printed and (form != "text" or len(printed) > 1):
-        other = form if form != "text" else printed[1]
-        raise click.UsageError(
-            f"only one of {other} and {printed[0]} can be printed; give {printed[0]} the name of a file"
-        )
-    return bool(printed)
-
-
-def _baseline(file: str | None, places: Sequence[str]) -> Baseline | None:
-    """The earlier reports to compare with, told of the places that are not among them."""
-    if file is None:
-        return None
-    from toolfmt.cli.baseline import read_baseline
-
-    baseline = read_baseline(file, places)
-    missing = [place for place in places if not baseline.holds(place)]
-    if missing:
-        others = f" and {len(missing) - 1:,} more are" if missing[1:] else " is"
-        _complain(f"{missing[0]}{others} not in {shown(file)}: whatever is found there counts as new")
-    return baseline
-
-
-def _told(looked: InspectionOutcome, selection: Selection, baseline: Baseline | None) -> InspectionOutcome:
-    """What became of a place, with what is new marked and what is not asked about left out."""
-    return selection.applied(looked if baseline is None else baseline.compared(looked))
-
-
-def _check_fix(several: bool, form: str, others: dict[str, object]) -> None:
-    """--fix is for one place, and prints what changed as text or JSON; the `others` do not go with it."""
-    if several:
-        raise click.UsageError("--fix mends one model; give one place")
-    if given := [name for name, value in {"sarif": form == "sarif", **others}.items() if value]:
-        raise click.UsageError(f"--fix prints what it changed, as text or JSON; leave {given[0]} out")
-
-
-def _fix(place: str, output: str, inspector: Inspector, selection: Selection, failing: Failing, form: str) -> int:
-    """Write the mended copy and tell what changed; the exit status is that of the copy."""
-    from toolfmt.batch import InspectionOutcome
-    from toolfmt.fixing import fixed_copy
-
-    mended = fixed_copy(place, output, inspector, selection.codes_for)
-    mended = mended.telling(selection.apply(mended.report))
-    if form == "json":
-        print_json(mended.to_dict())
-    else:
-        from toolfmt.printing.mended import mended_text
-
-        print_text(mended_text(mended, *_terminal()))
-    return int(failing.fails(InspectionOutcome(output, mended.report)))
-
-
-def _uncounted(options: Options, looked: InspectionOutcome) -> str:
-    """What those who asked what their tools cost are told where nothing was counted; else empty."""
-    asked = options.tools is not None or options.context is not None
-    if not asked or looked.report is None or looked.report.sections.tokens is not None:
-        return ""
-    return f"{looked.place}: no tokens are counted: there is no tokenizer.json that can be read"
-
-
-def _web_page(report: Report, file: str) -> None:
-    from toolfmt.printing.page import report_page
-
-    page = report_page(report)
-    if file == "-":
-        print_text(page)
-    else:
-        write_page(file, page)
-
-
-def _inspect_several(
-    places: list[str],
-    inspector: Inspector,
-    selection: Selection,
-    failing: Failing,
-    form: str,
-    jobs: int | None,
-    lines_file: str | None,
-    beside: Sequence[Beside],
-) -> int:
-    """Inspect the places side by side; one that cannot be read does not stop the others."""
-    from toolfmt.cli.several import Outcomes, go_on, tell_several
-    from toolfmt.printing.models import models_text
-
-    def look(at: Sequence[str]) -> Iterator[InspectionOutcome]:
-        return (_told(one, selection, failing.baseline) for one in inspector.looked_at(at, jobs))
-
-    outcomes = Outcomes(failing.fails, lambda one: _uncounted(inspector.options, one), _complain)
-    if lines_file is not None:
-        return go_on(lines_file, places, look, outcomes)
-    width, colour = _terminal(_WIDEST_TABLE)
-    bounded = _is_terminal() or bool(os.environ.get("COLUMNS"))
-
-    def table(looked: Sequence[InspectionOutcome]) -> str:
-        return models_text(looked, width if bounded else None, colour, cut=_is_terminal())
-
-    return tell_several(places, look, outcomes, form, table, beside)
-
-
-def _tools(file: str | None) -> list[dict[str, Any]] | None:
-    """The tool definitions in a file, checked; None where none is given."""
-    if file is None:
-        return None
-    from toolfmt.errors import BadTools
-    from toolfmt.tools import canonical_tools
-
-    tools = read_json(file)
-    with naming(file, BadTools):
-        return canonical_tools(tools)
+    return Inspecting(**given).status()
 
 
 @main.command()
@@ -458,7 +151,7 @@ def diff(a: str, b: str, as_json: bool, select: tuple[str, ...], ignore: tuple[s
     else:
         from toolfmt.printing.diff import comparison_text
 
-        print_text(comparison_text(comparison, *_terminal()))
+        print_text(comparison_text(comparison, *terminal()))
     return int(comparison.differs)
 
 
@@ -522,9 +215,9 @@ def render(
     with naming(asked.name, BadMessages), naming(tools_file or asked.name, BadTools):
         prompt = model.render(asked.messages, asked.tools, strategy, **options)
     for line in (line for variable, line in asked.not_passed_on if variable not in options):
-        _complain(line)
+        complain(line)
     for lost in prompt.lost:
-        _complain(f"{lost} is lost")
+        complain(f"{lost} is lost")
     if as_json:
         print_json(prompt.to_dict())
     elif output == "messages":
@@ -565,7 +258,7 @@ def _asked(messages_file: str | None, tools_file: str | None, request_file: str 
 @click.option(
     "--prefix", metavar="TEXT", help="The tail of the prompt. With --model: by default what its template begins."
 )
-@click.option("--chunk", type=_Count(), metavar="N", help="Feed the parser N characters at a time.")
+@click.option("--chunk", type=Count(), metavar="N", help="Feed the parser N characters at a time.")
 @click.option("--strict", is_flag=True, help="Reject what is usually read generously.")
 @click.option(
     "--output", type=click.Choice(["events", "message", "openai"]), help="By default events; with --jsonl messages."
@@ -578,7 +271,7 @@ def _asked(messages_file: str | None, tools_file: str | None, request_file: str 
     metavar="KEY",
     help="Where a line of --jsonl has its own tool definitions: a list, or a string that is read as JSON.",
 )
-@click.option("--processes", type=_Count(), metavar="N", help="Read --jsonl in N processes.")
+@click.option("--processes", type=Count(), metavar="N", help="Read --jsonl in N processes.")
 def parse(
     file: str | None,
     format_name: str | None,
@@ -617,17 +310,17 @@ def parse(
     tools = None
     if tools_file is not None:
         with naming(tools_file, BadTools):
-            tools = counted(read_json(tools_file), shown(tools_file), _complain)
+            tools = counted(read_json(tools_file), shown(tools_file), complain)
     if jsonl_file is not None:
         from toolfmt.cli.recorded import Recorded
 
-        recorded = Recorded(jsonl_file, text_key or "text", tools_key, tools, _complain)
+        recorded = Recorded(jsonl_file, text_key or "text", tools_key, tools, complain)
         return _parse_recorded(recorded, *_reading(format_name, directory, prefix), strict, processes or 1)
     parser = _parser(format_name, directory, tools, prefix, strict)
     name = format_name or Path(directory or "").resolve().name
     printers = {"events": EventLines, "message": OneMessage, "openai": OpenAIStream}
     printer = printers[output or "events"](parser, name)
-    for text in recut(pieces(file or "-", _complain), chunk):
+    for text in recut(pieces(file or "-", complain), chunk):
         printer.print(parser.feed(text))
     printer.print(parser.finish())
     printer.finish()
@@ -662,7 +355,7 @@ def formats(name: str | None, as_json: bool) -> None:
         return
     from toolfmt.printing.formats import format_text, formats_text
 
-    print_text(formats_text(chosen, *_terminal()) if name is None else format_text(chosen[0], *_terminal()))
+    print_text(formats_text(chosen, *terminal()) if name is None else format_text(chosen[0], *terminal()))
 
 
 @main.command()
@@ -672,11 +365,11 @@ def explain(code: str | None) -> None:
     from toolfmt.printing.findings import findings_table, page_text
 
     if code is None:
-        print_text(findings_table(*_terminal()))
+        print_text(findings_table(*terminal()))
         return
     from toolfmt.inspect.checks import explain as page
 
-    print_text(page_text(page(code), *_terminal()))
+    print_text(page_text(page(code), *terminal()))
 
 
 def _parse_recorded(recorded: Recorded, format: ToolCallFormat, prefix: str, strict: bool, processes: int) -> int:
@@ -684,7 +377,7 @@ def _parse_recorded(recorded: Recorded, format: ToolCallFormat, prefix: str, str
     from toolfmt.parsing import messages_of
     from toolfmt.printing.progress import Progress
 
-    watched = sys.stderr is not None and sys.stderr.isatty() and not _is_terminal()
+    watched = sys.stderr is not None and sys.stderr.isatty() and not is_terminal()
     with Progress("parsing", recorded.size(), watched) as progress:
         asked = recorded.answers(progress.update)
         for message in messages_of(asked, format, prefix=prefix, strict=strict, processes=processes):
@@ -712,20 +405,6 @@ def _parser(format_name: str | None, directory: str | None, tools: Any, prefix: 
     from toolfmt.formats import Parser
 
     return Parser(format_name or "", tools=tools, prefix=prefix or "", strict=strict)
-
-
-# --- the terminal
-
-
-def _terminal(widest: int = _WIDEST) -> tuple[int, bool]:
-    """Width of what is printed as text, at most `widest` columns, and whether it may be coloured."""
-    width = shutil.get_terminal_size((_PIPE_WIDTH, 24)).columns
-    colour = _is_terminal() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return min(max(width, _NARROWEST), widest), colour
-
-
-def _is_terminal() -> bool:
-    return sys.stdout is not None and sys.stdout.isatty()
 
 
 if __name__ == "__main__":

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 _ESCAPE = json.JSONEncoder()
 _untold: list[str] = []
 _LONGEST_UNTOLD = 200
+_PIPE_WIDTH = 100
+"""Columns of a text report that no terminal shows."""
+_NARROWEST, _WIDEST = 60, 140
 
 
 def print_json(value: Any) -> None:
@@ -64,6 +67,26 @@ def tell(line: str) -> None:
             _untold.append(line[:_LONGEST_UNTOLD])
         with suppress(OSError, ValueError):  # what comes later, and the interpreter's last flush, goes nowhere
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+
+
+def terminal(widest: int = _WIDEST) -> tuple[int, bool]:
+    """Width of what is printed as text, at most `widest` columns, and whether it may be coloured."""
+    width = shutil.get_terminal_size((_PIPE_WIDTH, 24)).columns
+    colour = is_terminal() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return min(max(width, _NARROWEST), widest), colour
+
+
+def is_terminal() -> bool:
+    """Whether standard output is one."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
+def complain(message: str) -> int:
+    """A line on standard error, with whose it is; the exit status of bad input."""
+    from toolfmt.printing.layout import visible
+
+    tell("toolfmt: " + visible(" ".join(message.split())))
+    return 2
 
 
 def untold() -> bool:

@@ -1,0 +1,111 @@
+"""What every command has in common: its failures are one line and an exit status, and the standard files it finds.
+
+`toolfmt.cli.commands` is made of it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, NoReturn
+
+import click
+
+from toolfmt.cli.output import check_printable, complain, untold
+from toolfmt.errors import ToolfmtError
+
+_LAST_STANDARD_FILE = 2
+
+
+class Command(click.Command):
+    """A command whose every failure names it: click does not say whose option lacks its value."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx
+            raise
+
+    def get_help(self, ctx: click.Context) -> str:
+        check_printable()  # click prints nothing then, and calls it done
+        return super().get_help(ctx)
+
+
+class Commands(click.Group):
+    """The command group, whose every failure is one line and a status."""
+
+    command_class = Command
+
+    def main(self, *args: Any, **kwargs: Any) -> NoReturn:
+        kwargs["standalone_mode"] = False
+        with _standard_files_taken():
+            sys.exit(_status(lambda: super(Commands, self).main(*args, **kwargs)))
+
+    def get_help(self, ctx: click.Context) -> str:
+        check_printable()
+        return super().get_help(ctx)
+
+
+@contextmanager
+def _standard_files_taken() -> Iterator[None]:
+    """Where a standard file is closed, nothing else that is opened gets its number: what a library prints would be
+    written into that."""
+    taken = []
+    with suppress(OSError):  # no such device, or no more files: then there is nothing to be taken
+        while (descriptor := os.open(os.devnull, os.O_RDWR)) <= _LAST_STANDARD_FILE:
+            taken.append(descriptor)
+        os.close(descriptor)
+    try:
+        yield
+    finally:
+        for descriptor in taken:
+            os.close(descriptor)
+
+
+def _status(run: Callable[[], Any]) -> int:
+    """The exit status of what is run: 2 where standard error cannot be written, whatever the status would be."""
+    status = _status_of(run)
+    return 2 if untold() else status
+
+
+def _status_of(run: Callable[[], Any]) -> int:
+    try:
+        status = run()
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return status if isinstance(status, int) else 0
+    except ToolfmtError as error:
+        return complain(str(error))
+    except click.UsageError as error:
+        command = error.ctx.command_path if error.ctx else "toolfmt"
+        return complain(f"{error.format_message().rstrip('.')}; see {command} --help")
+    except click.ClickException as error:
+        return complain(error.format_message())
+    except (click.Abort, KeyboardInterrupt):
+        return 130
+    except (BrokenPipeError, SystemExit):  # click makes a broken pipe an exit
+        # Whoever read the output has enough of it. The interpreter flushes once more at its end, into nothing.
+        if sys.stdout is not None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        return complain(f"standard output cannot be written ({error.strerror or error}); look at where it goes")
+
+
+class Count(click.IntRange):
+    """A whole number of at least 1, whose failure says so."""
+
+    def __init__(self) -> None:
+        super().__init__(min=1)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            count = int(value)
+        except ValueError:
+            count = 0
+        if count < 1:
+            self.fail(f"{str(value)[:20]!r} is not a whole number of at least 1", param, ctx)
+        return count
