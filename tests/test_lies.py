@@ -124,6 +124,10 @@ def test_a_lie_that_a_probe_has_met_is_a_warning(name: str) -> None:
         ),
         (
             "leaves out a result by lot",
+            "The template decides by lot what it writes: the same request may give another prompt, however rarely.",
+        ),
+        (
+            "draws a result",
             "The template draws by lot: the same request may give another prompt, however rarely.",
         ),
     ],

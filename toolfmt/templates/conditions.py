@@ -129,7 +129,8 @@ def watch(tree: nodes.Template) -> tuple[Condition, ...]:
         found.append(replace(_condition(number, node, meanings), holds=holds))
         return _asked(node, 2 * number)
 
-    for node in list(descendants(tree)):
+    everything = list(descendants(tree))
+    for node in everything:
         if len(found) >= _MOST_CONDITIONS:
             break
         match node:
@@ -150,9 +151,24 @@ def watch(tree: nodes.Template) -> tuple[Condition, ...]:
                 node.body = [_ran(number, True, node.lineno), *node.body]
             case nodes.Assign(node=nodes.Compare() | nodes.And() | nodes.Or() | nodes.Not()):
                 node.node = _tests(node.node, watched)
+    for node in everything:
+        _watch_values(node, lambda value: watched(value, True) if len(found) < _MOST_CONDITIONS else value)
     if tree.environment is not None:
         tree.set_environment(tree.environment)
     return tuple(found)
+
+
+def _watch_values(parent: nodes.Node, watched: Callable[[nodes.Expr], nodes.Expr]) -> None:
+    """Watch the comparisons that stand where a value does: `text * (name != 'x')`, `['', text][name != 'x']`."""
+    for name, value in parent.iter_fields():
+        if _compares(value):
+            setattr(parent, name, watched(value))
+        elif isinstance(value, list):
+            setattr(parent, name, [watched(one) if _compares(one) else one for one in value])
+
+
+def _compares(value: object) -> bool:
+    return isinstance(value, nodes.Compare) or (isinstance(value, nodes.Test) and bool(value.args))
 
 
 def cuts(tree: nodes.Template) -> dict[int, int]:
