@@ -203,23 +203,52 @@ def test_what_stands_behind_a_refusal_that_every_probe_meets_is_told_as_that() -
 # --- ordinary templates
 
 
-# Each of them read in the template.
+# Each of them read in the template. What an exhaustive run finds in others is wrong, until it is read and written here.
 TRUE_OF_REAL_ONES: dict[str, list[str]] = {
-    "Ayodele01-gemma-4-E4B-Gemini-3.1-Pro-Reasoning-Distill": ["TF086"],  # a parameter called `type` is left out
-    "distil-labs-distil-home-assistant-functiongemma": ["TF086"],  # the same
-    "kakaocorp-kanana-1.5-15.7b-a3b-instruct": ["TF086"],  # a tool called `python` is called otherwise
-    "meetkai-functionary-medium-v3.1": ["TF086"],  # a tool called `python` is called otherwise
-    "unsloth-functiongemma-270m-it": ["TF086"],  # a tool called `python` is called otherwise
+    # a parameter called `type` is left out
+    "Ayodele01-gemma-4-E4B-Gemini-3.1-Pro-Reasoning-Distill": ["TF086"],
+    "Monibee-Fudgekins-gemma-coder": ["TF086"],
+    "OBLITERATUS-gemma-4-E4B-it-OBLITERATED": ["TF086"],
+    "darthcrawl-Lilith-31B-v1.0": ["TF086"],
+    "distil-labs-distil-home-assistant-functiongemma": ["TF086"],
+    "google-gemma-4-31B-it": ["TF086"],
+    "google-gemma-4-31B-it-interleaved": ["TF086"],
+    "unsloth-functiongemma-270m-it": ["TF086"],
+    # a tool called `python` is called otherwise
+    "kakaocorp-kanana-1.5-15.7b-a3b-instruct": ["TF086"],
+    "kakaocorp-kanana-1.5-8b-instruct-2505": ["TF086"],
+    "meetkai-functionary-medium-v3.1": ["TF086"],
+    # a tool called `skill` adds instructions, and `<|think_off|>` in a system message is a switch
+    "tcclaviger-Laguna-S-2.1-RFA_L": ["TF086", "TF086"],
+    # switches in a system message: `<|think_off|>`, `/think`, `/no_think`, `detailed thinking on`
+    "DarkArtsForge-Zepar-24B-v1": ["TF086"],
+    "NVIDIA-Nemotron-Nano-v2": ["TF086"],
+    "XMB480-Qwen3.6-fixed-tool-calling": ["TF086"],
+    "inclusionAI-Ling-2.6-flash": ["TF086"],
+    "lancejames221b-HAWQ": ["TF086"],
+    "nvidia-Llama-3_3-Nemotron-Super-49B-v1_5": ["TF086"],
+    "nvidia-NVIDIA-Nemotron-Nano-12B-v2": ["TF086"],
+    # the same on two lines: what is switched, and where the switch is left out
+    "HuggingFaceTB-SmolLM3-3B": ["TF086", "TF086"],
+    # and a third: with `/system_override` in it no tools are shown
+    "HuggingFaceTB-SmolLM3-3B@3e0e27": ["TF086", "TF086", "TF086"],
+    # a task in a question (`<chart2code>`) stands in its place
+    "ibm-granite-granite-4.0-3b-vision": ["TF086"] * 6,
+    "ibm-granite-granite-vision-4.1-4b": ["TF086"] * 6,
+    # of several messages the last ones are judged
+    "ibm-granite-granite-guardian-3.1-2b": ["TF086"],
+    # other years are refused in January and in March
+    "dphn-Dolphin-Mistral-24B-Venice-Edition": ["TF087", "TF087"],
 }
 
 
 def test_what_is_told_of_real_templates() -> None:
-    names = looked_at() if depth.exhaustive else sorted({*looked_at()[::6], *TRUE_OF_REAL_ONES})
+    names = looked_at() if depth.exhaustive else sorted({*looked_at()[::6], *[*TRUE_OF_REAL_ONES][::4]})
     found = {
         name: sorted(finding.code for finding in told(report) if finding.code != "TF085")
         for name, report in reports(names)
     }
-    assert {name: codes for name, codes in found.items() if codes} == TRUE_OF_REAL_ONES
+    assert found == {name: TRUE_OF_REAL_ONES.get(name, []) for name in names}
 
 
 @pytest.mark.parametrize(
