@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 import select
+import shutil
+import stat
 import subprocess
 import sys
+import threading
 import time
 from functools import cache
 from pathlib import Path
@@ -831,6 +834,92 @@ commands.main()
     given = ["sh", "-c", line, sys.executable, program, str(told)]
     assert subprocess.run(given, cwd=Path(__file__).parent.parent, check=False, capture_output=True).returncode == 5
     assert int(told.read_text()) > 2
+
+
+@pytest.fixture
+def pipe(tmp_path: Path) -> Path:
+    """A pipe that nobody reads and nobody writes to."""
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("this system has no named pipes")
+    os.mkfifo(tmp_path / "pipe")
+    return tmp_path / "pipe"
+
+
+@pytest.mark.parametrize("option", ["--tools", "--baseline"])
+def test_a_pipe_that_nobody_writes_to_is_refused_after_a_while(
+    option: str, pipe: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolfmt.cli.special_files._SECONDS", 0.2)
+    threads = threading.active_count()
+    told = f"{pipe}: a pipe that nobody writes to; start what writes to it first, or give a file"
+    assert complaint("inspect", JSON_FRAMES, option, str(pipe)) == told
+    assert told in complaint("render", JSON_FRAMES, "--request", str(pipe))
+    assert told in complaint("render", JSON_FRAMES, "--messages", str(pipe))
+    deadline = time.monotonic() + 5
+    while threading.active_count() > threads and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert threading.active_count() == threads
+
+
+def test_a_pipe_is_read_whoever_begins_first(pipe: Path) -> None:
+    request = json.dumps({"messages": [{"role": "user", "content": "Hi."}]})
+    for before in (True, False):
+        late = threading.Timer(0 if before else 0.3, lambda: pipe.write_text(request, "utf-8"))
+        late.start()
+        if before:
+            time.sleep(0.3)
+        assert "Hi." in output("render", JSON_FRAMES, "--request", str(pipe))
+        late.join()
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="no shell here knows <(…)")
+def test_what_a_shell_gives_for_a_command_is_read() -> None:
+    slow = """sleep 0.5; echo '{"messages": [{"role": "user", "content": "Hi."}]}'"""
+    code = "from toolfmt.cli import commands, special_files as special; special._SECONDS = 0.1; commands.main()"
+    line = f'exec "$0" -c "$1" render "$2" --request <({slow})'
+    given = ["bash", "-c", line, sys.executable, code, JSON_FRAMES]
+    done = subprocess.run(given, capture_output=True, text=True, cwd=Path(__file__).parent.parent, check=False)
+    assert (done.returncode, done.stderr, "Hi." in done.stdout) == (0, "", True)
+
+
+@pytest.mark.parametrize("option", ["--html", "--summary"])
+def test_a_pipe_that_nobody_reads_is_not_written_to(option: str, pipe: Path) -> None:
+    told = complaint("inspect", JSON_FRAMES, option, str(pipe))
+    assert told == f"{pipe}: a pipe that nobody reads; start what reads it first, or name a file"
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text("utf-8")))
+    reader.start()
+    time.sleep(0.2)
+    assert run("inspect", JSON_FRAMES, option, str(pipe)).exit_code == 0
+    reader.join()
+    assert len(read[0]) > 100
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the devices of Linux")
+@pytest.mark.parametrize("option", ["--html", "--summary"])
+def test_devices_are_written_to_as_they_are(option: str, tmp_path: Path) -> None:
+    assert run("inspect", JSON_FRAMES, option, "/dev/null").exit_code == 0
+    assert not os.path.isfile("/dev/null")
+    assert "/dev/full: cannot be written (No space left on device)" in complaint(
+        "inspect", JSON_FRAMES, option, "/dev/full"
+    )
+    assert f"{tmp_path}: cannot be written (Is a directory)" in complaint("inspect", JSON_FRAMES, option, str(tmp_path))
+    code = "from toolfmt.cli.commands import main; main()"
+    given = [sys.executable, "-c", code, "inspect", JSON_FRAMES, option, "/dev/stdout"]
+    home = Path(__file__).parent.parent
+    piped = subprocess.run(given, capture_output=True, cwd=home, check=True).stdout
+    with (tmp_path / "out").open("wb") as out:
+        subprocess.run(given, stdout=out, cwd=home, check=True)
+    assert (tmp_path / "out").read_bytes() == piped
+    assert {"--html": b"</html>", "--summary": b"### toolfmt"}[option] in piped
+    assert b"\n  verdict  " in piped.partition(b"</html>" if option == "--html" else b"### toolfmt")[2]
+
+
+def test_a_disk_is_not_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stat.S_ISBLK", lambda mode: not stat.S_ISREG(mode) and not stat.S_ISDIR(mode))
+    assert "/dev/null: a disk, which would be overwritten" in complaint("inspect", JSON_FRAMES, "--html", "/dev/null")
 
 
 def test_output_is_utf_8_whatever_the_locale_says() -> None:

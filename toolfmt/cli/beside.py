@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Protocol
 
 from toolfmt.batch import InspectionOutcome
-from toolfmt.cli.output import print_text, write_page
+from toolfmt.cli.output import STANDARD_OUTPUT, print_text, write_page
+from toolfmt.cli.special_files import write_special
 from toolfmt.errors import ToolfmtError
 from toolfmt.printing.summary import Summary
 from toolfmt.templates import place_name
@@ -104,12 +105,14 @@ class SummaryFile:
 
     def finish(self) -> None:
         text = self._summary.text()
-        if self._file == "-":
+        if self._file == "-" or self._file in STANDARD_OUTPUT:
             print_text(text)
             return
         try:
-            with open(self._file, "ab") as file:
-                file.write(text.encode("utf-8", "backslashreplace"))
+            data = text.encode("utf-8", "backslashreplace")
+            if not write_special(self._file, data):
+                with open(self._file, "ab") as file:
+                    file.write(data)
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else error
             raise ToolfmtError(f"{self._file}: cannot be written ({why}); name a file that can be") from None

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
+from toolfmt.cli.special_files import opened_pipe
 from toolfmt.errors import BadTools, RepeatedTool, ToolfmtError, json_fault
 
 _READ_AT_MOST = 1 << 16
@@ -96,7 +97,7 @@ def read_json_values(file: str, wanted: str) -> list[Any]:
 
 
 def _data(file: str, wanted: str) -> bytes:
-    with _opened(file) as source:
+    with _opened(file, waiting=False) as source:
         parts, size = [], 0
         while piece := _next_bytes(source, file):
             parts.append(piece)
@@ -135,14 +136,17 @@ def counted(tools: object, where: str, tell: Callable[[str], object]) -> list[di
 
 
 @contextmanager
-def _opened(file: str) -> Iterator[BinaryIO]:
+def _opened(file: str, *, waiting: bool = True) -> Iterator[BinaryIO]:
+    """The file, open for reading; a named pipe that nobody writes to is `waiting` for somebody, as standard input is,
+    or refused after a while.
+    """
     if file == "-":
         if sys.stdin is None:
             raise ToolfmtError("standard input is closed; give the name of a file instead of -")
         yield sys.stdin.buffer
         return
     try:
-        source = open(file, "rb")  # noqa: SIM115 - closed below; only opening is to be answered here
+        source = (None if waiting else opened_pipe(file)) or open(file, "rb")  # noqa: SIM115 - closed below; only opening is to be answered here
     except OSError as error:
         raise ToolfmtError(f"{file}: cannot be read ({error.strerror}); give a file, or - for standard input") from None
     with source:

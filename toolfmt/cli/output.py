@@ -13,9 +13,11 @@ import sys
 import time
 from collections.abc import Iterable
 from contextlib import suppress
+from errno import EISDIR
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from toolfmt.cli.special_files import write_special
 from toolfmt.errors import ToolfmtError
 from toolfmt.printing.control_characters import is_unseen
 
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from toolfmt.formats import Parser
 
 _ESCAPE = json.JSONEncoder()
+STANDARD_OUTPUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+"""Names of it: opened by them, a file that it is sent to would be written over from its beginning."""
 _untold: list[str] = []
 _LONGEST_UNTOLD = 200
 _PIPE_WIDTH = 100
@@ -119,16 +123,20 @@ def write_page(file: str, text: str) -> None:
 
     A file that is there already has to be a web page, too, or empty: nothing else is lost to a slip in a name.
 
-    It is written beside the file and then renamed. A file that is linked to is the one written, and what is no plain
-    file (a device, a pipe) is written to as it is.
+    It is written beside the file and then renamed. A file that is linked to is the one written; a pipe or a device is
+    written to as it is.
     """
+    if file in STANDARD_OUTPUT:
+        print_text(text)
+        return
     data = text.encode("utf-8", "backslashreplace")
     target = Path(os.path.realpath(file))
     beside = target.with_name(f".{target.name[:100]}.{os.getpid()}.part")
     try:
-        if target.exists() and not target.is_file():
-            target.write_bytes(data)
+        if write_special(file, data):
             return
+        if target.is_dir():
+            raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
         if target.exists() and not _is_page(target):
             raise ToolfmtError(f"{file}: there already, and no web page; remove it or name another file")
         try:
