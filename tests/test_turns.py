@@ -80,6 +80,10 @@ CASES: list[tuple[str, str, str, str, str]] = [
     # Olmo 3: an answer ends with another mark than a result does.
     ("results_several", "yes", "", "each in a turn of its own; between them stands <|over|><|tool|>",
      changed("<|end|>", "{{ '<|end|>' if m.role == 'assistant' else '<|over|>' }}")),
+    # Midm 2.0: the header stands before the first result only, the mark of a turn's end behind each.
+    ("results_several", "yes", "", "turn of the first ends and none begins for the second; between them stands <|end|>",
+     changed("<|{{ m.role }}|>", "{% if loop.first or m.role != 'tool' or loop.previtem.role != 'tool' %}"
+             "<|{{ 'user' if m.role == 'tool' else m.role }}|>{% endif %}")),
     ("results_several", "yes", "", "in one turn; between them stands </r><r>",
      JOINED.replace("[{{ m.content }}]", "<r>{{ m.content }}</r>")),
     ("results_several", "no", "dropped", "the second is dropped",

@@ -47,8 +47,12 @@ def results_several(asking: Asking) -> Answer:
         return no(f"of two results the {'first' if first < 0 else 'second'} is dropped", "dropped", line)
     if second < first:
         return no("two results appear in the wrong order", "misplaced", line)
-    stretch = prompt[first + len(RESULT) : second]
-    how = "each in a turn of its own" if _turn_marks(asking) & set(MARK.findall(stretch)) else "in one turn"
+    before, stretch = prompt[max(0, prompt.rfind(VALUES[1], 0, first)) : first], prompt[first + len(RESULT) : second]
+    of_turns, closers, between_them = _turn_marks(asking), _closers(asking), set(MARK.findall(stretch))
+    openers = (of_turns - closers) & set(MARK.findall(before))
+    how = "each in a turn of its own" if of_turns & between_them else "in one turn"
+    if of_turns & between_them and openers and not openers & between_them:
+        how = "where the turn of the first ends and none begins for the second"
     words, shown = standing(stretch)
     return yes(f"two results appear {how}; {words}", line, *shown)
 
@@ -59,6 +63,11 @@ def _turn_marks(asking: Asking) -> set[str]:
     prompt = asking.renders.text([*reply(asking.shape), again])
     stretches = between(prompt, USER, REPLY, SECOND_USER)
     return {mark for stretch in stretches for mark in MARK.findall(stretch)}
+
+
+def _closers(asking: Asking) -> set[str]:
+    """The marks that the template writes behind an answer that is the last turn."""
+    return set(MARK.findall(asking.renders.text(reply(asking.shape)).rpartition(REPLY)[2]))
 
 
 def results_reordered(asking: Asking) -> Answer:
