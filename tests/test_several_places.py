@@ -180,21 +180,46 @@ def test_a_run_that_goes_on_writes_what_an_uncut_one_prints(tmp_path: Path) -> N
     uncut = run("--json", *NAMES)
     torn = tmp_path / "torn.jsonl"
     torn.write_text(uncut.stdout.partition("\n")[0] + "\n" + '{"path": "' + "x" * len(uncut.stdout), "utf-8")
-    assert (going_on(torn, *NAMES).exit_code, torn.read_text("utf-8")) == (uncut.exit_code, uncut.stdout)
+    assert going_on(torn, *NAMES).exit_code == uncut.exit_code
+    assert sorted(torn.read_text("utf-8").splitlines()) == sorted(uncut.stdout.splitlines())
     for cut in (0, 1, 40, len(uncut.stdout.partition("\n")[0]), len(uncut.stdout) // 2, len(uncut.stdout) - 1):
         file = tmp_path / f"{cut}.jsonl"
         file.write_text(uncut.stdout[:cut], "utf-8")
         result = going_on(file, *NAMES)
-        assert (file.read_text("utf-8"), result.exit_code) == (uncut.stdout, uncut.exit_code)
+        whole = uncut.stdout[: uncut.stdout.rfind("\n", 0, cut) + 1]
+        assert file.read_text("utf-8").startswith(whole)
+        lines = sorted(file.read_text("utf-8").splitlines(keepends=True))
+        assert (lines, result.exit_code) == (sorted(uncut.stdout.splitlines(keepends=True)), uncut.exit_code)
+
+
+def test_a_slow_place_keeps_no_line_of_another_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that is cut off keeps all that was done; what `--json` prints stays in the order of the places."""
+    file, all_there, seen = tmp_path / "reports.jsonl", threading.Event(), list[str]()
+
+    def inspected(inspector: Inspector, place: str, worker: object) -> Report:
+        if place == "0":
+            all_there.wait(60)
+        return report(place)
+
+    def added(lines: ReportLines, looked: InspectionOutcome) -> None:
+        seen.append(looked.place)
+        if len(seen) == 9:
+            all_there.set()
+
+    monkeypatch.setattr(Inspector, "_report", inspected)
+    monkeypatch.setattr(ReportLines, "add", added)
+    going_on(file, "--jobs", "2", *map(str, range(10)))
+    assert (sorted(seen), seen[-1]) == ([str(number) for number in range(10)], "0")
 
 
 def test_what_stands_in_the_file_is_not_looked_at_again(tmp_path: Path, looked_at: list[str]) -> None:
     file = tmp_path / "reports.jsonl"
     assert going_on(file, "clean", "noted").stderr == ""
-    assert looked_at == ["clean", "noted"]
+    assert sorted(looked_at) == ["clean", "noted"]
     result = going_on(file, "clean", "bad", "noted")
     assert (looked_at[2:], result.stderr) == (["bad"], f"toolfmt: 2 of 3 places stood in {file} already\n")
-    assert [json.loads(line)["path"] for line in file.read_text().splitlines()] == ["clean", "noted", "bad"]
+    told = [json.loads(line)["path"] for line in file.read_text().splitlines()]
+    assert (sorted(told[:2]), told[2:]) == (["clean", "noted"], ["bad"])
     assert going_on(file, "clean", "bad", "noted").exit_code == 1
     assert (len(looked_at), going_on(file, "clean", "noted").exit_code) == (3, 0)
 

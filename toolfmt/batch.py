@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from queue import SimpleQueue
 from typing import Any
@@ -88,9 +88,13 @@ class Inspector:
             raise unusable
         return report
 
-    def looked_at(self, places: Sequence[str], jobs: int | None = None) -> Iterator[InspectionOutcome]:
-        """What becomes of each place, in their order; so many `jobs` are done side by side, or as many as the machine
-        has processors. Each is handed out as soon as those before it have been, and only a few wait for that."""
+    def looked_at(
+        self, places: Sequence[str], jobs: int | None = None, *, in_order: bool = True
+    ) -> Iterator[InspectionOutcome]:
+        """What becomes of each place; so many `jobs` are done side by side, or as many as the machine has processors.
+
+        In their order each is handed out as soon as those before it have been, and only a few wait for that; else as
+        soon as it is done."""
         workers: SimpleQueue[Worker] = SimpleQueue()
         number = max(1, min(len(places), jobs or min(os.cpu_count() or 1, _MOST_WORKERS)))
         made = [new_worker() for _ in range(number)]
@@ -108,13 +112,22 @@ class Inspector:
 
         pool = ThreadPoolExecutor(number)
         asked: deque[Future[InspectionOutcome]] = deque()
+
+        def done() -> InspectionOutcome:
+            """The next that is handed out; waits for it."""
+            if not in_order:
+                first = next(iter(wait(asked, return_when=FIRST_COMPLETED).done))
+                asked.remove(first)
+                return first.result()
+            return asked.popleft().result()
+
         try:
             for place in places:
                 asked.append(pool.submit(look, place))
                 if len(asked) == _AHEAD * number:
-                    yield asked.popleft().result()
+                    yield done()
             while asked:
-                yield asked.popleft().result()
+                yield done()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
             for worker in made:

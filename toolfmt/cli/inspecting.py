@@ -100,7 +100,7 @@ class Inspecting:
         from toolfmt.printing.models import models_text
 
         def look(at: Sequence[str]) -> Iterator[InspectionOutcome]:
-            return map(self._told, self._inspector.looked_at(at, self.jobs))
+            return map(self._told, self._inspector.looked_at(at, self.jobs, in_order=self.lines_file is None))
 
         outcomes = Outcomes(self._failing.fails, self._uncounted, complain)
         if self.lines_file is not None:

@@ -97,8 +97,8 @@ def _handed_on(looked: Iterable[InspectionOutcome], beside: Sequence[Beside]) ->
 
 
 def go_on(file: str, places: Sequence[str], look: Looking, outcomes: Outcomes) -> int:
-    """Look at those of the places that have no line in a file yet, and write theirs into it; the exit status is that of
-    all places, by what stands there."""
+    """Look at those of the places that have no line in a file yet, and write theirs into it, each as soon as it is
+    done; the exit status is that of all places, by what stands there."""
     lines, asked, known = ReportLines(file), set(places), set[str]()
     try:
         for one in lines.earlier():
