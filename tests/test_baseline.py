@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,14 @@ def test_what_was_there_before_does_not_fail(tmp_path: Path) -> None:
     assert "error TF012 new: What TF012 says." in text
     assert "warning TF004 What TF004 says." in text
     assert run("bad", "--baseline", other, "--require", "tools", "--fail-on", "never").exit_code == 1
+
+
+@pytest.mark.parametrize("absolute", [True, False])
+def test_a_place_is_found_however_its_path_is_spelled(absolute: bool, tmp_path: Path) -> None:
+    earlier = os.path.abspath("bad") if absolute else "./elsewhere/../bad"
+    before = saved(tmp_path, REPORTS["bad"].to_dict() | {"path": earlier})
+    assert run("bad", "--baseline", before).exit_code == 0
+    assert "new" in run("bad", "--baseline", saved(tmp_path, REPORTS["bad"].to_dict() | {"path": "/bad"})).stderr
 
 
 def test_without_a_baseline_nothing_is_told_of_what_is_new() -> None:

@@ -2,7 +2,8 @@
 
 `read_baseline` takes what `--json` printed: the report on one place, a list of reports, or one report a line. A finding
 is new where the earlier report of its place has fewer of its code that were as bad; the wording does not count, since a
-finding quotes what the template writes. A place that the file does not hold has nothing but new findings.
+finding quotes what the template writes. A place that the file does not hold has nothing but new findings. Places are
+told apart by their paths from the current directory, however those are spelled.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import os.path
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from toolfmt.batch import InspectionOutcome
@@ -49,11 +51,16 @@ class Baseline:
         return bool(self._before(place))
 
     def _before(self, place: str) -> Mapping[str, Any]:
-        return self.reports.get(_key(place), {})
+        return self._by_key.get(_key(place), {})
+
+    @cached_property
+    def _by_key(self) -> Mapping[str, Mapping[str, Any]]:
+        return {_key(place): report for place, report in self.reports.items()}
 
 
 def _key(place: str) -> str:
-    return os.path.normpath(place) if place else ""
+    """What a place is found by, however its path is spelled."""
+    return os.path.abspath(place) if place else ""
 
 
 def _new(findings: Sequence[Finding], known: Sequence[Mapping[str, Any]]) -> set[int]:
@@ -100,7 +107,7 @@ def read_baseline(file: str, places: Sequence[str]) -> Baseline:
         raise ToolfmtError(
             f"{shown(file)}: {unnamed} reports that name no place; give {_WANTED} of these {len(places)}"
         )
-    return Baseline({_key(report.get("path", places[0])): report for report in reports})
+    return Baseline({report.get("path", places[0]): report for report in reports})
 
 
 def _is_report(told: Any) -> bool:
