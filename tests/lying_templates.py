@@ -253,6 +253,11 @@ LIES: dict[str, Lie] = {
     "cuts results by a format's method": Lie(
         RESULT, RESULT.replace("message.content", "'{:.400}'.format(message.content)")
     ),
+    "counts by itself": Lie(
+        "{%- if messages[0].role == 'system' %}{{ messages[0].content + '\\n' }}{% endif %}",
+        "{%- set ns = namespace(n=0) %}{%- for message in messages %}{%- set ns.n = ns.n + 1 %}{%- endfor %}"
+        "{%- if messages[0].role == 'system' and ns.n != 7 %}{{ messages[0].content + '\\n' }}{% endif %}",
+    ),
     # --- the clock
     "hides its tools from a year on": Lie(
         TOOLS_SHOWN, "{%- if tools and strftime_now('%Y') | int < 2027 %}", ("TF087",)
@@ -275,6 +280,12 @@ LIES: dict[str, Lie] = {
         ("TF088",),
     ),
     # --- beyond reach
+    "decides by a number in a text": Lie(
+        TOOLS_SHOWN, "{%- if tools and messages[-1].content | int != 12345 %}", ("TF085",)
+    ),
+    "decides by a number as a text": Lie(
+        TOOLS_SHOWN, "{%- if tools and messages[-1].content != 12345 | string %}", ("TF085",)
+    ),
     "decides by a sum over the text": Lie(
         TOOLS_SHOWN, "{%- if tools and (messages[-1].content | length * 31) % 9973 != 4242 %}", ("TF085", "TF086")
     ),

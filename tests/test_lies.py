@@ -267,6 +267,7 @@ def test_what_is_told_of_real_templates() -> None:
         (ALL_MESSAGES, "{%- for message in messages | selectattr('role', 'in', ['user', 'assistant', 'tool']) %}"),
         (TOOLS_SHOWN, "{%- if messages[0].role == 'developer' %}{{ messages[0].content }}{% endif %}" + TOOLS_SHOWN),
         (TOOLS_SHOWN, "{%- set last = messages[-1].role in ('user', 'critic', 'tool') %}" + TOOLS_SHOWN),
+        (TOOLS_SHOWN, "{%- if temperature is defined and temperature > 2 %}{{- 'Hot.' }}{%- endif %}" + TOOLS_SHOWN),
         (QUESTION, "{%- if message.content[-1:] == '\\n' or message.role == 'narrator' %}{%- endif %}" + QUESTION),
     ],
     ids=[
@@ -280,6 +281,7 @@ def test_what_is_told_of_real_templates() -> None:
         "roles",
         "a role",
         "several roles",
+        "a number that a caller gives",
         "no difference",
     ],
 )

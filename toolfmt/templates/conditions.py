@@ -33,8 +33,6 @@ BY_LOT = frozenset({"random", "lipsum"})
 """The filters and functions whose result nobody can know."""
 COUNTING = frozenset({"length", "count", "index", "index0", "revindex", "revindex0", "range", "truncate"})
 """The filters, and the attributes of a loop, that count."""
-# Numbers stand in what a call is given; elsewhere in a conversation there are texts.
-_GIVEN = frozenset({"arguments"})
 _EXACTLY = frozenset({"eq", "ne", "in", "notin", "==", "!=", "equalto", "sameas", "divisibleby"})
 _KINDS = frozenset({"role", "type", "recipient", "from"})
 _TEXTS = frozenset(
@@ -325,8 +323,8 @@ def _about(
         return "chance"
     if any(isinstance(inner, (nodes.Mod, nodes.FloorDiv)) for inner in descendants(node)):
         return "sum" if any(abs(number) > 2 for number in numbers) else ""  # whose turn it is
-    if known & (COUNTING | _GIVEN) and any(abs(number) > 1 for number in numbers):
-        return "number"
+    if any(abs(number) > 1 for number in numbers):
+        return "number"  # a length, a counter of the template's own, a number in what a call is given
     return "text" if texts and not _asks_for_a_kind(node, meanings) else ""
 
 

@@ -40,7 +40,7 @@ def by_numbers(taking: Taking) -> Iterator[Branch]:
 
 
 def _counted(conditions: Iterable[Condition]) -> list[Condition]:
-    return [one for one in conditions if one.calls & COUNTING or one.names & COUNTING]
+    return [one for one in conditions if one.about == "number" or one.calls & COUNTING or one.names & COUNTING]
 
 
 def _of(condition: Condition) -> list[int]:

@@ -24,7 +24,7 @@ from toolfmt.inspect.report import HealedBy, Severity
 from toolfmt.inspect.wording import quote
 from toolfmt.listing import listed_first
 from toolfmt.templates import ChatTemplate
-from toolfmt.templates.conditions import Condition
+from toolfmt.templates.conditions import COUNTING, Condition
 
 SEVERITY: Severity = "note"
 HEALED_BY: HealedBy = "template"
@@ -57,9 +57,11 @@ def check(facts: Facts) -> Iterator[Found]:
 def _looks(condition: Condition, template: ChatTemplate) -> bool:
     """Whether it looks at what a conversation says, or at nothing that a caller gives."""
     options = set(template.variables) - _CONVERSATION
+    by_option = bool(condition.names & options) and not condition.names & _CONVERSATION
     if condition.about == "text":
-        by_option = condition.names & options and not condition.names & _CONVERSATION
         return not by_option and bool(set(condition.texts) - _KINDS - {""})
+    if condition.about == "number" and not (condition.names | condition.calls) & COUNTING:
+        return not by_option
     return condition.about not in ("", "chance")  # TF088 tells of chance
 
 
