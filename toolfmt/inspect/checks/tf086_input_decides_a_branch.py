@@ -1,4 +1,4 @@
-"""A certain text, name or role, or more than a number of something changes other parts of the prompt.
+"""A certain text, name or role, or a number of something, changes other parts of the prompt.
 
 The template behaves as this report says until it meets that text, that tool, or a conversation of that length; then a
 tool, a message or an argument is missing, or stands there in another way. No error tells of it. Some models do so on
