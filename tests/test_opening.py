@@ -119,6 +119,10 @@ def test_the_files_of_a_snapshot_are_links_to_the_blobs_of_their_repository(tmp_
     assert [source.text for source in load_files(inside / "part").templates] == [TEMPLATE]
     other = repository(tmp_path, "models--org--other")[1]
     assert "leads out" in refused(linked(link, other / "abc").parent)
+    for beside in ("refs", "snapshots/another"):
+        (blobs.parent / beside).mkdir()
+        (blobs.parent / beside / "main").write_text(SECRET, "utf-8")
+        assert "leads out" in refused(linked(link, f"../../{beside}/main").parent)
     linked(blobs / "link", tmp_path / "secret").write_text(SECRET, "utf-8")
     assert "leads out" in refused(linked(link, "../../blobs/link").parent)
 
@@ -137,10 +141,11 @@ def test_what_only_resembles_the_hub_cache_has_no_blobs(name: str, tmp_path: Pat
 def test_a_template_that_is_named_may_be_a_link_to_a_template_and_to_nothing_else(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
-    (tmp_path / "real.j2").write_text(TEMPLATE, "utf-8")
+    for real in ("REAL.J2", "real.jinja", "real.j2"):
+        (tmp_path / real).write_text(TEMPLATE, "utf-8")
+        link = linked(folder / "named.jinja", tmp_path / real)
+        assert [source.text for source in load_files(link).templates] == [TEMPLATE]
     (tmp_path / "environ").write_text(SECRET, "utf-8")
-    link = linked(folder / "named.jinja", tmp_path / "real.j2")
-    assert [source.text for source in load_files(link).templates] == [TEMPLATE]
     (folder / ".env").write_text(SECRET, "utf-8")
     for other in (tmp_path / "environ", folder / ".env"):
         assert refused(linked(link, other)).startswith(f"{link}: a link to no template, which is not followed; ")
