@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import depth
@@ -191,6 +192,27 @@ def test_what_is_plain_is_handed_over_as_it_is(value: Any) -> None:
     assert handed_over(value, objects) == value
     assert objects == []
     assert given_back(numbered(handed_over(value, objects)), objects) == value
+
+
+class Word(str):
+    """A text of a class that the other process does not have."""
+
+
+class Size(int):
+    pass
+
+
+class Part(float):
+    pass
+
+
+def test_what_is_plain_but_for_its_class_is_handed_over_as_plain() -> None:
+    objects: list[Any] = []
+    given = MappingProxyType({Word("a"): [Word("x"), Size(2), Part(0.5)]})
+    there = handed_over(given, objects)
+    assert (there, objects) == ({"a": ["x", 2, 0.5]}, [])
+    (key,) = there
+    assert [type(there), type(key), *map(type, there["a"])] == [dict, str, str, int, float]
 
 
 def test_a_number_of_no_object_is_what_it_says() -> None:
