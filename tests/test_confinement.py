@@ -255,6 +255,70 @@ print("done")
     assert (done.stdout, done.stderr) == ("done\n", "")
 
 
+@linux
+@pytest.mark.parametrize(
+    "before",
+    ["signal.signal(signal.SIGIO, signal.SIG_IGN)", "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGIO])"],
+)
+def test_it_ends_with_a_parent_that_wants_no_signals(before: str) -> None:
+    """What a process ignores and blocks, those that it starts do, too."""
+    program = f"""
+import signal, time
+from toolfmt.sandbox.pool import Job, Worker
+{before}
+worker = Worker()
+worker.run(Job(eval, int, lambda answer: None), "1")
+print(worker._process.pid, flush=True)
+worker.run(Job(eval, str, lambda answer: None), {HANGS["in python"]!r})
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        process = int(parent.stdout.readline())
+        time.sleep(0.3)
+        assert is_running(process)
+        parent.kill()
+    deadline = time.monotonic() + 3
+    while is_running(process) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not is_running(process)
+
+
+@linux
+def test_no_memory_is_written_to_a_file_at_a_crash(worker: Worker) -> None:
+    limits = Path(f"/proc/{pid(worker)}/limits").read_text()
+    assert [line.split()[-3:] for line in limits.splitlines() if line.startswith("Max core")] == [["0", "0", "bytes"]]
+
+
+@linux
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root becomes another user")
+def test_a_user_without_rights_leaves_the_network_where_the_system_allows_that() -> None:
+    ask = ["unshare", "--user", "--net", "true"]
+    may = subprocess.run(ask, user=65534, group=65534, extra_groups=[], capture_output=True, check=False)
+    program = """
+import ctypes, os
+from toolfmt.sandbox.confinement import leave_network
+os.setgroups([]); os.setresgid(*[65534] * 3); os.setresuid(*[65534] * 3)
+before = os.readlink("/proc/self/ns/net")
+print(leave_network(), os.readlink("/proc/thread-self/ns/net") != before)
+"""
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert told == [str(may.returncode == 0)] * 2
+
+
+@posix
+def test_it_ends_where_its_parent_has_ended_before_it_is_ready() -> None:
+    end, other = os.pipe()
+    os.close(other)
+    command = [sys.executable, "-P", "-m", "toolfmt.sandbox.worker", str(end), str(1 << 30), "10"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(toolfmt.__file__).parents[1])}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=[end], env=environment) as process:
+        os.close(end)
+        try:
+            assert process.wait(30) == 1  # its requests have not ended
+        finally:
+            process.kill()
+
+
 def is_running(process: int) -> bool:
     try:
         os.kill(process, 0)

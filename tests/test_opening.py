@@ -210,8 +210,8 @@ def test_what_takes_the_place_of_a_file_under_way_is_seen(tmp_path: Path, monkey
             linked(path, target)
             return found
 
-        monkeypatch.setattr(os, "stat", swapped)
-        with pytest.raises(BadModelDirectory, match=why):
+        with monkeypatch.context() as patched, pytest.raises(BadModelDirectory, match=why):
+            patched.setattr(os, "stat", swapped)
             opened(path, path.parent)
 
 
