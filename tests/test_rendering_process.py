@@ -262,6 +262,16 @@ def test_a_template_that_waits_for_a_long_message_to_hang_is_ended(worker: Worke
     assert model.render([USER]).text == "<|user|>Will it rain in Oslo?"
 
 
+def test_a_limit_that_is_hit_with_tools_is_no_reason_to_tell_them_in_prose(tmp_path: Path) -> None:
+    waits = "{% if tools and messages[-1].content == 'now' %}{{ 'a' * (messages | length * 10 ** 10) }}{% endif %}"
+    source = waits + (MODELS / "json-frames" / "chat_template.jinja").read_text("utf-8")
+    model = Model(made(tmp_path, source).files, trusted=True)
+    assert model.render([USER], [TOOL]).strategy == "template"
+    with pytest.raises(LimitHit) as hit:
+        model.render([{"role": "user", "content": "now"}], [TOOL])
+    assert hit.value.limit == "memory"
+
+
 def test_an_error_of_a_template_is_the_error_made_here(tmp_path: Path, worker: Worker) -> None:
     refusing = (
         "{% for m in messages %}{{ m.content if m.role == 'user' else raise_exception('no ' ~ m.role) }}{% endfor %}"

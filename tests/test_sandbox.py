@@ -210,6 +210,25 @@ def test_the_wall_time_ends_what_takes_no_processor_time() -> None:
     worker.close()
 
 
+@linux
+def test_the_processor_time_is_that_of_one_job() -> None:
+    """However much the process has had before."""
+    burn = "[None for _ in iter(lambda: __import__('time').process_time() > {end}, True)] and 'done'"
+    worker = new_worker(SMALL)
+    running = Job(eval, str, lambda answer: None)
+    for _ in range(2):
+        spent = float(worker.run(running, "str(__import__('time').process_time())"))
+        assert worker.run(running, burn.format(end=spent + 0.6)) == "done"
+    assert worker._process is not None
+    before = worker._process.pid
+    with pytest.raises(LimitHit) as hit:
+        worker.run(running, burn.format(end=spent + 60))
+    assert hit.value.limit == "processor time"
+    worker.start()
+    assert worker._process.pid != before
+    worker.close()
+
+
 def test_an_answer_longer_than_it_may_be_is_not_read() -> None:
     worker = new_worker(replace(SMALL, answer=100))
     with pytest.raises(LimitHit) as hit:
