@@ -1,0 +1,24 @@
+"""What the probes of branches ask, and what they do not take for a finding of theirs: each fails without one condition
+in `toolfmt/inspect/branches`.
+"""
+
+from __future__ import annotations
+
+from lying_templates import HONEST
+from test_lies import messages_of
+
+
+def test_a_long_row_of_messages_ends_with_a_question() -> None:
+    """As the short one does: what a template writes behind an answer is not for there being more of them."""
+    behind = "{%- if messages[-1].role == 'assistant' %}{{- '\\nGo on with it.\\n' }}{%- endif %}"
+    for number in (7, 8):
+        counts = "{%- if messages | length > NUMBER %}{%- endif %}".replace("NUMBER", str(number))
+        assert messages_of(counts + HONEST + behind) == []
+
+
+def test_a_row_that_is_never_whole_is_told_elsewhere() -> None:
+    """TF019 tells of second calls that are lost, however many there are."""
+    first = HONEST.replace("message.tool_calls or []", "(message.tool_calls or [])[:1]")
+    assert first != HONEST
+    counts = "{%- for message in messages %}{%- if (message.tool_calls or []) | length > 3 %}{%- endif %}{%- endfor %}"
+    assert messages_of(counts + first) == []
