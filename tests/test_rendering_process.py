@@ -272,6 +272,26 @@ def test_a_limit_that_is_hit_with_tools_is_no_reason_to_tell_them_in_prose(tmp_p
     assert hit.value.limit == "memory"
 
 
+def test_calls_that_are_written_in_a_format_that_nothing_tells_are_told_without_tools(tmp_path: Path) -> None:
+    plain = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}"
+    prompt = Model(made(tmp_path, plain).files, trusted=True).render([USER, *TALK[2:]])
+    assert {"calls-as-content", "default-format"} <= set(prompt.adaptations)
+
+
+def test_no_roles_are_read_off_templates_of_which_one_cannot_be_probed(tmp_path: Path) -> None:
+    home = made(tmp_path, "{% for m in messages %}{% if m.role == 'ipython' %}{{ m.content }}{% endif %}").files.home
+    (home / "additional_chat_templates").mkdir()
+    sound = (
+        "{{ tools | tojson }}{% for m in messages %}{% if m.role == 'ipython' %}!{% endif %}{{ m.content }}{% endfor %}"
+    )
+    (home / "additional_chat_templates" / "tool_use.jinja").write_text(sound, "utf-8")
+    model = Model(load_files(home), trusted=True)
+    assert model.profile.failure is None
+    assert model._making.roles() == ()
+    (home / "chat_template.jinja").write_text(sound, "utf-8")
+    assert Model(load_files(home), trusted=True)._making.roles() == ("ipython",)
+
+
 def test_an_error_of_a_template_is_the_error_made_here(tmp_path: Path, worker: Worker) -> None:
     refusing = (
         "{% for m in messages %}{{ m.content if m.role == 'user' else raise_exception('no ' ~ m.role) }}{% endfor %}"
