@@ -266,8 +266,16 @@ def test_what_is_told_of_real_templates() -> None:
         (ONE_TOOL, "{%- set kind = {'string': 'str'}[tools[0].type] or 'any' %}" + ONE_TOOL),
         (ALL_MESSAGES, "{%- for message in messages | selectattr('role', 'in', ['user', 'assistant', 'tool']) %}"),
         (TOOLS_SHOWN, "{%- if messages[0].role == 'developer' %}{{ messages[0].content }}{% endif %}" + TOOLS_SHOWN),
+        (
+            TOOLS_SHOWN,
+            "{%- set judged = messages[-1].role == 'critic' %}"
+            "{%- if tools and messages[-1].role in ['user', 'tool'] %}",
+        ),
         (TOOLS_SHOWN, "{%- set last = messages[-1].role in ('user', 'critic', 'tool') %}" + TOOLS_SHOWN),
-        (TOOLS_SHOWN, "{%- if temperature is defined and temperature > 2 %}{{- 'Hot.' }}{%- endif %}" + TOOLS_SHOWN),
+        (
+            TOOLS_SHOWN,
+            "{%- if temperature is defined and temperature > 12345 %}{{- 'Hot.' }}{%- endif %}" + TOOLS_SHOWN,
+        ),
         (QUESTION, "{%- if message.content[-1:] == '\\n' or message.role == 'narrator' %}{%- endif %}" + QUESTION),
     ],
     ids=[
@@ -280,6 +288,7 @@ def test_what_is_told_of_real_templates() -> None:
         "a kind",
         "roles",
         "a role",
+        "a role beside others that do the same",
         "several roles",
         "a number that a caller gives",
         "no difference",
