@@ -27,7 +27,7 @@ _SWITCHES = ("system", "value")
 # Whatever a message quotes, TF056 tells of.
 _QUOTED = ("question", "further", "result")
 # Signs that JSON, HTML or a format's own marks write otherwise.
-_ESCAPED = re.compile(r"[\x00-\x1f\"'\\<>&{}]")
+_ESCAPED = re.compile(r"[\x00-\x1f\"'\\<>&{}\[\]]")
 _CUT = tuple(slot for slot in _EVERYWHERE if slot not in (*_TOLD_ELSEWHERE, *_NAMES))
 
 PROBE_WORDS = tuple(
