@@ -104,3 +104,11 @@ def test_a_prompt_has_the_stops_of_its_template_and_its_parser_ends_there(tmp_pa
     assert [event.to_dict()["type"] for event in events] == [
         *("tool_call_start", "tool_call_arguments", "tool_call_end"),
     ]
+
+
+def test_the_line_that_makes_a_parser_names_no_stop_that_stands_in_calls() -> None:
+    """gpt-oss ends a call with `<|call|>`: the parser reads it, and a stop would take it away."""
+    ((_, report),) = reports(["openai-gpt-oss-120b"])
+    line = next(one.text for one in report.sections.advice if one.text.startswith("toolfmt.Parser("))
+    assert "<|call|>" in report.profile.stop
+    assert "<|call|>" not in line and "<|return|>" in line

@@ -5,7 +5,9 @@ in `toolfmt/inspect/branches`.
 from __future__ import annotations
 
 from lying_templates import ARGUMENTS, CALLS, HONEST
-from test_lies import messages_of
+from test_lies import messages_of, told
+
+from toolfmt.inspect.inspection import inspect_template
 
 
 def test_a_long_row_of_messages_ends_with_a_question() -> None:
@@ -26,14 +28,22 @@ def test_a_row_that_is_never_whole_is_told_elsewhere() -> None:
 
 def test_an_id_that_is_refused_is_told_elsewhere() -> None:
     """TF029 tells which ids a template takes; of a text in an id only what it changes is told."""
-    for then, told in (("{{- raise_exception('no') }}", 0), ("{{- 'An id of mine.\\n' }}", 1)):
+    for then, number in (("{{- raise_exception('no') }}", 0), ("{{- 'An id of mine.\\n' }}", 1)):
         asks = CALLS + "{%- if call.id == 'q7Zk2Wx' %}" + then + "{%- endif %}"
-        assert len(messages_of(HONEST.replace(CALLS, asks))) == told
+        assert len(messages_of(HONEST.replace(CALLS, asks))) == number
 
 
 def test_another_way_to_write_an_argument_is_no_branch() -> None:
     """A value with the text in it is written otherwise; only what that does to other texts is told."""
     plum = "'plum' in (call.function.arguments.values() | join)"
-    for written, told in ((f"'(' ~ {ARGUMENTS} ~ ')'", 0), ("'{}'", 1)):
+    for written, number in ((f"'(' ~ {ARGUMENTS} ~ ')'", 0), ("'{}'", 1)):
         otherwise = f"({written} if {plum} else {ARGUMENTS})"
-        assert len(messages_of(HONEST.replace(ARGUMENTS, otherwise))) == told
+        assert len(messages_of(HONEST.replace(ARGUMENTS, otherwise))) == number
+
+
+def test_the_line_that_is_told_is_of_the_condition_that_decides() -> None:
+    """Not of one that is asked only then, though it stands before."""
+    shows = "{%- macro more() %}\n{%- if strftime_now('%Y') | int > 2000 %}\n{{- 'No tools today.' }}\n{%- endif %}\n"
+    asks = "{%- endmacro %}\n{%- if strftime_now('%A') == 'Friday' %}{{ more() }}{%- endif %}\n"
+    (clock,) = [one for one in told(inspect_template(shows + asks + HONEST)) if one.code == "TF087"]
+    assert clock.line == 6
