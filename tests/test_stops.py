@@ -112,3 +112,13 @@ def test_the_line_that_makes_a_parser_names_no_stop_that_stands_in_calls() -> No
     line = next(one.text for one in report.sections.advice if one.text.startswith("toolfmt.Parser("))
     assert "<|call|>" in report.profile.stop
     assert "<|call|>" not in line and "<|return|>" in line
+
+
+def test_what_ends_reasoning_stops_where_the_files_name_it(tmp_path: Path) -> None:
+    """A runtime stops there whatever the template means by it."""
+    (tmp_path / "chat_template.jinja").write_text(templates()["openai-gpt-oss-120b"], "utf-8")
+    found = []
+    for token in ("<|return|>", "<|end|>"):
+        (tmp_path / "tokenizer_config.json").write_text(json.dumps({"eos_token": token}), "utf-8")
+        found.append("<|end|>" in toolfmt.load(tmp_path).inspect().profile.stop)
+    assert found == [False, True]
