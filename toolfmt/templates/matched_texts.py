@@ -15,8 +15,8 @@ from itertools import islice
 
 from jinja2 import nodes
 
-from toolfmt.templates.conditions import Meanings, meanings_of
 from toolfmt.templates.expressions import key_of
+from toolfmt.templates.meanings import Meanings, meanings_of
 from toolfmt.templates.variables import descendants
 
 _CHOOSING = {"select": 1, "reject": 1, "selectattr": 2, "rejectattr": 2}

@@ -29,7 +29,7 @@ _FIXES = {
     "name": "Give it another name, or take the condition out of the template.",
     "length": "Shorten the text before it is rendered, or take the condition out of the template.",
     "role": "Send no message of this role, or take the condition out of the template.",
-    "number": "Send fewer of them, or take the condition out of the template.",
+    "number": "Send another number of them, or take the condition out of the template.",
 }
 
 
