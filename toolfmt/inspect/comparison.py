@@ -11,15 +11,17 @@ build in another package (a GGUF file of the same model) has other settings, and
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from toolfmt.inspect.checks import about_files
+from toolfmt.inspect.probe.conversations import STAND_INS
 from toolfmt.inspect.probe.differences import common_prefix
-from toolfmt.inspect.report import Advice, Answer, Finding, JsonRecord, Report, SamplePrompt
+from toolfmt.inspect.report import Advice, Answer, Finding, JsonRecord, Report, SamplePrompt, token_mark
 from toolfmt.inspect.support.parser_line import python_text
 
 SCHEMA = "toolfmt.comparison/2"
@@ -37,6 +39,9 @@ _SETTINGS = ("stop", "details.stop", "tokens", "runtime_support", "runtimes")
 only where the template is the same."""
 _TOLD_BY_FILES = ("declared", "model-type")
 """How sure a format is where the files beside the template tell it."""
+_BEHIND = 20
+"""Characters behind the name of a special token that tell where the token ends in another prompt."""
+_TOKEN = re.compile(r"\S{1,200}")
 _BEFORE, _AFTER = 40, 80
 """Characters that are shown before the first difference of two prompts, and from it on."""
 
@@ -136,19 +141,15 @@ def compare(a: Report, b: Report) -> Comparison:
         )
         for files in (False, True)
     )
-    both = [name for name in a.prompts if name in b.prompts]
+    pairs = {name: _as_known(a.prompts[name], b.prompts[name]) for name in a.prompts if name in b.prompts}
     return Comparison(
         a=a.path,
         b=b.path,
         same_text=same_text,
         behaviour=behaviour,
         settings=settings,
-        same_prompts=tuple(name for name in both if a.prompts[name] == b.prompts[name]),
-        prompts=tuple(
-            _prompt_change(name, a.prompts[name], b.prompts[name])
-            for name in both
-            if a.prompts[name] != b.prompts[name]
-        ),
+        same_prompts=tuple(name for name, (one, other) in pairs.items() if one == other),
+        prompts=tuple(_prompt_change(name, *pair) for name, pair in pairs.items() if pair[0] != pair[1]),
     )
 
 
@@ -282,6 +283,24 @@ def _findings(a: Report, b: Report) -> tuple[tuple[Finding, ...], tuple[Finding,
         return tuple(new or more)
 
     return left(0, 1), left(1, 0)
+
+
+def _as_known(a: SamplePrompt, b: SamplePrompt) -> tuple[SamplePrompt, SamplePrompt]:
+    """The two prompts, with the special tokens of the other in the place of those of which one has the names only."""
+    for token in STAND_INS:
+        a, b = _told_by(a, b, token), _told_by(b, a, token)
+    return a, b
+
+
+def _told_by(prompt: SamplePrompt, other: SamplePrompt, token: str) -> SamplePrompt:
+    """The prompt with what stands in the other one where it has only the name of this special token."""
+    head, mark, tail = prompt.text.partition(token_mark(token))
+    if not mark or not other.text.startswith(head) or token_mark(token) in other.text:
+        return prompt
+    behind = tail[:_BEHIND].partition("{{ ")[0]
+    end = other.text.find(behind, len(head)) if behind else len(other.text)
+    known = other.text[len(head) : end] if end >= 0 else ""
+    return replace(prompt, text=prompt.text.replace(mark, known)) if _TOKEN.fullmatch(known) else prompt
 
 
 def _prompt_change(name: str, a: SamplePrompt, b: SamplePrompt) -> PromptChange:

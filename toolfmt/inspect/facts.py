@@ -12,7 +12,7 @@ from toolfmt.inspect.probe.capabilities import Probed
 from toolfmt.inspect.probe.conversations import TOOLS, USER, Message, Shape, text_part, user
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFile
-from toolfmt.inspect.report import Answer, Sections
+from toolfmt.inspect.report import Answer, Sections, token_mark
 from toolfmt.inspect.template_profile import TemplateProfile
 from toolfmt.inspect.turns.asking import Asking
 from toolfmt.templates import ModelFiles, TemplateSource
@@ -49,6 +49,8 @@ class Facts:
     decided: Decided
     missing_tokens: tuple[str, ...] = ()
     """Special tokens that the template needs and the model does not name; the probes were given stand-ins."""
+    unnamed_tokens: tuple[str, ...] = ()
+    """Special tokens that the template prints where it is given them, and that the model's files do not name."""
     tokenizer: TokenizerFile | None = None
     """The model's tokenizer.json; None where there is none."""
     options: Options = field(default_factory=Options)
@@ -58,6 +60,14 @@ class Facts:
     """What the renderer is told."""
     sections: Sections = field(default_factory=Sections)
     """The chapters of the report; empty while they are being made."""
+
+    @property
+    def marked(self) -> Renders | None:
+        """Renders to be shown: where a special token is not known, its name in braces stands where the template writes
+        it, and no stand-in."""
+        if self.renders is None:
+            return None
+        return self.renders.given({name: token_mark(name) for name in self.renders.tokens})
 
     @property
     def shape(self) -> Shape | None:

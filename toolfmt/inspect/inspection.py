@@ -93,7 +93,7 @@ def _sections(facts: Facts) -> Sections:
         safety=safety(facts),
         tokens=tokens(facts),
         portability=portability(facts),
-        sample=sample(facts),
+        sample=sample(replace(facts, renders=facts.marked)),
         runtime_support=runtime_support(facts),
     )
 

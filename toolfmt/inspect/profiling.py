@@ -8,7 +8,7 @@ from these facts, `profile_files` takes their profile alone. Nothing here raises
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from toolfmt.errors import LimitHit, TemplateError
@@ -79,7 +79,7 @@ def facts_of(
 ) -> Facts:
     """What is known of the model before its chapters; after a limit was `hit` the template is not run again."""
     template = files.template(True) or files.template(False)
-    renders, broken, missing = (None, hit, ()) if hit else _renders(template, files.special_tokens, options)
+    renders, broken, lacking = (None, hit, _Lacking()) if hit else _renders(template, files, options)
     probed = None if renders is None else probe(renders)
     if renders is not None and probed is not None:
         renders.reasoning_name = probed.reasoning_name
@@ -98,7 +98,8 @@ def facts_of(
         probed=probed,
         capabilities=_capabilities(template, broken, renders, probed, decided),
         decided=decided,
-        missing_tokens=missing if files.special_tokens_known else (),
+        missing_tokens=lacking.needed if files.special_tokens_known else (),
+        unnamed_tokens=lacking.printed if _names_tokens(files) else (),
         tokenizer=tokenizer,
         options=options,
     )
@@ -109,13 +110,17 @@ def facts_of(
 
 
 def _renders(
-    template: TemplateSource | None, special_tokens: Mapping[str, str], options: Options
-) -> tuple[Renders | None, TemplateError | None, tuple[str, ...]]:
-    """The template made ready, or why it cannot be; and the special tokens it needs that are not there."""
+    template: TemplateSource | None, files: ModelFiles, options: Options
+) -> tuple[Renders | None, TemplateError | None, _Lacking]:
+    """The template made ready, or why it cannot be; and the special tokens it reads that are not there.
+
+    It is given stand-ins for those without which it fails, and for all of them where nobody can know them: where the
+    files say which tokens there are, the probes see what they are in effect.
+    """
     if template is None:
-        return None, None, ()
+        return None, None, _Lacking()
     try:
-        chat_template = ChatTemplate(template.text, special_tokens, origin=template.origin)
+        chat_template = ChatTemplate(template.text, files.special_tokens, origin=template.origin)
         _ = chat_template.watch  # from here on it is told how the conditions come out
         words = None if options.probe_seed is None else Words(options.probe_seed)
         renders = Renders(chat_template, None, words)
@@ -123,21 +128,44 @@ def _renders(
     except LimitHit:
         raise
     except TemplateError as error:
-        return None, error, ()
-    read = [name for name in STAND_INS if name in chat_template.variables and name not in special_tokens]
-    helped = Renders(chat_template, {name: STAND_INS[name] for name in read}, words)
-    return (helped, None, tuple(name for name in read if _fails_without(name, helped, chat_template)))
+        return None, error, _Lacking()
+    read = {name: STAND_INS[name] for name in STAND_INS if name in chat_template.variables}
+    read = {name: text for name, text in read.items() if name not in files.special_tokens}
+    helped = Renders(chat_template, read, words)
+    lacking = _lacking(helped)
+    if read and _names_tokens(files) and files.kind != "gguf":
+        helped = Renders(chat_template, {name: read[name] for name in lacking.needed}, words)
+    return helped, None, lacking
 
 
-def _fails_without(token: str, helped: Renders, template: ChatTemplate) -> bool:
-    """Whether the template throws for want of this special token."""
-    others = {name: text for name, text in STAND_INS.items() if name != token and name not in template.special_tokens}
-    without = Renders(template, others, helped.words)
+@dataclass(frozen=True)
+class _Lacking:
+    """Special tokens that the template reads and nobody names: those it `needed`, as it throws without them, and those
+    that it only `printed`."""
+
+    needed: tuple[str, ...] = ()
+    printed: tuple[str, ...] = ()
+
+
+def _names_tokens(files: ModelFiles) -> bool:
+    """Whether the files say which special tokens there are: a template with nothing beside it does not."""
+    return files.special_tokens_known and bool(files.kind == "gguf" or files.tokenizer_config or files.special_tokens)
+
+
+def _lacking(helped: Renders) -> _Lacking:
+    """What becomes of the template without each of the tokens for which it is given a stand-in."""
     talks = [(user(), None), (user(system=True), TOOLS), (reply(), None), (conversation(Shape(), SINGLE), TOOLS)]
-    return any(
-        isinstance(helped.render(messages, tools), str) and isinstance(without.render(messages, tools), TemplateError)
-        for messages, tools in talks
-    )
+    needed, printed = [], []
+    for token, text in helped.tokens.items():
+        others = {name: other for name, other in helped.tokens.items() if name != token}
+        without = Renders(helped.template, others, helped.words)
+        both = [(helped.render(*talk), without.render(*talk)) for talk in talks]
+        made = [(one, other) for one, other in both if isinstance(one, str)]
+        if any(isinstance(other, TemplateError) for _, other in made):
+            needed.append(token)
+        elif any(isinstance(other, str) and one.count(text) > other.count(text) for one, other in made):
+            printed.append(token)
+    return _Lacking(tuple(needed), tuple(printed))
 
 
 def _capabilities(

@@ -484,6 +484,11 @@ class Advice(JsonRecord):
     remark: str = ""
 
 
+def token_mark(name: str) -> str:
+    """What stands in a prompt that is shown for a special token of which only the name is known."""
+    return f"{{{{ {name} }}}}"
+
+
 PieceKind: TypeAlias = Literal[
     "frame", "system", "tools", "user", "reasoning", "call", "answer", "result", "generation"
 ]

@@ -21,7 +21,7 @@ from markupsafe import Markup, escape
 
 from toolfmt import __version__
 from toolfmt.inspect.checks import CHECKS, code, page
-from toolfmt.inspect.report import Piece, PieceKind, Report
+from toolfmt.inspect.report import Piece, PieceKind, Report, token_mark
 from toolfmt.printing.chapters import invented_result, leaving_out, special_markers
 from toolfmt.printing.findings import worst_first
 from toolfmt.printing.layout import visible
@@ -77,6 +77,7 @@ def report_page(report: Report, index: str = "") -> str:
         pieces=_drawn(report),
         labels={kind: label for kind, (label, _) in _KINDS.items()},
         legend=_legend(report.sections.sample),
+        unknown_tokens=_unknown_tokens(report),
         percent=_percent,
         special=special_markers(report),
         invented=invented_result(report),
@@ -165,6 +166,13 @@ def _escaped(text: str) -> Markup:
             parts += [escape(text[at : found.start()]), Markup('<span class="escape">{}</span>').format(shown)]
             at = found.end()
     return Markup("").join([*parts, escape(text[at:])])
+
+
+def _unknown_tokens(report: Report) -> list[str]:
+    """What stands in the sample for special tokens of which only the names are known."""
+    named = () if report.template is None else report.template.variables
+    written = [piece.text for piece in report.sections.sample if piece.kind in _TEMPLATE_WRITES]
+    return [mark for mark in map(token_mark, named) if any(mark in text for text in written)]
 
 
 def _legend(pieces: Sequence[Piece]) -> dict[str, str]:

@@ -36,8 +36,14 @@ _Asked: TypeAlias = tuple[str, list[Message], Sequence[Message] | None, bool]
 
 
 def prompts(facts: Facts) -> dict[str, SamplePrompt]:
-    """What the template makes of each conversation, by what is in it; empty without a template that compiles."""
-    renders = facts.renders
+    """What the template makes of each conversation, by what is in it; empty without a template that compiles.
+
+    Nothing stands in for a special token: where the model's files name the tokens, the template fails without one that
+    it needs; where nobody can know them, their names stand for them.
+    """
+    renders = facts.marked
+    if renders is not None and facts.missing_tokens and facts.files.kind != "gguf":
+        renders = renders.bare()
     if renders is None:
         return {}
     return {

@@ -1,9 +1,14 @@
 """The template needs a special token that the model does not name.
 
 Templates read `bos_token` and `eos_token` as variables. Where `tokenizer_config.json` does not name them, a
-template that joins them to text fails on every request. A GGUF file names them by their ids; where it does not,
-llama.cpp puts a token that it guesses, or nothing, in their place. The answers of this report were found with
-stand-ins in their place.
+template that joins them to text fails on every request (an error; the answers of this report were found with
+stand-ins in their place), and one that only prints them prints nothing: the prompt begins without its BOS, and the
+model answers worse (a warning). Some classes of tokenizers have tokens of their own for what the file leaves out;
+what it sets to null they leave out too (a note). A GGUF file names tokens by their ids; where it does not, llama.cpp
+puts a token that it guesses, or nothing, in their place.
+
+Whether a BOS is added to the ids behind the template's back (`add_bos_token`, the post processor of tokenizer.json)
+is another question: transformers, vLLM and SGLang leave that out where a chat template makes the prompt.
 
 What to do: put the token into `tokenizer_config.json`, as the original model has it, or its id into the GGUF
 file (`gguf-new-metadata --special-token bos "<s>"`).
@@ -21,20 +26,48 @@ from toolfmt.inspect.report import Severity
 
 SEVERITY: Severity = "error"
 ABOUT_FILES = True
+_WITHOUT_TOKENS = ("PreTrainedTokenizerFast", "TokenizersBackend")
+"""Classes of tokenizers that have no special tokens of their own (transformers 5.23)."""
 
 
 def check(facts: Facts) -> Iterator[Found]:
-    for token in facts.missing_tokens:
+    for token in (*facts.missing_tokens, *facts.unnamed_tokens):
         line = None if facts.renders is None else facts.renders.template.line_of(rf"\b{token}\b")
+        needed = token in facts.missing_tokens
         if facts.files.kind == "gguf":
             yield Found(
-                f"The template needs {token}, which the GGUF file does not name: llama.cpp guesses it or puts nothing.",
+                f"The template {'needs' if needed else 'prints'} {token}, which the GGUF file does not name: "
+                "llama.cpp guesses it or puts nothing.",
                 f"Write {token} into the file as the original model has it (gguf-new-metadata --special-token).",
                 line,
+                severity=None if needed else "warning",
+                healed_by=None if needed else "setting",
             )
-        else:
+        elif needed:
             yield Found(
                 f"The template needs {token}, which the directory does not name, and fails without it.",
                 f"Add {token} to tokenizer_config.json as the original model has it.",
                 line,
             )
+        else:
+            yield _printed(facts, token, line)
+
+
+def _printed(facts: Facts, token: str, line: int | None) -> Found:
+    """A token without which the template does not fail: in its place stands nothing."""
+    config = facts.files.tokenizer_config
+    if token in config and config[token] is None:
+        return Found(
+            f"The template prints {token}, which tokenizer_config.json sets to null: nothing stands in its place.",
+            f"If the original model has one, name it as {token} in tokenizer_config.json.",
+            line,
+            severity="note",
+        )
+    unless = "" if config.get("tokenizer_class") in _WITHOUT_TOKENS else "unless the tokenizer's class has one, "
+    return Found(
+        f"The template prints {token}, which the directory does not name: {unless}prompts have nothing in its place.",
+        f"Add {token} to tokenizer_config.json as the original model has it.",
+        line,
+        severity="warning",
+        healed_by="setting",
+    )

@@ -95,6 +95,12 @@ class Renders:
             return messages
         return [_renamed(message, self.reasoning_name) for message in messages]
 
+    def bare(self) -> Renders:
+        """Renders of the same template that is given nothing beside its own special tokens."""
+        new = Renders(self.template, None, self.words)
+        new.reasoning_name = self.reasoning_name
+        return new
+
     def anew(self) -> Renders:
         """Renders of the same template, given the same, that know of none made before."""
         new = Renders(self.template, self._tokens, self.words)

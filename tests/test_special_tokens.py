@@ -1,0 +1,152 @@
+"""Special tokens that a template prints and nobody names: what is told of them, and what is shown in their place."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from model_cases import made
+from test_gguf import TOKENS
+from test_gguf import of_keys as gguf_of
+
+import toolfmt
+from toolfmt.cli.commands import main
+from toolfmt.inspect.comparison import compare
+from toolfmt.inspect.report import Finding, Report
+from toolfmt.printing.page import report_page
+
+CHATML = (
+    "{% for message in messages %}<|{{ message.role }}|>\n{{ message.content or '' }}<|end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>\n{% endif %}"
+)
+PRINTING = "{{- bos_token }}" + CHATML
+NEEDING = "{{- bos_token + '\n' }}" + CHATML
+
+
+def inspected(directory: Path, template: str, tokenizer: dict[str, Any] | None) -> Report:
+    return made(directory, template, tokenizer=tokenizer).inspect()
+
+
+def told(report: Report) -> list[Finding]:
+    return [one for one in (*report.findings, *report.notes) if one.code == "TF005"]
+
+
+def shown(report: Report) -> str:
+    """All prompts and the sample."""
+    return "".join(
+        [*(prompt.text for prompt in report.prompts.values()), *(one.text for one in report.sections.sample)]
+    )
+
+
+def test_a_token_that_is_printed_and_not_named_is_told(tmp_path: Path) -> None:
+    (finding,) = told(inspected(tmp_path, PRINTING, {"eos_token": "<|end|>"}))
+    assert (finding.severity, finding.healed_by, finding.line) == ("warning", "setting", 1)
+    assert finding.message == (
+        "The template prints bos_token, which the directory does not name: unless the tokenizer's class has one, "
+        "prompts have nothing in its place."
+    )
+    assert finding.fix == "Add bos_token to tokenizer_config.json as the original model has it."
+
+
+@pytest.mark.parametrize("name", ["PreTrainedTokenizerFast", "TokenizersBackend"])
+def test_some_classes_have_no_token_of_their_own(tmp_path: Path, name: str) -> None:
+    (finding,) = told(inspected(tmp_path, PRINTING, {"eos_token": "<|end|>", "tokenizer_class": name}))
+    assert "does not name: prompts have nothing in its place" in finding.message
+
+
+def test_a_token_that_is_said_to_be_none_is_a_note(tmp_path: Path) -> None:
+    (finding,) = told(inspected(tmp_path, PRINTING, {"bos_token": None}))
+    assert (finding.severity, "sets to null" in finding.message) == ("note", True)
+
+
+def test_a_token_without_which_the_template_fails_stays_an_error(tmp_path: Path) -> None:
+    (finding,) = told(inspected(tmp_path, NEEDING, {"eos_token": "<|end|>"}))
+    assert (finding.severity, finding.message) == (
+        "error",
+        "The template needs bos_token, which the directory does not name, and fails without it.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("template", "tokenizer"),
+    [
+        (PRINTING, {"bos_token": "<s>"}),
+        (PRINTING, None),  # a template with nothing beside it
+        (PRINTING, {}),
+        ("{% if bos_token %}{% endif %}" + CHATML, {"eos_token": "<|end|>"}),  # read, and not printed
+        (CHATML, {"eos_token": "<|end|>"}),
+    ],
+)
+def test_nothing_is_told_of_what_is_named_or_not_known_or_not_printed(
+    tmp_path: Path, template: str, tokenizer: dict[str, Any] | None
+) -> None:
+    assert told(inspected(tmp_path, template, tokenizer)) == []
+
+
+def test_of_a_gguf_file_it_is_not_known_what_stands_there(tmp_path: Path) -> None:
+    keys = {"tokenizer.ggml.tokens": TOKENS, "tokenizer.chat_template": PRINTING}
+    report = toolfmt.load(gguf_of(tmp_path / "model.gguf", keys)).inspect()
+    (finding,) = told(report)
+    assert (finding.severity, finding.healed_by) == ("warning", "setting")
+    assert finding.message == (
+        "The template prints bos_token, which the GGUF file does not name: llama.cpp guesses it or puts nothing."
+    )
+    assert report.prompts["a question"].text.startswith("{{ bos_token }}<|user|>")
+
+
+def test_what_is_shown_is_what_render_makes(tmp_path: Path) -> None:
+    report = inspected(tmp_path, PRINTING, {"eos_token": "<|end|>"})
+    assert "<s>" not in shown(report) and "bos_token" not in shown(report)
+    assert report.prompts["a question"].text.startswith("<|user|>\n")
+    assert report.sections.sample[0].text.startswith("<|")
+    assert "not known here" not in report_page(report)
+
+
+def test_a_prompt_that_fails_is_shown_to_fail_and_the_sample_has_the_name_of_the_token(tmp_path: Path) -> None:
+    report = inspected(tmp_path, NEEDING, {"eos_token": "<|end|>"})
+    assert all(prompt.error is not None for prompt in report.prompts.values())
+    assert report.sections.sample[0].text.startswith("{{ bos_token }}\n<|")
+    assert "<s>" not in shown(report)
+
+
+def test_where_nobody_can_know_the_token_its_name_stands_in_its_place(tmp_path: Path) -> None:
+    (tmp_path / "alone.jinja").write_text(PRINTING + "{{ eos_token }}", "utf-8")
+    report = toolfmt.load(tmp_path / "alone.jinja").inspect()
+    assert told(report) == [] and "<s>" not in shown(report)
+    assert report.prompts["a question"].text.startswith("{{ bos_token }}<|user|>\n")
+    page = report_page(report)
+    assert '<code class="chip">{{ bos_token }}</code> <code class="chip">{{ eos_token }}</code> stand for' in page
+    assert "&lt;s&gt;" not in page[page.index('class="prompt"') : page.index('id="capabilities"')]
+
+
+def test_a_difference_of_tokens_is_shown_with_what_is_rendered(tmp_path: Path) -> None:
+    whole, bare = tmp_path / "whole", tmp_path / "bare"
+    for home, tokenizer in ((whole, {"bos_token": "<|begin|>"}), (bare, {"pad_token": "<|end|>"})):
+        home.mkdir()
+        (home / "chat_template.jinja").write_text(PRINTING, "utf-8")
+        (home / "tokenizer_config.json").write_text(json.dumps(tokenizer), "utf-8")
+    result = CliRunner().invoke(main, ["diff", str(whole), str(bare)])
+    assert result.exit_code == 1
+    assert "- <|begin|><|user|>" in result.stdout and "+ <|user|>" in result.stdout and "<s>" not in result.stdout
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_token_that_is_not_known_is_no_difference(tmp_path: Path, turned: bool) -> None:
+    whole = inspected(tmp_path, PRINTING + "{{ eos_token }}", {"bos_token": "<|begin|>", "eos_token": "<|last|>"})
+    alone = tmp_path / "alone.jinja"
+
+    def compared(template: str) -> list[tuple[str, str]]:
+        alone.write_text(template, "utf-8")
+        pair = (whole, toolfmt.load(alone).inspect())
+        return [(one.a[:12], one.b[:12]) for one in compare(*(reversed(pair) if turned else pair)).prompts]
+
+    assert compared(PRINTING + "{{ eos_token }}") == []
+    # What differs behind the token is what is shown.
+    differing = compared((PRINTING + "{{ eos_token }}").replace("|end|", "|stop|"))
+    pair = ("stop|>\n{{ eo", "end|>\n<|last") if turned else ("end|>\n<|last", "stop|>\n{{ eo")
+    assert differing[0] == pair
+    # A template that prints no such token differs, and so does one that prints a word of its own there.
+    assert compared(CHATML) and compared("begin here" + CHATML)
