@@ -46,7 +46,7 @@ def main() -> None:
     print_chapters(spent, sum(result.seconds for result in results))
     if given.json:
         lines = [
-            json.dumps({"path": result.path.name} | (result.report or {}), ensure_ascii=False) for result in results
+            json.dumps((result.report or {}) | {"path": result.path.name}, ensure_ascii=False) for result in results
         ]
         given.json.write_text("\n".join(lines) + "\n", encoding="utf-8")
 

@@ -69,7 +69,9 @@ def shared_template(name: str) -> ModelFiles:
 def outcome(directory: Path) -> dict[str, str]:
     """What comes out, by the name of the file that expects it. A directory's own path stands in no file."""
     model = toolfmt.load(directory)
-    files = {"report.json": _json(model.inspect().to_dict()).replace(str(directory), directory.name)}
+    report = model.inspect().to_dict()
+    del report["path"]  # where the corpus stands
+    files = {"report.json": _json(report).replace(str(directory), directory.name)}
     try:
         prompt = rendered(model, directory)
     except toolfmt.ToolfmtError as error:

@@ -61,7 +61,7 @@ def test_what_was_there_before_does_not_fail(tmp_path: Path) -> None:
     assert (status, [one["new"] for one in (*shown["findings"], *shown["notes"])]) == (0, [False] * 3)
     assert "1 error, 1 warning, 1 note, 0 of them new" in run("bad", "--baseline", same).stdout
     assert run("bad", "--baseline", same, "--fail-on", "note", "--require", "tools").exit_code == 0
-    other = saved(tmp_path, REPORTS["fair"].to_dict())
+    other = saved(tmp_path, REPORTS["fair"].to_dict() | {"path": "bad"})
     status, shown = told("bad", "--baseline", other)
     assert (status, {one["code"]: one["new"] for one in (*shown["findings"], *shown["notes"])}) == (
         1,
@@ -103,7 +103,7 @@ def test_several_places_are_found_in_a_list_and_in_lines(tmp_path: Path) -> None
 
 
 def test_the_log_of_code_hosts_says_what_is_new(tmp_path: Path) -> None:
-    file = saved(tmp_path, REPORTS["fair"].to_dict())
+    file = saved(tmp_path, REPORTS["fair"].to_dict() | {"path": "bad"})
     log = json.loads(run("bad", "--baseline", file, "--output-format", "sarif").stdout)
     states = {one["ruleId"]: one["baselineState"] for one in log["runs"][0]["results"]}
     assert states == {"TF004": "unchanged", "TF012": "new", "TF028": "new"}
@@ -172,21 +172,60 @@ def test_a_file_that_is_no_baseline_is_one_line_that_names_it(text: str, said: s
     assert said in result.stderr
 
 
+def unnamed(name: str) -> dict[str, Any]:
+    """A report as an earlier toolfmt printed it of one place."""
+    return {key: value for key, value in REPORTS[name].to_dict().items() if key != "path"}
+
+
+def test_the_report_on_one_place_is_none_on_another(tmp_path: Path) -> None:
+    file = saved(tmp_path, run("fair", "--json").stdout)
+    result = run("bad", "--baseline", file)
+    assert result.exit_code == 1
+    assert result.stderr == f"toolfmt: bad is not in {file}: whatever is found there counts as new\n"
+    status, shown = told("fair", "--baseline", file)
+    assert (status, {one["new"] for one in shown["findings"]}) == (0, {False})
+
+
+@pytest.mark.parametrize(
+    ("earlier", "hinted"),
+    [("models/bad", True), ("./elsewhere/bad", True), ("models/fair", False), ("here/bad", False)],
+)
+def test_a_path_from_another_directory_is_told_where_it_counts_from(
+    earlier: str, hinted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here" / "bad").mkdir(parents=True)  # this one is another model: nothing is wrong with its path
+    file = saved(tmp_path, REPORTS["bad"].to_dict() | {"path": earlier})
+    hint = f"; relative paths, in the file too, count from {os.getcwd()}" if hinted else ""
+    line = f"toolfmt: bad is not in {file}: whatever is found there counts as new{hint}\n"
+    assert run("bad", "--baseline", file).stderr == line
+
+
+def test_a_report_that_names_no_place_is_told_what_it_is_taken_for(tmp_path: Path) -> None:
+    file = saved(tmp_path, unnamed("bad"))
+    result = run("bad", "--baseline", file)
+    assert result.exit_code == 0
+    assert result.stderr == f"toolfmt: {file} names no place: taken for an earlier report on bad\n"
+
+
 def test_the_report_on_one_place_is_compared_with_that_place_of_several(tmp_path: Path) -> None:
     def news(*places: str) -> list[set[bool]]:
         shown = lines(*places, "--baseline", file)[1]
         return [{one["new"] for one in (*report["findings"], *report["notes"])} for report in shown]
 
-    file = saved(tmp_path, REPORTS["bad"].to_dict())  # as --json prints one place: it names none, so it is the first
+    file = saved(tmp_path, unnamed("bad"))  # it is the first
     assert news("bad", "fair") == [{False}, {True}]
     result = run("bad", "fair", "--baseline", file)
-    assert result.stderr == f"toolfmt: fair is not in {file}: whatever is found there counts as new\n"
+    assert result.stderr.splitlines() == [
+        f"toolfmt: {file} names no place: taken for an earlier report on bad",
+        f"toolfmt: fair is not in {file}: whatever is found there counts as new",
+    ]
     file = saved(tmp_path, {"path": "bad", **REPORTS["bad"].to_dict()})
     assert news("fair", "bad") == [{True}, {False}]
 
 
 def test_reports_that_name_no_place_are_no_baseline_for_several(tmp_path: Path) -> None:
-    file = saved(tmp_path, [REPORTS["bad"].to_dict(), REPORTS["fair"].to_dict()])
+    file = saved(tmp_path, [unnamed("bad"), unnamed("fair")])
     result = run("bad", "fair", "--baseline", file)
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == (

@@ -38,9 +38,11 @@ class InspectionOutcome:
     reason: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as JSON with its `path`; with `error` in place of the rest where there is none."""
-        rest = {"error": self.reason} if self.report is None else self.report.to_dict()
-        return {"path": self.place, **rest}
+        """The report as JSON, its `path` the place as it was asked about; with `error` in place of the rest where there
+        is none."""
+        if self.report is None:
+            return {"path": self.place, "error": self.reason}
+        return self.report.to_dict() | {"path": self.place}
 
     def in_brief(self) -> InspectionOutcome:
         """The same without evidence, chapters and prompts: what is kept of one of thousands."""

@@ -28,6 +28,9 @@ class Baseline:
     """Earlier reports as JSON by their places."""
 
     reports: Mapping[str, Mapping[str, Any]]
+    assumed: str = ""
+    """The place that the report of an earlier toolfmt, which names none, is taken for; empty where every one names its
+    own."""
 
     def compared(self, looked: InspectionOutcome) -> InspectionOutcome:
         """What became of a place, each finding told whether it is new."""
@@ -49,6 +52,16 @@ class Baseline:
     def holds(self, place: str) -> bool:
         """Whether anything is known of a place."""
         return bool(self._before(place))
+
+    def may_stand_elsewhere(self, place: str) -> bool:
+        """Whether a report is of a place with the same last part, and one of the two paths is relative and leads there
+        from another directory only."""
+        return any(
+            os.path.basename(_key(earlier)) == os.path.basename(_key(place))
+            and not (os.path.isabs(earlier) and os.path.isabs(place))
+            and not os.path.lexists(earlier)
+            for earlier in self.reports
+        )
 
     def _before(self, place: str) -> Mapping[str, Any]:
         return self._by_key.get(_key(place), {})
@@ -93,7 +106,7 @@ def _as_bad(known: str, now: str) -> bool:
 def read_baseline(file: str, places: Sequence[str]) -> Baseline:
     """The earlier reports in a file, for these places.
 
-    The report on one place names none: it is taken for that of the first. Raises `ToolfmtError`, which names the file,
+    One report of an earlier toolfmt, which names no place, is taken for that of the first. Raises `ToolfmtError`, which names the file,
     where it cannot be read, holds anything but reports of `toolfmt inspect --json`, or holds several that name no place
     where several are asked about.
     """
@@ -107,7 +120,7 @@ def read_baseline(file: str, places: Sequence[str]) -> Baseline:
         raise ToolfmtError(
             f"{shown(file)}: {unnamed} reports that name no place; give {_WANTED} of these {len(places)}"
         )
-    return Baseline({report.get("path", places[0]): report for report in reports})
+    return Baseline({report.get("path", places[0]): report for report in reports}, places[0] if unnamed else "")
 
 
 def _is_report(told: Any) -> bool:

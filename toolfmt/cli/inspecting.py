@@ -216,11 +216,15 @@ class Inspecting:
         if self.baseline_file is None:
             return None
         baseline = read_baseline(self.baseline_file, self._meant)
+        file = shown(self.baseline_file)
+        if baseline.assumed:
+            complain(f"{file} names no place: taken for an earlier report on {baseline.assumed}")
         missing = [place for place in self._meant if not baseline.holds(place)]
         if missing:
             others = f" and {len(missing) - 1:,} more are" if missing[1:] else " is"
-            file = shown(self.baseline_file)
-            complain(f"{missing[0]}{others} not in {file}: whatever is found there counts as new")
+            elsewhere = any(map(baseline.may_stand_elsewhere, missing))
+            hint = f"; relative paths, in the file too, count from {os.getcwd()}" if elsewhere else ""
+            complain(f"{missing[0]}{others} not in {file}: whatever is found there counts as new{hint}")
         return baseline
 
     # --- what is told of a place

@@ -602,6 +602,7 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         return {
+            "path": self.path,
             "schema": SCHEMA,
             "verdict": self.verdict.to_dict(),
             "model_type": self.model_type,
