@@ -705,6 +705,8 @@ def test_the_template_of_a_gguf_file_is_written_beside_it(tmp_path: Path) -> Non
     assert {"chat_template.jinja": template()} == {
         file.name: file.read_text("utf-8") for file in (tmp_path / "copy").iterdir()
     }
+    with pytest.raises(CannotCopy, match="in the directory of the model"):
+        fixed(tmp_path, tmp_path / "other")
     assert (done.report.model_type, "TF014") == ("qwen2", done.fixed[0].code)
     assert "TF014" not in {one.code for one in remedies.everything(done.report)}
 
@@ -764,7 +766,12 @@ def test_a_finding_is_healed_only_where_its_severity_is_selected(tmp_path: Path)
         (["--fix", "--output", "OUT", "--full"], "leave --full out"),
         (["--fix", "--output", "OUT", "--output-format", "sarif"], "leave sarif out"),
         (["MODEL", "--fix", "--output", "OUT"], "--fix mends one model; give one place"),
-        (["--fix", "--output", "MODEL"], "not empty; name a directory that is not there yet, or is empty"),
+        (
+            ["--fix", "--output", "MODEL"],
+            "in the directory of the model, which is never written to; name one elsewhere",
+        ),
+        (["--fix", "--output", "INSIDE"], "in the directory of the model, which is never written to"),
+        (["--fix", "--output", "AROUND"], "not empty; name a directory that is not there yet, or is empty"),
         (["--fix", "--output", "FILE"], "not a directory; name one that is not there yet, or is empty"),
     ],
 )
@@ -773,7 +780,8 @@ def test_misuse_is_one_line_and_changes_nothing(
 ) -> None:
     home = model(tmp_path / "model", DOUBLE)
     (tmp_path / "file").write_text("kept", "utf-8")
-    names = {"OUT": tmp_path / "out", "MODEL": home, "FILE": tmp_path / "file"}
+    inside = home / "new" / "copy"
+    names = {"OUT": tmp_path / "out", "MODEL": home, "FILE": tmp_path / "file", "INSIDE": inside, "AROUND": tmp_path}
     other = model(tmp_path / "other", DOUBLE)
     before = digests(tmp_path)
     places = [str(home), str(other)] if given[0] == "MODEL" else [str(home)]
@@ -785,6 +793,26 @@ def test_misuse_is_one_line_and_changes_nothing(
     assert why in done.output
     assert before == digests(tmp_path)
     assert not (tmp_path / "out").exists()
+
+
+@posix
+def test_no_link_leads_a_copy_into_the_original(tmp_path: Path) -> None:
+    home = model(tmp_path / "model", DOUBLE)
+    (home / "empty").mkdir()
+    (tmp_path / "link").symlink_to(home)
+    (tmp_path / "away").mkdir()
+    (tmp_path / "sub").symlink_to(home / "empty")
+    before = digests(tmp_path)
+    for place, output in (("model", "link/sub"), ("link", "model/sub"), ("model", "sub"), ("model", "away/../link/x")):
+        done = run(str(tmp_path / place), "--fix", "--output", str(tmp_path / output))
+        assert (done.exit_code, done.output.count("\n")) == (2, 1)
+        assert "in the directory of the model, which is never written to" in done.output
+    assert (before, list((home / "empty").iterdir())) == (digests(tmp_path), [])
+
+
+def test_a_copy_may_lie_beside_a_template_alone(tmp_path: Path) -> None:
+    (tmp_path / "alone.jinja").write_text(DOUBLE, "utf-8")
+    assert run(str(tmp_path / "alone.jinja"), "--fix", "--output", str(tmp_path / "copy")).exit_code == 0
 
 
 def test_nothing_is_written_over_a_file_that_came_in_between(tmp_path: Path) -> None:

@@ -26,12 +26,13 @@ def fixed_copy(
     """The model at a place, copied to `output` with what can be healed of its findings of the codes that are for its
     report.
 
-    Raises `CannotCopy` where `output` holds anything or is no name, and what `Inspector.report` raises.
+    Raises `CannotCopy` where `output` holds anything, lies in the original or is no name, and what `Inspector.report`
+    raises.
     """
     if not output:  # which would be the current directory
         raise CannotCopy("--output: an empty name, which is no directory; name one that is not there yet, or is empty")
-    check_output(Path(output))
     files = load_files(place)
+    check_output(Path(output), files)
     options = inspector.options
 
     def inspect(files: ModelFiles) -> Report:

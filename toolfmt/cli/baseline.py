@@ -106,9 +106,9 @@ def _as_bad(known: str, now: str) -> bool:
 def read_baseline(file: str, places: Sequence[str]) -> Baseline:
     """The earlier reports in a file, for these places.
 
-    One report of an earlier toolfmt, which names no place, is taken for that of the first. Raises `ToolfmtError`, which names the file,
-    where it cannot be read, holds anything but reports of `toolfmt inspect --json`, or holds several that name no place
-    where several are asked about.
+    One report of an earlier toolfmt, which names no place, is taken for that of the first. Raises `ToolfmtError`, which
+    names the file, where it cannot be read, holds anything but reports of `toolfmt inspect --json`, or holds several
+    that name no place where several are asked about.
     """
     told = read_json_values(file, _WANTED)
     told = told[0] if len(told) == 1 and isinstance(told[0], list) else told

@@ -82,10 +82,10 @@ def mend_copy(
 ) -> MendedModel:
     """The copy of a model in `output`, with what can be healed of the report's findings of these codes.
 
-    Only the small files that toolfmt reads are copied. Raises `CannotCopy` where `output` holds anything, and what
-    `inspect` raises.
+    Only the small files that toolfmt reads are copied. Raises `CannotCopy` where `output` holds anything or lies in
+    the original, and what `inspect` raises.
     """
-    check_output(output)
+    check_output(output, files)
     copy = _Copy(files, inspect)
     mended = mend(files, report, codes, inspect, prove)
     if mended is not None:

@@ -11,7 +11,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from toolfmt.errors import ToolfmtError
-from toolfmt.templates import MODEL_FILES, MORE_TEMPLATES
+from toolfmt.templates import MODEL_FILES, MORE_TEMPLATES, ModelFiles
 from toolfmt.templates.opening import opened, read_at_most
 
 _TOKENIZER = "tokenizer.json"
@@ -28,14 +28,24 @@ def small_files(home: Path) -> dict[str, bytes]:
     return {name: data for name in _names(home) if (data := _read(home / name, home)) is not None}
 
 
-def check_output(output: Path) -> None:
-    """Raise `CannotCopy` where there is something that would be overwritten, or mixed with the copy."""
+def check_output(output: Path, files: ModelFiles) -> None:
+    """Raise `CannotCopy` where the copy of a model would be written into its directory, however the path leads there,
+    or where there is something that would be overwritten, or mixed with the copy.
+    """
+    if any(home.is_dir() and _is_within(output, home) for home in (files.home, files.directory)):
+        raise CannotCopy(f"{output}: in the directory of the model, which is never written to; name one elsewhere")
     if not os.path.lexists(output):
         return
     if not output.is_dir():
         raise CannotCopy(f"{output}: not a directory; name one that is not there yet, or is empty")
     if any(output.iterdir()):
         raise CannotCopy(f"{output}: not empty; name a directory that is not there yet, or is empty")
+
+
+def _is_within(path: Path, home: Path) -> bool:
+    """Whether a path that need not be there is a directory or lies in it, all links followed."""
+    real = Path(os.path.realpath(path))
+    return any(one.exists() and one.samefile(home) for one in (real, *real.parents))
 
 
 def write(files: Mapping[str, bytes], output: Path, way_out: str = "name another directory") -> None:
