@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -342,7 +343,7 @@ def test_differences_are_selected(
 ) -> None:
     if left is None:
         with pytest.raises(
-            UnknownCode, match=r"no finding is called .*; the parts that are no findings are behaviour, "
+            UnknownCode, match=r"no part or finding is called .*; the parts that are no findings are behaviour, "
         ):
             DifferenceSelection.of(select, ignore)
         return
@@ -354,6 +355,45 @@ def test_differences_are_selected(
     )
     assert (told, kept.left_out) == (left, len(ALL) - len(left))
     assert kept.differs == bool(left - {"stop", "TF062"})
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("capabilities.system", ""),
+        ("definitions.enum", ""),  # neither of the two shows tools: that is no slip
+        ("safety.tool_result", ""),
+        ("tokens.tools", ""),
+        ("runtimes.vLLM", ""),
+        ("portability.minijinja", ""),
+        ("capabilities.content_nul", "; did you mean capabilities.content_null? capabilities has tools, tool_calls, "),
+        ("details.nothing_like_it", "; details has results_several, "),
+        ("capabilities.system.more", "; did you mean capabilities.system? capabilities has "),
+        ("variables.foo", "; of these two variables has no parts"),
+        ("strategy.foo", "; of these two strategy has no parts"),
+        ("prompts.foo", "; of these two prompts has no parts"),
+        ("behaviour.foo", "; of these two behaviour has no parts"),
+    ],
+)
+@pytest.mark.parametrize("option", ["select", "ignore"])
+def test_a_part_that_is_not_there_is_a_slip(option: str, word: str, said: str, different: Comparison) -> None:
+    selection = DifferenceSelection.of(**{option: (word,)})
+    if not said:
+        selection.apply(different)
+        return
+    with pytest.raises(UnknownCode, match=re.escape(f"no part is called {word!r}{said}")):
+        selection.apply(different)
+
+
+def test_a_variable_that_one_of_the_two_has_is_a_part(tmp_path: Path) -> None:
+    a, b = places(tmp_path, TEMPLATE, TEMPLATE + "{% if blue %}blue{% endif %}")
+    assert run(a, b, "--select", "variables.blue").exit_code == 1
+    wrong = run(a, b, "--select", "variables.bleu")
+    assert (wrong.exit_code, wrong.stdout, wrong.stderr) == (
+        2,
+        "",
+        "toolfmt: no part is called 'variables.bleu'; did you mean variables.blue? variables has blue\n",
+    )
 
 
 def test_what_is_left_out_is_counted_and_does_not_count(tmp_path: Path, different: Comparison) -> None:

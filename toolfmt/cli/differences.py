@@ -6,16 +6,18 @@ does not change by it.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from toolfmt.inspect.checks import UnknownCode, codes_of
+from toolfmt.inspect.checks import UnknownCode, codes_of, unknown
 from toolfmt.inspect.comparison import PARTS, Comparison, Differences, is_below
 from toolfmt.inspect.report import Finding
-from toolfmt.listing import listed
+from toolfmt.listing import listed, listed_first
 
 GROUPS = ("behaviour", "settings")
 _KINDS = ("findings", "prompts")
+_MOST_NAMED = 30
 
 
 @dataclass(frozen=True)
@@ -52,12 +54,17 @@ class DifferenceSelection:
 
         A word is a part (`capabilities`, `capabilities.system`, `runtimes`, `findings`, `prompts`, `behaviour`,
         `settings`), or the code, the name or the beginning of codes of findings. What is both selected and ignored is
-        ignored. Raises `UnknownCode` for any other word.
+        ignored. Raises `UnknownCode` for any other word; what stands below a part only `apply` can tell.
         """
         return cls(_typed(select), _typed(ignore))
 
     def apply(self, comparison: Comparison) -> Comparison:
-        """The comparison with the differences that are left."""
+        """The comparison with the differences that are left.
+
+        Raises `UnknownCode` where a word names what no model has, or none of these two (a variable, a tool).
+        """
+        for word in (*self.select.parts, *self.ignore.parts):
+            _check_part(word, comparison.names)
         kept = replace(
             comparison,
             behaviour=self._kept("behaviour", comparison.behaviour),
@@ -103,6 +110,19 @@ def _typed(given: Iterable[str]) -> _Typed:
 def _codes(word: str) -> frozenset[str]:
     try:
         return codes_of(word)
-    except UnknownCode as unknown:
+    except UnknownCode:
         told = listed([*GROUPS, *_KINDS, *PARTS])
-        raise UnknownCode(f"{unknown}; the parts that are no findings are {told}") from None
+        message = f"{unknown(word, 'part or finding')}; the parts that are no findings are {told}"
+        raise UnknownCode(message) from None
+
+
+def _check_part(word: str, names: Sequence[str]) -> None:
+    """Raise `UnknownCode` where a word is neither the name of anything that is compared nor the beginning of one."""
+    if word in (*GROUPS, *_KINDS) or any(is_below(name, [word]) for name in names):
+        return
+    part, _, below = word.partition(".")
+    inside = [name.partition(".")[2] for name in names if name.startswith(f"{part}.")]
+    near = difflib.get_close_matches(below, inside, n=1)
+    hint = f"did you mean {part}.{near[0]}? " if near else ""
+    there = f"{part} has {listed_first(inside, _MOST_NAMED)}" if inside else f"of these two {part} has no parts"
+    raise UnknownCode(f"no part is called {word!r}; {hint}{there}")

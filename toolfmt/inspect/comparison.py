@@ -18,11 +18,24 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from toolfmt.inspect.chapters.definitions import PARTS as DEFINITION_PARTS
+from toolfmt.inspect.chapters.safety import SAFETY
+from toolfmt.inspect.chapters.turns import DETAILS
 from toolfmt.inspect.checks import about_files
 from toolfmt.inspect.probe.conversations import STAND_INS
 from toolfmt.inspect.probe.differences import common_prefix
-from toolfmt.inspect.report import Advice, Answer, Finding, JsonRecord, Report, SamplePrompt, token_mark
+from toolfmt.inspect.report import (
+    CAPABILITIES,
+    Advice,
+    Answer,
+    Finding,
+    JsonRecord,
+    Report,
+    SamplePrompt,
+    token_mark,
+)
 from toolfmt.inspect.support.parser_line import python_text
+from toolfmt.inspect.support.template_choice import RUNTIMES
 
 SCHEMA = "toolfmt.comparison/2"
 
@@ -34,6 +47,17 @@ PARTS = (
     *("portability", "runtime_support", "runtimes"),
 )
 """What the names of changes begin with."""
+_BELOW: dict[str, tuple[str, ...]] = {
+    "capabilities": CAPABILITIES,
+    "details": DETAILS,
+    "definitions": DEFINITION_PARTS,
+    "safety": SAFETY,
+    "tokens": ("total", "preamble", "tools", "markers"),
+    "portability": ("minijinja",),
+    "runtime_support": RUNTIMES,
+    "runtimes": RUNTIMES,
+}
+"""What stands below some of them, whether or not a model has it."""
 _SETTINGS = ("stop", "details.stop", "tokens", "runtime_support", "runtimes")
 """What the files beside the template decide, and everything below these names. What tools cost in tokens they decide
 only where the template is the same."""
@@ -110,6 +134,8 @@ class Comparison:
     same_prompts: tuple[str, ...]
     prompts: tuple[PromptChange, ...]
     left_out: int = 0
+    names: tuple[str, ...] = ()
+    """What every change is called that two such models could have; no part of the JSON."""
 
     @property
     def differs(self) -> bool:
@@ -150,7 +176,14 @@ def compare(a: Report, b: Report) -> Comparison:
         settings=settings,
         same_prompts=tuple(name for name, (one, other) in pairs.items() if one == other),
         prompts=tuple(_prompt_change(name, *pair) for name, pair in pairs.items() if pair[0] != pair[1]),
+        names=_names(a, b),
     )
+
+
+def _names(a: Report, b: Report) -> tuple[str, ...]:
+    """What is compared of any two models, and what these two have beside that: their variables, say."""
+    always = [*PARTS, *(f"{part}.{name}" for part, names in _BELOW.items() for name in names)]
+    return tuple(dict.fromkeys((*always, *_told(a), *_told(b))))
 
 
 def _is_setting(change: Change, same_text: bool | None) -> bool:

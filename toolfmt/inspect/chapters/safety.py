@@ -47,6 +47,8 @@ PLACES = {
     "argument": "the argument of a call",
 }
 """Where text of others can stand, and what to call it."""
+SAFETY = (*PLACES, "content_kept", "no_instructions")
+"""The names of the answers."""
 
 _BEGIN, _END = "Bq7begin", "Eq8end"
 _NEUTRAL = "Nq5neutral"
@@ -58,9 +60,7 @@ _ALONE = "a lone question"
 
 
 def safety(facts: Facts) -> dict[str, Answer]:
-    """The answers by name: those of `PLACES`, then `content_kept` and `no_instructions`; without those that do not
-    apply. Empty where no prompt can be made. Never raises.
-    """
+    """The answers by name, of `SAFETY` those that apply. Empty where no prompt can be made. Never raises."""
     renders = facts.renders
     if renders is None:
         return {}

@@ -162,12 +162,12 @@ def codes_of(wanted: str) -> frozenset[str]:
     return begun
 
 
-def unknown(wanted: str) -> UnknownCode:
-    """The error for a code or name that no finding has, with the nearest ones."""
+def unknown(wanted: str, kind: str = "finding") -> UnknownCode:
+    """The error for a code or name that no finding has, with the nearest ones; `kind` is what else it might name."""
     keys = _by_key()
     near = difflib.get_close_matches(wanted.lower(), keys, n=3)
     hint = f"did you mean {' or '.join(dict.fromkeys(code(keys[key]) for key in near))}? " if near else ""
-    return UnknownCode(f"no finding is called {wanted!r}; {hint}`toolfmt explain` lists them")
+    return UnknownCode(f"no {kind} is called {wanted!r}; {hint}`toolfmt explain` lists them")
 
 
 def _by_key() -> dict[str, ModuleType]:
