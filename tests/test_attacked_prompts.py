@@ -270,7 +270,7 @@ def test_a_call_without_texts_that_the_template_drops_is_found(name: str, argume
     object = arguments if isinstance(arguments, str) else json.dumps(arguments)
     assert "calls-as-content" in prompt.adaptations
     assert prompt.text.count(f'<tool_call>{{"name": "{name}", "arguments": {object}}}</tool_call>') == 1
-    assert prompt.text.count(f"Result of {name}:\nit") == 1
+    assert prompt.text.count(f"<|tool {name}|>it<|end|>") == 1
 
 
 SHOWS_NO_RESULTS = changed("{%- for m in messages %}", "{%- for m in messages if m.role != 'tool' %}", DROPS_CALLS)

@@ -19,7 +19,7 @@ from test_prompt import TOOL, template
 from toolfmt.errors import BadMessages, NotDelivered, TemplateError
 from toolfmt.model import Model
 from toolfmt.render.delivery import delivered, proved
-from toolfmt.render.remedies import CALLS_AS_CONTENT, CALLS_BESIDE_TEXT_AS_CONTENT, REMEDIES, RESULTS_AS_USER
+from toolfmt.render.remedies import CALLS_AS_CONTENT, CALLS_BESIDE_TEXT_AS_CONTENT, REMEDIES, RESULTS_AS_USER, plans
 from toolfmt.render.twin import aligned, spellings, twin_of
 from toolfmt.templates import ModelFiles, TemplateSource
 
@@ -207,7 +207,7 @@ NEEDED: dict[str, tuple[list[dict[str, Any]], str, str, str, str]] = {
     CALLS_AS_CONTENT: (
         [user("odd"), calls("a"), result("a")],
         changed("m.tool_calls or []", "(m.tool_calls if messages[0].content != 'odd' else []) or []"),
-        turns("user: odd", f"assistant: {written('a')}", "user: Result of find:\nresult a"),
+        turns("user: odd", f"assistant: {written('a')}", "tool: result a"),
         PLAIN,
         turns("user: odd", f"assistant: {written('a')}", "tool: result a"),
     ),
@@ -253,7 +253,7 @@ NEEDED: dict[str, tuple[list[dict[str, Any]], str, str, str, str]] = {
         TWICE_TOLD.replace("<|tool|>result a", "<|tool a|>result a").replace("<|tool|>result b", "<|tool b|>result b"),
     ),
 }  # fmt: skip
-NAMED = {CALLS_BESIDE_TEXT_AS_CONTENT: ("calls-as-content",), CALLS_AS_CONTENT: ("calls-as-content", RESULTS_AS_USER)}
+NAMED = {CALLS_BESIDE_TEXT_AS_CONTENT: (CALLS_AS_CONTENT,)}
 
 
 def test_there_is_a_template_that_needs_each_remedy() -> None:
@@ -333,9 +333,66 @@ def test_an_argument_that_is_dropped_is_written_into_the_content() -> None:
     model = model_of(ONE_ARGUMENT)
     call = {"id": "a", "type": "function", "function": {"name": "find", "arguments": {"at": "x", "days": 3}}}
     prompt = model.render([user(), said("", tool_calls=[call]), result("a")])
-    assert prompt.adaptations == ("calls-as-content", "results-as-user-messages")
+    assert prompt.adaptations == ("calls-as-content",)
     assert '{"name": "find", "arguments": {"at": "x", "days": 3}}' in prompt.text
+    assert "<|tool|>result a" in prompt.text
     assert model.render([user(), calls("a"), result("a")]).adaptations == ()
+
+
+CALLS_DROPPED = template().replace("m.tool_calls or []", "[]")
+WRITTEN = """assistant: <tool_call>
+{"name": "find", "arguments": {"at": "at a"}}
+</tool_call>"""
+IN_WORDS = "user: Result of find:\nresult a"
+
+
+@pytest.mark.parametrize(
+    ("text", "turn", "named"),
+    [
+        pytest.param(CALLS_DROPPED, "tool: result a", (), id="as they are"),
+        pytest.param(
+            changed(SAID, "(m.name + ' ' if m.role == 'tool' else '') + (m.content or '')", CALLS_DROPPED),
+            "tool: find result a",
+            ("results-named",),
+            id="with the name of the call",
+        ),
+        pytest.param(
+            refusing("messages[0].content == 'odd' and m.role == 'tool' and not before.tool_calls", CALLS_DROPPED),
+            IN_WORDS,
+            (RESULTS_AS_USER,),
+            id="refused behind a turn without calls",
+        ),
+    ],
+)
+def test_where_calls_are_dropped_results_keep_the_form_of_the_template(
+    text: str, turn: str, named: tuple[str, ...]
+) -> None:
+    """Where it has taught the model one, with its tools; else they are told in words, like the calls."""
+    asked = [user("odd"), calls("a"), result("a")]
+    prompt = model_of(text).render(asked, [TOOL])
+    assert prompt.strategy == "template"
+    assert (prompt.text.partition("<|end|>")[2], prompt.lost) == (turns("user: odd", WRITTEN, turn), ())
+    assert set(prompt.adaptations) == {CALLS_AS_CONTENT, *named}
+    assert IN_WORDS.partition(": ")[2] in model_of(text).render(asked, [TOOL], strategy="prose").text
+
+
+def test_results_go_with_calls_in_words_where_the_template_shows_no_tools() -> None:
+    model = model_of(changed("m.tool_calls or []", "[]", template(tools="")))
+    prompt = model.render([user(), calls("a"), result("a")])
+    assert prompt.text == turns("user: one", WRITTEN, IN_WORDS)
+    assert prompt.adaptations[:2] == (CALLS_AS_CONTENT, RESULTS_AS_USER)
+
+
+def test_results_in_words_cost_little_beside_calls_in_the_content() -> None:
+    """A refused form of results is given up before anything that changes who speaks, and after what does not."""
+    messages = [user(), calls("a", "b"), result("a"), result("b")]
+    alone, beside = list(plans(messages, 200)), list(plans(messages, 200, calls_in_words=True))
+    in_words = frozenset({RESULTS_AS_USER})
+    before, after = frozenset({"ids-shortened"}), frozenset({"content-as-parts"})
+    assert beside.index(before) < beside.index(in_words) < beside.index(after)
+    assert alone.index(after) < alone.index(in_words)
+    assert alone.index(frozenset({CALLS_AS_CONTENT})) < alone.index(in_words | {CALLS_AS_CONTENT})
+    assert alone.index(in_words | {CALLS_AS_CONTENT}) < alone.index(in_words | {"parallel-calls-split"})
 
 
 def test_calls_that_are_dropped_go_into_turns_of_their_own() -> None:

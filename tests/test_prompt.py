@@ -304,14 +304,14 @@ def test_several_calls_are_split_where_one_turn_takes_one(tmp_path: Path) -> Non
     assert order == sorted(order, key=prompt.text.index)
 
 
-def test_calls_and_results_become_words_where_the_template_renders_no_calls(tmp_path: Path) -> None:
+def test_calls_become_words_where_the_template_renders_none_and_results_stay(tmp_path: Path) -> None:
     model = made(tmp_path, LISTS_TOOLS, config={"model_type": "lfm2"})
     prompt = model.render([*conversation(call(), content="Wait."), USER], [TOOL, SECOND])
     assert (prompt.strategy, prompt.format) == ("template", "lfm2")
-    assert prompt.adaptations == ("calls-as-content", "results-as-user-messages")
+    assert prompt.adaptations == ("calls-as-content",)
     written = "<|tool_call_start|>[get_weather(place='Oslo')]<|tool_call_end|>"
     assert f"<|assistant|>Wait.\n{written}<|end|>" in prompt.text
-    assert "<|user|>Result of get_weather:\nresult callA0001\n\nWill it rain?<|end|><|assistant|>" in prompt.text
+    assert "<|tool|>result callA0001<|end|><|user|>Will it rain?<|end|><|assistant|>" in prompt.text
 
 
 @pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
@@ -555,7 +555,7 @@ def test_messages_that_are_none_are_refused_by_position(tmp_path: Path, messages
 def test_ids_and_names_of_any_type_do_no_harm(tmp_path: Path) -> None:
     odd = [USER, {"role": "assistant", "tool_calls": [{**call(), "id": ["x"]}]}]
     odd.append({"role": "tool", "tool_call_id": ["x"], "name": None, "content": None})
-    assert "Result of get_weather:<|end|>" in made(tmp_path, LISTS_TOOLS).render(odd, [TOOL]).text
+    assert "Result of get_weather:<|end|>" in made(tmp_path, DROPS_TOOLS).render(odd, [TOOL]).text
 
 
 def test_tools_that_are_none_are_refused(tmp_path: Path) -> None:

@@ -85,6 +85,7 @@ def adapt(
     *,
     format: ToolCallFormat,
     calls_in_words: bool = False,
+    results_in_words: bool = False,
     system_text: str = "",
     tools: Sequence[Message] | None = None,
     plan: frozenset[str] = frozenset(),
@@ -92,9 +93,10 @@ def adapt(
     """The messages as the template is to be given them, and the names of what was done.
 
     Takes checked messages, the profile of the template that renders them, the format that calls are written in where
-    the template is to see none (`calls_in_words`; with the tools, whose schemas type the values), a text to add to the
-    system message, and the names of the remedies to carry out beside what the profile asks for. Raises `BadMessages`
-    for arguments that are no JSON object and `CannotWrite` for a call that the format cannot carry.
+    the template is to see none (`calls_in_words`; with the tools, whose schemas type the values), whether it is to see
+    no results either (`results_in_words`), a text to add to the system message, and the names of the remedies to carry
+    out beside what the profile asks for. Raises `BadMessages` for arguments that are no JSON object and `CannotWrite`
+    for a call that the format cannot carry.
     """
     done: dict[str, None] = {}
     adapted, told_before = applied(list(messages), plan, "before")
@@ -104,20 +106,22 @@ def adapt(
     if not profile.empty_calls:
         adapted = [_without_empty_calls(message, done) for message in adapted]
     calls_in_words = calls_in_words or CALLS_AS_CONTENT in plan
-    results_in_words = calls_in_words or RESULTS_AS_USER in plan
-    if results_in_words or profile.results_in_order:
+    results_in_words = results_in_words or RESULTS_AS_USER in plan or not renders_results(profile)
+    if calls_in_words or results_in_words or profile.results_in_order:
         adapted = _results_in_order(adapted, done)
     answered = {id(message): name for message, name in zip(adapted, tools_answered(adapted), strict=True)}
+    if calls_in_words and not results_in_words:  # a name or an id is that of the call, which is no longer told then
+        adapted = _numbered(_results_fitted(adapted, profile, done), profile, done)
     if calls_in_words or CALLS_BESIDE_TEXT_AS_CONTENT in plan:
         adapted = _calls_as_content(adapted, format, tools, done, only_beside_text=not calls_in_words)
     if not calls_in_words:
         adapted = [_fitted(message, profile, f"messages[{at}]", done) for at, message in enumerate(adapted)]
         if not profile.takes_parallel_calls or PARALLEL_SPLIT in plan:
             adapted = list(_split(adapted, done))
-    if not results_in_words and (profile.takes_results or profile.results == "parts"):
-        adapted = _numbered(_results_fitted(adapted, profile, done), profile, done)
-    else:
+    if results_in_words:
         adapted = _results_as_user(adapted, answered, done)
+    elif not calls_in_words:
+        adapted = _numbered(_results_fitted(adapted, profile, done), profile, done)
     adapted = _with_system_text(adapted, system_text)
     if not profile.takes_system or SYSTEM_IN_USER in plan:
         adapted = _system_in_user(adapted, done)
@@ -139,6 +143,11 @@ def writes_calls(profile: TemplateProfile) -> bool:
     """Whether the template renders calls in some form that a turn can be brought into."""
     shape = profile.shape
     return shape is not None and (shape.content not in ("text", "parts") or not profile.text_beside_call)
+
+
+def renders_results(profile: TemplateProfile) -> bool:
+    """Whether the template renders results in some form that they can be brought into."""
+    return profile.takes_results or profile.results == "parts"
 
 
 # --- calls and results told in words

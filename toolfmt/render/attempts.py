@@ -83,6 +83,7 @@ class _Way:
     tools: list[Message] | None = None
     system_text: str = ""
     calls_in_words: bool = False
+    results_in_words: bool = False
 
 
 @dataclass(frozen=True)
@@ -100,8 +101,10 @@ class Request:
     def through_template(self) -> Attempt:
         """The template is given the tools; no prose is added."""
         template, profile, named = self._template(with_tools=bool(self.tools))
-        words = not writes_calls(profile)
-        way = _Way(template, profile, named, self.tools or None, calls_in_words=words)
+        calls_in_words = not writes_calls(profile)
+        # A template that shows the model no tools has not taught it a form of results either.
+        results_in_words = calls_in_words and not profile.takes_tools
+        way = _Way(template, profile, named, self.tools or None, "", calls_in_words, results_in_words)
         made = self._found(way)
         unseen = [tool for tool in self.tools if tool["function"]["name"] not in made.delivery.tools_shown]
         instructions = self._format.instructions
@@ -115,7 +118,7 @@ class Request:
         """The tools stand in the system message, in words; the template is given none."""
         template, profile, named = self._template(with_tools=False)
         told = prose(self._format, self.tools)
-        way = _Way(template, profile, (*why, *named), system_text=told, calls_in_words=True)
+        way = _Way(template, profile, (*why, *named), None, told, calls_in_words=True, results_in_words=True)
         made = self._found(way)
         if told:
             untold, _ = self._adapted(replace(way, system_text=_PLACEHOLDER), self.messages, made.plan)
@@ -186,7 +189,8 @@ class Request:
         # A channel holds one call and nothing else: there is no content to write calls into.
         alone = {CALLS_BESIDE_TEXT_AS_CONTENT} if self._format.headers or way.calls_in_words else set()
         most = max(_LEAST_PLANS, min(_MOST_PLANS, _MESSAGES_TRIED // len(self.messages)))
-        yield from (plan for plan in plans(self.messages, most) if not plan & alone)
+        words = way.calls_in_words and not way.results_in_words
+        yield from (plan for plan in plans(self.messages, most, calls_in_words=words) if not plan & alone)
 
     def _attempt(self, way: _Way, plan: frozenset[str]) -> Attempt | None:
         """The prompt with these remedies; None where one of them does nothing, or the twin shows that they do not help.
@@ -234,6 +238,7 @@ class Request:
             way.profile,
             format=self._format,
             calls_in_words=way.calls_in_words,
+            results_in_words=way.results_in_words,
             system_text=way.system_text,
             tools=self.tools or None,
             plan=plan,

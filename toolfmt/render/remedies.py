@@ -35,6 +35,8 @@ RESULTS_AS_USER = "results-as-user-messages"
 SYSTEM_IN_USER = "system-in-first-user-message"
 
 _MOST_TOGETHER = 5
+_RESULTS_BESIDE_CALLS = 12
+"""What it costs to tell results in words where the calls that they answer are content too."""
 
 
 @dataclass(frozen=True)
@@ -49,16 +51,26 @@ class Remedy:
     apply: Callable[[list[Message]], list[Message]]
 
 
-def plans(messages: list[Message], most: int) -> Iterator[frozenset[str]]:
-    """The sets of remedies to try, the cheapest first, at most so many."""
+def plans(messages: list[Message], most: int, *, calls_in_words: bool = False) -> Iterator[frozenset[str]]:
+    """The sets of remedies to try, the cheapest first, at most so many. With `calls_in_words` calls are written into
+    the content whatever the plan is.
+    """
     useful = [remedy for remedy in REMEDIES if remedy.stage == "after" or remedy.apply(messages) != messages]
     every = (
         together
         for size in range(1, min(len(useful), _MOST_TOGETHER) + 1)
         for together in itertools.combinations(useful, size)
     )
-    ranked = sorted(every, key=lambda together: (sum(remedy.cost for remedy in together), len(together)))
+    ranked = sorted(every, key=lambda together: (_cost(together, calls_in_words), len(together)))
     return (frozenset(remedy.name for remedy in together) for together in ranked[:most])
+
+
+def _cost(together: Sequence[Remedy], calls_in_words: bool) -> int:
+    calls_in_words = calls_in_words or any(remedy.name == CALLS_AS_CONTENT for remedy in together)
+    return sum(
+        _RESULTS_BESIDE_CALLS if calls_in_words and remedy.name == RESULTS_AS_USER else remedy.cost
+        for remedy in together
+    )
 
 
 def applied(
