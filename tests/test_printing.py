@@ -140,7 +140,7 @@ def test_notes_are_counted_by_code_and_told_where_they_are_asked_for() -> None:
     found = [*(finding(f"TF03{digit}", "note") for digit in range(5)), finding("TF033", "note")]
     many = replace(FULL, notes=tuple(found))
     line = next(" ".join(line.split()) for line in shown(many, 140) if line.startswith("  notes"))
-    assert line == "notes 6 TF030 TF031 TF032 TF033 ×2 TF034: cost and taste, --full tells them"
+    assert line == "notes 6 TF030 TF031 TF032 TF033 ×2 TF034: worth knowing, --full tells them"
     for text in (shown(many, full=True), report_text(many, 80, False, notes=True).splitlines()):
         told = [line.split()[:2] for line in text if line.startswith("  note")]
         assert told == [["note", one.code] for one in found]
@@ -168,7 +168,7 @@ def test_what_is_new_since_an_earlier_report_is_told_so() -> None:
     assert "2 warnings, 2 notes, 2 of them new" in text
     assert "warning TF014 new: What TF014 says. (line 6)" in text
     assert "warning TF016 What TF016 says." in text
-    assert "TF028 TF033, 1 of them new: cost and taste" in text
+    assert "TF028 TF033, 1 of them new: worth knowing" in text
     table = models_text([InspectionOutcome("a", made), InspectionOutcome("b", FULL)], None, False)
     assert "TF014* TF016" in table
     assert "1 with something new. E/W/N: errors, warnings, notes. *: new." in table

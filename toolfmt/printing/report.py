@@ -176,7 +176,7 @@ def _counted(notes: Sequence[Finding]) -> str:
     times = Counter(note.code for note in notes)
     told = " ".join(code if count == 1 else f"{code} ×{count}" for code, count in times.items())
     new = sum(note.new is True for note in notes)
-    return f"{told}{f', {new} of them new' if new else ''}: cost and taste, --full tells them"
+    return f"{told}{f', {new} of them new' if new else ''}: worth knowing, --full tells them"
 
 
 # --- what to do next
