@@ -388,11 +388,17 @@ def test_other_words_can_be_taken_back() -> None:
     assert words.other(said) == Words(7).other(said) != Words(8).other(said)
 
 
-@pytest.mark.parametrize("name", [None, *looked_at()[:: 5 if depth.exhaustive else 25]])
+PRINTS_LENGTHS = "tcclaviger-Laguna-S-2.1-RFA_L"
+"""Its variables cut texts and print how long they were; other words have other lengths."""
+
+
+@pytest.mark.parametrize("name", [None, *looked_at()[:: 5 if depth.exhaustive else 25], PRINTS_LENGTHS])
 def test_an_honest_template_has_the_same_report_in_other_words(name: str | None) -> None:
     source = HONEST if name is None else templates()[name]
-    report, other = inspect_template(source), inspect_template(source, options=Options(probe_seed=7))
-    assert report == other
+    texts = [repr(inspect_template(source, options=Options(probe_seed=seed))) for seed in (None, 7)]
+    if name == PRINTS_LENGTHS:
+        texts = [re.sub(r"original length \d+ chars", "original length N chars", text) for text in texts]
+    assert texts[0] == texts[1]
 
 
 def test_a_template_that_knows_the_probes_has_another_report_in_other_words() -> None:
