@@ -71,13 +71,13 @@ def outcome(directory: Path) -> dict[str, str]:
     model = toolfmt.load(directory)
     report = model.inspect().to_dict()
     del report["path"]  # where the corpus stands
-    files = {"report.json": _json(report).replace(str(directory), directory.name)}
+    files = {"report.json": json_text(report).replace(str(directory), directory.name)}
     try:
         prompt = rendered(model, directory)
     except toolfmt.ToolfmtError as error:
         return files | {"error.txt": str(error).replace(f"{directory}/", "") + "\n"}
     told = prompt.to_dict()
-    return files | {"prompt.txt": told.pop("text"), "prompt.json": _json(told)}
+    return files | {"prompt.txt": told.pop("text"), "prompt.json": json_text(told)}
 
 
 def rendered(model: toolfmt.Model, directory: Path, **changed: Any) -> toolfmt.Prompt:
@@ -146,5 +146,5 @@ def _backwards(tool: dict[str, Any]) -> dict[str, Any]:
     return turned | {"function": dict(reversed(tool["function"].items()))} if "function" in tool else turned
 
 
-def _json(value: Any) -> str:
+def json_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2) + "\n"

@@ -18,7 +18,7 @@ from typing import Any
 import depth
 import pytest
 from click.testing import CliRunner, Result
-from model_cases import MODELS, expected, made, request
+from model_cases import MODELS, expected, json_text, made, request
 
 import toolfmt
 from toolfmt.batch import Inspector
@@ -84,7 +84,9 @@ def command(*arguments: str, **options: Any) -> subprocess.Popen[bytes]:
 def test_inspect_says_by_its_status_how_bad_it_is(name: str, by_level: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(MODELS)  # the advice names the place as it was given
     status = int(by_level[2])
-    assert expected(MODELS / name)["report.json"] == output("inspect", name, "--json", status=status)
+    told = json.loads(output("inspect", name, "--json", status=status))
+    assert told.pop("path") == name
+    assert expected(MODELS / name)["report.json"] == json_text(told)
     for level, told in zip(("note", "warning", "error", "never"), by_level, strict=True):
         assert run("inspect", name, "--fail-on", level).exit_code == int(told)
 

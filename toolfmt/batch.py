@@ -38,11 +38,11 @@ class InspectionOutcome:
     reason: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as JSON, its `path` the place as it was asked about; with `error` in place of the rest where there
-        is none."""
+        """The report as JSON behind its `path`, the place as it was asked about; where there is none its `error`."""
         if self.report is None:
             return {"path": self.place, "error": self.reason}
-        return self.report.to_dict() | {"path": self.place}
+        path = {"path": self.place}
+        return path | self.report.to_dict() | path
 
     def in_brief(self) -> InspectionOutcome:
         """The same without evidence, chapters and prompts: what is kept of one of thousands."""

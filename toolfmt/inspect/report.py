@@ -602,7 +602,6 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "path": self.path,
             "schema": SCHEMA,
             "verdict": self.verdict.to_dict(),
             "model_type": self.model_type,
@@ -616,5 +615,6 @@ class Report:
             "stop": list(self.profile.stop),
             "stop_of_calls": list(self.profile.stop_of_calls),
             "prefill": self.profile.prefill,
+            "path": self.path,
             **self.sections.to_dict(),
         }
