@@ -1,10 +1,10 @@
-"""How deep a run looks: the usual one in two minutes, or all of it (`pytest --exhaustive`)."""
+"""How deep a run looks: the usual one in minutes, or all of it (`pytest --exhaustive`)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-EXAMPLES, MANY_EXAMPLES = 15, 1000
+EXAMPLES, MANY_EXAMPLES = 10, 1000
 """Random examples of a law."""
 PIECES = (1, 3, 4, 7)
 """Lengths of the pieces in which a text is fed."""
