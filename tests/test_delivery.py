@@ -276,6 +276,16 @@ def test_remedies_go_together_where_one_is_not_enough() -> None:
     assert prompt.text == turns("system: dev", "user: one\n\ntwo")
 
 
+@pytest.mark.parametrize("printed", ["m.content | string", "m.content | tojson"])
+def test_a_list_of_parts_that_is_printed_is_no_text_delivered(printed: str) -> None:
+    """The text stands in the prompt, inside of what Python or JSON makes of the list."""
+    model = model_of(changed(SAID, f"('' if m.content is string and '</think>' in m.content else {printed})"))
+    asked = [user("What does </think> mean?")]
+    with pytest.raises(NotDelivered, match=r"messages\[0\] \(user\): its text is lost"):
+        model.render(asked)
+    assert model.render(asked, lossy=True).text == turns("user: ")
+
+
 def test_where_a_later_system_message_goes_without_a_user_behind_it() -> None:
     model = model_of(refusing("m.role == 'system' and not loop.first"))
     at_the_end = model.render([system(), user(), said(), system("more")])

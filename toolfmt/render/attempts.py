@@ -33,7 +33,14 @@ from toolfmt.render.adaptations import adapt, writes_calls
 from toolfmt.render.delivery import Delivery, Span, delivered, proved
 from toolfmt.render.messages import Message, media_of, without_media
 from toolfmt.render.never_both import check_prose, check_template, dropped
-from toolfmt.render.remedies import CALLS_BESIDE_TEXT_AS_CONTENT, plans, tried_in_adapt
+from toolfmt.render.remedies import (
+    CALLS_BESIDE_TEXT_AS_CONTENT,
+    CONTENT_AS_PARTS,
+    PART_PRINTED,
+    plans,
+    tried_in_adapt,
+    with_marked_parts,
+)
 from toolfmt.render.twin import Twin, twin_of
 from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource
 
@@ -216,7 +223,7 @@ class Request:
         if way.system_text and twin_prompt is not None and way.system_text not in twin_prompt:
             told = replace(told, missing=(*told.missing, _PROSE))
         if plan:
-            if not (told.whole or self.lossy):
+            if not (told.whole or self.lossy) or self._prints_parts(way, plan, messages):
                 return None
             text = self._render(way.template, messages, way.tools)
         if told.whole or self.lossy:
@@ -231,6 +238,12 @@ class Request:
                 tools_changed=tuple(dict.fromkeys((*told.tools_changed, *shown.tools_changed))),
             )
         return Attempt(text, way.template, way.profile, messages, way.tools, (*way.named, *done), told, plan)
+
+    def _prints_parts(self, way: _Way, plan: frozenset[str], messages: list[Message]) -> bool:
+        """Whether the template, given contents as parts, shows the parts themselves and not their texts."""
+        if CONTENT_AS_PARTS not in plan:
+            return False
+        return PART_PRINTED in self._render(way.template, with_marked_parts(messages), way.tools)
 
     def _adapted(self, way: _Way, messages: Sequence[Message], plan: frozenset[str]) -> tuple[list[Message], list[str]]:
         return adapt(

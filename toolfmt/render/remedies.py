@@ -34,6 +34,9 @@ PARALLEL_SPLIT = "parallel-calls-split"
 RESULTS_AS_USER = "results-as-user-messages"
 SYSTEM_IN_USER = "system-in-first-user-message"
 
+PART_PRINTED = "Xq5part"
+"""What stands in a prompt where a template prints a part instead of its text; no template holds it."""
+
 _MOST_TOGETHER = 5
 _RESULTS_BESIDE_CALLS = 12
 """What it costs to tell results in words where the calls that they answer are content too."""
@@ -245,6 +248,19 @@ def _as_parts(messages: list[Message]) -> list[Message]:
         else message
         for message in messages
     ]
+
+
+def with_marked_parts(messages: Sequence[Message]) -> list[Message]:
+    """The messages with another key in each part that `content-as-parts` makes: a template that takes parts shows none
+    of it; where it prints the list, in Python or JSON, `PART_PRINTED` stands in the prompt.
+    """
+    marked = []
+    for message in messages:
+        match message.get("content"):
+            case [{"type": "text", "text": str(text)}]:
+                message = message | {"content": [{"type": "text", "text": text, PART_PRINTED: ""}]}
+        marked.append(message)
+    return marked
 
 
 def _content_empty(messages: list[Message]) -> list[Message]:
