@@ -729,6 +729,65 @@ def test_the_diff_is_printed_with_what_remains_and_the_status_is_that_of_the_cop
     assert done.exit_code == run(str(tmp_path / "copy"), "--ignore", "TF035").exit_code
 
 
+def told_in_words(result: Result) -> str:
+    return " ".join(result.output.split())
+
+
+def test_the_verdict_of_the_copy_is_told_with_the_one_before_where_that_was_another(tmp_path: Path) -> None:
+    home = model(tmp_path / "model", DOUBLE)
+    healed = run(str(home), "--fix", "--output", str(tmp_path / "copy"))
+    assert " Its verdict is template, before it was adapted. " in told_in_words(healed)
+    again = run(str(tmp_path / "copy"), "--fix", "--output", str(tmp_path / "again"))
+    assert " Its verdict is template. " in told_in_words(again)
+    assert f"No finding could be healed: the copy in {tmp_path / 'again'} is the same as the" in told_in_words(again)
+    assert digests(tmp_path / "copy") == digests(tmp_path / "again")
+    nothing = run(str(home), "--select", "TF001", "--fix", "--output", str(tmp_path / "third"))
+    assert (
+        f"Nothing of what is selected is there to heal: the copy in {tmp_path / 'third'} is the same as the original."
+    ) in told_in_words(nothing)
+    not_known = run(str(home), "--select", "TF062", "--fix", "--output", str(tmp_path / "fourth"))
+    assert "No finding of what is selected could be healed: " in told_in_words(not_known)
+
+
+@pytest.mark.parametrize(
+    ("code", "before", "tokens", "advice"),
+    [
+        (
+            "TF005",
+            "{{ '' + bos_token }}",
+            {"eos_token": "<|im_end|>"},
+            "Add bos_token to tokenizer_config.json as the original model has it.",
+        ),
+        (
+            "TF072",
+            "",
+            {"eos_token": "</s>", "added_tokens_decoder": {"1": {"content": "<|im_end|>", "special": True}}},
+            "Make <|im_end|> the eos_token in tokenizer_config.json, and add its id to eos_token_id in "
+            "generation_config.json and config.json; or take the template of the original model.",
+        ),
+    ],
+)
+def test_a_setting_that_is_not_written_is_told_by_the_advice_of_its_finding(
+    tmp_path: Path, code: str, before: str, tokens: dict[str, Any], advice: str
+) -> None:
+    home = model(tmp_path / "model", before + template(), tokenizer_config=tokens)
+    done = fixed(home, tmp_path / "copy", frozenset({code}))
+    (why,) = [one.why for one in done.not_fixed if one.code == code]
+    assert why == f"no setting that --fix writes heals it: {advice}"
+
+
+def test_content_that_is_not_there_is_healed_where_null_is_taken() -> None:
+    text = template(content="{{- '' if message['content'] is none else message['content'] + '' }}")
+    done = mended(text, "TF017")
+    assert changed_lines(text, done.text) == [
+        (
+            "{{- '' if message['content'] is none else message['content'] + '' }}",
+            "{{- '' if message['content'] is none else (message['content'] or '') + '' }}",
+        )
+    ]
+    assert "TF017" not in {one.code for one in remedies.everything(done.report)}
+
+
 def test_the_json_is_the_report_on_the_copy_with_what_was_fixed(tmp_path: Path) -> None:
     home = model(tmp_path / "model", DOUBLE)
     done = run(str(home), "--json", "--fix", "--output", str(tmp_path / "copy"))

@@ -15,7 +15,7 @@ from typing import Any
 
 from toolfmt.errors import ToolfmtError
 from toolfmt.inspect.comparison import compare, is_below
-from toolfmt.inspect.report import JsonRecord, Report
+from toolfmt.inspect.report import Finding, JsonRecord, Report, ToolsWord
 from toolfmt.inspect.support.template_choice import same_text
 from toolfmt.mending import remedies
 from toolfmt.mending.contents import template_file, with_template_text
@@ -60,6 +60,8 @@ class MendedModel:
     files: tuple[str, ...]
     kind: str
     """What the original is: a directory, a GGUF file, a template alone."""
+    before: ToolsWord
+    """The verdict on the original in a word."""
 
     def telling(self, report: Report) -> MendedModel:
         """The same with this report on the copy, of whose findings alone it is told why they remain."""
@@ -96,7 +98,13 @@ def mend_copy(
     last = inspect(copy.loaded(output))
     tried = {} if mended is None else mended.why_not
     return MendedModel(
-        output, last, tuple(copy.fixed), _remaining(last, tried), tuple(sorted(copy.contents)), files.kind
+        output,
+        last,
+        tuple(copy.fixed),
+        _remaining(last, tried),
+        tuple(sorted(copy.contents)),
+        files.kind,
+        report.verdict.tools,
     )
 
 
@@ -206,8 +214,12 @@ def _loaded(contents: Mapping[str, bytes], folder: Path) -> ModelFiles:
 
 def _remaining(report: Report, tried: Mapping[str, str]) -> tuple[NotFixed, ...]:
     """Every code that is still told, once."""
-    told = {finding.code: finding.name for finding in remedies.everything(report)}
-    return tuple(NotFixed(code, name, tried.get(code) or remedies.why_not(code, report)) for code, name in told.items())
+    first: dict[str, Finding] = {}
+    for finding in remedies.everything(report):
+        first.setdefault(finding.code, finding)
+    return tuple(
+        NotFixed(one.code, one.name, tried.get(one.code) or remedies.why_not(one, report)) for one in first.values()
+    )
 
 
 def diff(before: str, after: str, file: str) -> str:

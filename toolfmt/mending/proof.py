@@ -19,7 +19,7 @@ from toolfmt.templates import ChatTemplate
 
 _BESIDE: tuple[Variant, ...] = ("content-null", "content-absent")
 """What a call is often written with, and what templates write otherwise."""
-NOT_SHOWN = "no conversation that is tried shows it"
+NOT_SHOWN = "none of the conversations that a change is proven on shows it, so that none can be proven"
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from toolfmt.inspect.checks import about_files
 from toolfmt.inspect.report import Finding, Report
 from toolfmt.mending import edits, prelude
 from toolfmt.mending.conversations import Variant
@@ -30,9 +31,10 @@ class Remedy:
 
 
 _ARGUMENTS = ("TF014", "TF015", "TF016")
+_CONTENT = ("TF017", "TF018")
 _REMEDIES = (
     Remedy(_ARGUMENTS, (), edits.arguments_as_json),
-    Remedy(("TF017", "TF018"), ("content-null",), edits.content_or_nothing, prelude.CONTENT_NULL),
+    Remedy(_CONTENT, ("content-null",), edits.content_or_nothing, prelude.CONTENT_NULL),
     Remedy(("TF009",), ("calls-null", "calls-empty"), edits.calls_or_none),
     Remedy(("TF010",), ("tools-empty",), edits.tools_or_none, prelude.TOOLS),
     Remedy(("TF049",), (), edits.values_as_json, typed=True),
@@ -49,6 +51,7 @@ _WHY_NOT = {
     "TF045": "the model may have been trained on a prompt that ends so",
 }
 _NO_REMEDY = "no small change of the template is known to heal it"
+_NO_SETTING = "no setting that --fix writes heals it"
 
 
 def of(report: Report, codes: frozenset[str]) -> Iterator[Remedy]:
@@ -60,8 +63,12 @@ def of(report: Report, codes: frozenset[str]) -> Iterator[Remedy]:
 
 
 def variants(remedy: Remedy, report: Report) -> tuple[Variant, ...]:
-    """The ways of writing that the remedy is about: of arguments, the form that the template does not take."""
+    """The ways of writing that the remedy is about: of arguments, the form that the template does not take; of content
+    the one that the finding shows, null or no content at all.
+    """
     shape = report.profile.shape
+    if remedy.codes == _CONTENT and report.capabilities["content_null"].answer == "yes":
+        return ("content-absent",)
     if remedy.codes == _ARGUMENTS:
         return ("arguments-object",) if shape is not None and shape.arguments == "string" else ("arguments-string",)
     return remedy.variants
@@ -80,9 +87,10 @@ def known_reason(code: str, report: Report) -> str:
     return _WHY_NOT.get(code, "")
 
 
-def why_not(code: str, report: Report) -> str:
-    """Why nothing is tried for a finding."""
-    return known_reason(code, report) or _NO_REMEDY
+def why_not(finding: Finding, report: Report) -> str:
+    """Why a finding remains that no change of the template was tried for: where it is about a setting, what to set."""
+    a_setting = finding.healed_by == "setting" or about_files(finding.code)
+    return known_reason(finding.code, report) or (f"{_NO_SETTING}: {finding.fix}" if a_setting else _NO_REMEDY)
 
 
 def everything(report: Report) -> tuple[Finding, ...]:

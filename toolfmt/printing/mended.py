@@ -15,7 +15,6 @@ from toolfmt.mending.model import Fixed, MendedModel
 from toolfmt.printing.layout import UNWRAPPED, grid, printed, spaced, visible
 
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
-_HOW_MANY = {1: "One finding is", 0: "No finding is"}
 
 
 def mended_text(mended: MendedModel, width: int, colour: bool) -> str:
@@ -33,10 +32,9 @@ def _diff(fixed: Fixed) -> Text:
 
 
 def _summary(mended: MendedModel) -> Iterator[Text | Group]:
-    healed = len({fixed.code for fixed in mended.fixed})
-    count = _HOW_MANY.get(healed, f"{healed} findings are")
-    how = ", proven by inspecting the copy" if healed else ""
-    yield Text(f"{count} healed in {visible(str(mended.output))}{how}.", "bold green" if healed else "bold")
+    yield Text(_healed(mended), "bold green" if mended.fixed else "bold")
+    now = mended.report.verdict.tools
+    yield Text(f"Its verdict is {now}{'' if now == mended.before else f', before it was {mended.before}'}.")
     notes = {note.code for note in mended.report.notes}
     remaining = [one for one in mended.not_fixed if one.code not in notes]
     if remaining:
@@ -48,6 +46,18 @@ def _summary(mended: MendedModel) -> Iterator[Text | Group]:
     if left:
         yield Text(f"Notes that remain: {', '.join(left)}.")
     yield Text(_copied(mended))
+
+
+def _healed(mended: MendedModel) -> str:
+    """How many findings are healed; where none is, that the copy is the same."""
+    output = visible(str(mended.output))
+    if not mended.fixed:
+        selected = " of what is selected" if mended.report.left_out else ""
+        what = f"No finding{selected} could be healed" if mended.not_fixed else f"Nothing{selected} is there to heal"
+        return f"{what}: the copy in {output} is the same as the original."
+    healed = len({fixed.code for fixed in mended.fixed})
+    count = "One finding is" if healed == 1 else f"{healed} findings are"
+    return f"{count} healed in {output}, proven by inspecting the copy."
 
 
 def _copied(mended: MendedModel) -> str:
