@@ -436,6 +436,46 @@ def test_another_way_of_writing_that_was_not_refused_does_not_change() -> None:
     assert law(printed, with_list, "content-null") == (False, why)
 
 
+JOINED = "(message.content if message.content is string else message.content | map(attribute='text') | join('JOINT'))"
+FIRST = "(message.content if message.content is string else message.content[0].text)"
+PARTS_OF_USER = "{{- message.content | string if message.role != 'user' else " + JOINED + " }}"
+
+HEALED_OF_OTHERS = PARTS_OF_USER.replace(
+    "{{- ",
+    "{{- " + JOINED.replace("JOINT", "\\n") + " if message.role in ['system', 'assistant'] and message.content else ",
+)
+
+
+@pytest.mark.parametrize("joint", ["", "+", "\\n\\n"])
+def test_parts_that_came_out_are_not_joined_otherwise(joint: str) -> None:
+    before = template(content=PARTS_OF_USER.replace("JOINT", joint))
+    holds, why = law(before, prelude.with_prelude([prelude.PARTS], before), "parts")
+    assert not holds
+    assert why.startswith(
+        "with what was tried an answer and another question alone with content as a list of parts does"
+    )
+    healed = template(content=HEALED_OF_OTHERS.replace("JOINT", joint))
+    assert law(before, healed, "parts") == (True, "")
+    assert "TF037" not in [code for step in mended(before, "TF037").steps for code in step.codes]
+
+
+def test_parts_that_came_out_stay_whatever_else_is_healed() -> None:
+    plus, lines = (JOINED.replace("JOINT", joint) for joint in ("+", "\\n"))
+    refused = template(content="{{- 'x' + message.content if message.content is none else " + plus + " }}")
+    healed = "{{- '' if message.content is none else " + plus + " }}"
+    assert law(refused, template(content=healed), "content-null") == (True, "")
+    joined = healed.replace("{{- ", "{{- " + lines + " if message.role == 'user' else ")
+    why = (
+        "with what was tried the prompt of an answer and another question alone with content as a list of parts changes"
+    )
+    assert law(refused, template(content=joined), "content-null") == (False, why)
+
+
+def test_parts_of_which_one_alone_came_out_are_healed() -> None:
+    before = template(content="{{- message.content | string if message.role != 'user' else " + FIRST + " }}")
+    assert law(before, prelude.with_prelude([prelude.PARTS], before), "parts") == (True, "")
+
+
 def test_another_way_of_writing_may_come_right_along() -> None:
     as_system = OR_EMPTY.replace("message.role +", "message.role | replace('developer', 'system') +")
     assert law(NULL, as_system, "content-null") == (True, "")

@@ -8,7 +8,7 @@ way has to become. Everything here is data.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
@@ -168,11 +168,18 @@ def _developer(message: Message) -> Message:
     return message | {"role": "developer"} if message["role"] == "system" else message
 
 
-def _parts(message: Message) -> Message:
+def in_parts(asked: Asked, places: Collection[int], *, several: bool = True) -> Asked:
+    """The same request with the content of the messages at these places in parts, or each in a single one."""
+    written = (_parts(one, several=several) if at in places else one for at, one in enumerate(asked.messages))
+    return replace(asked, messages=tuple(written))
+
+
+def _parts(message: Message, *, several: bool = True) -> Message:
     content = message.get("content")
     if not isinstance(content, str) or not content or message["role"] == "tool":
         return message
-    return message | {"content": [{"type": "text", "text": line} for line in content.split("\n")]}
+    texts = content.split("\n") if several else [content]
+    return message | {"content": [{"type": "text", "text": text} for text in texts]}
 
 
 _CHANGES: dict[Variant, Callable[[Message], Message]] = {

@@ -2,23 +2,25 @@
 
 `judged` runs where untrusted templates may run; `toolfmt.jobs` hands it to a process with limits. The law: what the
 template took before it renders to the same bytes; the way of writing that the finding is about renders to the prompt of
-the way that was right all along; any other way as before, or right as well.
+the way that was right all along (content in parts that came out stays as it did); any other way as before, or right as
+well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 from toolfmt.errors import LimitHit, TemplateError
 from toolfmt.inspect.probe.conversations import STAND_INS, Shape
-from toolfmt.mending.conversations import IN_WORDS, VARIANTS, Asked, Variant, conversations, written_otherwise
+from toolfmt.mending.conversations import IN_WORDS, VARIANTS, Asked, Variant, conversations, in_parts, written_otherwise
 from toolfmt.templates import ChatTemplate
 
 _BESIDE: tuple[Variant, ...] = ("content-null", "content-absent")
 """What a call is often written with, and what templates write otherwise."""
+_LINES = "Qk4first\nQk4second"
 NOT_SHOWN = "none of the conversations that a change is proven on shows it, so that none can be proven"
 
 
@@ -47,7 +49,7 @@ def judged(
         for one in asked:
             for variant in wanted:
                 other = written_otherwise(one, variant)
-                right = was(one)
+                right = _right(one, variant, was)
                 if other is None or isinstance(right, TemplateError):
                     continue
                 if is_now(other) != right:
@@ -72,10 +74,28 @@ def _wrong_beside(one: Asked, wanted: Variant, was: _Renders, is_now: _Renders) 
     for beside in _BESIDE:
         plain = None if beside == wanted else written_otherwise(one, beside)
         other = None if plain is None else written_otherwise(plain, wanted)
-        if plain is not None and other is not None and not isinstance(right := was(plain), TemplateError):
-            if is_now(other) != right:
-                return _not_right(one, wanted, beside)
+        if plain is None or other is None or isinstance(right := _right(plain, wanted, was), TemplateError):
+            continue
+        if is_now(other) != right:
+            return _not_right(one, wanted, beside)
     return None
+
+
+def _right(one: Asked, written: Variant, was: _Renders) -> str | TemplateError:
+    """What a conversation has to become written in this way: the prompt that it has as it stands. Parts that came out
+    already stay as they did, joined to each other however the template joins them.
+    """
+    taken = [at for at in range(len(one.messages)) if written == "parts" and _takes_parts(one, at, was)]
+    return was(in_parts(one, taken))
+
+
+def _takes_parts(one: Asked, at: int, was: _Renders) -> bool:
+    """Whether the content of this message comes out as a list of parts: as one, and two where it has two lines."""
+    if was(in_parts(one, [at], several=False)) != was(one):
+        return False
+    lines = replace(one, messages=(*one.messages[:at], one.messages[at] | {"content": _LINES}, *one.messages[at + 1 :]))
+    prompt = was(in_parts(lines, [at]))
+    return isinstance(prompt, str) and all(line in prompt for line in _LINES.split("\n"))
 
 
 def _not_right(one: Asked, *written: Variant) -> str:
@@ -92,7 +112,7 @@ def _changed(one: Asked, was: _Renders, is_now: _Renders, wanted: Sequence[Varia
         other = written_otherwise(one, variant)
         if other is None or variant in wanted or isinstance(before := was(other), TemplateError):
             continue
-        if is_now(other) not in (before, right):
+        if is_now(other) not in (before, _right(one, variant, was)):
             return f"with what was tried the prompt of {one.name} with {IN_WORDS[variant]} changes"
     return None
 
