@@ -46,9 +46,11 @@ UNNEEDED, NOT_SHOWN = "unneeded", "not shown"
 TEXT_REPEATED = "text-repeated"
 NOT_MESSAGES = frozenset(
     {
+        "arguments-no-object",
         "caller-lists-tools",
         "default-format",
         "reasoning-left-out",
+        "result-of-no-call",
         "template-dropped-tools",
         "template-loses-with-tools",
         TEXT_REPEATED,

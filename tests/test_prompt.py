@@ -271,6 +271,52 @@ def test_a_call_without_arguments_gets_empty_ones(tmp_path: Path) -> None:
     assert '{"name": "get_weather", "arguments": {}}' in prompt.text
 
 
+AS_GIVEN = "(c.function.arguments if c.function.arguments is string else c.function.arguments | tojson)"
+
+
+def test_empty_text_is_no_arguments_for_a_template_that_writes_them_as_given(tmp_path: Path) -> None:
+    prompt = made(tmp_path, template(arguments=AS_GIVEN)).render(conversation(call(arguments="")), [TOOL])
+    assert prompt.adaptations == ("arguments-added",)
+    assert '{"name": "get_weather", "arguments": {}}' in prompt.text
+
+
+@pytest.mark.parametrize("arguments", ['{"place": "Os', "Oslo", "[1]", '"Oslo"', " "])
+def test_arguments_that_are_no_object_are_named_where_the_template_writes_them_as_given(
+    tmp_path: Path, arguments: str
+) -> None:
+    prompt = made(tmp_path, template(arguments=AS_GIVEN)).render(conversation(call(arguments=arguments)), [TOOL])
+    assert prompt.adaptations == ("arguments-no-object",)
+    assert f'"arguments": {arguments}}}</tool_call>' in prompt.text
+
+
+@pytest.mark.parametrize("arguments", ['{"place": "Oslo"}', "{}", {"place": "Oslo"}, {}])
+def test_arguments_that_are_an_object_are_not_named(tmp_path: Path, arguments: object) -> None:
+    model = made(tmp_path, template(arguments=AS_GIVEN))
+    assert model.render(conversation(call(arguments=arguments)), [TOOL]).adaptations == ()
+
+
+def test_a_result_of_no_call_is_named(tmp_path: Path) -> None:
+    model = made(tmp_path, template())
+    asked, turn, result = conversation(call(arguments=ARGUMENTS))[:3]
+    stranger = {**result, "tool_call_id": "callZ0009"}
+    unnamed = {key: value for key, value in result.items() if key != "tool_call_id"}
+    for messages, named in (
+        ([asked, turn, result], False),
+        ([asked, turn, result, asked, turn, result], False),
+        ([asked, turn, *conversation(call(id="callB0002"))[1:], asked, {**result}], False),
+        ([asked, turn, unnamed], False),
+        ([asked, turn, {**result, "tool_call_id": ""}], False),
+        ([asked, turn, stranger], True),
+        ([asked, turn, result, stranger], True),
+        ([asked, stranger, turn, result], True),
+        ([asked, result, turn, result], True),
+        ([asked, {**USER, "tool_call_id": "callZ0009"}], False),
+    ):
+        prompt = model.render(messages, [TOOL])
+        assert ("result-of-no-call" in prompt.adaptations) is named, messages
+        assert prompt.lost == ()
+
+
 def test_null_content_becomes_empty_where_none_is_refused(tmp_path: Path) -> None:
     prompt = made(tmp_path, template(content="m.content + ''")).render(conversation(call(), content=None), [TOOL])
     assert prompt.adaptations == ("content-null-to-empty",)

@@ -7,7 +7,7 @@
     parallel-calls-split           a turn with several calls told as several turns, each followed by its result
     arguments-parsed               arguments given as a string, handed to the template as an object
     arguments-dumped               arguments given as an object, handed to the template as a string
-    arguments-added                empty arguments handed to the template for a call that has none
+    arguments-added                empty arguments handed to the template for a call that has none, or ""
     calls-unwrapped                name and arguments handed to the template without the `function` around them
     content-null-to-empty          `content: null` or none, handed to the template as ""
     content-empty-to-null          `content: ""` beside a call, handed to the template as null
@@ -366,7 +366,7 @@ def _fitted_call(call: Message, profile: TemplateProfile, shape: Shape, where: s
     function = dict(function_of(call))
     given = function.get("arguments")
     form = "object" if isinstance(given, Mapping) else "string"
-    if given is None:
+    if not given and not isinstance(given, Mapping):
         done["arguments-added"] = None
         function["arguments"] = {} if profile.arguments_form == "object" else "{}"
     elif form != profile.arguments_form and not _takes(profile, form):

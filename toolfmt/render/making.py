@@ -20,7 +20,7 @@ from toolfmt.render.attempts import Attempt, Request, compiled
 from toolfmt.render.budget import counter
 from toolfmt.render.control_tokens import markers_of
 from toolfmt.render.delivery import Span
-from toolfmt.render.messages import Message, lists_tools
+from toolfmt.render.messages import Message, calls_of, is_object, lists_tools, names_no_call
 from toolfmt.render.remedies import CALLS_AS_CONTENT
 from toolfmt.templates import ModelFiles
 
@@ -44,6 +44,10 @@ SWITCH_TAKEN_OUT = "switch-taken-out"
 """The template takes a switch such as `/no_think` out of a text, and goes by it."""
 SYSTEM_MOVED = "system-message-moved"
 """The template writes the system message further behind, before the last question, as its model was trained."""
+ARGUMENTS_NO_OBJECT = "arguments-no-object"
+"""The text of a call's arguments is no JSON object; it stands in the prompt as it was given."""
+RESULT_OF_NO_CALL = "result-of-no-call"
+"""A result names a call by an id that no call before it has: which tool it is from the prompt cannot tell."""
 TEXT_REPEATED = "text-repeated"
 """The template writes a text of the conversation, or the definition of a tool, more than once."""
 
@@ -203,6 +207,10 @@ def _to_be_known(request: Request, made: Attempt, *, guessed: bool) -> Iterator[
         yield DEFAULT_FORMAT
     if lists_tools(request.messages, request.tools):
         yield CALLER_LISTS_TOOLS
+    if any(not is_object(call) for message in request.messages for call in calls_of(message)):
+        yield ARGUMENTS_NO_OBJECT
+    if names_no_call(request.messages):
+        yield RESULT_OF_NO_CALL
     if made.delivery.reasoning_left_out:
         yield REASONING_LEFT_OUT
     if made.delivery.repeated or made.delivery.tools_repeated:

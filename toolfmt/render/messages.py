@@ -73,6 +73,26 @@ def arguments_of(call: Mapping[str, Any], where: str) -> dict[str, Any]:
     return parsed
 
 
+def is_object(call: Mapping[str, Any]) -> bool:
+    """Whether the arguments of a call are an object, the text of one, or none."""
+    try:
+        arguments_of(call, "")
+    except BadMessages:
+        return False
+    return True
+
+
+def names_no_call(messages: Sequence[Message]) -> bool:
+    """Whether a result has an id that no call before it has; not one without an id, which goes by its place."""
+    called: set[str] = set()
+    for message in messages:
+        called.update(str(call["id"]) for call in calls_of(message) if call.get("id"))
+        id = str(message.get("tool_call_id") or "") if message["role"] == "tool" else ""
+        if id and id not in called:
+            return True
+    return False
+
+
 def reasoning_of(message: Message) -> Any:
     """The reasoning of a turn, under whichever name it stands; None where it has none."""
     return next((message[name] for name in REASONING_NAMES if message.get(name)), None)
