@@ -182,17 +182,19 @@ def test_drafts_without_the_mark_that_a_parser_stops_at_are_not_told() -> None:
         (CALL.replace("<tool_call>", "<|python_tag|>").replace("</tool_call>", ""), False),
     ):
         report = inspect_template((head + tail).replace(CALL, call))
-        told = next(one for one in report.sections.advice if one.runtime == SGLANG)
-        assert told.text.endswith("--reasoning-parser qwen3")
-        assert ("drafted" in told.remark) == drafted
+        for runtime, parser in ((SGLANG, "qwen3"), (VLLM, "deepseek_r1")):
+            told = next(one for one in report.sections.advice if one.runtime == runtime)
+            assert told.text.endswith(f"--reasoning-parser {parser}")
+            assert ("drafted" in told.remark) == drafted
 
 
-def test_a_parser_that_executes_drafts_in_a_stream_is_told_so() -> None:
+def test_a_parser_that_executes_drafts_is_told_so() -> None:
     remarks = {one.runtime: one.remark for one in inspect_template(templates()["Qwen-Qwen3-0.6B"]).sections.advice}
     assert remarks[SGLANG] == (
         "in a stream qwen3 ends the reasoning at the first <tool_call>: a call that is only drafted is executed"
     )
     assert remarks[VLLM] == (
+        "not qwen3 or glm45, which end the reasoning at the first <tool_call>, drafted or not; "
         "with enable_thinking=false deepseek_r1 takes an answer that is not streamed for reasoning, calls and all: "
         "leave the flag out there"
     )

@@ -2,10 +2,10 @@
 
 Without one a server executes the calls that a model drafts while it thinks. They are chosen by what stands around the
 reasoning, and were run on answers with a drafted call in it (vLLM 0.33.0, SGLang 0.5.23; November 2026): vLLM's qwen3,
-glm45, nemotron_v3 and mimo end the reasoning at the draft's `<tool_call>`, its deepseek_r1 does not; SGLang's
-deepseek-r1 takes every answer to begin with reasoning, its qwen3 only those that open a block, but ends that, in a
-stream, at a draft's `<tool_call>`. Those for Mistral, gpt-oss, Muse and Cohere read tokens or need a library of their
-own: they were not run.
+glm45, glm47, nemotron_v3 and mimo end the reasoning at the draft's `<tool_call>` (a transition of their engine), its
+deepseek_r1 does not; SGLang's deepseek-r1 takes every answer to begin with reasoning, its qwen3 only those that open a
+block, but ends that, in a stream, at a draft's `<tool_call>`. Those for Mistral, gpt-oss, Muse and Cohere read tokens
+or need a library of their own: they were not run.
 
 Some take an answer without the closer for reasoning alone, and its calls are lost. So does an answer behind a prompt
 that has closed the block: there they are not named, and where a variable of the template closes it that is told. vLLM
@@ -24,8 +24,14 @@ from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.support.template_choice import SGLANG, VLLM
 
 _DRAFTED = "<tool_call>"
-_ENDS_AT_A_DRAFT = (SGLANG, "qwen3")
-_REMARK = f"in a stream qwen3 ends the reasoning at the first {_DRAFTED}: a call that is only drafted is executed"
+_REMARKS: Mapping[tuple[str, str], str] = {
+    (VLLM, "deepseek_r1"): f"not qwen3 or glm45, which end the reasoning at the first {_DRAFTED}, drafted or not",
+    (SGLANG, "qwen3"): (
+        f"in a stream qwen3 ends the reasoning at the first {_DRAFTED}: a call that is only drafted is executed"
+    ),
+}
+"""What is to be known where calls, and so drafts, are written with that mark: of the parser, or of those that bear the
+names of models and are not the ones to take."""
 
 OPENED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     VLLM: {
@@ -89,11 +95,11 @@ def reasoning_parser(facts: Facts, runtime: str, tool_parser: str) -> ReasoningC
         name = _NOT_BEGUN.get((runtime, opener), name)
     if block == "closed" and (runtime, name) in _NEED_A_CLOSER:
         return ReasoningChoice()
-    drafts = (runtime, name) == _ENDS_AT_A_DRAFT and _DRAFTED in facts.decided.rendered
+    drafted = _REMARKS.get((runtime, name), "") if _DRAFTED in facts.decided.rendered else ""
     switch = _closing(facts, opener, closer) if (runtime, name) in _SWITCHABLE else ""
     takes = f"takes an answer{_NEED_A_CLOSER.get((runtime, name), '')} for reasoning, calls and all"
     switched = f"with {switch}=false {name} {takes}: leave the flag out there" if switch else ""
-    return ReasoningChoice(name, "; ".join(filter(None, (_REMARK if drafts else "", switched))))
+    return ReasoningChoice(name, "; ".join(filter(None, (drafted, switched))))
 
 
 def _begun(facts: Facts) -> tuple[str, str, _Block]:
