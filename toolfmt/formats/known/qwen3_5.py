@@ -25,6 +25,7 @@ from toolfmt.formats.json_object import JsonObject
 from toolfmt.formats.runtime_parsers import RuntimeParser
 from toolfmt.formats.tagged import FUNCTION_TAGS, INVOKE_TAGS
 
+_TAGS_ONLY = "reads calls in tags only, not the JSON that small models write now and then"
 FORMAT = ToolCallFormat(
     name="qwen3_5",
     engine=Choice(
@@ -56,7 +57,7 @@ FORMAT = ToolCallFormat(
     model_types=("qwen3_5", "qwen3_5_moe", "qwen3_5_text", "qwen3_5_moe_text"),
     signatures=(r"(?s)Unexpected item type in content.*<function=(?!example)",),
     runtime_parsers={
-        **dict.fromkeys(("vLLM", "SGLang", "mlx-lm"), RuntimeParser("qwen3_coder", remark="reads no calls in JSON")),
+        **dict.fromkeys(("vLLM", "SGLang", "mlx-lm"), RuntimeParser("qwen3_coder", remark=_TAGS_ONLY)),
         "mlx-swift-lm": RuntimeParser("qwen3_5", {"xml_function": ()}), "llama.cpp": "auto",
     },
 )  # fmt: skip
