@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields, replace
+from html import unescape
 
 import pytest
 from test_inspect_places import finding, report
@@ -29,6 +31,7 @@ from toolfmt.inspect.report import (
 )
 from toolfmt.inspect.template_profile import TemplateProfile
 from toolfmt.printing.models import models_text
+from toolfmt.printing.page import report_page
 from toolfmt.printing.phrases import phrased, phrases
 from toolfmt.printing.report import report_text
 
@@ -193,6 +196,26 @@ def test_what_begins_an_invented_result_is_a_stop_where_tools_are_described_in_w
     (line,) = [line for line in lines if "stop at" in line]
     assert line.strip() == f"stop at      <end> or </s> or {RESULT_HEADING} (where tools are described in words)"
     assert not any(RESULT_HEADING in line for line in shown(replace(FULL, strategy="template"), 140))
+
+
+@pytest.mark.parametrize(
+    ("stop", "of_calls", "told"),
+    [
+        (("<end>", "</s>"), (), "<end> or </s>"),
+        (("<call/>", "<end>", "</s>"), ("<call/>",), "<end> or </s> behind an answer, <call/> behind a call"),
+        (("<a>", "<b>"), ("<a>", "<b>"), "<a> or <b> behind a call; what ends an answer is not known"),
+    ],
+)
+def test_where_an_answer_stops_and_where_a_call_does_stand_in_one_line(
+    stop: tuple[str, ...], of_calls: tuple[str, ...], told: str
+) -> None:
+    made = replace(FULL, profile=replace(FULL.profile, stop=stop, stop_of_calls=of_calls))
+    (line,) = [line for line in shown(made, 140) if "stop at" in line]
+    assert line.strip() == f"stop at      {told}"
+    page = report_page(made)
+    listed = re.sub(r"<[^>]+>", " ", page.partition("<dt>Stop at</dt>")[2].partition("</dd>")[0])
+    plain = " ".join(unescape(listed).split())
+    assert plain == told.replace(" or ", " ")
 
 
 def test_in_full_every_answer_of_every_chapter_is_there() -> None:

@@ -37,6 +37,17 @@ def invented_result(report: Report) -> str:
     return f"{RESULT_HEADING} (where tools are described in words)" if report.strategy == "prose" else ""
 
 
+def stops(report: Report) -> list[tuple[list[str], str]]:
+    """The stop strings, and where they stand; told apart where calls end with others than answers do."""
+    of_calls = [visible(stop) for stop in report.profile.stop if stop in report.profile.stop_of_calls]
+    others = [visible(stop) for stop in report.profile.stop if stop not in report.profile.stop_of_calls]
+    if not of_calls:
+        return [(others, "")]
+    if not others:
+        return [(of_calls, "behind a call; what ends an answer is not known")]
+    return [(others, "behind an answer"), (of_calls, "behind a call")]
+
+
 def special_markers(report: Report) -> list[str]:
     """The markers to be read that are special tokens, which a detokenizer drops unless told not to."""
     tokens = report.sections.tokens

@@ -22,7 +22,7 @@ from markupsafe import Markup, escape
 from toolfmt import __version__
 from toolfmt.inspect.checks import CHECKS, code, page
 from toolfmt.inspect.report import Piece, PieceKind, Report, token_mark
-from toolfmt.printing.chapters import invented_result, leaving_out, special_markers
+from toolfmt.printing.chapters import invented_result, leaving_out, special_markers, stops
 from toolfmt.printing.findings import worst_first
 from toolfmt.printing.layout import visible
 from toolfmt.printing.verdict import LEVELS, counts, is_broken
@@ -80,6 +80,7 @@ def report_page(report: Report, index: str = "") -> str:
         unknown_tokens=_unknown_tokens(report),
         percent=_percent,
         special=special_markers(report),
+        stops=stops(report),
         invented=invented_result(report),
         leaving_out=leaving_out(report.sections.tokens),
     )

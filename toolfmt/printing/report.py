@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from toolfmt.inspect.report import Finding, Report
-from toolfmt.printing.chapters import chapters, everything, invented_result, special_markers
+from toolfmt.printing.chapters import chapters, everything, invented_result, special_markers, stops
 from toolfmt.printing.findings import SEVERITY_STYLES, worst_first
 from toolfmt.printing.layout import GLUE, grid, printed, shortened, spaced, visible
 from toolfmt.printing.phrases import phrases
@@ -231,12 +231,9 @@ def _decoding(report: Report) -> list[tuple[str, str, bool]]:
 
 
 def _stops(report: Report) -> str:
-    """The stop strings, told apart where calls end with others than answers do; with what a prompt that describes tools
-    in words has besides."""
-    of_calls = [visible(stop) for stop in report.profile.stop if stop in report.profile.stop_of_calls]
-    others = [visible(stop) for stop in report.profile.stop if stop not in report.profile.stop_of_calls]
-    behind = f"{' or '.join(of_calls)} (behind a call)" if of_calls else ""
-    return " or ".join(filter(None, (" or ".join(others), behind, invented_result(report))))
+    """The stop strings in words, with what a prompt that describes tools in words has besides."""
+    told = ", ".join(" ".join(filter(None, (" or ".join(marks), where))) for marks, where in stops(report))
+    return " or ".join(filter(None, (told, invented_result(report))))
 
 
 def _more(report: Report, full: bool) -> str:
