@@ -380,9 +380,7 @@ def test_a_declared_parser_that_reads_a_part_of_the_format_does_not_contradict(t
     assert (report.format.name, report.format.confidence) == ("qwen3_5", "declared")
     assert found(report) == {}
     assert advised(report)["mlx-lm"] == "nothing to do: it takes qwen3_coder"
-    assert remarks(report)["mlx-lm"] == (
-        "it reads calls in tags only, not the JSON that small models write now and then"
-    )
+    assert remarks(report)["mlx-lm"] == ("it reads calls in tags; what small models write in JSON stays text")
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from toolfmt.formats.json_object import JsonObject
 from toolfmt.formats.runtime_parsers import RuntimeParser
 from toolfmt.formats.tagged import FUNCTION_TAGS, INVOKE_TAGS
 
-_TAGS_ONLY = "reads calls in tags only, not the JSON that small models write now and then"
+_TAGS_ONLY = "reads calls in tags; what small models write in JSON stays text"
 FORMAT = ToolCallFormat(
     name="qwen3_5",
     engine=Choice(
