@@ -28,6 +28,7 @@ from toolfmt.inspect.report import (
     ToolCost,
     Turn,
     Variable,
+    Verdict,
 )
 from toolfmt.inspect.template_profile import TemplateProfile
 from toolfmt.printing.models import models_text
@@ -180,8 +181,9 @@ def test_what_is_new_since_an_earlier_report_is_told_so() -> None:
 def test_what_to_do_next_is_a_line_each() -> None:
     lines = shown(FULL)
     begin = next(position for position, line in enumerate(lines) if line.startswith("  next"))
-    assert lines[begin : begin + 6] == [
-        "  next  vLLM         --parser x",
+    assert lines[begin : begin + 7] == [
+        "  next  first        TF012: Do this.",
+        "        vLLM         --parser x",
         "        TGI, Ollama  no parser",
         "        stop at      <end> or </s>",
         "        the prompt   ends with <think>\\n: the answer goes on behind that",
@@ -196,6 +198,29 @@ def test_what_begins_an_invented_result_is_a_stop_where_tools_are_described_in_w
     (line,) = [line for line in lines if "stop at" in line]
     assert line.strip() == f"stop at      <end> or </s> or {RESULT_HEADING} (where tools are described in words)"
     assert not any(RESULT_HEADING in line for line in shown(replace(FULL, strategy="template"), 140))
+
+
+def test_of_a_broken_verdict_the_next_line_says_what_to_do() -> None:
+    errors = (finding("TF014"), finding("TF026", "error", 7), finding("TF003", "error"))
+    made = replace(FULL, findings=errors, verdict=Verdict("broken", "Not to be relied on."))
+    lines = shown(made)
+    begin = next(position for position, line in enumerate(lines) if line.startswith("  next"))
+    assert lines[begin : begin + 2] == ["  next  first        TF026: Do this.", "        vLLM         --parser x"]
+    assert "First TF026: Do this." in report_page(made)
+    for other in (
+        replace(made, findings=errors[:1]),
+        replace(made, verdict=Verdict("adapted", "They work.")),
+        *(replace(made, findings=(finding(code, "error"), *errors)) for code in ("TF001", "TF002", "TF007")),
+    ):
+        assert not any(line.startswith("  next  first") for line in shown(other))
+        assert "First " not in report_page(other)
+
+
+def test_where_no_prompt_can_be_made_no_stop_is_told() -> None:
+    failing = replace(FULL, capabilities=dict.fromkeys(FULL.capabilities, REFUSED))
+    for text in ("stop at", "the prompt", "decode"):
+        assert any(line[8:].startswith(text) for line in shown(FULL))
+        assert not any(line[8:].startswith(text) for line in shown(failing))
 
 
 @pytest.mark.parametrize(
@@ -336,9 +361,9 @@ def test_what_is_to_be_typed_stands_in_one_line_however_long() -> None:
     remark = "a sentence of many words " * 8
     advised = replace(FULL, sections=replace(FULL.sections, advice=(Advice("transformers", typed, remark=remark),)))
     lines = report_text(advised, 80, False).splitlines()
-    assert [line for line in lines if line.endswith(typed)] == [f"  next  transformers  {typed}"]
+    assert [line for line in lines if line.endswith(typed)] == [f"        transformers  {typed}"]
     assert " ".join(" ".join(line.split()) for line in lines).count(remark.strip()) == 1
-    assert [line for line in lines if len(line) > 80] == [f"  next  transformers  {typed}"]
+    assert [line for line in lines if len(line) > 80] == [f"        transformers  {typed}"]
 
 
 def test_what_the_prompt_ends_with_is_cut_where_nobody_reads_all_of_it() -> None:

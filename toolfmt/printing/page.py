@@ -25,7 +25,7 @@ from toolfmt.inspect.report import Piece, PieceKind, Report, token_mark
 from toolfmt.printing.chapters import invented_result, leaving_out, special_markers, stops
 from toolfmt.printing.findings import worst_first
 from toolfmt.printing.layout import visible
-from toolfmt.printing.verdict import LEVELS, counts, is_broken
+from toolfmt.printing.verdict import LEVELS, counts, first_step, is_broken
 from toolfmt.templates import place_name
 
 _KINDS: dict[PieceKind, tuple[str, str]] = {
@@ -71,6 +71,7 @@ def report_page(report: Report, index: str = "") -> str:
         style_hash=style_hash(style),
         level=LEVELS[report.verdict.tools],
         counts=counts(report),
+        first=first_step(report),
         chapters=_chapters(report),
         findings=findings,
         pages={finding.code: _page(finding.code) for finding in (*findings, *report.notes)},

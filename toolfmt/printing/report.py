@@ -20,7 +20,7 @@ from toolfmt.printing.chapters import chapters, everything, invented_result, spe
 from toolfmt.printing.findings import SEVERITY_STYLES, worst_first
 from toolfmt.printing.layout import GLUE, grid, printed, shortened, spaced, visible
 from toolfmt.printing.phrases import phrases
-from toolfmt.printing.verdict import LEVEL_STYLES, LEVELS, counts, is_broken
+from toolfmt.printing.verdict import LEVEL_STYLES, LEVELS, counts, first_step, is_broken
 from toolfmt.templates import place_name
 
 if TYPE_CHECKING:
@@ -184,7 +184,8 @@ def _counted(notes: Sequence[Finding]) -> str:
 
 def _next(report: Report, width: int) -> str:
     """What to do, where, in lines; what is to be typed stands in one, however long."""
-    rows = [*_serving(report), *_decoding(report)]
+    first = visible(first_step(report))
+    rows = [*([("first", first, False)] if first else ()), *_serving(report), *_decoding(report)]
     widest = max((len(where) for where, *_ in rows), default=0)
     room = max(width - len(_NEXT) - widest - 4, _NARROWEST_ADVICE)
     lines = []
@@ -216,7 +217,10 @@ def _below(remark: str) -> list[tuple[str, str, bool]]:
 
 
 def _decoding(report: Report) -> list[tuple[str, str, bool]]:
-    """What to know where answers are read: where they stop, how they begin, which markers a detokenizer would drop."""
+    """What to know where answers are read: where they stop, how they begin, which markers a detokenizer would drop;
+    nothing where no prompt can be made."""
+    if is_broken(report):
+        return []
     lines = []
     if report.profile.stop:
         lines.append(("stop at", _stops(report), False))

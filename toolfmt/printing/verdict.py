@@ -1,6 +1,7 @@
 """What stands beside the verdict on top of a report: how good it is, and how much was found.
 
-The text and the page of a report both begin with it; the verdict itself is the report's.
+The text and the page of a report both begin with it, and with what to do first where it is a bad one; the verdict
+itself is the report's.
 """
 
 from __future__ import annotations
@@ -15,11 +16,22 @@ Level: TypeAlias = Literal["good", "care", "bad"]
 LEVELS: Mapping[ToolsWord, Level] = {"template": "good", "adapted": "good", "prose": "care", "broken": "bad"}
 """How good each verdict is, in three steps."""
 LEVEL_STYLES: Mapping[Level, str] = {"good": "bold green", "care": "bold yellow", "bad": "bold red"}
+_NO_TEMPLATE = ("TF001", "TF002", "TF007")
+"""Errors of a template that there is not, or that is not to be run."""
 
 
 def is_broken(report: Report) -> bool:
     """Whether the template fails on everything."""
     return all(answer.answer == "error" for answer in report.capabilities.values())
+
+
+def first_step(report: Report) -> str:
+    """What to do before all else where nothing heals what was found: the fix of the first error, by its code. Empty
+    where there is none, or there is no template to be mended, which the advice tells."""
+    errors = [finding for finding in report.findings if finding.severity == "error"]
+    if report.verdict.tools != "broken" or not errors or errors[0].code in _NO_TEMPLATE:
+        return ""
+    return f"{errors[0].code}: {errors[0].fix}"
 
 
 def counts(report: Report) -> str:
