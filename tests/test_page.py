@@ -74,7 +74,7 @@ def filled(report: Report) -> Report:
             RuntimeSupport("transformers", BAD, BAD, True, BAD),
             RuntimeSupport("llama.cpp", "", None, None, BAD),
         ),
-        advice=(Advice("vLLM", BAD), Advice("Ollama", BAD, supported=False)),
+        advice=(Advice("vLLM", BAD, remark=BAD), Advice("Ollama", BAD, supported=False, remark=BAD)),
         sample=(*report.sections.sample, Piece("frame", BAD), Piece("tools", f"\n{BAD}\n" + "x" * 2_000, BAD)),
     )
     error = Finding("TF012", BAD, BAD, 3, BAD, "error")
@@ -176,6 +176,19 @@ def test_markers_are_told_from_words() -> None:
     pieces = (Piece("call", '<invoke name="f">[INST]a < b[1]'), Piece("user", "<b>"))
     page = report_page(replace(GOOD, sections=replace(GOOD.sections, sample=pieces)))
     assert re.findall(r'class="marker">(.*?)</span>', page) == ["&lt;invoke name=&#34;f&#34;&gt;", "[INST]"]
+
+
+def test_what_else_to_know_of_each_runtime_stands_below_its_line() -> None:
+    report = inspect_template(TEMPLATE)
+    advice = (
+        Advice("vLLM", "--x", remark="which <a> of them"),
+        Advice("Ollama", "none", False, "y"),
+        Advice("z", "--z"),
+    )
+    page = report_page(replace(report, sections=replace(report.sections, advice=advice)))
+    assert '<code class="copy">--x</code><p class="quiet">which &lt;a&gt; of them</p></dd>' in page
+    assert '<span class="quiet">none</span><p class="quiet">y</p></dd>' in page
+    assert '<code class="copy">--z</code></dd>' in page
 
 
 def test_what_begins_an_invented_result_is_a_stop_where_tools_are_described_in_words() -> None:
