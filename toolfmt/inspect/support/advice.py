@@ -198,10 +198,19 @@ def _flagged(runtime: str) -> _Adviser:
         reasoning = reasoning_parser(facts, runtime, parser.name)
         flag = f" --reasoning-parser {reasoning.name}" if reasoning.name else ""
         known = format.runtime_parser(runtime)
-        remarks = filter(None, (reasoning.remark, f"it {known.remark}" if known and known.remark else ""))
+        about = f"it {known.remark}" if known and known.remark else ""
+        remarks = filter(None, (parser.remark, _objects_only(facts), reasoning.remark, about))
         return Advice(runtime, f"{_FLAGS[runtime]} {parser.name}{flag}", remark="; ".join(remarks))
 
     return advise
+
+
+def _objects_only(facts: Facts) -> str:
+    """What is to be known of a chat endpoint that makes objects of all arguments before it renders them."""
+    if not _keeps_history(facts) or facts.yes("arguments_object"):
+        return ""
+    mended = f"toolfmt inspect {_place(facts)} --fix --output COPY"
+    return f"earlier arguments reach the template as objects there (TF015): serve the copy that {mended} mends"
 
 
 def _doubt(facts: Facts) -> str:

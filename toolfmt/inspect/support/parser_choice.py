@@ -63,6 +63,14 @@ NEEDS: Mapping[tuple[str, str], str] = {
 """What a call has to match to be read; a parser that is not named here reads every call of its formats, or was not run.
 Where two parsers read a call alike, the one that is named for it does."""
 
+SERVES: Mapping[tuple[str, str], str] = {
+    # vLLM hands a call to this parser for no other type: it is a stub, and raises (chat_completion/serving.py).
+    (VLLM, "openai"): "gpt_oss",
+    # Reads `to=NAME<|constrain|>json<|message|>`, which the models write and their templates do not render.
+    (SGLANG, "gpt-oss"): "gpt_oss",
+}
+"""Parsers that read what the models of one type write, and nothing that any other model does."""
+
 MISREADS: Mapping[tuple[str, str], tuple[str, str]] = {
     (VLLM, "mistral"): (r"\[CALL_ID\]", "takes the id for a part of the tool's name"),
 }
@@ -71,10 +79,11 @@ MISREADS: Mapping[tuple[str, str], tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Choice:
-    """The parser to name, or why there is none, as the end of a sentence."""
+    """The parser to name, or why there is none, as the end of a sentence; and what is to be known of the parser."""
 
     name: str = ""
     why_not: str = ""
+    remark: str = ""
 
 
 def choose(format: ToolCallFormat, runtime: str, call: str = "", model_types: Sequence[str] = ()) -> Choice:
@@ -87,6 +96,8 @@ def choose(format: ToolCallFormat, runtime: str, call: str = "", model_types: Se
         return Choice(why_not="no parser for it")
     if known.only_in:
         return Choice(why_not=f"{known.name} is only in {known.only_in}")
+    if (runtime, known.name) in SERVES:
+        return _serves(SERVES[runtime, known.name], known.name, model_types)
     shown = call or _written(format)
     made_for = [name for name, types in known.others.items() if set(types) & set(model_types)]
     # What is made for one model type is not taken for another.
@@ -114,6 +125,14 @@ def chosen(facts: Facts, runtime: str) -> Choice:
 def reads(runtime: str, parser: str, call: str) -> bool:
     """Whether the parser reads this call of a format of its own, as far as it was run."""
     return re.search(NEEDS.get((runtime, parser), ""), call) is not None
+
+
+def _serves(served: str, name: str, model_types: Sequence[str]) -> Choice:
+    """A parser for models of one type, which is that of the configuration itself, not of a part of it."""
+    alone = f"for models of type {served} alone"
+    if not model_types:
+        return Choice(name, remark=alone)
+    return Choice(name) if model_types[0] == served else Choice(why_not=f"{name} is {alone}")
 
 
 def _written(format: ToolCallFormat) -> str:
