@@ -234,6 +234,50 @@ def test_the_exit_status_is_that_of_all_places(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("looked_at")
+def test_lines_that_stand_in_the_file_count_as_if_looked_at_now(tmp_path: Path) -> None:
+    file, baseline = tmp_path / "reports.jsonl", tmp_path / "baseline.json"
+    baseline.write_text(json.dumps({**REPORTS["bad"].to_dict(), "path": "bad"}))
+    codes = ",".join({one.code for one in REPORTS["bad"].findings})
+    every_way: list[tuple[str, ...]] = [
+        (),
+        ("--ignore", codes),
+        ("--baseline", str(baseline)),
+        ("--fail-on", "never"),
+        ("--fail-on", "never", "--require", "tools"),
+        ("--select", "note"),
+    ]
+    statuses = [run("bad", *way).exit_code for way in every_way]
+    assert set(statuses) == {0, 1}
+    for way in every_way:
+        file.unlink(missing_ok=True)
+        run("--json", "--continue", str(file), "bad", *way)
+        assert file.read_text() == run("--json", "bad", "clean").stdout.splitlines(keepends=True)[0]
+        assert [run("--json", "--continue", str(file), "bad", *now).exit_code for now in every_way] == statuses
+    file.write_text(run("--json", "--baseline", str(baseline), "bad", "clean").stdout)
+    assert '"new": false' in file.read_text()
+    assert going_on(file, "bad").exit_code == 1
+
+
+def test_a_place_is_the_same_however_its_path_is_spelled(tmp_path: Path, looked_at: list[str]) -> None:
+    file = tmp_path / "reports.jsonl"
+    going_on(file, "bad", "./bad")
+    assert looked_at == ["bad"]
+    result = going_on(file, os.path.abspath("bad"), "./bad", "clean")
+    assert (looked_at, result.exit_code) == (["bad", "clean"], 1)
+    assert result.stderr == f"toolfmt: 1 of 2 places stood in {file} already\n"
+
+
+def test_lines_are_not_written_into_a_file_called_like_standard_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, looked_at: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run("--json", "--continue", "-", "clean")
+    assert (result.exit_code, result.stdout, result.stderr.count("\n"), looked_at) == (2, "", 1, [])
+    assert "--continue goes on in a file, which standard output is not; name a file; " in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.usefixtures("looked_at")
 @pytest.mark.parametrize(
     ("text", "number"),
     [

@@ -141,6 +141,11 @@ class Inspector:
         return model.inspect(tools=asked.tools, context=asked.context, probe_seed=asked.probe_seed)
 
 
+def place_key(place: str) -> str:
+    """What an earlier report on a place is found by, however its path is spelled."""
+    return os.path.abspath(place) if place else ""
+
+
 def expanded(given: Iterable[str]) -> tuple[list[str], bool]:
     """The places that are given, each once, and whether they are told as several.
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from toolfmt.batch import InspectionOutcome
+from toolfmt.batch import InspectionOutcome, place_key
 from toolfmt.cli.input import read_json_values, shown
 from toolfmt.cli.selection import SEVERITIES
 from toolfmt.errors import ToolfmtError
@@ -57,23 +57,18 @@ class Baseline:
         """Whether a report is of a place with the same last part, and one of the two paths is relative and leads there
         from another directory only."""
         return any(
-            os.path.basename(_key(earlier)) == os.path.basename(_key(place))
+            os.path.basename(place_key(earlier)) == os.path.basename(place_key(place))
             and not (os.path.isabs(earlier) and os.path.isabs(place))
             and not os.path.lexists(earlier)
             for earlier in self.reports
         )
 
     def _before(self, place: str) -> Mapping[str, Any]:
-        return self._by_key.get(_key(place), {})
+        return self._by_key.get(place_key(place), {})
 
     @cached_property
     def _by_key(self) -> Mapping[str, Mapping[str, Any]]:
-        return {_key(place): report for place, report in self.reports.items()}
-
-
-def _key(place: str) -> str:
-    """What a place is found by, however its path is spelled."""
-    return os.path.abspath(place) if place else ""
+        return {place_key(place): report for place, report in self.reports.items()}
 
 
 def _new(findings: Sequence[Finding], known: Sequence[Mapping[str, Any]]) -> set[int]:

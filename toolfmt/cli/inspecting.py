@@ -99,12 +99,13 @@ class Inspecting:
         """One that cannot be read does not stop the others."""
         from toolfmt.printing.models import models_text
 
+        if self.lines_file is not None:
+            return self._going_on(self.lines_file)
+
         def look(at: Sequence[str]) -> Iterator[InspectionOutcome]:
-            return map(self._told, self._inspector.looked_at(at, self.jobs, in_order=self.lines_file is None))
+            return map(self._told, self._inspector.looked_at(at, self.jobs))
 
         outcomes = Outcomes(self._failing.fails, self._uncounted, complain)
-        if self.lines_file is not None:
-            return go_on(self.lines_file, self._meant, look, outcomes)
         width, colour = terminal(_WIDEST_TABLE)
         bounded = is_terminal() or bool(os.environ.get("COLUMNS"))
 
@@ -113,6 +114,17 @@ class Inspecting:
 
         form = "" if self._printed_instead else self._form
         return tell_several(self._meant, look, outcomes, form, table, beside)
+
+    def _going_on(self, file: str) -> int:
+        """Lines have everything that was found; what of it counts is decided of old lines and new ones alike."""
+
+        def look(at: Sequence[str]) -> Iterator[InspectionOutcome]:
+            return self._inspector.looked_at(at, self.jobs, in_order=False)
+
+        def fails(looked: InspectionOutcome) -> bool:
+            return self._failing.fails(self._told(looked))
+
+        return go_on(file, self._meant, look, Outcomes(fails, self._uncounted, complain))
 
     def _mended(self, output: str) -> int:
         """Write the mended copy and tell what changed; the exit status is that of the copy."""
@@ -146,6 +158,8 @@ class Inspecting:
             raise click.UsageError(
                 "--continue writes the lines of --json; give it with --json and nothing else to write"
             )
+        if self.lines_file == "-":
+            raise click.UsageError("--continue goes on in a file, which standard output is not; name a file")
 
     def _check_ways(self) -> None:
         if self.fix != (self.output is not None):

@@ -11,6 +11,7 @@ import json
 import os
 import stat
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, BinaryIO
 
 from toolfmt.batch import InspectionOutcome
@@ -84,7 +85,9 @@ def _outcome(told: dict[str, Any]) -> InspectionOutcome:
         return InspectionOutcome(path, None, told["error"])
     if told["schema"] != SCHEMA:
         raise ValueError("the report of another version")
-    findings, notes = (tuple(Finding(**finding) for finding in told[name]) for name in ("findings", "notes"))
+    findings, notes = (
+        tuple(replace(Finding(**finding), new=None) for finding in told[name]) for name in ("findings", "notes")
+    )
     report = Report(
         path=path,
         verdict=Verdict(**told["verdict"]),

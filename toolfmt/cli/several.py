@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from toolfmt.batch import InspectionOutcome
+from toolfmt.batch import InspectionOutcome, place_key
 from toolfmt.cli.beside import Beside
 from toolfmt.cli.output import json_line, print_json, print_text
 from toolfmt.cli.report_lines import ReportLines
@@ -98,19 +98,23 @@ def _handed_on(looked: Iterable[InspectionOutcome], beside: Sequence[Beside]) ->
 
 def go_on(file: str, places: Sequence[str], look: Looking, outcomes: Outcomes) -> int:
     """Look at those of the places that have no line in a file yet, and write theirs into it, each as soon as it is
-    done; the exit status is that of all places, by what stands there."""
-    lines, asked, known = ReportLines(file), set(places), set[str]()
+    done; the exit status is that of all places, by what stands there. A path may be spelled in several ways."""
+    lines, asked, known = ReportLines(file), dict[str, str](), set[str]()
+    for place in places:
+        asked.setdefault(place_key(place), place)
     try:
         for one in lines.earlier():
-            if one.place in asked:
-                known.add(one.place)
+            key = place_key(one.place)
+            if key in asked:
+                known.add(key)
                 outcomes.count(one)
-        for one in outcomes.counted(_watched([place for place in places if place not in known], look, beside=True)):
+        left = [place for key, place in asked.items() if key not in known]
+        for one in outcomes.counted(_watched(left, look, beside=True)):
             lines.add(one)
     finally:
         lines.close()
     if known:
-        outcomes.complain(f"{len(known):,} of {len(places):,} places stood in {file} already")
+        outcomes.complain(f"{len(known):,} of {len(asked):,} places stood in {file} already")
     return outcomes.status()
 
 
