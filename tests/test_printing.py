@@ -10,6 +10,7 @@ import pytest
 from test_inspect_places import finding, report
 
 from toolfmt.batch import InspectionOutcome
+from toolfmt.formats import FORMATS
 from toolfmt.formats.prose import RESULT_HEADING
 from toolfmt.inspect.chapters.turns import DETAILS
 from toolfmt.inspect.report import (
@@ -31,6 +32,8 @@ from toolfmt.inspect.report import (
     Verdict,
 )
 from toolfmt.inspect.template_profile import TemplateProfile
+from toolfmt.printing.findings import page_text
+from toolfmt.printing.formats import format_text
 from toolfmt.printing.models import models_text
 from toolfmt.printing.page import report_page
 from toolfmt.printing.phrases import phrased, phrases
@@ -174,8 +177,29 @@ def test_what_is_new_since_an_earlier_report_is_told_so() -> None:
     assert "warning TF016 What TF016 says." in text
     assert "TF028 TF033, 1 of them new: worth knowing" in text
     table = models_text([InspectionOutcome("a", made), InspectionOutcome("b", FULL)], None, False)
-    assert "TF014* TF016" in table
+    assert "TF014* TF016 TF028*\n" in table
     assert "1 with something new. E/W/N: errors, warnings, notes. *: new." in table
+
+
+def test_in_full_nothing_more_is_named_where_nothing_was_found() -> None:
+    clean = replace(FULL, findings=(), notes=())
+    assert [line for line in shown(clean, full=True) if line.startswith("  more")] == []
+    assert [line.split()[0] for line in shown(clean) if line.startswith("  more")] == ["more"]
+    assert "  more         toolfmt explain TF012" in shown(FULL, full=True)
+
+
+@pytest.mark.parametrize("width", [50, 100])
+def test_what_a_page_shows_of_a_call_is_not_wrapped_and_its_sentences_are(width: int) -> None:
+    for format in FORMATS:
+        example = [line for line in format.page.splitlines() if line.startswith("    ")]
+        lines = format_text(format, width, False).splitlines()
+        assert [line for line in lines if line in example][: len(example)] == example
+        # the last example is made of the format's writer
+        assert max(len(line) for line in lines if not line.startswith("    ")) <= width
+    page = page_text("title\n\nword " + "word " * 40 + "\n\n    " + "code " * 40 + "\n", width, False)
+    assert "\n\n    " + "code " * 39 + "code\n" in page
+    assert page.startswith("title\n\nword word")
+    assert max(len(line) for line in page.splitlines() if "code" not in line) <= width
 
 
 def test_what_to_do_next_is_a_line_each() -> None:

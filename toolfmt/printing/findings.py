@@ -10,7 +10,7 @@ from rich.text import Text
 
 from toolfmt.inspect.checks import CHECKS, code, name, page, severity
 from toolfmt.inspect.report import Finding, Severity
-from toolfmt.printing.layout import printed, spaced
+from toolfmt.printing.layout import UNWRAPPED, printed
 
 SEVERITY_STYLES: dict[Severity, str] = {"error": "red", "warning": "yellow", "note": "dim"}
 """The severities, the worst first, each with its style."""
@@ -20,7 +20,7 @@ _LINE_END = re.compile(r"\n\s*(?![-*] )")
 def page_text(text: str, width: int, colour: bool) -> str:
     """A finding's page, its paragraphs wrapped to the width; what is indented stays as it is."""
     title, _, rest = text.partition("\n")
-    return printed(spaced([Text(title, "bold"), Text(reflowed(rest))]), width, colour)
+    return printed(Text(title + "\n", "bold"), width, colour) + reflowed(rest, width, colour)
 
 
 def findings_table(width: int, colour: bool) -> str:
@@ -51,9 +51,13 @@ def first_sentence(text: str) -> str:
     return text.partition("\n")[0]
 
 
-def reflowed(text: str) -> str:
-    """The page with each paragraph and each item of a list on one line, to be wrapped to any width; what is indented
-    by four blanks stays as it is.
+def reflowed(text: str, width: int, colour: bool) -> str:
+    """The page with each paragraph and each item of a list wrapped to the width; what is indented by four blanks stays
+    as it is, however wide, so that it can be copied.
     """
-    paragraphs = text.strip().split("\n\n")
-    return "\n\n".join(part if part.startswith("    ") else _LINE_END.sub(" ", part) for part in paragraphs)
+    return "\n".join(
+        printed(Text(part), UNWRAPPED, colour)
+        if part.startswith("    ")
+        else printed(Text(_LINE_END.sub(" ", part)), width, colour)
+        for part in text.strip("\n").split("\n\n")
+    )

@@ -42,9 +42,10 @@ def format_text(format: ToolCallFormat, width: int, colour: bool) -> str:
     for name, value in rows:
         if value:
             facts.add_row(Text(name, "bold"), Text(value))
-    what = spaced([Text(format.name, "bold"), Text(reflowed(format.page)), Text("for example", "bold")])
+    name, heading = (printed(Text(text, "bold"), width, colour) for text in (f"{format.name}\n", "\nfor example"))
+    what = f"{name}{reflowed(format.page, width, colour)}{heading}"
     call = Text(textwrap.indent(example(format), "    "), "cyan")  # never wrapped, so that it can be copied
-    return printed(what, width, colour) + printed(call, UNWRAPPED, colour) + "\n" + printed(facts, width, colour)
+    return what + printed(call, UNWRAPPED, colour) + "\n" + printed(facts, width, colour)
 
 
 def _runtime_parsers(format: ToolCallFormat) -> str:

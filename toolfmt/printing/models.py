@@ -157,9 +157,9 @@ def _counts(report: Report) -> str:
 
 
 def _codes(report: Report) -> str:
-    """The codes of errors and warnings, errors first, those that are new with a sign; notes only count."""
+    """The codes of errors and warnings, errors first, and of notes that are new; all that are new with a sign."""
     counted = _found(report)
-    told = (*counted["error"], *counted["warning"])
+    told = (*counted["error"], *counted["warning"], *(note for note in counted["note"] if note.new))
     new = {finding.code for finding in told if finding.new}
     return " ".join(dict.fromkeys(f"{one.code}{'*' if one.code in new else ''}" for one in told)) or "-"
 

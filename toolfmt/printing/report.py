@@ -51,7 +51,8 @@ def report_text(
     rows = [] if is_broken(report) else [*_abilities(report), *_format(report), *chapters(report)]
     if rows:
         parts.append(_rows(rows))
-    parts.append(_rows([("more", Text(_more(report, full)))]))
+    if more := _more(report, full):
+        parts.append(_rows([("more", Text(more))]))
     if full:
         parts += everything(report)
     head, rest = (printed(spaced(some), width, colour) for some in (first, parts))
@@ -241,7 +242,7 @@ def _stops(report: Report) -> str:
 
 
 def _more(report: Report, full: bool) -> str:
-    """Where more is told: of the worst finding, and of everything."""
+    """Where more is told: of the worst finding, and of everything; empty for nowhere."""
     worst = worst_first((*report.findings, *report.notes))[:1]
     explained = [f"toolfmt explain {finding.code}" for finding in worst]
     return "; ".join([*explained, *(() if full else ("--full: every answer with its evidence", "--html FILE: a page"))])

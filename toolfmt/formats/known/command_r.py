@@ -1,15 +1,15 @@
 """The word `Action:` and a fenced JSON list of calls.
 
-Action:
-```json
-[
-    {
-        "tool_name": "get_weather",
-        "parameters": {
-            "city": "Paris"
+    Action:
+    ```json
+    [
+        {
+            "tool_name": "get_weather",
+            "parameters": {
+                "city": "Paris"
+            }
         }
-    }
-]```
+    ]```
 
 The template puts the fence on a line of its own, the models most often on the line of `Action:`; both are read, and
 other fenced JSON is text. These models also call a tool `directly-answer` to say that they need none: unless it was
