@@ -1,7 +1,8 @@
 """`action.yml`: its steps, run in order by bash with the environment that a runner of GitHub gives them.
 
-Not run here are the two steps that other actions do (setting Python up, uploading), and the installation, in whose
-place stands the `toolfmt` of these tests.
+Not run here are the two steps that other actions do (setting Python up, uploading). The Python that is installed with
+is a stand-in: the environment that it makes is a folder of programs, which installs nothing and has the `toolfmt` of
+these tests.
 """
 
 from __future__ import annotations
@@ -25,19 +26,30 @@ STEPS: list[dict[str, Any]] = ACTION["runs"]["steps"]
 EXPRESSION = re.compile(r"\$\{\{ ([\w.-]+) \}\}")
 
 
+MAKES_AN_ENVIRONMENT = """\
+[ "$1 $2" = "-m venv" ] || exit 9
+mkdir -p "$3/{programs}"
+cd "$3/{programs}"
+printf '#!/bin/sh\\necho "$@" > "%s/installed"\\n' "$3" > python
+printf '#!/bin/sh\\n%s\\n' '{toolfmt}' > toolfmt
+chmod +x python toolfmt"""
+"""What the stand-in for Python does: `-m venv DIR`, with the programs in the folder that they have there."""
+
+
 class Runner:
     """What a runner keeps while it runs the steps of a composite action."""
 
-    def __init__(self, folder: Path, inputs: dict[str, str]) -> None:
+    def __init__(self, folder: Path, inputs: dict[str, str], programs: str = "bin") -> None:
         self.folder = folder
         self.temp, self.summary = folder / "temp", folder / "step summary.md"
         self.values = {f"inputs.{name}": str(told["default"]) for name, told in ACTION["inputs"].items()}
         self.values |= {f"inputs.{name}": value for name, value in inputs.items()}
         self.values["github.action_path"] = str(Path(__file__).parents[1])
-        program = self.temp / "toolfmt" / "bin" / "toolfmt"
-        program.parent.mkdir(parents=True)
-        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m toolfmt "$@"\n')
-        program.chmod(0o755)
+        self.path = folder / "python"
+        self.temp.mkdir()
+        self.path.mkdir()
+        toolfmt = f'exec "{sys.executable}" -m toolfmt "$@"'
+        _program(self.path / "python", MAKES_AN_ENVIRONMENT.format(programs=programs, toolfmt=toolfmt))
 
     def run(self, step: dict[str, Any]) -> subprocess.CompletedProcess[str]:
         """Run the script of a step, and keep its outputs."""
@@ -47,7 +59,7 @@ class Runner:
             ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", step["run"]],
             cwd=self.folder,
             env={
-                "PATH": "/usr/bin:/bin",
+                "PATH": f"{self.path}:/usr/bin:/bin",
                 "PYTHONPATH": str(Path(__file__).parents[1]),
                 "RUNNER_TEMP": str(self.temp),
                 "GITHUB_OUTPUT": str(outputs),
@@ -71,6 +83,11 @@ class Runner:
         return self.valued(ACTION["outputs"][name]["value"])
 
 
+def _program(path: Path, script: str) -> None:
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
 def named(name: str) -> dict[str, Any]:
     (step,) = [step for step in STEPS if step["name"] == name]
     return step
@@ -79,6 +96,7 @@ def named(name: str) -> dict[str, Any]:
 def inspected(folder: Path, **inputs: str) -> tuple[Runner, subprocess.CompletedProcess[str], int]:
     """The steps of the action that are scripts, in order: the runner, the inspection, how the action ends."""
     runner = Runner(folder, {name.replace("_", "-"): value for name, value in inputs.items()})
+    assert runner.run(named("Install toolfmt")).returncode == 0
     done = runner.run(named("Inspect"))
     assert (done.returncode, [step["name"] for step in STEPS if "run" in step][-2:]) == (0, ["Inspect", "Result"])
     return runner, done, runner.run(named("Result")).returncode
@@ -110,6 +128,16 @@ def test_the_steps_end_as_the_inspection_does(places: str, inputs: dict[str, str
     assert (done.stdout, runner.summary.read_text("utf-8")) == (summary, summary)
 
 
+@pytest.mark.parametrize("programs", ["bin", "Scripts"])
+def test_programs_are_found_where_an_environment_has_them(programs: str, tmp_path: Path) -> None:
+    runner = Runner(tmp_path, {"places": str(MODELS / "json-frames")}, programs)
+    assert runner.run(named("Install toolfmt")).returncode == 0
+    installed = (runner.temp / "toolfmt" / "installed").read_text()
+    assert installed == f"-m pip install --quiet {Path(__file__).parents[1]}[gguf,hub]\n"
+    assert runner.run(named("Inspect")).returncode == 0
+    assert runner.output("summary")
+
+
 def test_with_a_baseline_only_what_is_new_fails(tmp_path: Path) -> None:
     place, baseline = str(MODELS / "in-conflict"), tmp_path / "toolfmt.json"
     baseline.write_text(CliRunner().invoke(main, ["inspect", place, "--json"]).stdout)
@@ -134,7 +162,7 @@ def test_nothing_is_uploaded_where_it_could_not_look_at_all(tmp_path: Path) -> N
 def test_what_is_typed_for_an_input_runs_nothing(tmp_path: Path) -> None:
     evil = f'$(touch {tmp_path}/a)`touch {tmp_path}/b`"; touch {tmp_path}/c; "'
     inspected(tmp_path, places=evil, ignore=evil, select=evil, require=evil, baseline=evil, fail_on=evil)
-    assert {path.name for path in tmp_path.iterdir()} <= {"temp", "step summary.md"}
+    assert {path.name for path in tmp_path.iterdir()} <= {"temp", "python", "step summary.md"}
     for step in STEPS:
         assert "${{" not in step.get("run", "")
 
@@ -158,7 +186,12 @@ def test_the_readme_shows_an_action_and_a_hook_that_are_there() -> None:
 
 def test_every_expression_names_something_that_is_there() -> None:
     text = (Path(__file__).parents[1] / "action.yml").read_text("utf-8")
-    outputs = {f"steps.inspect.outputs.{name}" for name in re.findall(r'echo "(\w+)=', named("Inspect")["run"])}
+    outputs = {
+        f"steps.{step['id']}.outputs.{name}"
+        for step in STEPS
+        if "id" in step
+        for name in re.findall(r'echo "(\w+)=', step["run"])
+    }
     known = {f"inputs.{name}" for name in ACTION["inputs"]} | outputs | {"github.action_path"}
     used = set(re.findall(r"(?:inputs|steps|github)\.[\w.-]+", " ".join(re.findall(r"\$\{\{(.*?)\}\}", text))))
     assert (used - known, {f"inputs.{name}" for name in ACTION["inputs"]} - used) == (set(), set())
