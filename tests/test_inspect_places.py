@@ -113,7 +113,7 @@ def codes(findings: list[dict[str, Any]]) -> list[str]:
 @pytest.mark.usefixtures("invented")
 def test_several_places_are_a_line_each_and_a_summary() -> None:
     result = run("bad", "fair", "noted", "clean")
-    *lines, summary = result.stdout.splitlines()
+    *lines, summary, typed = result.stdout.splitlines()
     rows = [line.split() for line in lines]
     same = ["json", "(verified)", "yes", "yes", "yes"]
     assert rows == [
@@ -125,6 +125,9 @@ def test_several_places_are_a_line_each_and_a_summary() -> None:
         [],
     ]
     assert summary == "4 models: 2 template, 1 adapted, 0 prose, 1 broken. E/W/N: errors, warnings, notes."
+    assert typed == "What to do about one: toolfmt inspect bad"
+    assert run("clean", "fair", "noted").stdout.endswith("What to do about one: toolfmt inspect fair\n")
+    assert "What to do" not in run("gone", "lost").stdout
     assert (result.exit_code, result.stderr) == (1, "")
 
 
@@ -134,7 +137,7 @@ def test_a_place_that_cannot_be_read_is_a_row_and_the_others_are_inspected() -> 
     rows = result.stdout.splitlines()
     assert rows[2].split(maxsplit=8) == ["gone", *"-------", "no such directory; give one that is there"]
     assert [rows[1].split()[0], rows[3].split()[0]] == ["clean", "noted"]
-    assert "1 could not be inspected" in rows[-1]
+    assert "1 could not be inspected" in rows[-2]
     assert result.stderr == "toolfmt: gone: no such directory; give one that is there\n"
     assert result.exit_code == 2
     status, reports = lines("clean", "gone", "bad")
@@ -212,7 +215,7 @@ def test_a_folder_without_models_is_one_line(tmp_path: Path) -> None:
 def test_in_a_pipe_nothing_is_drawn_and_no_line_is_cut() -> None:
     result = run("--trusted", str(MODELS))
     assert "\x1b" not in result.stdout + result.stderr
-    assert len(result.stdout.splitlines()) == len(list(MODELS.iterdir())) + 3
+    assert len(result.stdout.splitlines()) == len(list(MODELS.iterdir())) + 4
     assert not depth.exhaustive or result.stdout == run(str(MODELS)).stdout
 
 

@@ -305,13 +305,20 @@ def test_a_table_fits_its_width_and_keeps_one_line_a_model(width: int) -> None:
         ),
         InspectionOutcome("c", None, "c: no such directory; " + "word " * 30),
     ]
-    lines = models_text(looked, width, False).splitlines()
+    *lines, typed = models_text(looked, width, False).splitlines()
+    assert typed == f"What to do about one: toolfmt inspect a/{'long-' * 20}7B"
     assert max(map(len, lines)) <= width
     assert lines[4] == ""
     assert [line.split()[0][-2:] for line in lines[1:4]] == ["7B", "b", "c"]
-    uncut = models_text(looked, width, False, cut=False)
+    uncut = models_text(looked, width, False, cut=False).removesuffix(f"{typed}\n")
     assert max(map(len, uncut.splitlines())) <= width
+    names = [line.split("  ")[0] for line in uncut.splitlines()[1:] if line.startswith(("a/", "long-", "7B"))]
+    assert ("".join(names), {name[-1] for name in names}) == (looked[0].place, {"-", "B"})
     assert ("…" in uncut, [f"TF0{n}" in uncut for n in range(10, 30)]) == (False, [True] * 20)
+    unbroken = models_text([InspectionOutcome("x" * 150, FULL)], width, False, cut=False).splitlines()[:-1]
+    assert max(map(len, unbroken)) <= width
+    assert sum(line.split(" ")[0].count("x") for line in unbroken if line.startswith("x")) == 150
+    assert models_text([InspectionOutcome("a; b", FULL)], width, False).endswith(" toolfmt inspect 'a; b'\n")
     whole = models_text(looked, None, False).splitlines()
     assert whole[0].split() == ["model", "type", "verdict", "format", "tools", "calls", "results", "E/W/N", "findings"]
     assert ("TF029" in whole[2], whole[3].split()[-1]) == (True, "word")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os.path
+import re
+import shlex
 import textwrap
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -22,8 +24,10 @@ from toolfmt.templates import cached_name, place_name
 
 _HEADINGS = ("model", "type", "verdict", "format", "tools", "calls", "results", "E/W/N", "findings")
 _NARROW_HEADINGS = ("model", "verdict", "format", "E/W/N", "findings")
-_FOLDED = ("model", "findings")
-"""The columns that may go over several lines where nothing is cut."""
+_FOLDED = ("findings",)
+"""The columns whose words may go over several lines where nothing is cut."""
+_PIECES = re.compile(r"[^-_./@ ]*[-_./@ ]?")
+"""What of a name stands on one line, with the sign behind it."""
 _ABILITIES = ("tools", "tool_calls", "tool_results")
 _NARROWEST_NAME, _NARROWEST_FINDINGS = 22, 12
 _NARROW = 76
@@ -34,7 +38,7 @@ _NEW = " *: new."
 
 
 def models_text(looked: Sequence[InspectionOutcome], width: int | None, colour: bool, *, cut: bool = True) -> str:
-    """One line a model and a summary.
+    """One line a model, a summary, and what to type for the one with the worst verdict.
 
     Without a `width` a line is as long as it gets. Where a table with everything in it is wider than that, model type
     and answers are left out, and long names are `cut`, or go over several lines.
@@ -44,11 +48,11 @@ def models_text(looked: Sequence[InspectionOutcome], width: int | None, colour: 
     lines = printed(_table(_HEADINGS, rows), UNWRAPPED, colour)
     if width is not None and max(map(len, printed(_table(_HEADINGS, rows), UNWRAPPED, False).splitlines())) > width:
         rows = [_narrow_row(name, one, width) for name, one in zip(names, looked, strict=True)]
-        rows, folded = (_fitted(rows, width), ()) if cut else (rows, _FOLDED)
+        rows, folded = (_fitted(rows, width), ()) if cut else (_folded(rows, width), _FOLDED)
         lines = printed(_table(_NARROW_HEADINGS, rows, folded), width, colour)
     legend = _LEGEND + (_NEW if any(one.report is not None and _found_new(one.report) for one in looked) else "")
     summary = f"{_summary([one.report for one in looked])} {legend}"
-    return f"{lines}\n{summary if width is None else textwrap.fill(summary, width)}\n"
+    return f"{lines}\n{summary if width is None else textwrap.fill(summary, width)}\n{_next(looked)}"
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[Text]], folded: Collection[str] = ()) -> Table:
@@ -62,16 +66,44 @@ def _table(headings: Sequence[str], rows: Iterable[Sequence[Text]], folded: Coll
     return table
 
 
-def _fitted(rows: list[list[Text]], width: int) -> list[list[Text]]:
-    """The rows with names and findings cut so that they fit: findings keep their room first, then the names."""
+def _next(looked: Sequence[InspectionOutcome]) -> str:
+    """What to type next: a line that is never wrapped; empty where no place could be looked at."""
+    order: tuple[ToolsWord, ...] = get_args(ToolsWord)
+    reports = [(one.place, order.index(one.report.verdict.tools)) for one in looked if one.report is not None]
+    place, _ = max(reports, key=lambda one: one[1], default=("", 0))
+    return f"What to do about one: toolfmt inspect {visible(shlex.quote(place))}\n" if reports else ""
+
+
+def _rooms(rows: list[list[Text]], width: int) -> tuple[int, int]:
+    """The columns for names and for findings: findings keep their room first, then the names."""
     longest = [max((len(row[column].plain) for row in rows), default=0) for column in range(len(_NARROW_HEADINGS))]
     room = width - sum(max(one, 5) + 2 for one in longest[1:-1]) - 2
     for_findings = max(_NARROWEST_FINDINGS, min(longest[-1], room - min(longest[0], _NARROWEST_NAME)))
-    for_names = max(_NARROWEST_FINDINGS, room - for_findings)
+    return max(_NARROWEST_FINDINGS, room - for_findings), for_findings
+
+
+def _fitted(rows: list[list[Text]], width: int) -> list[list[Text]]:
+    """The rows with names and findings cut so that they fit."""
+    for_names, for_findings = _rooms(rows, width)
     return [
         [Text(_cut(row[0].plain, for_names), "bold"), *row[1:-1], Text(shortened(row[-1].plain, for_findings))]
         for row in rows
     ]
+
+
+def _folded(rows: list[list[Text]], width: int) -> list[list[Text]]:
+    """The rows with names over several lines where they do not fit, which end behind a hyphen or the like."""
+    for_names, _ = _rooms(rows, width)
+    return [[Text(_in_lines(row[0].plain, for_names), "bold"), *row[1:]] for row in rows]
+
+
+def _in_lines(name: str, longest: int) -> str:
+    lines = [""]
+    for piece in _PIECES.findall(name):
+        for at in range(0, len(piece), longest):
+            part = piece[at : at + longest]
+            lines = [*lines[:-1], lines[-1] + part] if len(lines[-1]) + len(part) <= longest else [*lines, part]
+    return "\n".join(lines)
 
 
 def _cut(name: str, longest: int) -> str:
