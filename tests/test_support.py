@@ -362,6 +362,32 @@ def test_a_declared_parser_that_mlx_lm_does_not_have_stops_it(tmp_path: Path) ->
     }
 
 
+@pytest.mark.parametrize("declared", ["hermes", "glm45"])
+def test_what_to_declare_is_what_the_lines_for_each_runtime_say(tmp_path: Path, declared: str) -> None:
+    """mlx-lm has a parser of the name of these calls' format, which misreads them."""
+    report = model(tmp_path, jinja=WITH_ID, tokenizer_config={"tool_parser_type": declared})
+    fixes = {one.code: one.fix for one in report.findings}
+    assert advised(report)["mlx-lm"].startswith("none: no parser for it; ")
+    assert fixes["TF022"].endswith(": it has no parser that reads these calls.")
+    assert fixes["TF064"] == "Leave tool_parser_type out."
+    other = model(tmp_path / "other", jinja=JSON, tokenizer_config={"tool_parser_type": declared})
+    assert {one.code: one.fix for one in other.findings}["TF064"] == f"Write {advised(other)['mlx-lm']} instead."
+
+
+def test_what_is_declared_where_no_call_can_be_read_goes_by_the_declaration(tmp_path: Path) -> None:
+    text = "{{ tools }}{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}"
+    report = model(tmp_path, jinja=text, tokenizer_config={"tool_parser_type": "hermes"})
+    fixes = {one.code: one.fix for one in report.findings}
+    assert fixes["TF064"] == 'Write "tool_parser_type": "json_tools" instead.'
+
+
+@pytest.mark.parametrize("template", [JSON, WITH_ID])
+def test_a_model_type_of_another_format_sends_to_what_each_runtime_takes(tmp_path: Path, template: str) -> None:
+    report = model(tmp_path, jinja=template, config={"model_type": "glm4_moe"})
+    (fix,) = [one.fix for one in report.findings if one.code == "TF024"]
+    assert fix == "Set what toolfmt's report names for each runtime, not the parser for glm4."
+
+
 def test_a_declared_parser_that_reads_a_part_of_the_format_does_not_contradict(tmp_path: Path) -> None:
     tags = (
         "<tool_call>\n<function={{ tool_call.name }}>\n{% for key, value in tool_call.arguments.items() %}"

@@ -668,7 +668,7 @@ def test_objects_of_a_notation_of_its_own_are_not_to_be_written_with_tojson() ->
     )
     tagged += "<arg_value>{{ v }}</arg_value>\n{% endfor %}</tool_call>"
     told = finding(TOOLS + CALLS.replace(json_call, tagged), "TF049")
-    assert told.fix == "Write values that are no strings with tojson."
+    assert told.fix == ("Write values that are no strings with tojson; `toolfmt inspect --fix` tries that in a copy.")
 
 
 @pytest.mark.parametrize(

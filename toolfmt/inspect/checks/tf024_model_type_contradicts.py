@@ -3,7 +3,7 @@
 Runtimes that choose the parser by model type (or by the model's name) choose the wrong one, and calls arrive
 as raw markup in the answer. The template is right: it is what the model was trained on.
 
-What to do: set the parser by hand, to the one that this report names.
+What to do: set in each runtime what this report names for it. Some find the right parser by themselves, some have none.
 
 Example: a coder model of type `qwen3_moe` whose template renders tags, where the others of that type write JSON.
 """
@@ -28,6 +28,6 @@ def check(facts: Facts) -> Iterator[Found]:
     model_type = next(name for name in facts.files.model_types if name in typed[0].model_types)
     yield Found(
         f"The model type {model_type} stands for {typed[0].name}, but the template renders {best.format.name} calls.",
-        f"Set the runtime's parser by hand to the one for {best.format.name}.",
+        f"Set what toolfmt's report names for each runtime, not the parser for {typed[0].name}.",
         facts.capabilities["tool_calls"].line,
     )

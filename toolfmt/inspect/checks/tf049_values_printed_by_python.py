@@ -3,8 +3,8 @@
 The template prints the values of a call without `tojson`. The model sees itself write something that is not JSON, and
 learns to do so; a strict parser then refuses the call, and a lenient one has to guess whether `None` is a word.
 
-What to do: write values that are no strings with `tojson`. Where calls of the model arrive like that, toolfmt's parsers
-read them by the tool's schema.
+What to do: write values that are no strings with `tojson`; `toolfmt inspect --fix --output COPY` tries that in a copy.
+Where calls of the model arrive like that, toolfmt's parsers read them by the tool's schema.
 
 Example: `{{ value }}` instead of `{{ value if value is string else value | tojson }}`.
 """
@@ -44,7 +44,7 @@ def _fix(format: ToolCallFormat | None) -> str:
             written = ""
         if written and "".join(json.dumps(TRIED[0][1]["options"]).split()) not in written:
             return f"Write true, false and null in lower case; objects as {format.name} has them, not with tojson."
-    return "Write values that are no strings with tojson."
+    return "Write values that are no strings with tojson; `toolfmt inspect --fix` tries that in a copy."
 
 
 def _is_python(format: ToolCallFormat | None) -> bool:

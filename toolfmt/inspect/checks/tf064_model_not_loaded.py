@@ -18,7 +18,7 @@ from toolfmt.inspect.report import HealedBy, Severity
 from toolfmt.inspect.support.advice import setting
 from toolfmt.inspect.support.parser_inference import MLX_LM_OPENERS, MLX_LM_VERSION
 from toolfmt.inspect.support.parser_names import parser_name
-from toolfmt.inspect.support.support import DECLARING_KEY
+from toolfmt.inspect.support.support import DECLARING_KEY, mlx_lm_reader
 from toolfmt.inspect.support.template_choice import MLX_LM
 from toolfmt.inspect.wording import quote
 
@@ -36,8 +36,11 @@ def check(facts: Facts) -> Iterator[Found]:
         known.formats for known in facts.decided.declarations if known.value == declared
     ):
         return
-    format = facts.decided.read_back.format if facts.decided.read_back is not None else facts.decided.format
-    name = None if format is None else parser_name(format, MLX_LM)
+    format = facts.decided.format
+    if facts.decided.read_back is not None:
+        name = mlx_lm_reader(facts)
+    else:
+        name = None if format is None else parser_name(format, MLX_LM)
     yield Found(
         f"tokenizer_config.json declares {DECLARING_KEY} {quote(repr(declared))}, which mlx-lm {MLX_LM_VERSION} does "
         "not have: it does not load the model.",
