@@ -197,6 +197,19 @@ def test_a_snapshot_in_the_cache_is_read_without_network_or_library(
     assert toolfmt.load("org/name").inspect().path == "org/name"
 
 
+def test_the_file_that_llama_cpp_is_given_is_the_one_in_the_cache(folder: Path) -> None:
+    template = (
+        "{{ tools | tojson if tools }}{% for m in messages %}<|{{ m.role }}|>{{ m.content or '' }}"
+        '{% for c in m.tool_calls or [] %}<tool_call>\n{"name": "{{ c.function.name }}", "arguments": '
+        "{{ c.function.arguments | tojson }}}\n</tool_call>{% endfor %}{% endfor %}"
+    )
+    other = json.dumps({"chat_template": template + "."})
+    snapshot = kept(folder, "org/name", FILES | {"tokenizer_config.json": other, "chat_template.jinja": template})
+    report = toolfmt.load("org/name").inspect()
+    (told,) = [one.text for one in report.sections.advice if one.runtime == "llama.cpp"]
+    assert told == f"--jinja --chat-template-file {snapshot}/chat_template.jinja"
+
+
 def test_a_revision_is_a_name_or_a_commit(folder: Path) -> None:
     kept(folder, "org/name", FILES)
     other = kept(folder, "org/name", {"chat_template.jinja": "other"}, commit=OTHER, revision="v2")

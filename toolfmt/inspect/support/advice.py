@@ -32,6 +32,7 @@ from toolfmt.inspect.support.template_choice import (
     TemplateChoice,
     same_text,
 )
+from toolfmt.templates import is_template
 
 _Adviser: TypeAlias = Callable[[Facts, ToolCallFormat, RuntimeSupport, TemplateChoice], Advice]
 
@@ -128,7 +129,13 @@ def _named(facts: Facts, runtime: str) -> str:
 
 def _place(facts: Facts) -> str:
     """The model's place as it was given, as a shell takes it; a word for it where there is none."""
-    return "DIR" if facts.files.kind == "template" else shlex.quote(str(facts.files.directory))
+    nowhere = facts.files.kind == "template" and not _is_file(facts)
+    return "DIR" if nowhere else shlex.quote(str(facts.files.directory))
+
+
+def _is_file(facts: Facts) -> bool:
+    """Whether the inspected place is the file of a template, and no text that only has a name."""
+    return facts.files.kind == "template" and is_template(facts.files.directory)
 
 
 def _rendered(facts: Facts, *, prompt: bool = False) -> str:
@@ -265,12 +272,14 @@ def _llama_cpp(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, ch
     if facts.yes("parallel_tool_calls"):
         remarks.append(_PARALLEL)
     made = Advice(LLAMA_CPP, "--jinja", remark="; ".join(remarks))
+    if _is_file(facts):
+        return replace(made, text=f"{made.text} --chat-template-file {_place(facts)}")
     if facts.template is None or same_text(choice.with_tools, facts.template):
         return made
     file = facts.template.origin
     if file.endswith(".jinja"):
-        place = facts.files.directory / file
-        return replace(made, text=f"--jinja --chat-template-file {shlex.quote(str(place))}")
+        place = facts.files.home / file
+        return replace(made, text=f"{made.text} --chat-template-file {shlex.quote(str(place))}")
     remarks.insert(0, f"with the template of {file} in FILE")
     return replace(made, text="--jinja --chat-template-file FILE", remark="; ".join(remarks))
 
