@@ -150,3 +150,21 @@ def test_a_token_that_is_not_known_is_no_difference(tmp_path: Path, turned: bool
     assert differing[0] == pair
     # A template that prints no such token differs, and so does one that prints a word of its own there.
     assert compared(CHATML) and compared("begin here" + CHATML)
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_what_is_quoted_of_a_prompt_names_the_tokens_that_the_template_names(tmp_path: Path, known: bool) -> None:
+    tokens = {"bos_token": "<s>", "eos_token": "</s>"} if known else None
+    report = inspected(tmp_path, PRINTING.replace("<|end|>", "{{ eos_token }}"), tokens)
+    (forged,) = [one.message for one in report.notes if one.code == "TF055"]
+    eos = "</s>" if known else "{{ eos_token }}"
+    assert f"Aq3reply{eos}" in forged
+    assert eos in report.sections.details["assistants_in_a_row"].evidence
+    assert eos in report.sections.details["assistants_in_a_row"].excerpts[0]
+    assert report.profile.stop == (("</s>",) if known else ())
+
+
+def test_a_token_that_the_template_writes_itself_is_quoted_as_that(tmp_path: Path) -> None:
+    report = inspected(tmp_path, CHATML.replace("<|end|>", "</s>") + "{{ eos_token }}", None)
+    (forged,) = [one.message for one in report.notes if one.code == "TF055"]
+    assert "Aq3reply</s>" in forged

@@ -28,6 +28,7 @@ from toolfmt.inspect.profiling import facts_of
 from toolfmt.inspect.report import Report, Sections, TemplateInfo
 from toolfmt.inspect.support.advice import advice, runtimes
 from toolfmt.inspect.support.support import runtime_support
+from toolfmt.inspect.token_names import with_token_names
 from toolfmt.inspect.verdict import verdict
 from toolfmt.templates import ModelFiles, template_alone
 
@@ -66,7 +67,7 @@ def _judged(files: ModelFiles, options: Options, tokenizer: TokenizerFile | None
     facts = replace(facts, sections=replace(facts.sections, branches=branches(facts)))
     found = checks.findings(facts)
     facts = replace(facts, sections=replace(facts.sections, advice=advice(facts, found)))
-    return Report(
+    report = Report(
         path=str(files.directory),
         verdict=verdict(found, facts.decided.decision, facts.profile.strategy, renders=facts.renders is not None),
         model_type=files.model_type,
@@ -81,6 +82,7 @@ def _judged(files: ModelFiles, options: Options, tokenizer: TokenizerFile | None
         profile=facts.profile,
         prompts=prompts(facts),
     )
+    return with_token_names(report, facts)
 
 
 def _sections(facts: Facts) -> Sections:
