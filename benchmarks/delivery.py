@@ -54,6 +54,7 @@ NOT_MESSAGES = frozenset(
         "template-dropped-tools",
         "template-loses-with-tools",
         TEXT_REPEATED,
+        "written-otherwise",
     }
 )
 """Names on a prompt that say nothing of a message that was changed."""

@@ -233,6 +233,8 @@ class Request:
             told = replace(
                 told,
                 missing=missing,
+                repeated=tuple(dict.fromkeys((*told.repeated, *shown.repeated))),
+                written_otherwise=shown.written_otherwise,
                 spans=shown.spans,
                 switch_taken_out=shown.switch_taken_out,
                 tools_changed=tuple(dict.fromkeys((*told.tools_changed, *shown.tools_changed))),

@@ -5,28 +5,27 @@ once and in the conversation's order.
 (`toolfmt.render.twin`); that the prompt itself is the twin's with the texts in their places is then proved by aligning
 both. Free is where a template puts the system message that the conversation begins with, and the order of text,
 reasoning and calls within one turn. What became of reasoning is told, not judged: templates leave out that of earlier
-turns as their models were trained. Of an argument that is true, false, null or empty only its key is looked for, and
+turns as their models were trained. Of an argument that is null or empty only its key is looked for, and
 blanks at the edges of a text are the template's to keep or to trim, as they are with transformers. Nothing here raises.
 """
 
 from __future__ import annotations
 
 import itertools
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from toolfmt.formats.prose import result_heading
 from toolfmt.render.messages import Message, calls_of, first_turn, function_of
 from toolfmt.render.tools_held import changed_tools, unnamed_tools
 from toolfmt.render.twin import Piece, Twin, aligned, in_order, spellings, words_in
+from toolfmt.render.written_around import around, entries, lost_in, otherwise, said_again, stands_alone, truths
 
 _JUDGED = ("text", "argument", "call")
 _SWITCH = re.compile(r"(?<![\w<])/\w+")
 _LONGEST_SPELLING = 6
-_DEEPEST = 64
 
 
 @dataclass(frozen=True)
@@ -60,6 +59,8 @@ class Delivery:
     """Whether one is there twice."""
     tools_changed: tuple[str, ...] = ()
     """The tools that the template leaves out of this prompt, or writes in other words, for what a text says."""
+    written_otherwise: bool = False
+    """Whether other words stand around the texts than the template writes around others."""
     spans: tuple[Span, ...] = ()
 
     @property
@@ -120,13 +121,28 @@ def proved(
         )
         shown = _spans(request, ((begin, end, twin.pieces[number]) for begin, end, number in spans))
         return Delivery(missing=told, switch_taken_out=switched or switches, spans=shown)
-    numbers = _words_of(given, twin) if twin_prompt is None else _numbers_in(twin_prompt, twin)
-    pieces = [twin.pieces[number] for number in dict.fromkeys(numbers)]
-    judged = [piece for piece in pieces if piece.kind in _JUDGED]
-    found, missing = in_order(prompt, judged)
-    tools = () if twin_prompt is None else changed_tools(twin, twin_prompt, prompt, missing)
+    if twin_prompt is not None:
+        return _beside_twin(request, twin, twin_prompt, prompt)
+    pieces = [twin.pieces[number] for number in dict.fromkeys(_words_of(given, twin))]
+    found, missing = in_order(prompt, [piece for piece in pieces if piece.kind in _JUDGED])
     told = _once(_told(request, piece) for piece in missing)
-    return Delivery(missing=told, spans=_spans(request, found), tools_changed=tools)
+    return Delivery(missing=told, spans=_spans(request, found))
+
+
+def _beside_twin(request: Sequence[Message], twin: Twin, twin_prompt: str, prompt: str) -> Delivery:
+    """What a prompt holds that is not the twin's with the texts in their places: the template goes by what they say."""
+    shown = around(prompt, twin_prompt, twin, _JUDGED)
+    told = [_told(request, piece) for piece in shown.missing]
+    other = [gap for gap in shown.gaps if otherwise(gap)]
+    told += [lost for gap in other for lost in lost_in(gap, request)]
+    again = [piece for gap in other for piece in said_again(gap)]
+    return Delivery(
+        missing=_once(told),
+        repeated=_once(_told(request, piece) for piece in again),
+        spans=_spans(request, shown.places),
+        tools_changed=changed_tools(twin, twin_prompt, prompt, shown.missing),
+        written_otherwise=bool(other) and not told,
+    )
 
 
 def _changed_inside(prompt: str, twin: Twin, spans: Sequence[tuple[int, int, int]]) -> tuple[list[Piece], bool]:
@@ -265,29 +281,16 @@ class _Order:
             window = prompt[self._ends_before[at] : self._begins_behind[at + 1]]
             named = (call for at, call in enumerate(calls) if (block[0], at) not in self._named_by_words)
             for name, times in Counter(str(function_of(call)["name"]) for call in named).items():
-                if window.count(name) < times:
+                # What results are told behind, where they go in as words, calls nothing.
+                if stands_alone(name, window.replace(result_heading(name), "")) < times:
                     yield f"messages[{block[0]}] (assistant): its call of {name}"
-            for key in dict.fromkeys(key for call in calls for key in _keys(function_of(call).get("arguments"))):
-                if not any(written in window for written in spellings(key)):
+            arguments = [entry for call in calls for entry in entries(function_of(call).get("arguments"))]
+            for key in dict.fromkeys(key for key, _ in arguments):
+                if key and not stands_alone(key, window):
                     yield f"messages[{block[0]}] (assistant): the argument {key}"
-
-
-def _keys(value: Any, depth: int = 0) -> Iterator[str]:
-    """The keys of all objects in the arguments of a call."""
-    if isinstance(value, str) and not depth:
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            return
-    if depth > _DEEPEST:
-        return
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield str(key)
-            yield from _keys(inner, depth + 1)
-    elif isinstance(value, (list, tuple)):
-        for inner in value:
-            yield from _keys(inner, depth + 1)
+            for key, value in arguments:
+                if isinstance(value, bool) and not any(stands_alone(word, window) for word in truths(value)):
+                    yield f"messages[{block[0]}] (assistant): the argument {key}"
 
 
 def _blocks(request: Sequence[Message], leading: int) -> Iterator[list[int]]:

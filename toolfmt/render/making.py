@@ -51,6 +51,9 @@ RESULT_OF_NO_CALL = "result-of-no-call"
 TEXT_REPEATED = "text-repeated"
 """The template writes a text of the conversation, or the definition of a tool, more than once."""
 
+WRITTEN_OTHERWISE = "written-otherwise"
+"""For what a text says the template writes other words around the texts than around any other text."""
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -219,3 +222,5 @@ def _to_be_known(request: Request, made: Attempt, *, guessed: bool) -> Iterator[
         yield SYSTEM_MOVED
     if made.delivery.switch_taken_out:
         yield SWITCH_TAKEN_OUT
+    if made.delivery.written_otherwise:
+        yield WRITTEN_OTHERWISE

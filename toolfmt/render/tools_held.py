@@ -78,7 +78,7 @@ def _worded(twin: Twin, words: Sequence[tuple[int, int, int]], missing: frozense
     for begin, _, number in words:
         piece = twin.pieces[number]
         if piece.kind == "definition":
-            yield _Expected(begin, _in_lines(piece.text), piece.name)
+            yield _Expected(begin, in_lines(piece.text), piece.name)
         elif piece.kind != "reasoning" and piece not in missing:
             yield _Expected(begin, "|".join(map(re.escape, dict.fromkeys(spellings_of(piece)))))
 
@@ -138,7 +138,7 @@ def _by_itself(names: Iterable[str]) -> str:
     return rf"(?:{_BEFORE}|(?<=\dz))(?:{one_of})(?:{_BEHIND}|(?=Zq\d))"
 
 
-def _in_lines(text: str) -> str:
+def in_lines(text: str) -> str:
     """A pattern for a text in any spelling, whatever lines it is broken into."""
     spelled = dict.fromkeys(_BETWEEN_WORDS.join(map(re.escape, _BLANKS.split(one))) for one in spellings(text))
     return "|".join(spelled)

@@ -362,3 +362,4 @@ def spellings(text: str) -> Iterator[str]:
     yield html.escape(text)
     yield html.escape(text).replace("&quot;", "&#34;").replace("&#x27;", "&#39;")
     yield html.escape(text, quote=False)
+    yield f"<![CDATA[{text}]]>"
