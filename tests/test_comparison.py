@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -443,6 +444,66 @@ def test_diff_shows_what_differs_and_where_the_prompts_part(tmp_path: Path) -> N
     assert [one["what"] for one in told["behaviour"]["changes"] if one["what"].startswith("cap")] == [
         "capabilities.tool_results"
     ]
+
+
+LONG = "all of this is the same in both of them, " * 4
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "shown"),
+    [
+        (
+            {"prompts": {"x": SamplePrompt(f"{LONG}one.\n")}},
+            {"prompts": {"x": SamplePrompt(f"{LONG}two.\n")}},
+            "one.\\n",
+        ),
+        (
+            {"prompts": {"x": SamplePrompt("\u200b" * 90 + "one.")}},
+            {"prompts": {"x": SamplePrompt("\u200b" * 90)}},
+            "one.",
+        ),
+        (
+            {"prompts": {"x": SamplePrompt("", Thrown("refused", LONG + "one"))}},
+            {"prompts": {"x": SamplePrompt("", Thrown("refused", LONG + "two"))}},
+            "one",
+        ),
+        ({"profile": TemplateProfile(stop=(LONG + "one",))}, {"profile": TemplateProfile(stop=(LONG + "two",))}, "one"),
+        (
+            {"profile": TemplateProfile(stop=("\u200b" * 100 + "one",))},
+            {"profile": TemplateProfile(stop=("\u200b" * 100,))},
+            "one",
+        ),
+        (
+            {"sections": Sections(details={"ids_nine": Answer("no", LONG + "one")})},
+            {"sections": Sections(details={"ids_nine": Answer("no", LONG + "two")})},
+            "one",
+        ),
+    ],
+)
+def test_what_differs_is_shown_however_much_before_it_is_the_same(
+    a: dict[str, Any], b: dict[str, Any], shown: str
+) -> None:
+    text = comparison_text(compare(replace(report("a"), **a), replace(report("b"), **b)), 300, False)
+    (line,) = [line for line in text.splitlines() if line.startswith("    -")]
+    assert line.endswith(shown)
+    assert line.startswith("    - throws: …") == ("Thrown(" in repr(a))
+    assert "…" in line
+    assert len(line) < 110
+
+
+def test_what_is_cut_behind_a_difference_begins_where_the_value_does() -> None:
+    told = LONG[:60]
+    a, b = (
+        replace(
+            report(name),
+            profile=TemplateProfile(stop=(f"{told} {name} {LONG}",)),
+            prompts={"x": SamplePrompt("", Thrown("refused", f"{told[:38]} {name} {LONG}"))},
+        )
+        for name in "ab"
+    )
+    text = comparison_text(compare(a, b), 300, False)
+    assert f"    - {told} a all of" in text
+    assert f"    - throws: the template refuses: {told[:38]} a a" in text
 
 
 def test_a_difference_that_other_files_make_is_told_as_such(tmp_path: Path) -> None:

@@ -11,14 +11,17 @@ from rich.table import Table
 from rich.text import Text
 
 from toolfmt.inspect.comparison import Change, Comparison, Differences, PromptChange
+from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.report import Finding
-from toolfmt.printing.layout import grid, printed, shortened, spaced, visible
+from toolfmt.printing.layout import LONGEST, grid, printed, shortened, spaced, visible
 from toolfmt.templates import cached_name
 
 _LONGEST_VALUE = 100
 _LONGEST_MESSAGE = 180
 _ONE_LINE = 70
 _LONGEST_EXCERPT = 72
+_LONGEST_ALIKE = 32
+"""Characters of what two texts have in common that are shown before they part."""
 _LONGEST_NAMES = 3
 """So many conversations are named of those that differ in the same way."""
 
@@ -105,36 +108,59 @@ def _signed(lines: Iterable[tuple[str, str, str]]) -> Table:
 
 
 def _sides(a: Any, b: Any) -> tuple[str, str]:
-    """The two values in words; of lists and objects what the other does not have, and of answers all."""
+    """The two values in words, cut where they are long; but never before the first sign that differs."""
+    sides = _in_words(a, b, _LONGEST_VALUE)
+    if sides[0] != sides[1]:
+        return sides
+    return _parted(*_in_words(a, b, LONGEST), _LONGEST_VALUE)
+
+
+def _parted(a: str, b: str, longest: int) -> tuple[str, str]:
+    """The two texts cut, both alike at their begin where what differs would be cut off."""
+    sides = shortened(a, longest), shortened(b, longest)
+    if sides[0] != sides[1]:
+        return sides
+    a, b = visible(a), visible(b)
+    at = common_prefix(a, b)
+    return shortened(_end(a[:at]) + a[at:], longest), shortened(_end(b[:at]) + b[at:], longest)
+
+
+def _end(text: str) -> str:
+    """The end of what two texts have in common."""
+    return text if len(text) <= _LONGEST_ALIKE else f"…{text[1 - _LONGEST_ALIKE :]}"
+
+
+def _in_words(a: Any, b: Any, longest: int) -> tuple[str, str]:
+    """Both values, each text in them cut; of lists and objects what the other does not have, and of answers all."""
     if isinstance(a, list) and isinstance(b, list):
         gone, new = [item for item in a if item not in b], [item for item in b if item not in a]
-        return (_said(gone), _said(new)) if gone or new else (_said(a), _said(b))
+        a, b = (gone, new) if gone or new else (a, b)
     if isinstance(a, dict) and isinstance(b, dict) and "answer" not in a:
         keys = [key for key in a if a[key] != b.get(key)]
-        return _members(a, keys), _members(b, keys)
-    return _said(a), _said(b)
+        return _members(a, keys, longest), _members(b, keys, longest)
+    return _said(a, longest), _said(b, longest)
 
 
-def _members(value: dict[str, Any], keys: Iterable[str]) -> str:
+def _members(value: dict[str, Any], keys: Iterable[str], longest: int) -> str:
     if "answer" in value:
-        return f"{value['answer']}: {_said(value['evidence'])}"
-    return ", ".join(f"{key} {_said(value[key])}" for key in keys)
+        return f"{value['answer']}: {_said(value['evidence'], longest)}"
+    return ", ".join(f"{key} {_said(value[key], longest)}" for key in keys)
 
 
-def _said(value: Any) -> str:
+def _said(value: Any, longest: int) -> str:
     match value:
         case None | []:
             return "none"
         case True | False:
             return "yes" if value else "no"
         case str():
-            return shortened(value, _LONGEST_VALUE) or "nothing"
+            return shortened(value, longest) or "nothing"
         case list() if all(isinstance(item, str) for item in value):
-            return shortened(", ".join(value), _LONGEST_VALUE)
+            return shortened(", ".join(value), longest)
         case dict():
-            return _members(value, value)
+            return _members(value, value, longest)
         case _:
-            return shortened(json.dumps(value, ensure_ascii=False), _LONGEST_VALUE)
+            return shortened(json.dumps(value, ensure_ascii=False), longest)
 
 
 def _findings(told: Differences) -> Table:
@@ -175,8 +201,12 @@ def _context(change: PromptChange) -> Iterator[tuple[str, str, str]]:
 
 def _sides_of(change: PromptChange) -> Iterator[tuple[str, str, str]]:
     """The first line of both that differs, in the manner of a unified diff."""
-    begun = change.before.rpartition("\n")[2]
-    for sign, style, text, threw in (("-", "red", change.a, change.a_threw), ("+", "green", change.b, change.b_threw)):
-        line, newline, _ = text.partition("\n")
-        shown = f"throws: {text}" if threw else begun + line + newline
-        yield sign, style, shortened(shown, _LONGEST_EXCERPT) or "(ends here)"
+    begun = _end(change.before.rpartition("\n")[2])
+    threw = (change.a_threw, change.b_threw)
+    texts = [
+        text if thrown else begun + "".join(text.partition("\n")[:2])
+        for text, thrown in zip((change.a, change.b), threw, strict=True)
+    ]
+    sides = _parted(texts[0], texts[1], _LONGEST_EXCERPT)
+    for sign, style, side, thrown in zip("-+", ("red", "green"), sides, threw, strict=True):
+        yield sign, style, f"throws: {side}" if thrown else side or "(ends here)"
