@@ -397,6 +397,17 @@ def test_what_is_to_be_typed_stands_in_one_line_however_long() -> None:
     assert [line for line in lines if len(line) > 80] == [f"        transformers  {typed}"]
 
 
+@pytest.mark.parametrize("place", ["models/" * 12, "'a place'", "x y.jinja"])
+@pytest.mark.parametrize("width", [60, 100])
+def test_a_command_within_a_sentence_stands_in_one_line(place: str, width: int) -> None:
+    command = f"toolfmt render {place} --request FILE"
+    remark = f"reads the answer to the prompt of {command}, decoded with skip_special_tokens=False"
+    made = replace(FULL, sections=replace(FULL.sections, advice=(Advice("transformers", "x", remark=remark),)))
+    lines = shown(made, width)
+    assert sum(command in line for line in lines) == 1
+    assert remark in " ".join(" ".join(line.split()) for line in lines)
+
+
 def test_what_the_prompt_ends_with_is_cut_where_nobody_reads_all_of_it() -> None:
     begun = replace(FULL, profile=replace(FULL.profile, prefill="<think>" * 3000))
     lines = report_text(begun, 100, False).splitlines()

@@ -7,6 +7,7 @@ directory is untrusted: it is made `visible`, and nothing is read as markup.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 _LABEL = len("  definitions")
 _NEXT = "  next"
 _NARROWEST_ADVICE = 30
+_COMMAND = re.compile(r"toolfmt render .+? --request FILE")
 _LONGEST = 240
 """So many characters of a sentence are printed on a terminal; all of them in a pipe and in full."""
 _WORDS = {"no": "not shown", "error": "fails with"}
@@ -191,10 +193,17 @@ def _next(report: Report, width: int) -> str:
     room = max(width - len(_NEXT) - widest - 4, _NARROWEST_ADVICE)
     lines = []
     for where, what, typed in rows:
-        told = [what] if typed else textwrap.wrap(what, room, break_on_hyphens=False, break_long_words=False)
+        told = [what] if typed else _wrapped(what, room)
         lines += [f"{name:{widest}}  {line}" for name, line in zip([where, *[""] * len(told)], told, strict=False)]
     labels = [_NEXT, *[" " * len(_NEXT)] * len(lines)]
     return "".join(f"{label}  {line}".rstrip() + "\n" for label, line in zip(labels, lines, strict=False))
+
+
+def _wrapped(text: str, room: int) -> list[str]:
+    """The text in lines; a command in it stands in one, however long, so that it can be copied."""
+    held = _COMMAND.sub(lambda command: command[0].replace(" ", GLUE), text)
+    lines = textwrap.wrap(held, room, break_on_hyphens=False, break_long_words=False)
+    return [line.replace(GLUE, " ") for line in lines]
 
 
 def _serving(report: Report) -> list[tuple[str, str, bool]]:
