@@ -11,6 +11,9 @@ from click.testing import CliRunner
 from model_cases import made
 from test_gguf import TOKENS
 from test_gguf import of_keys as gguf_of
+from tokenizers import AddedToken, Tokenizer, models
+from tokenizers.processors import TemplateProcessing
+from transformers import PreTrainedTokenizerFast
 
 import toolfmt
 from toolfmt.cli.commands import main
@@ -84,6 +87,56 @@ def test_nothing_is_told_of_what_is_named_or_not_known_or_not_printed(
     tmp_path: Path, template: str, tokenizer: dict[str, Any] | None
 ) -> None:
     assert told(inspected(tmp_path, template, tokenizer)) == []
+
+
+ADDING = {"bos_token": "<s>", "add_bos_token": True}
+
+
+def test_a_token_that_only_plain_texts_begin_with_is_a_note(tmp_path: Path) -> None:
+    (finding,) = told(inspected(tmp_path, CHATML, ADDING))
+    assert (finding.severity, finding.healed_by, finding.line) == ("note", "", None)
+    assert finding.message == (
+        "The template does not write <s>, which the tokenizer adds to plain texts (add_bos_token): its prompts begin "
+        "without it in transformers, vLLM and SGLang, with it in llama.cpp."
+    )
+    assert finding.fix == (
+        "If the model was trained with it, write {{ bos_token }} at the beginning of the template; else set "
+        "add_bos_token to false."
+    )
+
+
+@pytest.mark.parametrize(
+    ("template", "tokenizer"),
+    [
+        (PRINTING, ADDING),
+        ("<s>" + CHATML, ADDING),
+        (CHATML, ADDING | {"add_bos_token": False}),
+        (CHATML, {"bos_token": "<s>"}),
+        (CHATML, {"add_bos_token": True}),
+        (CHATML, ADDING | {"bos_token": None}),
+        ("{{ raise_exception('no') }}", ADDING),
+    ],
+)
+def test_it_is_no_note_where_prompts_have_it_or_texts_have_not(
+    tmp_path: Path, template: str, tokenizer: dict[str, Any]
+) -> None:
+    assert told(inspected(tmp_path, template, tokenizer)) == []
+
+
+@pytest.mark.parametrize("template", [PRINTING, CHATML])
+def test_transformers_adds_no_token_behind_a_templates_back(tmp_path: Path, template: str) -> None:
+    """What the note rests on."""
+    tokenizer = Tokenizer(models.WordLevel({"<s>": 0, "[UNK]": 1}, unk_token="[UNK]"))
+    tokenizer.add_special_tokens([AddedToken("<s>", special=True)])
+    tokenizer.post_processor = TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)])
+    loaded: Any = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]  # theirs
+        tokenizer_object=tokenizer, bos_token="<s>", chat_template=template
+    )
+    question = [{"role": "user", "content": "Hello"}]
+    ids = loaded.apply_chat_template(question, tokenize=True, return_dict=False)
+    assert ids.count(0) == (template == PRINTING)
+    assert loaded("Hello")["input_ids"].count(0) == 1
+    assert bool(told(inspected(tmp_path, template, ADDING))) is (template == CHATML)
 
 
 def test_of_a_gguf_file_it_is_not_known_what_stands_there(tmp_path: Path) -> None:

@@ -7,8 +7,9 @@ model answers worse (a warning). Some classes of tokenizers have tokens of their
 what it sets to null they leave out too (a note). A GGUF file names tokens by their ids; where it does not, llama.cpp
 puts a token that it guesses, or nothing, in their place.
 
-Whether a BOS is added to the ids behind the template's back (`add_bos_token`, the post processor of tokenizer.json)
-is another question: transformers, vLLM and SGLang leave that out where a chat template makes the prompt.
+A BOS that the tokenizer adds to plain texts (`add_bos_token`) is not added behind the back of a chat template:
+transformers, vLLM, SGLang and mlx-lm's server leave that out, so that a template which writes none makes prompts
+without it (a note: the model may have been trained so). llama.cpp adds it, and takes a second one out.
 
 What to do: put the token into `tokenizer_config.json`, as the original model has it, or its id into the GGUF
 file (`gguf-new-metadata --special-token bos "<s>"`).
@@ -22,10 +23,13 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probe.conversations import user
 from toolfmt.inspect.report import Severity
+from toolfmt.inspect.wording import quote
 
 SEVERITY: Severity = "error"
 ABOUT_FILES = True
+_ADDS_BOS = "add_bos_token"
 _WITHOUT_TOKENS = ("PreTrainedTokenizerFast", "TokenizersBackend")
 """Classes of tokenizers that have no special tokens of their own (transformers 5.23)."""
 
@@ -51,6 +55,23 @@ def check(facts: Facts) -> Iterator[Found]:
             )
         else:
             yield _printed(facts, token, line)
+    yield from _only_of_plain_texts(facts)
+
+
+def _only_of_plain_texts(facts: Facts) -> Iterator[Found]:
+    """That the tokenizer adds a BOS, which the prompts of the template lack."""
+    bos = facts.files.special_tokens.get("bos_token")
+    if facts.renders is None or not bos or facts.files.tokenizer_config.get(_ADDS_BOS) is not True:
+        return
+    prompt = facts.renders.text(user())
+    if prompt and bos not in prompt:
+        yield Found(
+            f"The template does not write {quote(bos)}, which the tokenizer adds to plain texts ({_ADDS_BOS}): its "
+            "prompts begin without it in transformers, vLLM and SGLang, with it in llama.cpp.",
+            "If the model was trained with it, write {{ bos_token }} at the beginning of the template; else set "
+            f"{_ADDS_BOS} to false.",
+            severity="note",
+        )
 
 
 def _printed(facts: Facts, token: str, line: int | None) -> Found:
