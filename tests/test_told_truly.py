@@ -391,6 +391,27 @@ def test_a_mark_that_stands_only_behind_earlier_answers_ends_answers() -> None:
     assert evidence(template.replace("<|end|>", ""), "stop").startswith("no: unknown")
 
 
+def test_a_stand_in_behind_the_last_answer_hides_no_mark_behind_the_earlier_ones() -> None:
+    # allenai's Olmo 3: {% if not loop.last %}<|im_end|>{% else %}{{ eos_token }}{% endif %}
+    end = "{{ '<|end|>' if m.role == 'user' or not loop.last else eos_token }}"
+    template = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}" + end + "\n{% endfor %}"
+    assert evidence(template, "stop") == "yes: an answer ends with <|end|>; no eos_token is named"
+    assert report(template).profile.stop == ("<|end|>",)
+    always = template.replace(end, "{{ eos_token if m.role == 'assistant' }}")
+    assert evidence(always, "stop").endswith("the template writes no other mark behind an answer")
+
+
+def test_where_nothing_ends_an_answer_what_follows_it_is_told() -> None:
+    # zai-org's GLM-4.5: <|user|> stands behind an answer in words, and the model's files name it
+    end = "{{ '<|observation|>' if m.role == 'tool' else '<|' ~ m.role ~ '|>' }}"
+    template = TOOLS + CALLS.replace("<|{{ m.role }}|>", end).replace("<|end|>\n", "")
+    unknown = "no: unknown: no eos_token is named, and the template writes no other mark behind an answer"
+    assert evidence(template, "stop") == f"{unknown}; where the conversation goes on, <|user|> follows"
+    said = "what ends an answer is not known, but <|user|> follows one"
+    assert said in " ".join(report_text(report(template), 120, False).split())
+    assert evidence(template.replace(end, "{{ m.role }}: "), "stop") == unknown
+
+
 def test_what_begins_every_turn_ends_none() -> None:
     # inclusionAI/Ring-mini-2.0: <role>HUMAN</role>, <role>ASSISTANT</role>, and no mark of an end
     template = "{% for m in messages %}<role>{{ m.role }}</role>{{ m.content }}{% endfor %}"

@@ -44,7 +44,10 @@ def stops(report: Report) -> list[tuple[list[str], str]]:
     if not of_calls:
         return [(others, "")]
     if not others:
-        return [(of_calls, "behind a call; what ends an answer is not known")]
+        unknown = report.sections.details.get("stop")
+        follows = visible(unknown.excerpts[0]) if unknown is not None and unknown.excerpts else ""
+        more = f", but {follows} follows one" if follows else ""
+        return [(of_calls, f"behind a call; what ends an answer is not known{more}")]
     return [(others, "behind an answer"), (of_calls, "behind a call")]
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import REPLY, reply, user
+from toolfmt.inspect.probe.turn_markers import next_mark
 from toolfmt.inspect.report import Answer
 from toolfmt.inspect.turns import content, generation, ids, reasoning, results, roles, values
 from toolfmt.inspect.turns.asking import Asking
@@ -57,5 +58,7 @@ def details(facts: Facts) -> dict[str, Answer]:
     answers["generation_open"] = generation.generation_open(facts.profile, asking)
     tokens = asking.renders.template.special_tokens
     behind = "".join(asking.text(messages).rpartition(REPLY)[2] for messages in (reply(), [*reply(), *user()]))
-    answers["stop"] = generation.stop(facts.profile, eos_token=tokens.get("eos_token"), behind=behind)
+    follows = next_mark(asking.renders, asking.shape)
+    follows = "" if follows in asking.renders.tokens.values() else follows
+    answers["stop"] = generation.stop(facts.profile, eos_token=tokens.get("eos_token"), behind=behind, follows=follows)
     return answers

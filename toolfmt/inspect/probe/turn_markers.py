@@ -47,13 +47,21 @@ def answer_end(renders: Renders, shape: Shape | None) -> str:
     """The marker that the template writes behind an answer in words; empty where it writes none."""
     behind = renders.text(reply(shape or Shape()), TOOLS).rpartition(REPLY)[2]
     last = "" if PROSE.search(behind) else first_marker(behind)  # prose: the template tells the model what to do
-    if last:
+    invented = set(renders.tokens.values())
+    if last and last not in invented:
         return last
     # Some write it only where the conversation goes on; what begins a question, and ends none, is no answer's end.
-    again = renders.text([*reply(shape or Shape()), *user()], TOOLS)
-    earlier = first_marker(again.rpartition(REPLY)[2].partition(USER)[0])
+    earlier = next_mark(renders, shape)
     header, _, behind = renders.text(user(), TOOLS).partition(USER)
-    return earlier if earlier not in header or earlier == first_marker(behind) else ""
+    ends = bool(earlier) and (earlier not in header or earlier == first_marker(behind))
+    # A stand-in is what nobody knows: a mark of the template's own is told instead, where it writes one.
+    return earlier if ends and (earlier not in invented or not last) else last
+
+
+def next_mark(renders: Renders, shape: Shape | None) -> str:
+    """The marker that stands first between an answer in words and the next question; empty where none does."""
+    again = renders.text([*reply(shape or Shape()), *user()], TOOLS)
+    return first_marker(again.rpartition(REPLY)[2].partition(USER)[0])
 
 
 def prefill(renders: Renders, *, tools: bool, headers: tuple[str, ...] = ()) -> str:

@@ -58,13 +58,14 @@ def generation_open(profile: TemplateProfile, asking: Asking) -> Answer:
     return yes(f"the prompt {how} {{}}", None, quote(profile.prefill, 80))
 
 
-def stop(profile: TemplateProfile, *, eos_token: str | None, behind: str) -> Answer:
+def stop(profile: TemplateProfile, *, eos_token: str | None, behind: str, follows: str) -> Answer:
     """What ends an answer; whether the end-of-sequence token is among it. `behind` is what the template writes behind
-    an answer.
+    an answer, `follows` the mark that stands first before the next question (empty where none of its own does).
     """
     ending = tuple(stop for stop in profile.stop if stop not in profile.stop_of_calls)
     if not ending:
-        return no("unknown: no eos_token is named, and the template writes no other mark behind an answer")
+        what = "unknown: no eos_token is named, and the template writes no other mark behind an answer"
+        return no(f"{what}; where the conversation goes on, {{}} follows", "", None, follows) if follows else no(what)
     if eos_token and ending == (eos_token,) and eos_token not in behind:
         what = "the template writes no mark behind an answer; the eos_token, {}, is all that ends one"
         return no(what, "", None, eos_token)
