@@ -399,6 +399,9 @@ def test_a_stand_in_behind_the_last_answer_hides_no_mark_behind_the_earlier_ones
     assert report(template).profile.stop == ("<|end|>",)
     always = template.replace(end, "{{ eos_token if m.role == 'assistant' }}")
     assert evidence(always, "stop").endswith("the template writes no other mark behind an answer")
+    # OrionStarAI's Orion 14B: written by the template itself it is no stand-in
+    named = template.replace(end, "{{ '</s>' if m.role == 'assistant' }}")
+    assert evidence(named, "stop") == "yes: an answer ends with </s>; no eos_token is named"
 
 
 def test_where_nothing_ends_an_answer_what_follows_it_is_told() -> None:

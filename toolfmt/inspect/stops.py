@@ -15,7 +15,7 @@ from toolfmt.events import ToolCallEnd
 from toolfmt.formats import Parser, ToolCallFormat
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.inference.read_back import opened, read
-from toolfmt.inspect.probe.conversations import RESULT, SINGLE, STAND_INS, TOOLS, USER, Shape, user
+from toolfmt.inspect.probe.conversations import RESULT, SINGLE, TOOLS, USER, Shape, user
 from toolfmt.inspect.probe.renders import Region
 from toolfmt.inspect.probe.stop_tokens import eos_tokens
 from toolfmt.inspect.probe.turn_markers import MARK, first_marker, stop_strings
@@ -58,7 +58,7 @@ def _distinct(*found: str) -> tuple[str, ...]:
 def _handed_over(facts: Facts) -> str:
     """The mark behind a call that its result follows; where no mark stands between, the one that ends the call."""
     best, shape = facts.decided.read_back, facts.shape
-    if best is None or shape is None or not facts.yes("tool_results"):
+    if best is None or shape is None or facts.renders is None or not facts.yes("tool_results"):
         return ""
     region = _region(facts, replace(shape, follows="result"))
     if region is None or RESULT not in region.text:
@@ -70,7 +70,7 @@ def _handed_over(facts: Facts) -> str:
     if not mark and end and not MARK.search(between):
         closed = _ENDS_WITH.search(text[:end].rstrip())
         mark = closed[0] if closed else ""
-    invented = set(STAND_INS.values()) - set(facts.files.special_tokens.values())
+    invented = set(facts.renders.tokens.values()) - set(facts.files.special_tokens.values())
     return "" if mark in invented or opens_turns(facts, mark) else mark
 
 

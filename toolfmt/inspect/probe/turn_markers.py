@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from toolfmt.formats import FORMATS
 from toolfmt.formats.prefix import answer_prefix
-from toolfmt.inspect.probe.conversations import REASONING, REPLY, STAND_INS, TOOLS, USER, Shape, reply, user
+from toolfmt.inspect.probe.conversations import REASONING, REPLY, TOOLS, USER, Shape, reply, user
 from toolfmt.inspect.probe.renders import Renders
 
 _MARKER = r"(?:<[^<>\s]{1,60}>|\[/?[A-Za-z_]{1,40}\])"
@@ -35,10 +35,11 @@ def stop_strings(
 ) -> tuple[str, ...]:
     """What ends an answer: what stands behind one in words, what behind a call, and the end-of-sequence token.
 
-    `special_tokens` are those that the model has; a stand-in for one that is missing ends nothing.
+    `special_tokens` are those that the model has; a stand-in that the template is given for one that is missing ends
+    nothing.
     """
     found = [answer_end(renders, shape), first_marker(after_calls)]
-    invented = set(STAND_INS.values()) - set(special_tokens.values())
+    invented = set(renders.tokens.values()) - set(special_tokens.values())
     stops = dict.fromkeys((*(stop for stop in found if stop not in invented), special_tokens.get("eos_token", "")))
     return tuple(stop for stop in stops if stop)
 
