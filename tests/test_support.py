@@ -505,6 +505,24 @@ def test_a_template_that_refuses_every_question_gets_no_advice() -> None:
     assert set(report.runtimes.values()) == {"none: the template refuses a plain question"}
 
 
+NEEDY = (
+    "{{ 'Functions: ' + functions }}\n{{ 'Today is ' + datetime }}"
+    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}"
+)
+
+
+def test_what_a_template_needs_beside_a_question_is_asked_for_and_nothing_is_advised_that_fails_as_well() -> None:
+    report = inspect_template(NEEDY)
+    refuses = "the template refuses a plain question unless functions and datetime are given"
+    assert advised(report) == {"any runtime": f"{refuses}: no tool can be called through it"}
+    assert set(report.runtimes.values()) == {f"none: {refuses}"}
+    fixes = {one.code: one.fix for one in (*report.findings, *report.notes)}
+    assert fixes["TF003"] == "Give functions and datetime with every request, or use another template."
+    assert fixes["TF042"] == "Give the tools there, and datetime as well."
+    assert fixes["TF012"] == "Describe the tools in a message once the template takes one (TF003)."
+    assert report.sections.details["stop"].words == "not known: no answer is rendered, and no eos_token is named"
+
+
 def test_where_the_template_shows_no_tools_no_flag_helps(tmp_path: Path) -> None:
     report = model(tmp_path / "a model", jinja=PLAIN)
     assert advised(report) == {

@@ -10,6 +10,7 @@ from toolfmt.errors import TemplateError
 from toolfmt.inspect.inference.decision import Decided
 from toolfmt.inspect.probe.capabilities import Probed
 from toolfmt.inspect.probe.conversations import TOOLS, USER, Message, Shape, text_part, user
+from toolfmt.inspect.probe.needed_variables import needed_variables
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFile
 from toolfmt.inspect.report import Answer, Sections, token_mark
@@ -106,6 +107,11 @@ class Facts:
     def refuses_questions(self) -> bool:
         """Whether the template throws at a plain question in every way of asking it."""
         return bool(self._asked) and not any(isinstance(prompt, str) for prompt in self._asked)
+
+    @property
+    def needed_variables(self) -> tuple[str, ...]:
+        """The variables of the template's own without which it throws at every plain question."""
+        return needed_variables(self.renders) if self.renders is not None and self.refuses_questions else ()
 
     def begun_with(self, variables: dict[str, bool]) -> str:
         """What the generation prompt writes behind the question where the template's variables have these values."""

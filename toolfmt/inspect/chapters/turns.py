@@ -57,8 +57,14 @@ def details(facts: Facts) -> dict[str, Answer]:
     answers = {question.__name__: facts.answers.get(question.__name__) or question(asking) for question in _QUESTIONS}
     answers["generation_open"] = generation.generation_open(facts.profile, asking)
     tokens = asking.renders.template.special_tokens
-    behind = "".join(asking.text(messages).rpartition(REPLY)[2] for messages in (reply(), [*reply(), *user()]))
+    told = [asking.text(messages) for messages in (reply(), [*reply(), *user()])]
+    behind = "".join(prompt.rpartition(REPLY)[2] for prompt in told)
+    answered = any(REPLY in prompt for prompt in (*told, asking.text(reply(asking.shape))))
     follows = next_mark(asking.renders, asking.shape)
-    follows = "" if follows in asking.renders.tokens.values() else follows
-    answers["stop"] = generation.stop(facts.profile, eos_token=tokens.get("eos_token"), behind=behind, follows=follows)
+    answers["stop"] = generation.stop(
+        facts.profile,
+        eos_token=tokens.get("eos_token"),
+        behind=behind if answered else None,
+        follows="" if follows in asking.renders.tokens.values() else follows,
+    )
     return answers

@@ -12,13 +12,12 @@ from typing import Literal
 
 from toolfmt.inspect.probe.conversations import DESCRIPTION, REASONING, TOOL, VALUES
 from toolfmt.inspect.probe.differences import Change, change, first_change
+from toolfmt.inspect.probe.needed_variables import GIVEN
 from toolfmt.inspect.probe.segments import added
 from toolfmt.inspect.probe.turn_markers import known_reasoning
 from toolfmt.inspect.report import Effect
 from toolfmt.inspect.wording import excerpt, quote
 
-GIVEN = "Vq9given"
-"""The text that is given where any text will do."""
 _TELLING = 20
 _LONGEST_BLOCK = 200
 _EMPTY_BLOCK = re.compile(r"<([\w|]{1,30})>\s*</\1>\s*\Z")

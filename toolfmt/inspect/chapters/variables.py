@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.chapters.tool_variables import form_taken, message_places
-from toolfmt.inspect.chapters.variable_effects import GIVEN, described, of_reasoning
+from toolfmt.inspect.chapters.variable_effects import described, of_reasoning
 from toolfmt.inspect.errors_in_words import thrown
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.inference.decision import decide
@@ -23,7 +23,6 @@ from toolfmt.inspect.probe.conversations import (
     REASONING,
     REPLY,
     SINGLE,
-    STAND_INS,
     TOOL,
     TOOLS,
     USER,
@@ -32,6 +31,7 @@ from toolfmt.inspect.probe.conversations import (
     conversation,
     user,
 )
+from toolfmt.inspect.probe.needed_variables import GIVEN, USUAL, needed_variables
 from toolfmt.inspect.probe.reasoning import names_read
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report import Effect, Thrown, Variable
@@ -42,7 +42,6 @@ from toolfmt.templates.variable_uses import VariableUse
 _NUMBERS = (1, 512)
 _MOST_TRIED = 24
 _MOST_LITERALS = 6
-_USUAL = frozenset({"messages", "tools", "add_generation_prompt", *STAND_INS, "sep_token", "cls_token", "mask_token"})
 _REASONING = {"kept": "keeps earlier reasoning", "dropped": "drops earlier reasoning"}
 _SWITCHES = ("enable_thinking", "thinking")
 _DOCUMENT = dict.fromkeys(("title", "text", "content", "contents", "snippet", "doc_id", "id"), GIVEN)
@@ -77,7 +76,7 @@ def variables(facts: Facts) -> tuple[Variable, ...]:
     renders = facts.renders
     if renders is None:
         return ()
-    known = _USUAL | set(renders.template.special_tokens)
+    known = USUAL | set(renders.template.special_tokens)
     uses = [use for use in renders.template.variable_uses if use.name not in known]
     seeing = _Seeing(facts, renders, uses)
     found: list[Variable] = []
@@ -102,19 +101,12 @@ def _taking(form: str, beside: Sequence[str] = ()) -> Effect:
     return Effect("takes-tools", f"{words}; {{}} has to be given as well", (listed(beside, "or"),))
 
 
-def _needed(renders: Renders, uses: list[VariableUse]) -> Mapping[str, str]:
-    """Texts for the variables that are printed, where without them not even a question is rendered."""
-    printed = {use.name: GIVEN for use in uses if "printed" in use.manners}
-    fails = isinstance(renders.render(user()), TemplateError)
-    return printed if printed and fails and isinstance(renders.given(printed).render(user()), str) else {}
-
-
 class _Seeing:
     """Tries values of one template's variables."""
 
     def __init__(self, facts: Facts, renders: Renders, uses: list[VariableUse]) -> None:
         self._facts, self._renders = facts, renders
-        self._needed = _needed(renders, uses)
+        self._needed: Mapping[str, str] = dict.fromkeys(needed_variables(renders), GIVEN)
         self._switches = [use.name for use in uses if use.name in _SWITCHES and "asked" in use.manners]
         self._shape = facts.shape or Shape()
         # Under every name at once: which one shows it may depend on the variable.

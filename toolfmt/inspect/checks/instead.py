@@ -9,6 +9,8 @@ _DOES_IT = "toolfmt's render does it for you"
 
 def describe_tools(facts: Facts) -> str:
     """Where to describe tools that the template does not show."""
+    if facts.refuses_questions:
+        return "Describe the tools in a message once the template takes one (TF003)."
     if facts.question_form == "nothing":
         return "Use another template for chat: what is described in words does not reach the prompt either."
     if facts.question_form == "parts":

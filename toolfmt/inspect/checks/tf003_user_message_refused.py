@@ -24,6 +24,7 @@ from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import TOOLS, USER, text_part, user
 from toolfmt.inspect.report import HealedBy, Severity
 from toolfmt.inspect.wording import quote
+from toolfmt.listing import listed
 
 SEVERITY: Severity = "error"
 
@@ -45,12 +46,14 @@ def check(facts: Facts) -> Iterator[Found]:
             return  # the finding that names the filter says more
         works = not named and isinstance(facts.renders.render(user(), TOOLS), str)
         instructed = USER in facts.renders.text(user(system=True), tools)
-        needed = "tools are" if works else "a system message is" if instructed else ""
+        along = facts.needed_variables
+        lacking = f"{listed(along)} {'is' if len(along) == 1 else 'are'}" if along else ""
+        needed = "tools are" if works else "a system message is" if instructed else lacking
         when = " with tools" if named else f" unless {needed} given" if needed else ""
-        needs = "Give the template what its message asks for, or use another template."
+        asked = f"Give {listed(along)} with every request" if along else "Give the template what its message asks for"
         yield Found(
             f"The template refuses a single user message{when}: {thrown(prompt).sentence}.",
-            _AS_PARTS if takes_parts else _INSTRUCT if instructed else needs,
+            _AS_PARTS if takes_parts else _INSTRUCT if instructed else f"{asked}, or use another template.",
             prompt.line,
             severity,
             healed_by,

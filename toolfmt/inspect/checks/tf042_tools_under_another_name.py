@@ -16,18 +16,23 @@ from collections.abc import Iterator
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import HealedBy, Severity
+from toolfmt.listing import listed
 
 SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "prose"
+_FIX = "Give the tools there, or render with toolfmt's strategy prose."
 
 
 def check(facts: Facts) -> Iterator[Found]:
     if facts.shows_tools:
         return
+    needed = facts.needed_variables
     for variable in facts.sections.variables:
         if variable.takes_tools:
+            others = [name for name in needed if name != variable.name]
+            along = f", and {listed(others)} as well" if others else ""
             yield Found(
                 f"The prompt does not show `tools`, but takes them in {variable.name}, as {variable.takes_tools}",
-                "Give the tools there, or render with toolfmt's strategy prose.",
+                f"Give the tools there{along}." if facts.refuses_questions else _FIX,
                 variable.line,
             )

@@ -32,6 +32,7 @@ from toolfmt.inspect.support.template_choice import (
     TemplateChoice,
     same_text,
 )
+from toolfmt.listing import listed
 from toolfmt.templates import is_template
 
 _Adviser: TypeAlias = Callable[[Facts, ToolCallFormat, RuntimeSupport, TemplateChoice], Advice]
@@ -48,7 +49,7 @@ _FLAGS = {VLLM: "--enable-auto-tool-choice --tool-call-parser", SGLANG: "--tool-
 _DECODED = "decoded with skip_special_tokens=False"
 _SPECIAL = '"skip_special_tokens": false in each request'
 _PARALLEL = '"parallel_tool_calls": true in each request, else it makes one call a turn'
-_REFUSES = "the template refuses a plain question: no tool can be called through it"
+_REFUSES = "the template refuses a plain question"
 _NOT_SHOWN = "the template shows no tools"
 _GUESSED = "nothing tells the format"
 
@@ -64,7 +65,7 @@ def advice(facts: Facts, findings: Sequence[Finding] = ()) -> tuple[Advice, ...]
     if what := _unusable(facts):
         return (Advice(EVERY_RUNTIME, f"{what}: take the one of the original model first", False),)
     if facts.refuses_questions:
-        return (Advice(EVERY_RUNTIME, _REFUSES, False),)
+        return (Advice(EVERY_RUNTIME, f"{_refuses(facts)}: no tool can be called through it", False),)
     if not facts.shows_tools:
         if facts.question_form != "text":
             return (Advice(EVERY_RUNTIME, _NO_QUESTION[facts.question_form], False),)
@@ -109,13 +110,19 @@ def _unusable(facts: Facts) -> str:
     return "there is no chat template" if facts.template is None else ""
 
 
+def _refuses(facts: Facts) -> str:
+    """That a plain question is refused, and what would have to be given along."""
+    needed = facts.needed_variables
+    return _REFUSES + (f" unless {listed(needed)} {'is' if len(needed) == 1 else 'are'} given" if needed else "")
+
+
 def _is_guess(facts: Facts) -> bool:
     return facts.decided.read_back is None and facts.decided.decision.confidence == "default"
 
 
 def _named(facts: Facts, runtime: str) -> str:
     if facts.refuses_questions:
-        return f"{NONE}the template refuses a plain question"
+        return NONE + _refuses(facts)
     if not facts.shows_tools:
         return NONE + (_unusable(facts) or _NOT_SHOWN)
     if _is_guess(facts):

@@ -58,15 +58,20 @@ def generation_open(profile: TemplateProfile, asking: Asking) -> Answer:
     return yes(f"the prompt {how} {{}}", None, quote(profile.prefill, 80))
 
 
-def stop(profile: TemplateProfile, *, eos_token: str | None, behind: str, follows: str) -> Answer:
+def stop(profile: TemplateProfile, *, eos_token: str | None, behind: str | None, follows: str) -> Answer:
     """What ends an answer; whether the end-of-sequence token is among it. `behind` is what the template writes behind
-    an answer, `follows` the mark that stands first before the next question (empty where none of its own does).
+    an answer, None where it renders none; `follows` the mark that stands first before the next question (empty where
+    none of its own does).
     """
     ending = tuple(stop for stop in profile.stop if stop not in profile.stop_of_calls)
+    if not ending and behind is None:
+        return no("not known: no answer is rendered, and no eos_token is named")
     if not ending:
         what = "unknown: no eos_token is named, and the template writes no other mark behind an answer"
         return no(f"{what}; where the conversation goes on, {{}} follows", "", None, follows) if follows else no(what)
-    if eos_token and ending == (eos_token,) and eos_token not in behind:
+    if eos_token and ending == (eos_token,) and behind is None:
+        return no("no answer is rendered; the eos_token, {}, is all that is known to end one", "", None, eos_token)
+    if eos_token and ending == (eos_token,) and eos_token not in (behind or ""):
         what = "the template writes no mark behind an answer; the eos_token, {}, is all that ends one"
         return no(what, "", None, eos_token)
     named, token = ("the eos_token is {}", (eos_token,)) if eos_token else ("no eos_token is named", ())
