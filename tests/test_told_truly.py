@@ -778,3 +778,18 @@ def test_the_words_of_a_template_tell_a_format_or_none_that_is_known(said: str, 
     assert decided.confidence == "default"
     what = "neither its words nor the model's files name a format that toolfmt knows."
     assert finding(template, "TF025").message.endswith(what)
+
+
+@pytest.mark.parametrize(
+    ("template", "cut"),
+    [
+        ("{% for m in messages %}{{ m.content }}{% if m.role == 'user' %} [/INST]{% endif %}{% endfor %}", False),
+        ("{% for m in messages %}{{ m.content }}<|extra_0|>{% endfor %}", False),
+        (PLAIN + "<|assistant|>\n", True),
+        ("{% for m in messages %}{{ m.content }}{% if m.role == 'user' %}<|assistant|>{% endif %}{% endfor %}", True),
+    ],
+)
+def test_what_ends_a_question_is_not_to_be_cut_off(template: str, cut: bool) -> None:  # BGE-VL, Hunyuan
+    fix = finding(template, "TF038").fix
+    assert ("cut off what begins one" in fix) == cut
+    assert ("it stands behind every question" in fix) != cut

@@ -5,7 +5,7 @@ answered (for training, or to be continued) ends with an answer that nobody give
 program has to, unless the model does so itself: a warning where the template writes one before every answer.
 
 What to do: compare the end of the prompt with the model's page; add the header yourself where it is missing, cut it
-off where it is too much.
+off where it is too much. What ends the question, as `[/INST]` does, is not too much.
 
 Example: a template that never reads `add_generation_prompt`.
 """
@@ -13,18 +13,21 @@ Example: a template that never reads `add_generation_prompt`.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 
+from toolfmt.formats.prefix import answer_prefix
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.capabilities import written_at
-from toolfmt.inspect.probe.conversations import REPLY, USER, reply, user
+from toolfmt.inspect.probe.conversations import FURTHER, REPLY, USER, reply, user
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report import HealedBy, Severity
 from toolfmt.inspect.wording import quote
 
 SEVERITY: Severity = "note"
 HEALED_BY: HealedBy = "template"
+_CLOSED = re.compile(r"(?:\[/\w+\]|</[\w|]+>)\Z")
 
 
 def check(facts: Facts) -> Iterator[Found]:
@@ -35,6 +38,8 @@ def check(facts: Facts) -> Iterator[Found]:
     message = f"add_generation_prompt is ignored: {answer.evidence}"
     if answer.outcome == "misplaced":
         fix = "Nothing to do for an answer; where none is to be generated, cut off what begins one."
+        if _ends_the_question(renders):
+            fix = "Nothing to do: it stands behind every question, whether an answer follows or not."
         yield Found(f"{message}.", fix, answer.line)
         return
     header = _missing(renders)
@@ -48,6 +53,19 @@ def check(facts: Facts) -> Iterator[Found]:
         written_at(renders, reply(), None, REPLY) or answer.line,
         "warning",
     )
+
+
+def _ends_the_question(renders: Renders) -> bool:
+    """Whether what stands behind a question belongs to it: a closing mark, or what stands behind an earlier one too and
+    is no header of an answer.
+    """
+    tail = renders.text(user()).rpartition(USER)[2].strip()
+    if _CLOSED.search(tail):
+        return True
+    if len(answer_prefix(tail)) < len(tail):
+        return False
+    between = renders.text([*user(), {"role": "user", "content": FURTHER}]).rpartition(FURTHER)[0].rpartition(USER)[2]
+    return bool(tail) and between.lstrip().startswith(tail)
 
 
 def _missing(renders: Renders) -> str:
