@@ -800,6 +800,7 @@ def test_closed_standard_files_give_no_traceback(tmp_path: Path) -> None:
     commands = [
         f"parse --format json '{answer}'",
         f"inspect '{JSON_FRAMES}' --trusted --html '{tmp_path / 'page.html'}'",
+        f"inspect '{JSON_FRAMES}' --fix --output '{tmp_path / 'copy'}'",
         "--help",
         f"inspect '{JSON_FRAMES}'",
         "inspect --help",
@@ -809,6 +810,7 @@ def test_closed_standard_files_give_no_traceback(tmp_path: Path) -> None:
         assert (2, nowhere) == shell(f"{given} >&-")
         assert shell(f"{given} >&- 2>&-") == (2, "")
         assert shell(f"{given} <&- >&- 2>&-") == (2, "")
+    assert not (tmp_path / "copy").exists()
     assert shell("inspect /nowhere 2>&-") == (2, "")
     assert shell("--nonsense 2>&-") == (2, "")
     assert shell("--help 2>&-") == (0, "")

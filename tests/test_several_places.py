@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -170,6 +171,24 @@ def test_the_reports_of_thousands_are_not_held(form: str, monkeypatch: pytest.Mo
     monkeypatch.setattr(Inspector, "_report", inspected)
     assert run(*[str(number) for number in range(1000)], "--jobs", "2", "--output-format", form).exit_code == 0
     assert (len(most), 0 < max(most) < 100) == (1000, True)
+
+
+@pytest.mark.usefixtures("looked_at")
+def test_pages_that_were_written_are_listed_though_a_later_one_fails(tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    (tmp_path / "report.html.d" / "fair.html").mkdir(parents=True)
+    summary = tmp_path / "summary.md"
+    result = run("bad", "clean", "fair", "noted", "--html", str(file), "--summary", str(summary))
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+    assert re.findall(r'href="([^"#]+)"', file.read_text("utf-8")) == [
+        "report.html.d/bad.html",
+        "report.html.d/clean.html",
+    ]
+    assert "fair.html" in result.stderr
+    file.unlink()
+    file.mkdir()  # the index cannot be written either: told is what failed first
+    again = run("bad", "fair", "--html", str(file))
+    assert (again.exit_code, again.stderr) == (2, result.stderr)
 
 
 # --- a run that goes on

@@ -20,7 +20,7 @@ from toolfmt.cli.baseline import Baseline, read_baseline
 from toolfmt.cli.beside import Beside, OnePage, Pages, SummaryFile
 from toolfmt.cli.failing import Failing, severity_of
 from toolfmt.cli.input import naming, read_json, shown
-from toolfmt.cli.output import complain, is_terminal, print_json, print_text, terminal
+from toolfmt.cli.output import check_printable, complain, is_terminal, print_json, print_text, terminal
 from toolfmt.cli.selection import Selection
 from toolfmt.cli.several import Outcomes, go_on, tell_several
 from toolfmt.errors import BadTools
@@ -130,6 +130,7 @@ class Inspecting:
         """Write the mended copy and tell what changed; the exit status is that of the copy."""
         from toolfmt.fixing import fixed_copy
 
+        check_printable()  # a copy of which nothing can be told is not written
         mended = fixed_copy(self._meant[0], output, self._inspector, self._selection.codes_for)
         mended = mended.telling(self._selection.apply(mended.report))
         if self._form == "json":

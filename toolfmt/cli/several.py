@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -15,6 +16,7 @@ from toolfmt.batch import InspectionOutcome, place_key
 from toolfmt.cli.beside import Beside
 from toolfmt.cli.output import json_line, print_json, print_text
 from toolfmt.cli.report_lines import ReportLines
+from toolfmt.errors import ToolfmtError
 from toolfmt.printing.models import tracked
 
 Looking: TypeAlias = Callable[[Sequence[str]], Iterator[InspectionOutcome]]
@@ -71,21 +73,34 @@ def tell_several(
     """Look at the places and print what becomes of them; the exit status. One that cannot be read does not stop the
     others. `beside` are what is written into files meanwhile."""
     looked = _handed_on(outcomes.counted(_watched(places, look, beside=form != "json")), beside)
-    if form == "json":
-        for one in looked:
-            print_text(json_line(one.to_dict()))
-    elif form == "sarif":
-        from toolfmt.printing.sarif import sarif
+    with _finishing(beside):
+        if form == "json":
+            for one in looked:
+                print_text(json_line(one.to_dict()))
+        elif form == "sarif":
+            from toolfmt.printing.sarif import sarif
 
-        print_json(sarif(looked))
-    elif form == "":  # what is written beside is what is printed
-        for _ in looked:
-            continue
-    else:
-        print_text(table([one.in_brief() for one in looked]))
+            print_json(sarif(looked))
+        elif form == "":  # what is written beside is what is printed
+            for _ in looked:
+                continue
+        else:
+            print_text(table([one.in_brief() for one in looked]))
+    return outcomes.status()
+
+
+@contextmanager
+def _finishing(beside: Sequence[Beside]) -> Iterator[None]:
+    """Finish what is written beside at the end, also where the run fails: then of what was done until then."""
+    try:
+        yield
+    except BaseException:
+        for one_file in beside:
+            with suppress(ToolfmtError):
+                one_file.finish()
+        raise
     for one_file in beside:
         one_file.finish()
-    return outcomes.status()
 
 
 def _handed_on(looked: Iterable[InspectionOutcome], beside: Sequence[Beside]) -> Iterator[InspectionOutcome]:
