@@ -79,7 +79,8 @@ def test_words_are_markers_where_there_are_no_others() -> None:
 @pytest.mark.parametrize(
     ("content", "how"),
     [
-        ("message.content.split('</think>')[-1]", "a question with '</think>' in it is dropped"),
+        ("message.content.split('</think>')[-1]", "a question with '</think>' in it loses what stands before it"),
+        ("message.content.split('<eot>')[0]", "a question with '<eot>' in it loses what stands behind it"),
         ("message.content.replace('/slow', '')", "a question with '/slow' in it is changed"),
         ("'Go!' if 'the word' in message.content else message.content", "a question with 'the word' in it is dropped"),
     ],

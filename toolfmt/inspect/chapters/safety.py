@@ -212,6 +212,9 @@ def _changed(renders: Renders, role: str, carrier: Any, texts: tuple[TestedText,
     held = f"{_NEUTRAL if last else first.text} {_END} {last.text if last else first.text}"
     text = f"{first.text} {_BEGIN} {held}".strip()  # blanks at the ends are lost to a `trim`, whatever is looked for
     prompt = renders.render(made(text), tools)
+    once = f"{_BEGIN} {first.text} {_END}"
+    if last is None and (made_once := renders.render(made(once), tools)) != without.replace(neutral, once):
+        text, prompt = once, made_once  # what is lost tells on which side of it
     what = f"{role} with '{{}}' and '{{}}' at its ends" if last else f"{role} with '{{}}' in it"
     tested = tuple(quote(one.text, 60) for one in texts if one)
     expected = without.replace(neutral, text)
@@ -235,7 +238,11 @@ def _told(what: str, held: tuple[str, ...], prompt: str | TemplateError, text: s
     if begin is None:
         return Answer("no", f"{what} is dropped", None, "dropped", held)
     shown = excerpt(prompt, begin - 20, begin + 60)
-    how = "loses a part" if _BEGIN not in prompt or _END not in prompt else "is changed"
+    lost = _BEGIN not in prompt or _END not in prompt
+    if lost and text.startswith(_BEGIN):
+        side = "before" if _BEGIN not in prompt else "behind"
+        return Answer("no", f"{what} loses what stands {side} it", excerpts=held)
+    how = "loses a part" if lost else "is changed"
     return Answer("no", f"{what} {how}: '{{}}'", excerpts=(*held, shown))
 
 
