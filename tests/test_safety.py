@@ -169,13 +169,14 @@ def test_the_texts_that_a_template_looks_for() -> None:
     template = ChatTemplate(
         "{{ 'a' in messages[0].content }}\n{{ messages[0].content.startswith('b') }}\n"
         "{{ messages[0].content | replace('c', '') }}\n{{ messages[0]['content'] == 'd' }}\n"
-        "{{ messages[0].role == 'e' }}"
+        "{{ messages[0].role == 'e' }}\n{{ messages[0].content.split('g').index('f') + 'h'.find('i') }}"
     )
     assert [(tested.text, tested.place, tested.line) for tested in template.tested_texts] == [
         ("a", "anywhere", 1),
         ("b", "start", 2),
         ("c", "anywhere", 3),
         ("d", "anywhere", 4),
+        *((text, "anywhere", 6) for text in "fgi"),
     ]
 
 

@@ -9,10 +9,13 @@ import os
 from pathlib import Path
 from typing import Any
 
+import jinja2
 import pytest
 
 from toolfmt.errors import BadMessages, BadModelDirectory, BadTools, TemplateError
 from toolfmt.templates import FROZEN_NOW, LONGEST_SOURCE, ChatTemplate, ModelFiles, TemplateSource, load_files
+from toolfmt.templates.tested_roles import tested_roles as roles_in
+from toolfmt.templates.tested_texts import tested_texts as texts_in
 
 USER = [{"role": "user", "content": "Hi"}]
 MORE = "additional_chat_templates"
@@ -482,6 +485,7 @@ def test_variables_are_the_names_read_before_the_template_assigns_them(source: s
         ),
         ("{% set role = m.role | lower %}{% if role == 'user' and m.role | trim == 'x' %}{% endif %}", "user x"),
         ("{{ {'user': 'human', 'reminder': 'note'}[m['role']] }}", "reminder user"),
+        ("{{ messages | selectattr('role', 'equalto', 'tool') | rejectattr('name', 'in', ['f']) }}", "tool"),
         (
             "{{ m.role + '|user|' }}{% if m.content == 'tool' or m.get('name') == 'f' or m.role == other %}{% endif %}",
             "",
@@ -491,6 +495,21 @@ def test_variables_are_the_names_read_before_the_template_assigns_them(source: s
 )
 def test_the_roles_that_a_template_tests_for(source: str, roles: str) -> None:
     assert " ".join(ChatTemplate(source).tested_roles) == roles
+
+
+@pytest.mark.parametrize(
+    "deep",
+    [
+        "{{ m.role" + " | trim" * 2_000 + " == 'x' }}{{ m.content | replace('y', '') }}",
+        "{{ 'a'" + " | replace('y', '')" * 2_000 + " }}{% if m.role == 'x' %}{% endif %}",
+        "{% if " + " and ".join(["m.role == 'x'"] * 2_000) + " or 'y' in m.content %}{% endif %}",
+        "{{ m.role == 'x' }}{{ m" + ".split('y')" * 2_000 + " }}",
+    ],
+)
+def test_what_a_template_tests_for_is_read_however_deep_it_nests(deep: str) -> None:
+    """Of such a template nothing is rendered, but it is told why."""
+    tree = jinja2.Environment().parse(deep)
+    assert (roles_in(tree), [tested.text for tested in texts_in(tree)]) == (("x",), ["y"])
 
 
 def test_a_macro_is_no_variable_wherever_it_is_defined() -> None:  # GLM-5.1: in a branch, and it calls itself

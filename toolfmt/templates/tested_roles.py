@@ -11,27 +11,27 @@ from collections.abc import Iterator
 
 from jinja2 import nodes
 
+from toolfmt.templates.variables import descendants
+
 _ROLE = "role"
 _LONGEST = 40
 
 
 def tested_roles(tree: nodes.Template) -> tuple[str, ...]:
     """Every one once, sorted; texts over 40 characters left out."""
-    compared = (compare for compare in tree.find_all(nodes.Compare) if any(map(_is_role, _sides(compare))))
-    looked_up = (
-        key
-        for looked_up in tree.find_all(nodes.Getitem)
-        if isinstance(looked_up.node, nodes.Dict) and _is_role(looked_up.arg)
-        for key in (pair.key for pair in looked_up.node.items)
-    )
-    chosen = (
-        argument
-        for called in tree.find_all(nodes.Filter)
-        if called.name in ("selectattr", "rejectattr") and called.args and _names_it(called.args[0])
-        for argument in called.args[2:]
-    )
-    tested = [side for compare in compared for side in _sides(compare)]
-    return tuple(sorted({text for node in [*tested, *looked_up, *chosen] for text in _texts(node)}))
+    tested = [asked for node in descendants(tree) for asked in _asked(node)]
+    return tuple(sorted({text for node in tested for text in _texts(node)}))
+
+
+def _asked(node: nodes.Node) -> Iterator[nodes.Node]:
+    """What a role is compared with, looked up among, or filtered by, where a node does that."""
+    match node:
+        case nodes.Compare() if any(map(_is_role, _sides(node))):
+            yield from _sides(node)
+        case nodes.Getitem(node=nodes.Dict(items=pairs)) if _is_role(node.arg):
+            yield from (pair.key for pair in pairs)
+        case nodes.Filter(name="selectattr" | "rejectattr", args=[first, *others]) if _names_it(first):
+            yield from others[1:]
 
 
 def _sides(compare: nodes.Compare) -> list[nodes.Expr]:
@@ -40,8 +40,8 @@ def _sides(compare: nodes.Compare) -> list[nodes.Expr]:
 
 def _is_role(node: nodes.Node) -> bool:
     """Whether an expression is a role: `role`, `message.role`, `message['role']`, `message.get('role')`, filtered."""
-    if isinstance(node, nodes.Filter) and node.node is not None:
-        return _is_role(node.node)
+    while isinstance(node, nodes.Filter) and node.node is not None:
+        node = node.node
     if isinstance(node, nodes.Name):
         return node.name == _ROLE
     if isinstance(node, nodes.Getattr):

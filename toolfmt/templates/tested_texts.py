@@ -12,6 +12,8 @@ from typing import Literal, TypeAlias
 
 from jinja2 import nodes
 
+from toolfmt.templates.variables import in_text_order
+
 Place: TypeAlias = Literal["start", "end", "anywhere"]
 
 _METHODS: dict[str, Place] = {
@@ -50,15 +52,16 @@ def tested_texts(tree: nodes.Template) -> tuple[TestedText, ...]:
 
 
 def _found(tree: nodes.Template) -> Iterator[tuple[int, str, Place]]:
-    for compare in tree.find_all(nodes.Compare):
-        if compare.ops and compare.ops[0].op in ("in", "notin"):
+    every = list(in_text_order(tree))
+    for compare in (node for node in every if isinstance(node, nodes.Compare) and node.ops):
+        if compare.ops[0].op in ("in", "notin"):
             yield from _texts([compare.expr], "anywhere")
-        elif compare.ops and _about_content(compare.expr):
+        elif _about_content(compare.expr):
             yield from _texts([compare.ops[0].expr], "anywhere")
-    for call in tree.find_all(nodes.Call):
+    for call in (node for node in every if isinstance(node, nodes.Call)):
         if isinstance(call.node, nodes.Getattr) and call.node.attr in _METHODS:
             yield from _texts(call.args[:1], _METHODS[call.node.attr])
-    for called in tree.find_all(nodes.Filter):
+    for called in (node for node in every if isinstance(node, nodes.Filter)):
         if called.name == "replace":
             yield from _texts(called.args[:1], "anywhere")
 

@@ -177,6 +177,14 @@ def descendants(node: nodes.Node) -> Iterator[nodes.Node]:
         waiting.extend(node.iter_child_nodes())
 
 
+def in_text_order(node: nodes.Node) -> Iterator[nodes.Node]:
+    """The same, each node before those below it and these in the order in which they are written."""
+    waiting = [node]
+    while waiting:
+        yield (node := waiting.pop())
+        waiting.extend(reversed([*node.iter_child_nodes()]))
+
+
 def _names(targets: Iterable[nodes.Node]) -> set[str]:
     return {node.name for target in targets for node in descendants(target) if isinstance(node, nodes.Name)}
 
