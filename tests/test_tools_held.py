@@ -23,6 +23,22 @@ def tool(name: str, description: str, **parameters: str) -> dict[str, Any]:
 GET, DELETE = tool("get", "Gets it.", path="Where it is."), tool("delete_file", "Deletes a file.", path="Which one.")
 LINES = tool("look", 'First line.\n\nSecond "line" & <more>.', path="One\nor two.")
 
+CHOOSE: dict[str, Any] = {
+    "type": "function",
+    "function": {
+        "name": "choose",
+        "description": "Chooses one.",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "size": {"type": "string", "description": "How big.", "enum": ["small", "large"]},
+                "times": {"type": "integer", "description": "How often."},
+            },
+            "required": ["size"],
+        },
+    },
+}
+
 
 def asked(text: str) -> list[dict[str, Any]]:
     return [{"role": "user", "content": text}]
@@ -83,6 +99,30 @@ CASES: dict[str, tuple[str, list[dict[str, Any]], str, str]] = {
         [GET],
         "which file?",
         "get",
+    ),
+    "another type for a question": (
+        written("tool | tojson | replace('integer', 'string' if 'file' in messages[-1].content else 'integer')"),
+        [GET, CHOOSE, DELETE],
+        "which file?",
+        "choose",
+    ),
+    "another choice for a question": (
+        written("tool | tojson | replace('large', 'none' if 'file' in messages[-1].content else 'large')"),
+        [GET, CHOOSE, DELETE],
+        "which file?",
+        "choose",
+    ),
+    "no choice for a question": (
+        written("tool | tojson | replace('enum', 'examples' if 'file' in messages[-1].content else 'enum')"),
+        [GET, CHOOSE, DELETE],
+        "which file?",
+        "choose",
+    ),
+    "nothing required for a question": (
+        written("tool | tojson | replace('required', 'optional' if 'file' in messages[-1].content else 'required')"),
+        [GET, CHOOSE, DELETE],
+        "which file?",
+        "choose",
     ),
     "another description": (
         written("tool | tojson | replace('Deletes', 'Reads')"),

@@ -1,4 +1,4 @@
-"""Whether a prompt holds the tools as its twin's holds them: the names, the descriptions and the names of parameters.
+"""Whether a prompt holds the tools as its twin's holds them: names, descriptions, names of parameters, their limits.
 
 `toolfmt.render.delivery` asks. A template may test a question or a description that the twin has no words of, and then
 show other tools, or none; or rename a tool wherever it stands. The twin's prompt tells what to look for, and in which
@@ -84,11 +84,13 @@ def _worded(twin: Twin, words: Sequence[tuple[int, int, int]], missing: frozense
 
 
 def _named(twin: Twin, words: Sequence[tuple[int, int, int]], twin_prompt: str) -> Iterator[_Expected]:
-    """The names of tools and of their parameters, as the twin's prompt has them around the descriptions."""
+    """The names of tools and of their parameters, and what limits these, as the twin's prompt has them around the
+    descriptions.
+    """
     names = _names(twin.tools)
     if not names:
         return
-    parameters = {name: frozenset(_parameters(tool)) for name, tool in names.items()}
+    parameters = {name: frozenset((*_parameters(tool), *_limits(_schema(tool)))) for name, tool in names.items()}
     every = [*names, *dict.fromkeys(key for keys in parameters.values() for key in keys)]
     whole = {written: name for name in reversed(every) for written in spellings(name)}
     looked_for = re.compile(_by_itself(every))
@@ -129,6 +131,23 @@ def _parameters(schema: Any, depth: int = 0) -> Iterator[str]:
     inner = schema.values() if isinstance(schema, Mapping) else schema if isinstance(schema, (list, tuple)) else ()
     for value in inner:
         yield from _parameters(value, depth + 1)
+
+
+def _schema(tool: Message) -> Any:
+    return tool["function"].get("parameters")
+
+
+def _limits(schema: Any, depth: int = 0) -> Iterator[str]:
+    """What a schema limits values by, at any depth: types, the texts to choose from, and that these or some are."""
+    if depth >= _DEEPEST:
+        return
+    if isinstance(schema, Mapping):
+        yield from (word for word in ("enum", "required") if schema.get(word))
+        for told in (schema.get("type"), schema.get("enum")):
+            yield from (word for word in (told if isinstance(told, list) else [told]) if word and isinstance(word, str))
+    inner = schema.values() if isinstance(schema, Mapping) else schema if isinstance(schema, (list, tuple)) else ()
+    for value in inner:
+        yield from _limits(value, depth + 1)
 
 
 def _by_itself(names: Iterable[str]) -> str:
