@@ -207,7 +207,24 @@ def test_the_wall_time_ends_what_takes_no_processor_time() -> None:
     with pytest.raises(LimitHit) as hit:
         worker.run(INSPECT, files(ATTACKS["nested ranges"]), NO_OPTIONS)
     assert hit.value.limit == "wall time"
+    assert "rendering the template and reading what it renders took 0.5 seconds" in str(hit.value)
     worker.close()
+
+
+@pytest.mark.parametrize(
+    ("limit", "line", "advice"),
+    [
+        ("wall time", None, "before you know what takes so long; --trusted"),
+        ("processor time", None, "before you know what takes so long; --trusted"),
+        ("processor time", 3, "it takes more than any honest one"),
+        ("crash", None, "before you know why; --trusted"),
+        ("memory", None, "it takes more than any honest one"),
+    ],
+)
+def test_time_is_not_told_to_be_that_of_the_template_alone(limit: str, line: int | None, advice: str) -> None:
+    report = inspect_stopped(files(HONEST), NO_OPTIONS, LimitHit("it took too much", limit, line))
+    (finding,) = [one for one in report.findings if one.code == "TF007"]
+    assert advice in finding.fix
 
 
 @linux
@@ -252,7 +269,11 @@ def test_a_worker_that_died_is_replaced(small: Worker) -> None:
         ("sys.exit(3)", "failed with status 3, at no limit: a fault of toolfmt's", ToolfmtError),
         ("sys.exit(0)", "failed with status 0, at no limit", ToolfmtError),
         ("os.abort()", "by signal 6, which memory", LimitHit),
-        ("os.kill(os.getpid(), 24)", "1 seconds of processor time", LimitHit),
+        (
+            "os.kill(os.getpid(), 24)",
+            "rendering the template and reading what it renders took 1 seconds of processor time",
+            LimitHit,
+        ),
     ],
 )
 def test_how_a_process_died_is_its_own_status_and_not_that_of_being_ended(ending: str, told: str, error: Any) -> None:

@@ -39,6 +39,8 @@ _T = TypeVar("_T")
 _NONCE = 16
 """Bytes of the number that a request and its answer have in common."""
 _HEADER = struct.Struct(f"!{_NONCE}sQ")
+_TOOK = "rendering the template and reading what it renders took"
+"""The time of a job is that of the template and of what toolfmt does with it, which cannot be told apart here."""
 _FOR_THE_END = 1.0
 """Seconds after which nothing more comes through the pipe of a process that has ended."""
 _STATUSES = 256
@@ -150,7 +152,7 @@ class Worker:
             raise
         if exchange.is_alive():
             self._end()
-            raise LimitHit(f"the template ran for {self.limits.wall_seconds:g} seconds", "wall time")
+            raise LimitHit(f"{_TOOK} {self.limits.wall_seconds:g} seconds", "wall time")
         if exchange.too_long:
             self._end()
             raise LimitHit(f"the answer is longer than {self.limits.answer:,} bytes", "output")
@@ -211,8 +213,7 @@ class Worker:
             status = process.wait()
         self._end()
         if status == -getattr(signal, "SIGXCPU", 0):
-            took = f"the template took {self.limits.processor_seconds} seconds of processor time"
-            return LimitHit(took, "processor time")
+            return LimitHit(f"{_TOOK} {self.limits.processor_seconds} seconds of processor time", "processor time")
         if 0 <= status < _STATUSES:
             return ToolfmtError(
                 f"toolfmt's process for templates failed with status {status}, at no limit: a fault of toolfmt's; "
