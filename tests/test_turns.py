@@ -110,6 +110,11 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ("results_unnumbered", "error", "threw", "no, thank you", when("m.role == 'tool' and not m.tool_call_id", REFUSE)),
     ("results_as_parts", "no", "python", "Python's repr", BASE),
     ("results_as_parts", "yes", "", "a list of parts appears: ", changed(CONTENT, PARTS)),
+    # ServiceNow's Apriel 1.5: {{ message['content'][0]['text'] }}
+    ("results_as_parts", "no", "dropped", "of a result of two parts only the first is in the prompt: ",
+     changed(CONTENT, PARTS.replace("m.content | map(attribute='text') | join", "m.content[0].text"))),
+    ("results_as_parts", "error", "threw", "a result of two parts is refused: the template refuses",
+     when("m.role == 'tool' and m.content is not string and m.content | length > 1", REFUSE, changed(CONTENT, PARTS))),
     ("results_as_parts", "yes", "", "as JSON", changed(CONTENT, "{{ m.content | tojson }}")),
     ("results_as_parts", "no", "dropped", "not in the prompt",
      changed(CONTENT, "{{ m.content if m.content is string }}")),
@@ -155,6 +160,14 @@ CASES: list[tuple[str, str, str, str, str]] = [
      changed(CONTENT, "{{ m.content | tojson }}")),
     ("content_parts", "no", "dropped", "role user", changed(CONTENT, "{{ m.content if m.content is string }}")),
     ("content_parts", "yes", "", "role user, system, assistant", changed(CONTENT, PARTS)),
+    # BAAI's BGE-VL-MLLM: {% for item in message.content %}{% set cn.text = item.text %}{% endfor %}
+    ("content_parts", "no", "dropped", "of two parts of text (role user) only the last is in the prompt: ",
+     changed(CONTENT, PARTS.replace("m.content | map(attribute='text') | join", "m.content[-1].text"))),
+    ("content_parts", "no", "dropped", "of two parts of text (role assistant) only the first is in the prompt: ",
+     changed(CONTENT, "{% if m.role == 'assistant' and m.content is not string %}{{ m.content[0].text }}{% else %}"
+             + PARTS + "{% endif %}")),
+    ("content_parts", "error", "threw", "of the role user given as two parts of text is refused: the template refuses",
+     when("m.content is not string and m.content | length > 1", REFUSE, changed(CONTENT, PARTS))),
     ("content_parts", "error", "threw", "no, thank you",
      when("m.content is sequence and m.content is not string", REFUSE)),
     ("content_parts", "no", "python", "(role user) is printed as Python's repr where tools are given: ",

@@ -127,7 +127,8 @@ def content_parts(asking: Asking) -> Answer:
     if not roles:
         return no("no content is rendered")
     if role is None:
-        return yes(f"the text of a list of parts appears (role {', '.join(roles)})")
+        wrong = next((wrong for one in roles if (wrong := _of_two_parts(asking, one)) is not None), None)
+        return wrong or yes(f"the text of a list of parts appears (role {', '.join(roles)})")
     how, text, only = _parts(asking, role), _BY_ROLE[role], ""
     if _needs_tools(asking, role):  # of another role it may go wrong without tools as well
         always = [one for one in roles if _parts(asking, one) == how and not _needs_tools(asking, one)]
@@ -143,6 +144,25 @@ def content_parts(asking: Asking) -> Answer:
     like = "Python's repr" if how == "python" else "JSON"
     line, shown = asking.line_of(talk, text, r"\bcontent\b"), around(prompt, text, 40)
     return no(f"a list of parts (role {role}) is printed as {like}{only}", how, line, shown)
+
+
+def _of_two_parts(asking: Asking, role: str) -> Answer | None:
+    """What goes wrong where the content of the role holds two parts of text, each of which comes out alone; None for
+    nothing.
+    """
+    texts = (_BY_ROLE[role], BESIDE)
+    talk = _talk(role, [part for text in texts for part in text_part(text)])
+    prompt = asking.prompt(talk)
+    if isinstance(prompt, TemplateError):
+        return threw(prompt, f"content of the role {role} given as two parts of text is refused")
+    left = [text for text in texts if text in prompt]
+    if len(left) == len(texts):
+        return None
+    if not left:
+        return no(f"of two parts of text (role {role}) both are dropped", "dropped", asking.line(IS_STRING))
+    which = "last" if left[0] == BESIDE else "first"
+    line, shown = asking.line_of(talk, left[0], r"\bcontent\b"), around(prompt, left[0], 40)
+    return no(f"of two parts of text (role {role}) only the {which} is in the prompt", "dropped", line, shown)
 
 
 def _parts(asking: Asking, role: str) -> Literal["", "threw", "dropped", "python", "json-text"]:

@@ -127,8 +127,20 @@ def results_unnumbered(asking: Asking) -> Answer:
 
 
 def results_as_parts(asking: Asking) -> Answer:
-    """Whether the content of a result may be a list of parts."""
-    return _with_content(asking, text_part(RESULT), "list of parts")
+    """Whether the content of a result may be a list of parts, several as well as one."""
+    answer = _with_content(asking, text_part(RESULT), "list of parts")
+    if answer.outcome or answer.answer != "yes" or asking.results == "parts":
+        return answer
+    messages = contents(asking.history(), [[*text_part(RESULT), *text_part(SECOND_RESULT)]])
+    prompt = asking.ask(messages)
+    if isinstance(prompt, TemplateError):
+        return threw(prompt, "a result of two parts is refused")
+    left = [text for text in (RESULT, SECOND_RESULT) if text in prompt]
+    if len(left) == 1:
+        what = f"of a result of two parts only the {'first' if left == [RESULT] else 'last'} is in the prompt"
+        line = asking.line_in_history(messages, prompt.find(left[0]))
+        return no(what, "dropped", line, around(prompt, left[0]))
+    return answer if left else no("a result of two parts is dropped", "dropped", asking.line(IS_STRING))
 
 
 def results_as_documents(asking: Asking) -> Answer:
