@@ -415,6 +415,15 @@ def test_where_nothing_ends_an_answer_what_follows_it_is_told() -> None:
     assert evidence(template.replace(end, "{{ m.role }}: "), "stop") == unknown
 
 
+def test_a_turn_that_is_left_out_for_its_content_is_not_told_as_rendered() -> None:
+    # nvidia's audio-visual Flamingo: {% for message in messages if message['content'] is not none %}
+    template = "{# prints #}\n" + PLAIN.replace("in messages", "in messages if m['content'] is not none")
+    assert evidence(template, "content_null") == "no: the whole turn is dropped when the content is null"
+    assert report(template).capabilities["content_null"].line == 2
+    assert evidence(PLAIN.replace("m.content", "m.content or ''"), "content_null").startswith("yes: ")
+    assert evidence("{% for m in messages %}{{ m.content or '' }}{% endfor %}", "content_null").startswith("yes: ")
+
+
 def test_what_begins_every_turn_ends_none() -> None:
     # inclusionAI/Ring-mini-2.0: <role>HUMAN</role>, <role>ASSISTANT</role>, and no mark of an end
     template = "{% for m in messages %}<role>{{ m.role }}</role>{{ m.content }}{% endfor %}"

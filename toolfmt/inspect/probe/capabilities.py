@@ -52,6 +52,7 @@ CALLS_AT = (
 )
 RESULTS_AT = (r"""==\s*['"]tool['"]""", r"""['"]tool['"]""")
 _SYSTEM_AT = (r"""==\s*['"]system['"]""", r"""['"]system['"]""")
+_NO_CONTENT_AT = (r"\bcontent\b['\"\])]*\s+is\s+(?:not\s+)?(?:none|defined|undefined)\b", r"\bcontent\b")
 _REASONING_AT = (rf"{_EXPRESSION}\b(?:reasoning_content|thinking)\b", r"\b(?:reasoning_content|thinking)\b")
 _DESCRIBED = "name and description of a tool appear in the prompt{}"
 _NAMED = "the name of a tool appears in the prompt{}, its description does not"
@@ -304,6 +305,9 @@ def content_beside_call(renders: Renders, shape: Shape | None, content: Literal[
     line = renders.template.line_of(*CALLS_AT)
     if shape is not None and VALUES[0] not in region.text:
         return Answer("no", f"the call is dropped when the content is {content}", line, "dropped")
+    if shape is None and _leaves_nothing(renders, asked):
+        what = f"the whole turn is dropped when the content is {content}"
+        return Answer("no", what, renders.template.line_of(*_NO_CONTENT_AT), "dropped")
     for word in ("None", "null"):
         if _words(region.text).count(word) > _words(_with_text(renders, asked)).count(word):
             tools = TOOLS if asked.tools else None
@@ -314,6 +318,15 @@ def content_beside_call(renders: Renders, shape: Shape | None, content: Literal[
         return threw(refused, "once a result follows")
     without = "" if shape is not None else ", without the call"
     return Answer("yes", f"a turn with a call and {content} content is rendered{without}")
+
+
+def _leaves_nothing(renders: Renders, shape: Shape) -> bool:
+    """Whether the turn with the call leaves nothing in the prompt, where with an empty text as content it would."""
+    tools = TOOLS if shape.tools else None
+    with_it, empty = (
+        renders.text(conversation(one, SINGLE), tools) for one in (shape, replace(shape, content="empty"))
+    )
+    return with_it == renders.text(user(system=shape.system), tools) != empty
 
 
 def _refused_later(renders: Renders, shape: Shape) -> TemplateError | None:
