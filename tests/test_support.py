@@ -730,3 +730,15 @@ def test_whether_the_parser_reads_the_calls_is_what_the_real_one_shows(name: str
     (call,) = call if isinstance(call, list) else [call]
     read = (call.get("name"), call.get("arguments")) == (SINGLE[0][0], SINGLE[0][1])
     assert (support.right, read) == (READ_BY_MLX_LM[name], READ_BY_MLX_LM[name])
+
+
+def test_the_parser_that_is_named_ends_at_a_result_that_the_model_invents(tmp_path: Path) -> None:
+    report = model(tmp_path, jinja=PLAIN, tokenizer_config={"eos_token": "<|end|>"})
+    placed, alone = (advised(told)["transformers"] for told in (report, inspect_template(PLAIN)))
+    assert alone == 'toolfmt.Parser("json", tools=tools, stop=["<|end|>", "Result of"])'
+    call = '<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>'
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
+    for line in (placed, alone):
+        parser = eval(line, {"toolfmt": toolfmt, "tools": tools})
+        told = Message.from_events([*parser.feed(f"{call}\nResult of f:\nall is well"), *parser.finish()])
+        assert ([one.name for one in told.tool_calls], told.content) == (["f"], None)

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
 from toolfmt.formats import Call, Parser, get, write
+from toolfmt.formats.prose import result_heading
 from toolfmt.inspect.facts import NO_OPTIONS, Options
 from toolfmt.inspect.inspection import inspect_files, inspect_stopped
 from toolfmt.inspect.profiling import profile_files, profile_stopped, whole_profile
@@ -149,13 +150,17 @@ class Model:
         """A parser for an answer of this model.
 
         Takes what `toolfmt.Parser` takes; `prefix` is what the generation prompt of the template begins, and `stop`
-        what this model's answers end at (but for what calls are written with), unless others are given. Raises
+        what this model's answers end at (but for what calls are written with; where tools are told in words, with the
+        heading of a result that the model invents), unless others are given. Raises
         `ToolfmtError` where the model's format is not known. A parser for one prompt in particular is
         `Prompt.parser()`.
         """
         known = get(self._known())
         begun = self.profile.prefill if prefix is None else prefix
+        tools = list(tools) if isinstance(tools, Iterator) else tools
         ends = [mark for mark in self.profile.stop if not known.in_calls(mark)] if stop is None else stop
+        if stop is None and tools and self.profile.strategy == "prose":
+            ends = [*ends, *(result_heading(tool["function"]["name"]) for tool in canonical_tools(tools))]
         return Parser(known, tools=tools, prefix=begun, strict=strict, stop=ends, reasoning=reasoning)
 
     def saved_profile(self) -> str:

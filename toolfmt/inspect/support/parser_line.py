@@ -2,7 +2,8 @@
 
 A model whose prompt begins a reasoning block writes no opener: a parser that was not told of it takes the reasoning for
 content and the drafts of calls in it for calls. So the line has what the prompt began, or has the model say it; and
-what ends an answer, which is no content where special tokens are decoded.
+what ends an answer, which is no content where special tokens are decoded, an invented result among it where tools are
+told in words.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 
 from toolfmt.formats import ToolCallFormat
+from toolfmt.formats.prose import RESULT_HEADING
 from toolfmt.inspect.facts import Facts
 
 
@@ -21,6 +23,7 @@ def our_parser(facts: Facts, format: ToolCallFormat) -> str:
         return f"toolfmt.load({python_text(str(facts.files.directory))}).parser(tools=tools)"
     begun = facts.profile.prefill
     ends = [python_text(mark) for mark in facts.profile.stop if not format.in_calls(mark)]
+    ends += [python_text(RESULT_HEADING)] if facts.profile.strategy == "prose" else []
     prefix = f", prefix={python_text(begun)}" if begun else ""
     stop = f", stop=[{', '.join(ends)}]" if ends else ""
     return f'toolfmt.Parser("{format.name}", tools=tools{prefix}{stop})'
