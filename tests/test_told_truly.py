@@ -802,3 +802,11 @@ def test_what_ends_a_question_is_not_to_be_cut_off(template: str, cut: bool) -> 
     fix = finding(template, "TF038").fix
     assert ("cut off what begins one" in fix) == cut
     assert ("it stands behind every question" in fix) != cut
+
+
+def test_instructions_that_are_written_as_the_models_own_words_are_told() -> None:  # gorilla-openfunctions-v2
+    asks = "{{ 'Q: ' if m.role == 'user' else 'S: ' if m.role == 'system' else 'A: ' }}{{ m.content }}\n"
+    told = finding("{% for m in messages %}" + asks + "{% endfor %}", "TF036")
+    assert told.message == "A message of the role developer is written as an answer of the model."
+    assert told.fix == "Send the instructions under the role system."
+    assert "TF036" not in codes("{% for m in messages %}{{ m.role + ': ' + m.content }}\n{% endfor %}")

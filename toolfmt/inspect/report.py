@@ -37,6 +37,7 @@ Outcome: TypeAlias = Literal[
     "like-a-call",
     "beside-system",
     "as-parts",
+    "as-answer",
     "lost-later",
 ]
 Source: TypeAlias = Literal["declared", "verified", "signature", "model-type", "default"]

@@ -1,6 +1,7 @@
-"""A message of the role `developer` is dropped or refused.
+"""A message of the role `developer` is dropped, refused, or written as an answer of the model.
 
-Newer OpenAI clients send their instructions under that role instead of `system`. This template does not know it.
+Newer OpenAI clients send their instructions under that role instead of `system`. This template does not know it,
+or takes every role but those it names for the assistant: the model reads the instructions as its own words.
 
 What to do: send the message under the role `system`, or, where that is lost as well, at the beginning of the first
 user message.
@@ -31,3 +32,9 @@ def check(facts: Facts) -> Iterator[Found]:
             else give_instructions(facts)
         )
         yield Found(f"A message of the role developer is {what}.", instead, answer.line)
+    if answer.outcome == "as-answer":
+        instead = (
+            "under the role system" if facts.profile.takes_system else "at the beginning of the first user message"
+        )
+        what = "A message of the role developer is written as an answer of the model."
+        yield Found(what, f"Send the instructions {instead}.", answer.line)

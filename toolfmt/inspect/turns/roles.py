@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.probe.capabilities import CALLS_AT, threw
@@ -63,7 +64,8 @@ def developer(asking: Asking) -> Answer:
     line, shown = asking.line_of(messages, _DEVELOPER), around(prompt, _DEVELOPER)
     for role, called in (("system", "a system message"), ("user", "a question"), ("assistant", "an answer")):
         if asking.prompt([{"role": role, "content": _DEVELOPER}, *user()]) == prompt:
-            return yes(f"a message of the role developer is treated as {called}", line, shown)
+            answer = yes(f"a message of the role developer is treated as {called}", line, shown)
+            return replace(answer, outcome="as-answer") if role == "assistant" else answer
     return yes("a message of the role developer is rendered", line, shown)
 
 
