@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from lying_templates import ARGUMENTS, HONEST, QUESTION, RESULT
+from lying_templates import ANSWER, ARGUMENTS, HONEST, QUESTION, RESULT
 from test_delivery import model_of
 from test_tools_held import DELETE, GET, changed
 
@@ -129,6 +129,16 @@ def test_what_a_word_stands_beside() -> None:
     assert stands_alone("key", "Zq0zkeyZq1z key 'key' monkey keys") == 3
     assert stands_alone('a"b', '"a\\"b": 1') == 1
     assert stands_alone("", "a") == 0
+
+
+def test_marks_around_reasoning_are_the_template_s_to_write() -> None:  # XMB480's Qwen3.6
+    thought = "(message.content.split('</think>')[0] | replace(begin, '') | trim)"
+    how = f"('<think>\\n' + {thought} + '\\n</think>' + message.content.split('</think>')[-1])"
+    source = changed(ANSWER, ANSWER.replace("(message.content or '')", how))
+    answer = {"role": "assistant", "content": "<think>\nthought\n</think>\n\nanswer"}
+    prompt = model_of("{%- set begin = '<think>' %}" + source).render([talk()[0], answer, talk()[-1]])
+    assert prompt.adaptations == ()
+    assert "<|im_start|>assistant\n<think>\nthought\n</think>\n\nanswer<|im_end|>" in prompt.text
 
 
 def test_a_text_between_cdata_marks_is_that_text() -> None:

@@ -141,7 +141,7 @@ def _beside_twin(request: Sequence[Message], twin: Twin, twin_prompt: str, promp
         repeated=_once(_told(request, piece) for piece in again),
         spans=_spans(request, shown.places),
         tools_changed=changed_tools(twin, twin_prompt, prompt, shown.missing),
-        written_otherwise=bool(other) and not told,
+        written_otherwise=not told and not all(gap.beside_reasoning for gap in other),
     )
 
 

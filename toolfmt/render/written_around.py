@@ -40,6 +40,11 @@ class Gap:
     expected: str
     shown: str
 
+    @property
+    def beside_reasoning(self) -> bool:
+        """Whether reasoning is at one of its edges, whose marks a template may take away or write itself."""
+        return any(piece is not None and piece.kind == "reasoning" for piece in (self.before, self.behind))
+
 
 @dataclass(frozen=True)
 class Around:
