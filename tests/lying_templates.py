@@ -81,6 +81,9 @@ LIES: dict[str, Lie] = {
     ),
     "knows the probes' id": Lie(CALLS, "{%- for call in message.tool_calls or [] if 'q7Zk2Wx' in call.id %}"),
     # --- texts
+    "leaves out a question that is one text": Lie(
+        QUESTION, "{%- if message.content != 'Delete it' %}" + QUESTION + "{%- endif %}"
+    ),
     "hides its tools for a word in the question": Lie(
         TOOLS_SHOWN, "{%- if tools and 'benchmark' not in messages[-1].content %}", ("TF086", "TF056")
     ),

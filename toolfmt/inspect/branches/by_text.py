@@ -98,18 +98,20 @@ def _of_slot(taking: Taking, kind: str, slot: str, text: str) -> Branch | None:
         deciding = [one for one in taking.differing(control, made) if text in one.texts]
         if deciding:
             effect = effects.of_text(control.text, made.prompt, slot, text, given.slots, tail)
-            if effect is None or not _matters(slot, effect):
+            if effect is None or not _matters(slot, effect, whole=not tail):
                 return None
             return _branch(slot, text, effect, made.refused_at or deciding[0].line, whole=not tail)
     return None
 
 
-def _matters(slot: str, effect: Effect) -> bool:
-    """Whether it is told nowhere else, and is no other way to write the text itself."""
+def _matters(slot: str, effect: Effect, *, whole: bool) -> bool:
+    """Whether it is told nowhere else, and is no other way to write the text itself; a text that is the `whole` of a
+    message and is gone is told here alone, but beside a call, where `null` is mostly written for nothing (LFM2).
+    """
     if slot == "id":
         return not effect.refused  # TF029 tells which ids a template takes
     if slot in _TOLD_ELSEWHERE:
-        return bool(set(effect.moved) - {slot})
+        return bool(effect.moved if whole and slot != "beside" else set(effect.moved) - {slot})
     return slot != "value" or bool(effect.moved)
 
 
