@@ -116,6 +116,9 @@ def test_a_long_chain_is_read_quickly(joined: str) -> None:
         (THOUGHT.replace("keep", "x"),
          'true adds "Tq5thought" with reasoning in the history, and keeps earlier reasoning'),
         ("{% if tools and x %}Hint.{% endif %}" + TURNS, 'true adds "Hint." when tools are given'),
+        # danish-foundation-models' Apertus: behind a call nothing changes, behind its result it does
+        ("{% if x and messages[-1].role == 'tool' %}Hint.{% endif %}" + TURNS,
+         'true adds "Hint." once the result of a call is there'),
         ("{% if x is defined %}{{ raise_exception('no x') }}{% endif %}" + TURNS, ""),
         ("{% if x == 'b' %}{{ raise_exception('no b') }}{% endif %}" + TURNS,
          '"b" makes the template fail: it refuses: no b'),
