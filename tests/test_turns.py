@@ -30,6 +30,7 @@ PLANS = BASE.replace(
     CONTENT, CONTENT + "{% if m.tool_calls %}{% if m.tool_plan %}<plan>{{ m.tool_plan }}</plan>{% endif %}{% endif %}"
 )
 """Reads reasoning under a name of its own, and beside calls only."""
+ANSWERED = "messages[loop.index:] | rejectattr('tool_calls', 'defined') | selectattr('role', '==', 'assistant') | list"
 PARTS = "{% if m.content is string %}{{ m.content }}{% else %}{{ m.content | map(attribute='text') | join }}{% endif %}"
 JOINED = BASE.replace(
     "<|{{ m.role }}|>" + CONTENT,
@@ -196,6 +197,11 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ("reasoning_earlier", "yes", "", "beside a call before the last user message is kept: ", PLANS),
     ("reasoning_earlier", "no", "dropped", "beside a call before the last user message is not in the prompt",
      changed("if m.tool_plan", "if m.tool_plan and messages[-1].role != 'user'", PLANS)),
+    ("reasoning_earlier", "no", "lost-later", "beside a call is not in the prompt once an answer without a call stands",
+     changed("if m.tool_plan", "if m.tool_plan and not (" + ANSWERED + ")", PLANS)),  # llm-jp-4-8b
+    ("reasoning_earlier", "no", "lost-later", "the user has spoken again; that beside a call, once an answer without a",
+     changed("{% if m.reasoning_content %}",
+             "{% if m.reasoning_content and (not (" + ANSWERED + ") if m.tool_calls else loop.last) %}", THINKS)),
     ("reasoning_in_loop", "yes", "", "is kept: ", THOUGHT),
     ("reasoning_in_loop", "yes", "", "is kept: ", PLANS),
     ("reasoning_earlier", "no", "dropped", "not in the prompt",
@@ -302,6 +308,10 @@ BEHIND_RESULT = changed(
         ("text beside a call is dropped once the user has spoken again", "lost-later",
          "Text beside a call is dropped once the user has spoken again.",
          changed(CONTENT, "{{ m.content or '' if not m.tool_calls or messages[-1].role != 'user' }}")),
+        # llm-jp-4-8b, and gpt-oss itself: {% if future_message.role == 'assistant' and "tool_calls" not in it %}
+        ("text beside a call is dropped once an answer without a call stands behind it", "lost-later",
+         "Text beside a call is dropped once an answer without a call stands behind it.",
+         changed(CONTENT, "{{ m.content or '' if not (m.tool_calls and " + ANSWERED + ") }}")),
         ("text beside a call is dropped", "dropped", "Text beside a call is dropped: ", LATE),
     ],
 )  # fmt: skip
@@ -459,6 +469,12 @@ def test_reasoning_is_looked_for_under_each_name_that_the_template_reads(templat
     expected = f"Reasoning reaches the prompt under the name {name} only; as reasoning_content it is dropped."
     assert findings == ([expected] if name else [])
     assert any(piece.kind == "reasoning" for piece in told.sections.sample)
+
+
+def test_reasoning_that_goes_with_the_next_answer_is_not_told_to_go_with_the_users_word() -> None:  # llm-jp-4-8b
+    told = report(changed("if m.tool_plan", "if m.tool_plan and not (" + ANSWERED + ")", PLANS))
+    (finding,) = [one for one in told.notes if one.code == "TF033"]
+    assert finding.message == "The reasoning of an earlier turn is dropped: before the last answer without a call."
 
 
 def test_a_variable_that_keeps_the_reasoning_is_named() -> None:

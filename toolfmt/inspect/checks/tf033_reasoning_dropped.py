@@ -36,6 +36,8 @@ def _how(facts: Facts) -> str:
 
 def check(facts: Facts) -> Iterator[Found]:
     dropped = [where for name, where in _PLACES.items() if facts.detail(name).outcome == "dropped"]
+    if facts.detail("reasoning_earlier").outcome == "lost-later":
+        dropped.insert(0, "before the last answer without a call")
     if dropped:
         yield Found(
             f"The reasoning of an earlier turn is dropped: {listed(dropped)}.",

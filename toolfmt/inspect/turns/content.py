@@ -74,10 +74,16 @@ def _once_answered(asking: Asking) -> Answer | None:
         line = asking.renders.line_at(history, tools, prompt.find(BESIDE))
         shown = excerpt(prompt, prompt.find(RESULT), prompt.find(BESIDE) + len(BESIDE) + 30)
         return no("text beside a call stands behind the result once that is there", "misplaced", line, shown)
-    finished = asking.ask([*history, {"role": "assistant", "content": REPLY}, {"role": "user", "content": SECOND_USER}])
+    said: Message = {"role": "assistant", "content": REPLY}
+    again: Message = {"role": "user", "content": SECOND_USER}
+    finished = asking.ask([*history, said, again])
     if isinstance(finished, str) and REPLY in finished and VALUES[0] in finished and BESIDE not in finished:
-        what = "text beside a call is dropped once the user has spoken again"
-        return no(what, "lost-later", asking.line_of([*conversation(asking.shape, SINGLE)], VALUES[0], *CALLS_AT))
+        # Said by the user right behind the result: it is then the answer between them that counts.
+        spoken = asking.ask([*history, again])
+        by_answer = isinstance(spoken, str) and SECOND_USER in spoken and BESIDE in spoken
+        when = "an answer without a call stands behind it" if by_answer else "the user has spoken again"
+        line = asking.line_in_history(history, prompt.find(BESIDE))
+        return no(f"text beside a call is dropped once {when}", "lost-later", line or asking.line(*CALLS_AT))
     return None
 
 

@@ -11,6 +11,7 @@ from toolfmt.inspect.turns.asking import SECOND_USER, Asking, no, yes
 from toolfmt.inspect.wording import around
 
 _GIVEN = {"reasoning_content": REASONING}
+_AGAIN: Message = {"role": "user", "content": SECOND_USER}
 
 
 def reasoning_field(asking: Asking) -> Answer:
@@ -28,15 +29,30 @@ def _usual_first(name: str) -> tuple[bool, str]:
 def reasoning_earlier(asking: Asking) -> Answer:
     """Whether the reasoning of an answer stays in the prompt once the user has said something else."""
     turn: Message = {"role": "assistant", "content": REPLY, **_GIVEN}
-    again: Message = {"role": "user", "content": SECOND_USER}
     answered = [*user(), turn]
-    if REASONING not in asking.text(answered) and asking.renders_calls and asking.results != "none":
-        # Shown beside calls only: it is looked for there.
-        where = "beside a call before the last user message"
-        done = _thinking(asking)
-        done += [] if done[-1]["role"] == "assistant" else [{"role": "assistant", "content": REPLY}]
-        return _kept(asking, [*done, again], where)
-    return _kept(asking, [*answered, again], "before the last user message")
+    answers = _kept(asking, [*answered, _AGAIN], "before the last user message")
+    if not asking.renders_calls or asking.results == "none":
+        return answers
+    called = [message for message in _thinking(asking) if message["role"] != "assistant" or "tool_calls" in message]
+    calls = _kept(
+        asking,
+        [*called, {"role": "assistant", "content": REPLY}, _AGAIN],
+        "beside a call before the last user message",
+    )
+    by_answer = calls.outcome == "dropped" and _stays(asking, called)
+    until = "once an answer without a call stands behind it"
+    if REASONING not in asking.text(answered):  # Shown beside calls only: it is looked for there.
+        return no(f"reasoning beside a call is not in the prompt {until}", "lost-later") if by_answer else calls
+    if by_answer and answers.outcome == "dropped":
+        what = "reasoning is not in the prompt once the user has spoken again; that beside a call,"
+        return no(f"{what} {until}", "lost-later")
+    return answers
+
+
+def _stays(asking: Asking, called: list[Message]) -> bool:
+    """Whether the reasoning of an answered call stays where the user speaks right behind the result."""
+    spoken = asking.ask([*called, _AGAIN])
+    return isinstance(spoken, str) and SECOND_USER in spoken and REASONING in spoken
 
 
 def reasoning_in_loop(asking: Asking) -> Answer:
