@@ -153,6 +153,15 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ("calls_empty", "error", "threw", "null or an empty list as `tool_calls` is refused; with null: it goes through",
      changed("{% for c in m.tool_calls or []", "{{ raise_exception('empty') if m.tool_calls == [] }}"
              "{% for c in m.tool_calls if 'tool_calls' in m")),
+    # Hunyuan A13B: {% if 'tool_calls' in message %}{% for tool_call in message['tool_calls'] %}
+    ("calls_empty", "error", "threw", "with null it is refused: it goes through",
+     changed(CALLS, "{% if 'tool_calls' in m %}<calls>" + CALLS.replace(" or []", "") + "</calls>{% endif %}")),
+    ("calls_empty", "error", "threw", "an empty list as `tool_calls` is written like a turn with calls (…",
+     changed(CALLS, "{% if 'tool_calls' in m %}<calls>" + CALLS.replace(" or []", "") + "</calls>{% endif %}")),
+    ("calls_empty", "no", "like-a-call", "<|assistant|>Aq3reply<calls></calls><|end|><|user|>…); with an "
+     "empty list it is dropped",
+     changed(CALLS, "{% if m.tool_calls is defined %}<calls>" + CALLS + "</calls>{% endif %}",
+             changed(CONTENT, "{{ (m.content or '') if m.tool_calls is not defined or m.tool_calls != [] }}"))),
     ("calls_empty", "no", "dropped", "null or an empty list as `tool_calls` is dropped",
      changed(CONTENT, "{{ (m.content or '') if m.tool_calls is not defined }}")),
     ("calls_empty", "no", "", "not rendered", changed(CONTENT, "{{ m.content if m.role == 'user' }}")),

@@ -105,9 +105,22 @@ def calls_empty(asking: Asking) -> Answer:
     if wrong is not None:
         alike = {told: answer for told, answer in answers.items() if answer and answer.outcome == wrong.outcome}
         words = wrong.words.replace("CALLS", listed(alike, "or"))
-        otherwise = any(answer.error != wrong.error for answer in alike.values())
-        return replace(wrong, words=f"{words}; with {first}" if otherwise else words)
+        if any(answer.error != wrong.error for answer in alike.values()):
+            return replace(wrong, words=f"{words}; with {first}")
+        others = [(told, answer) for told, answer in answers.items() if answer and told not in alike]
+        return _told_both((first, wrong), *others) if others else replace(wrong, words=words)
     return yes("an answer with null or an empty list as `tool_calls` is rendered as one without")
+
+
+def _told_both(one: tuple[str, Answer], other: tuple[str, Answer]) -> Answer:
+    """Two ways of saying that there are no calls that go wrong otherwise; what was thrown is told last."""
+    (first, begins), (then, ends) = sorted((one, other), key=lambda told: told[1].error is not None)
+    shown = " ({})" if begins.excerpts else ""
+    words = f"{begins.words.replace('CALLS', first)}{shown}; with {then} it is {_HOW[ends.outcome]}"
+    return replace(one[1], words=words, excerpts=(*begins.excerpts, *ends.excerpts), error=ends.error)
+
+
+_HOW = {"threw": "refused", "dropped": "dropped", "like-a-call": "written like a turn with calls"}
 
 
 def _with_calls(asking: Asking, talk: Sequence[Message], value: list[Message] | None, expected: str) -> Answer | None:
