@@ -134,6 +134,21 @@ def test_what_is_fine_is_not_told_twice() -> None:
     assert said(keeps, "prefix") == "each prompt begins with the one before it: a prefix cache keeps all of it"
 
 
+TIME = "the prompt holds the time and is another one a second later"
+
+
+@pytest.mark.parametrize(
+    ("share", "told"),
+    [
+        (1.0, f"{TIME} (TF004); at one time each prompt begins with the one before it"),
+        (0.5, f"50 % of the prompt stays from turn to turn, the rest is computed again; {TIME} (TF004)"),
+    ],
+)
+def test_no_cache_keeps_a_prompt_that_holds_the_time(share: float, told: str) -> None:
+    ticking = Sections(stability=Stability((), share, "second"))
+    assert said(replace(FULL, sections=ticking), "prefix") == told
+
+
 def test_findings_stand_by_severity_which_is_a_word() -> None:
     lines = [line.split() for line in shown(FULL)]
     assert [line[:2] for line in lines if len(line) > 1 and line[1].startswith("TF0")] == [

@@ -184,6 +184,16 @@ def test_the_clock_is_told_with_the_line_that_asked_it_and_the_variable_that_rep
             "; the template reads no variable in its place.",
         ),
         (
+            "\n{{ strftime_now('%Y-%m-%d %H:%M:%S') }}",  # Hunyuan A13B
+            "The template prints the time, so the same request gives another prompt a second later.",
+            "; the template reads no variable in its place.",
+        ),
+        (
+            "\n{{ strftime_now('%H:%M') }}",
+            "The template prints the time, so the same request gives another prompt a minute later.",
+            "; the template reads no variable in its place.",
+        ),
+        (
             "\n{% if messages[-1].role == 'tool' %}{{ strftime_now('%Y') }}{% endif %}",
             "The template prints the date, so",
             "; the template reads no variable in its place.",
@@ -201,6 +211,12 @@ def test_the_clock_is_told_where_it_shows(asks: str, told: str | None, fix: str)
     if finding is not None and told is not None:
         assert told in finding.message and finding.fix.endswith(fix)
         assert finding.line == 2
+
+
+@pytest.mark.parametrize(("asks", "tick"), [("%Y", ""), ("%H:%M", "minute"), ("%X", "second")])
+def test_the_time_in_a_prompt_is_told_with_its_prefix(asks: str, tick: str) -> None:
+    stability = inspect_template("{{ strftime_now('" + asks + "') }}" + AS_GIVEN).sections.stability
+    assert stability is not None and stability.tick == tick
 
 
 # --- pieces and lines

@@ -366,6 +366,9 @@ class Stability:
 
     turns: tuple[Turn, ...]
     share: float
+    tick: Literal["", "second", "minute"] = ""
+    """After what the prompt of the same messages is another one, by the clock; no part of the JSON, as TF004 tells
+    it."""
 
     def to_dict(self) -> dict[str, Any]:
         return {"share": round(self.share, 4), "turns": [turn.to_dict() for turn in self.turns]}

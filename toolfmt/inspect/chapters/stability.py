@@ -26,6 +26,7 @@ from toolfmt.inspect.chapters.stability_script import (
     tool_steps,
 )
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probe.clock import tick
 from toolfmt.inspect.probe.conversations import DESCRIPTION, TOOLS, Message, Shape
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import Renders
@@ -79,7 +80,10 @@ def stability(facts: Facts) -> Stability | None:
         turns.append(turn)
         messages = [*messages, step.answer, *step.follows]
     length = sum(turn.length for turn in turns)
-    return Stability(tuple(turns), sum(turn.kept for turn in turns) / length) if length else None
+    if not length:
+        return None
+    changes = tick(facts.renders, conversation.opening, conversation.tools)
+    return Stability(tuple(turns), sum(turn.kept for turn in turns) / length, changes)
 
 
 def _conversation(facts: Facts, renders: Renders) -> _Conversation | None:

@@ -1,8 +1,9 @@
-"""The template asks the clock, so that the same request gives another prompt tomorrow.
+"""The template asks the clock, so that the same request gives another prompt tomorrow, or a second later.
 
-The date stands near the beginning of the prompt. When it changes, everything behind it is computed again (the
-prefix cache misses), and a test that compares prompts fails overnight. (Where the clock decides what else is written,
-TF087 tells it. A template that asks the clock and writes nothing of what it is told is none of these.)
+The date stands near the beginning of the prompt. When it changes, everything behind it is computed again (the prefix
+cache misses), and a test that compares prompts fails overnight; where it is the time, each request. (Where the clock
+decides what else is written, TF087 tells it. A template that asks the clock and writes nothing of what it is told is
+none of these.)
 
 What to do: give the renderer a fixed time, or pass the variable that the template reads instead of the clock
 where it has one (often `date_string`). toolfmt's `render` takes the time as `now`, and shows
@@ -19,6 +20,7 @@ from typing import TypeAlias
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probe.clock import ONE_DAY, tick
 from toolfmt.inspect.probe.conversations import SINGLE, STAND_INS, TOOLS, Message, conversation, user
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report import Severity
@@ -28,7 +30,7 @@ SEVERITY: Severity = "note"
 _Request: TypeAlias = tuple[Sequence[Message], Sequence[Message] | None]
 _A_DATE = "Kq8date"
 _NO_DATES = {"messages", "tools", "documents", "add_generation_prompt", *STAND_INS}
-_ONE_DAY, _ANOTHER = datetime(2025, 1, 1, 12), datetime(2031, 11, 23, 4, 56, 7)
+_ANOTHER = datetime(2031, 11, 23, 4, 56, 7)
 
 
 def check(facts: Facts) -> Iterator[Found]:
@@ -48,7 +50,10 @@ def check(facts: Facts) -> Iterator[Found]:
     if line is not None and changed is None:
         return  # what it is told stands in no prompt
     where = "" if switch is None else f" where the variable {switch} is given"
+    often = "" if changed is None else tick(renders, *changed)
     how = f"prints the date{where}, so the same request gives another prompt on another day"
+    if often:
+        how = f"prints the time{where}, so the same request gives another prompt a {often} later"
     if changed is None:
         how = "can ask the clock, where no request of this report has made it"
     instead = _variable(renders, *changed) if changed else None
@@ -73,7 +78,7 @@ def _conversations(facts: Facts) -> list[_Request]:
 def _changed(renders: Renders, requests: Sequence[_Request]) -> _Request | None:
     """The first of the requests that gives another prompt on another day; None where none does."""
     for messages, tools in requests:
-        if renders.render(messages, tools, now=_ONE_DAY) != renders.render(messages, tools, now=_ANOTHER):
+        if renders.render(messages, tools, now=ONE_DAY) != renders.render(messages, tools, now=_ANOTHER):
             return messages, tools
     return None
 
@@ -89,7 +94,7 @@ def _switch(renders: Renders, requests: Sequence[_Request]) -> str | None:
 
 def _prints(renders: Renders, messages: Sequence[Message], tools: Sequence[Message] | None) -> bool:
     """Whether what the clock shows stands in the prompt, and is another on another day."""
-    one, other = (renders.render(messages, tools, now=now) for now in (_ONE_DAY, _ANOTHER))
+    one, other = (renders.render(messages, tools, now=now) for now in (ONE_DAY, _ANOTHER))
     shown = [_ANOTHER.strftime(format) for format in renders.template.clock_formats]
     return isinstance(other, str) and any(text and text in other and text not in str(one) for text in shown)
 
@@ -100,7 +105,7 @@ def _variable(renders: Renders, messages: Sequence[Message], tools: Sequence[Mes
         if name in _NO_DATES:
             continue
         given = {name: _A_DATE}
-        one, other = (renders.given(given).fresh(messages, tools, now=now) for now in (_ONE_DAY, _ANOTHER))
+        one, other = (renders.given(given).fresh(messages, tools, now=now) for now in (ONE_DAY, _ANOTHER))
         if isinstance(one, str) and one == other and _A_DATE in one:
             return name
     return None
