@@ -175,6 +175,25 @@ def test_what_a_template_says_is_never_among_the_words() -> None:
     assert [answer.words for answer in answers if "Kx9" in answer.words] == []
 
 
+# --- what to do works
+
+
+def test_a_call_that_only_null_renders_is_to_keep_its_null() -> None:
+    # stepfun-ai's StepFun-Formalizer: {% if message['role'] == 'assistant' and message['content'] is none %}
+    called = TEMPLATE.replace("{% for c in", "{% if 'content' in m and m.content is none %}{% for c in")
+    called = called.replace("</tool_call>{% endfor %}", "</tool_call>{% endfor %}{% endif %}")
+    only_null = called.replace("<|{{ m.role }}|>", "{{ {}['content'].x if 'content' not in m }}<|{{ m.role }}|>")
+    report = inspect_template(only_null)
+    answers = [report.capabilities[name].answer for name in ("content_null", "content_empty")]
+    assert (answers, report.sections.details["content_absent"].outcome) == (["yes", "no"], "threw")
+    message, fix = told(report, "TF017")
+    assert message.startswith("A turn with a call and no content, as transformers 5 hands on null, is refused: ")
+    keep = "Keep the key with null, where the runtime leaves it there; or render with toolfmt, which keeps the call."
+    assert fix == keep
+    instead = "Send null instead of an empty string, with the key; or render with toolfmt, which keeps the call."
+    assert told(report, "TF028")[1] == instead
+
+
 # --- what a template says decides nothing
 
 

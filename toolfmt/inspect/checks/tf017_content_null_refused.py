@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import HealedBy, Severity
+from toolfmt.inspect.report import Answer, HealedBy, Severity
 
 SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "render"
@@ -27,13 +27,21 @@ def check(facts: Facts) -> Iterator[Found]:
     if facts.renders_calls and answer.outcome in ("threw", "dropped"):
         given = "content null" if answer is null else "no content, as transformers 5 hands on null,"
         what = "is refused" if answer.outcome == "threw" else "loses its call"
-        empty = facts.yes("content_empty")
-        fits = empty or facts.detail("text_beside_call").outcome == "dropped"
-        done = "; toolfmt's render does it for you" if fits else ""
+        yield Found(f"A turn with a call and {given} {what}: {answer.evidence}.", _fix(facts, answer), answer.line)
+
+
+def _fix(facts: Facts, answer: Answer) -> str:
+    """What to send instead; how to mend the template is told where an empty text comes out right."""
+    beside = facts.detail("text_beside_call").outcome
+    if facts.yes("content_empty"):
         refuses = answer.error is not None and answer.error.kind == "refused"
         mend = "" if refuses else " In the template, write `message.content or ''`."
-        yield Found(
-            f"A turn with a call and {given} {what}: {answer.evidence}.",
-            f"Send {'an empty string' if empty else 'a word of text'} instead of null{done}.{mend}",
-            answer.line,
+        return f"Send an empty string instead of null; toolfmt's render does it for you.{mend}"
+    if facts.yes("content_null"):
+        return (
+            "Keep the key with null, where the runtime leaves it there; or render with toolfmt, which keeps the call."
         )
+    if beside in ("call-dropped", "threw"):
+        return "Render with toolfmt, which keeps the call."
+    done = "; toolfmt's render does it for you" if beside == "dropped" else ""
+    return f"Send a word of text instead of null{done}."
