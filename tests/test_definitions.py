@@ -224,3 +224,25 @@ def test_of_several_changes_the_first_is_told() -> None:
 def test_a_megabyte_is_compared_quickly() -> None:
     long = "ab " * 400_000
     assert change(long + "x " + long, long + "y " + long) == Change("x", "y", at_end=False)
+
+
+def test_values_and_defaults_that_are_no_strings_are_asked_for_as_well() -> None:
+    """Harmony's TypeScript writes the values of strings alone, and joins a default beside them to text."""
+    shows = "{{ p.type }}{{ p.enum | join('|') if p.type == 'string' and p.enum }}"
+    joined = "{{ ' = ' + p.default if p.enum or p.oneOf else ' = ' + p.default | tojson }}"
+    source = (
+        "{% for tool in tools or [] %}{{ tool.function.name }}: {{ tool.function.description }}\n"
+        "{% for name, p in tool.function.parameters.properties.items() %}{{ name }}: {{ p.description }} "
+        + shows + "{% if p.default is defined %}" + joined + "{% endif %}{% endfor %}{% endfor %}"
+        "{% for m in messages %}{{ m.content }}{% endfor %}"
+    )  # fmt: skip
+    report = inspect_template(source)
+    assert report.sections.definitions["enum"].answer == "no"
+    told = [one.message for one in report.findings if one.code in ("TF040", "TF041")]
+    assert any("the allowed values (`enum`) of integers, " in one for one in told)
+    numbers = "a number as `default` beside `enum`, null as `default` beside `enum` and a number as `default` beside"
+    assert any(one.startswith(f"The template fails on {numbers} `oneOf`: it joins to a text") for one in told)
+    whole = inspect_template(source.replace("p.type == 'string' and ", "").replace("' = ' + p.default if", "'' if"))
+    assert (whole.sections.definitions["enum"].answer, whole.sections.definitions["default"].answer) == ("yes", "yes")
+    alone = inspect_template(source.replace(joined, "{{ ' = ' + p.default }}")).sections.definitions["default"]
+    assert alone.words == "a number as `default`, true as `default` and null as `default`"

@@ -151,6 +151,18 @@ _WORDED: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "format": (_text(format=_FORMAT), (_FORMAT,)),
 }
 """For each part the schema of a parameter that has it, and the words of it that should be in the prompt."""
+_DEFAULTS: dict[str, dict[str, Any]] = {
+    "a number as `default`": {"type": "integer", "default": _LEAST},
+    "true as `default`": {"type": "boolean", "default": True},
+    "null as `default`": {"type": "string", "default": None},
+    "a number as `default` beside `enum`": {"type": "integer", "enum": [_LEAST, _MOST], "default": _LEAST},
+    "null as `default` beside `enum`": {"type": "string", "enum": list(_ENUM), "default": None},
+    "a number as `default` beside `oneOf`": {
+        "oneOf": [{"type": "string"}, {"type": "integer"}],
+        "default": _LEAST,
+    },
+}
+"""Defaults that are no strings, by what to call them."""
 
 
 def _worded(part: str) -> Callable[[_Template, str], Answer]:
@@ -164,6 +176,40 @@ def _worded(part: str) -> Callable[[_Template, str], Answer]:
         return threw(prompt) if isinstance(prompt, TemplateError) else _present(prompt, words)
 
     return ask
+
+
+def _enum(template: _Template, plain: str) -> Answer:
+    """The allowed values of a string, and where these appear those of an integer."""
+    answer = _worded("enum")(template, plain)
+    if answer.answer != "yes":
+        return answer
+    prompt = template.parameter(type="integer", description=_KEY_ABOUT, enum=[_LEAST, _MOST])
+    if isinstance(prompt, TemplateError):
+        return threw(prompt, "`enum` of integers")
+    if all(str(number) in prompt for number in (_LEAST, _MOST)):
+        return answer
+    return replace(answer, answer="no", words="values that are integers are dropped, strings appear")
+
+
+def _default(template: _Template, plain: str) -> Answer:
+    """The default of a string, and where it appears whether every other is taken, beside other keys as well."""
+    answer = _worded("default")(template, plain)
+    if answer.answer != "yes":
+        return answer
+    prompts = {what: template.parameter(description=_KEY_ABOUT, **schema) for what, schema in _DEFAULTS.items()}
+    failed = {
+        what: prompt
+        for what, prompt in prompts.items()
+        if isinstance(prompt, TemplateError) and _takes_without_default(template, _DEFAULTS[what])
+    }
+    # What fails alone fails beside anything.
+    told = [what for what in failed if (alone := what.partition(" beside ")[0]) == what or alone not in failed]
+    return threw(failed[told[0]], listed(told)) if told else answer
+
+
+def _takes_without_default(template: _Template, schema: dict[str, Any]) -> bool:
+    others = {key: value for key, value in schema.items() if key != "default"}
+    return isinstance(template.parameter(description=_KEY_ABOUT, **others), str)
 
 
 def _present(prompt: str, words: Iterable[str]) -> Answer:
@@ -386,6 +432,8 @@ _ASKED: dict[str, Callable[[_Template, str], Answer]] = {
     "parameter_names": _in_plain(_KEY),
     "parameter_descriptions": _in_plain(_KEY_ABOUT),
     **{part: _worded(part) for part in _WORDED},
+    "enum": _enum,
+    "default": _default,
     "types": _types,
     "required": _required,
     "nested_types": _nested_types,

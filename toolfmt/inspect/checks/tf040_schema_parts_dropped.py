@@ -36,10 +36,13 @@ _MATTERS = {
     "references": "what `$ref` points to",
 }
 
+_OF_INTEGERS = "the allowed values (`enum`) of integers"
+
 
 def check(facts: Facts) -> Iterator[Found]:
     answers = facts.sections.definitions
     lost = [what for part, what in _MATTERS.items() if part in answers and answers[part].answer == "no"]
+    lost = [_OF_INTEGERS if what == _MATTERS["enum"] and answers["enum"].excerpts else what for what in lost]
     if lost:
         yield Found(
             f"Of a tool's definition the prompt does not show {listed(lost)}",
