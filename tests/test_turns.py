@@ -274,7 +274,7 @@ CASES: list[tuple[str, str, str, str, str]] = [
 
 CASES += [
     ("ids_paired", "no", "", "no call is rendered", LOOP + CONTENT + "{% endfor %}"),
-    ("developer", "yes", "", "treated as an answer",
+    ("developer", "yes", "as-answer", "treated as an answer",
      LOOP + "{{ 'Q: ' if m.role == 'user' else 'I: ' if m.role == 'system' else 'A: ' }}" + CONTENT + "{% endfor %}"),
     ("users_in_a_row", "yes", "", "between them are blanks only", LOOP + "{{ m.content }}\n\n{% endfor %}"),
 ]  # fmt: skip
@@ -583,3 +583,24 @@ def test_values_printed_by_python_are_a_finding_unless_the_format_is_python() ->
     }.items()}  # fmt: skip
     assert {name for name, told in codes.items() if "TF049" in told} == {"tags"}
     assert report(PYTHON_CALLS).sections.details["values_as_json"].answer == "no"
+
+
+def test_text_and_reasoning_that_are_refused_together_beside_a_call() -> None:  # Harmony's templates
+    both = when("m.content and m.reasoning_content and m.tool_calls", "{{ raise_exception('one of them') }}", THINKS)
+    answer = inspect_template(both).sections.details["text_beside_call"]
+    together = "text and reasoning together beside a call are refused: the template refuses: one of them"
+    assert (answer.answer, answer.evidence) == ("error", together)
+    told = [one.message for one in inspect_template(both).findings if one.code == "TF030"]
+    assert told == [f"T{together[1:]}."]
+    assert inspect_template(THINKS).sections.details["text_beside_call"].answer == "yes"
+
+
+def test_text_that_is_lost_later_and_refused_beside_reasoning_is_told_as_both() -> None:
+    refused = when("m.content and m.reasoning_content and m.tool_calls", "{{ raise_exception('one of them') }}", THINKS)
+    lost = "{% if m.tool_calls and not loop.last %}{% else %}" + CONTENT + "{% endif %}"
+    answer = inspect_template(refused.replace(CONTENT, lost)).sections.details["text_beside_call"]
+    assert (
+        answer.words
+        == "text beside a call is dropped once the result follows, and refused with reasoning as well (line 1)"
+    )
+    assert answer.outcome == "lost-later"

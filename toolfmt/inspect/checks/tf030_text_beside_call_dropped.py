@@ -46,8 +46,10 @@ def check(facts: Facts) -> Iterator[Found]:
         if answer.error is None
         else (answer.error.sentence,)
     )
+    # Alone the text may be taken: then the words say beside what it is not.
+    what = f"{answer.words[:1].upper()}{answer.words[1:]}" if answer.outcome == "threw" else ""
     yield Found(
-        f"{filled(_WHAT[answer.outcome], shown)}.",
+        f"{filled(what or _WHAT[answer.outcome], shown)}.",
         _FIX,
         answer.line,
     )

@@ -9,6 +9,7 @@ from typing import Literal
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.probe.capabilities import CALLS_AT, content_beside_call, threw
 from toolfmt.inspect.probe.conversations import (
+    REASONING,
     REPLY,
     RESULT,
     SINGLE,
@@ -45,11 +46,27 @@ def text_beside_call(asking: Asking) -> Answer:
         line = asking.line_of(messages, VALUES[0])
         return no("text beside a call is dropped", "dropped", line, around(prompt, VALUES[0], 60))
     line = asking.line_of(messages, BESIDE, *CALLS_AT)
-    later = _once_answered(asking)
+    later, refused = _once_answered(asking), _with_reasoning(asking, messages)
+    if refused is not None and later is not None and later.outcome == "lost-later":
+        at = "" if refused.line is None else f" (line {refused.line})"
+        return replace(later, words=f"{later.words}, and refused with reasoning as well{at}", excerpts=())
+    if refused is not None and later is None:
+        return threw(refused, "text and reasoning together beside a call are refused")
     if later is not None:
         return later
     behind = ", behind the call" if prompt.find(BESIDE) > prompt.find(VALUES[0]) else ""
     return yes(f"text beside a call appears{behind}", line, around(prompt, BESIDE))
+
+
+def _with_reasoning(asking: Asking, messages: Sequence[Message]) -> TemplateError | None:
+    """What the template throws where a turn holds text, reasoning and a call, and takes the call with either alone."""
+    if not asking.shows_reasoning:
+        return None
+    both, alone = (
+        asking.prompt([one | {"reasoning_content": REASONING} if "tool_calls" in one else one for one in talk])
+        for talk in (messages, conversation(asking.shape, SINGLE))
+    )
+    return both if isinstance(both, TemplateError) and isinstance(alone, str) else None
 
 
 def _once_answered(asking: Asking) -> Answer | None:
