@@ -810,3 +810,26 @@ def test_instructions_that_are_written_as_the_models_own_words_are_told() -> Non
     assert told.message == "A message of the role developer is written as an answer of the model."
     assert told.fix == "Send the instructions under the role system."
     assert "TF036" not in codes("{% for m in messages %}{{ m.role + ': ' + m.content }}\n{% endfor %}")
+
+
+@pytest.mark.parametrize(
+    ("system", "fix", "healed_by"),
+    [
+        ("<s>[INST] <<SYS>>{{ m.content }}<</SYS>>",
+         "Give a system message with every request, or in the template write '[INST]' before the first question too.",
+         "request"),
+        ("{{ m.content }}", "In the template write '[INST]' before the first question too.", "template"),
+    ],
+)  # fmt: skip
+def test_a_first_question_without_the_mark_of_later_ones_is_told(system: str, fix: str, healed_by: str) -> None:
+    opening = "{% if loop.index0 > 1 %}<s>[INST] {% endif %}"  # undi95-mixtral, shisa-gamma, bagel-dpo
+    source = "{% for m in messages %}{% if m.role == 'system' %}" + system + "{% elif m.role == 'user' %}\n"
+    source += opening + "{{ m.content }} [/INST]{% else %} {{ m.content }} </s>{% endif %}{% endfor %}"
+    told = finding(source, "TF091")
+    unless = ", unless there is a system message" if healed_by == "request" else ""
+    assert told.message == f"The first question stands without '[INST]', which later ones begin with{unless}."
+    assert (told.fix, told.healed_by, told.line, told.severity) == (fix, healed_by, 2, "warning")
+    assert "TF091" not in codes(source.replace(opening, "<s>[INST] "))
+    assert "TF091" not in codes(
+        "{% for m in messages %}{% if loop.index0 > 1 %}<sep>{% endif %}{{ m.content }}{% endfor %}"
+    )

@@ -99,6 +99,7 @@ _MODULES = (
     "tf087_clock_decides_a_branch",
     "tf088_chance_decides",
     "tf090_earlier_turns_lost",
+    "tf091_first_question_unmarked",
 )
 
 _LONGEST = 5_000

@@ -1,0 +1,51 @@
+"""The first question of a conversation is written without the mark that later ones begin with.
+
+The template opens a question only behind an answer, or leaves the opening of the first to the system message. Without
+one the model reads a question that does not begin as those it was trained on.
+
+What to do: give a system message where the mark then stands there, or write it before the first question in the
+template as well.
+
+Example: `{{ (bos_token + '[INST] ' if loop.index0 > 1) + message.content + ' [/INST]' }}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probe.conversations import FURTHER, REPLY, USER, reply, user
+from toolfmt.inspect.probe.turn_markers import MARK, between, first_marker
+from toolfmt.inspect.report import HealedBy, Severity
+
+SEVERITY: Severity = "warning"
+HEALED_BY: HealedBy = "request"
+
+_CLOSES = ("</", "[/")
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    renders = facts.renders
+    if renders is None:
+        return
+    talk = [*reply(), {"role": "user", "content": FURTHER}]
+    prompt = renders.text(talk)
+    gaps = between(prompt, USER, REPLY, FURTHER)
+    opening = MARK.findall(gaps[1])[-1:] if gaps else []
+    if not opening or not gaps[1].rstrip().endswith(opening[0]) or opening[0].startswith(_CLOSES):
+        return
+    # What stands right behind an answer may be its end.
+    if opening[0] in prompt.partition(USER)[0] or opening[0] == first_marker(gaps[1]):
+        return
+    instructed = opening[0] in renders.text(user(system=True)).partition(USER)[0]
+    write = f"write '{opening[0]}' before the first question too"
+    yield Found(
+        f"The first question stands without '{opening[0]}', which later ones begin with"
+        f"{', unless there is a system message' if instructed else ''}.",
+        f"Give a system message with every request, or in the template {write}."
+        if instructed
+        else f"In the template {write}.",
+        renders.line_at(talk, None, prompt.find(USER)),
+        healed_by=None if instructed else "template",
+    )
