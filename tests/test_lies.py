@@ -413,3 +413,15 @@ def test_the_seed_reaches_a_template_from_the_command_line(tmp_path: Path) -> No
     (tmp_path / "lie.jinja").write_text(LIES["shows its tools to probes only"].source, encoding="utf-8")
     asked = [CliRunner().invoke(main, ["inspect", str(tmp_path / "lie.jinja"), "--json", *seed]) for seed in SEEDS]
     assert [json.loads(one.stdout)["capabilities"]["tools"]["answer"] for one in asked] == ["yes", "no"]
+
+
+def test_a_switch_that_is_shown_and_adds_a_block_elsewhere_is_told_with_both() -> None:  # SmolLM3
+    source = (
+        "{%- set mode = '/no_think' if messages[0].role == 'system' and '/no_think' in messages[0].content "
+        "else '/think' -%}\nMode: {{ mode }}\n{%- for m in messages %}\n<|{{ m.role }}|>"
+        "{%- if m.role == 'assistant' and mode == '/no_think' %}<think></think>{%- endif %}{{ m.content }}"
+        "{%- endfor %}\n{%- if add_generation_prompt %}\n<|assistant|>"
+        "{%- if mode == '/no_think' %}<think></think>{%- endif %}{%- endif %}"
+    )
+    (switch,) = [one for one in messages_of(source) if "/no_think" in one]
+    assert switch.endswith("'/think' becomes '/no_think', and '<think></think>' is added in 2 places.")

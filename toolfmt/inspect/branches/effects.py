@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.branches.talks import ABOUT_TOOLS, SLOTS, TOOLS, Row
 from toolfmt.inspect.errors_in_words import thrown
 from toolfmt.inspect.probe.differences import first_change
+from toolfmt.inspect.probe.turn_markers import MARK
 from toolfmt.inspect.wording import quote
 from toolfmt.listing import listed
 
@@ -146,8 +147,23 @@ def _differs(one: str, other: str, text: str = "…") -> Effect | None:
         return None
     was, becomes = quote(changed.removed.replace(_BLANK, "…"), 60), quote(changed.added.replace(_BLANK, text), 60)
     if not was:
-        return Effect("'{}' is added", (becomes,))
-    return Effect("'{}' becomes '{}'", (was, becomes)) if becomes else Effect("'{}' is left out", (was,))
+        return _elsewhere(Effect("'{}' is added", (becomes,)), one, other)
+    told = Effect("'{}' becomes '{}'", (was, becomes)) if becomes else Effect("'{}' is left out", (was,))
+    return _elsewhere(told, one, other)
+
+
+def _elsewhere(told: Effect, one: str, other: str) -> Effect:
+    """The effect with the marks that stand nowhere in the first prompt, and in the other not only where that tells."""
+    new = [mark for mark in dict.fromkeys(MARK.findall(other)) if mark not in one and _BLANK not in mark]
+    if not new or any(new[0] in shown for shown in told.excerpts):
+        return told
+    either = "|".join(map(re.escape, new))
+    found = re.search(rf"(?:{either})(?:\s*(?:{either}))*", other)
+    stretch = found[0] if found else new[0]
+    places = f" in {other.count(stretch)} places" if other.count(stretch) > 1 else ""
+    return replace(
+        told, words=f"{told.words}, and '{{}}' is added{places}", excerpts=(*told.excerpts, quote(stretch, 60))
+    )
 
 
 def _longest(lines: Iterable[str]) -> str:
