@@ -222,6 +222,15 @@ def test_the_time_in_a_prompt_is_told_with_its_prefix(asks: str, tick: str) -> N
 # --- pieces and lines
 
 
+def test_a_text_joined_over_several_lines_bears_the_line_of_each_part() -> None:
+    # OrionStarAI's Orion 14B: {{ 'Human: ' + message['content'] + '\n\nAssistant: ' + eos_token }}, over three lines
+    template = ChatTemplate("{{ '<' + messages[0].content + '>\n\n' + messages[0].name ~ 7 ~ '\n' ~ (3 +\n4) }}")
+    messages = [{"role": "user", "content": "C", "name": "N"}]
+    pieces = template.pieces(messages)
+    assert pieces == [("<", 1), ("C", 1), (">\n\n", 1), ("N", 3), ("7", 3), ("\n", 3), ("7", 4)]
+    assert "".join(text for text, _ in pieces) == template.render(messages)
+
+
 def test_pieces_join_to_the_prompt_and_bear_the_line_that_wrote_them() -> None:
     template = ChatTemplate("one\n{% if messages %}\n\ntwo {{ messages[0].content }}\n{% endif %}\n{{ 'three' }}!")
     pieces = template.pieces([{"role": "user", "content": "a\nb"}])

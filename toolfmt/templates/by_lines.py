@@ -112,13 +112,43 @@ def _pieces(node: nodes.Node, inside: frozenset[str] | None) -> Iterator[nodes.N
         for line, text in enumerate((text for data in texts for text in _LINES.findall(data)), child.lineno):
             yield from _piece(nodes.TemplateData(text, lineno=line), inside)
         if not texts:
-            yield from _piece(child, inside)
+            operands = _operands(child)
+            for operand in operands if len({operand.lineno for operand in operands}) > 1 else [child]:
+                yield from _piece(operand, inside, whole=operand is child)
 
 
-def _piece(child: nodes.Expr, inside: frozenset[str] | None) -> Iterator[nodes.Node]:
+def _operands(child: nodes.Expr) -> list[nodes.Expr]:
+    """The texts that an expression joins with `~`, or with `+` where one of them shows that all are texts."""
+    found: list[nodes.Expr] = []
+    waiting: list[nodes.Expr] = [child]
+    while waiting:
+        node = waiting.pop()
+        joined = node.nodes if isinstance(node, nodes.Concat) else _added(node)
+        if joined:
+            waiting.extend(reversed(joined))
+        else:
+            found.append(node)
+    return found
+
+
+def _added(node: nodes.Expr) -> list[nodes.Expr]:
+    """The operands of a sum of texts; none where it may be one of numbers or lists."""
+    operands: list[nodes.Expr] = []
+    while isinstance(node, nodes.Add):
+        operands.append(node.right)
+        node = node.left
+    operands = [node, *reversed(operands)]
+    texts = (
+        isinstance(one, nodes.Concat) or (isinstance(one, nodes.Const) and isinstance(one.value, str))
+        for one in operands
+    )
+    return operands if len(operands) > 1 and any(texts) else []
+
+
+def _piece(child: nodes.Expr, inside: frozenset[str] | None, *, whole: bool = True) -> Iterator[nodes.Node]:
     if inside is not None:
         printed = bare(child)
-        given = isinstance(printed, nodes.Name) and printed.name in inside
+        given = whole and isinstance(printed, nodes.Name) and printed.name in inside
         passed_on = PASSED_ON if given or _EVERYTHING in inside else ""
         yield _text(f"{LINE}{child.lineno}{passed_on}{LINE_END}", child)
     # A statement that does nothing: unlike a text, the code generator notes its line.
