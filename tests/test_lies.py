@@ -425,3 +425,12 @@ def test_a_switch_that_is_shown_and_adds_a_block_elsewhere_is_told_with_both() -
     )
     (switch,) = [one for one in messages_of(source) if "/no_think" in one]
     assert switch.endswith("'/think' becomes '/no_think', and '<think></think>' is added in 2 places.")
+
+
+def test_a_mark_within_a_sentence_that_a_switch_adds_is_not_told_twice() -> None:  # Zepar-24B
+    usual = "You are asked for many things here, and answer each of them in a few words that anybody understands."
+    added = " Think for as long as you may like between [THINK] and its end, and draft whatever you like before."
+    switch = "{%- if messages[0].role == 'system' and '/think' in messages[0].content %}" + added + "{%- endif %}"
+    source = usual + switch + "{%- for m in messages %}\n{{ m.role }}: {{ m.content }}{%- endfor %}"
+    (told,) = [one for one in messages_of(source) if "'/think'" in one]
+    assert told.count("is added") == 1

@@ -520,7 +520,8 @@ def test_what_a_template_needs_beside_a_question_is_asked_for_and_nothing_is_adv
     assert fixes["TF003"] == "Give functions and datetime with every request, or use another template."
     assert fixes["TF042"] == "Give the tools there, and datetime as well."
     assert fixes["TF012"] == "Describe the tools in a message once the template takes one (TF003)."
-    assert report.sections.details["stop"].words == "not known: no answer is rendered, and no eos_token is named"
+    unknown = "not known: no answer given as a text is rendered, and no eos_token is named"
+    assert report.sections.details["stop"].words == unknown
 
 
 def test_where_the_template_shows_no_tools_no_flag_helps(tmp_path: Path) -> None:

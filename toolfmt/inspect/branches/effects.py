@@ -147,15 +147,15 @@ def _differs(one: str, other: str, text: str = "…") -> Effect | None:
         return None
     was, becomes = quote(changed.removed.replace(_BLANK, "…"), 60), quote(changed.added.replace(_BLANK, text), 60)
     if not was:
-        return _elsewhere(Effect("'{}' is added", (becomes,)), one, other)
+        return _elsewhere(Effect("'{}' is added", (becomes,)), one, other, changed.added)
     told = Effect("'{}' becomes '{}'", (was, becomes)) if becomes else Effect("'{}' is left out", (was,))
-    return _elsewhere(told, one, other)
+    return _elsewhere(told, one, other, changed.added)
 
 
-def _elsewhere(told: Effect, one: str, other: str) -> Effect:
-    """The effect with the marks that stand nowhere in the first prompt, and in the other not only where that tells."""
+def _elsewhere(told: Effect, one: str, other: str, added: str) -> Effect:
+    """The effect with the marks that stand in the other prompt only, and not in what was `added` where it tells."""
     new = [mark for mark in dict.fromkeys(MARK.findall(other)) if mark not in one and _BLANK not in mark]
-    if not new or any(new[0] in shown for shown in told.excerpts):
+    if not new or any(mark in added for mark in new):
         return told
     either = "|".join(map(re.escape, new))
     found = re.search(rf"(?:{either})(?:\s*(?:{either}))*", other)

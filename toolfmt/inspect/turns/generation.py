@@ -65,12 +65,17 @@ def stop(profile: TemplateProfile, *, eos_token: str | None, behind: str | None,
     """
     ending = tuple(stop for stop in profile.stop if stop not in profile.stop_of_calls)
     if not ending and behind is None:
-        return no("not known: no answer is rendered, and no eos_token is named")
+        return no("not known: no answer given as a text is rendered, and no eos_token is named")
     if not ending:
         what = "unknown: no eos_token is named, and the template writes no other mark behind an answer"
         return no(f"{what}; where the conversation goes on, {{}} follows", "", None, follows) if follows else no(what)
     if eos_token and ending == (eos_token,) and behind is None:
-        return no("no answer is rendered; the eos_token, {}, is all that is known to end one", "", None, eos_token)
+        return no(
+            "no answer given as a text is rendered; the eos_token, {}, is all that is known to end one",
+            "",
+            None,
+            eos_token,
+        )
     if eos_token and ending == (eos_token,) and eos_token not in (behind or ""):
         what = "the template writes no mark behind an answer; the eos_token, {}, is all that ends one"
         return no(what, "", None, eos_token)
