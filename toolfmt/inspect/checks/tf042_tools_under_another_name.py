@@ -35,4 +35,5 @@ def check(facts: Facts) -> Iterator[Found]:
                 f"The prompt does not show `tools`, but takes them in {variable.name}, as {variable.takes_tools}",
                 f"Give the tools there{along}." if facts.refuses_questions else _FIX,
                 variable.line,
+                healed_by="request" if facts.refuses_questions else None,
             )
