@@ -21,6 +21,8 @@ from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, Shape, conversati
 from toolfmt.inspect.probe.words import Words
 from toolfmt.inspect.report import Finding, Report
 from toolfmt.templates import ChatTemplate
+from toolfmt.templates.environment import environment
+from toolfmt.templates.variables import copied, descendants
 
 ON_BRANCHES = {"TF085", "TF086", "TF087", "TF088"}
 
@@ -356,6 +358,28 @@ def test_watching_keeps_the_line_of_an_error() -> None:
     assert template.watch.conditions
     with pytest.raises(TemplateError, match="line 2"):
         template.render([{"role": "user", "content": ""}])
+
+
+def test_a_tree_copied_is_the_same_and_shares_no_node() -> None:
+    source = HONEST + "{% macro m(a, b='x') %}{{ a[1:2] }}{{ {'k': [a, (b, 1)]} }}{% endmacro %}{{ m(1, b=2) | trim }}"
+    tree = environment().parse(source)
+    copy = copied(tree)
+    assert copy == tree
+    before, after = ({id(node): node for node in descendants(one)} for one in (tree, copy))
+    assert len(before) == len(after) > 50
+    assert not before.keys() & after.keys()
+    assert [node.lineno for node in before.values()] == [node.lineno for node in after.values()]
+
+
+def test_what_is_asked_apart_counts_as_not_seen() -> None:
+    template = ChatTemplate("{% if messages[0].content == 'one' %}1{% endif %}")
+    (condition,) = template.watch.conditions
+    said = [[{"role": "user", "content": text}] for text in ("two", "one")]
+    assert template.render(said[0]) == ""
+    assert template.watch.apart(lambda: template.render(said[1])) == "1"
+    assert template.watch.came_out(condition) == {False}
+    assert template.render(said[1]) == "1"
+    assert template.watch.came_out(condition) == {False, True}
 
 
 def test_a_condition_tells_what_it_looks_at() -> None:

@@ -31,7 +31,7 @@ from toolfmt.templates.syntax_hints import hint
 from toolfmt.templates.tested_roles import tested_roles
 from toolfmt.templates.tested_texts import TestedText, tested_texts
 from toolfmt.templates.variable_uses import VariableUse, variable_uses
-from toolfmt.templates.variables import caller_names, calls, filters, keys, tree_size
+from toolfmt.templates.variables import caller_names, calls, copied, filters, keys, tree_size
 from toolfmt.templates.watching import FILTER, Watch, watch
 from toolfmt.tools import kind_of
 
@@ -84,7 +84,6 @@ class ChatTemplate:
             provided = {*environment().globals, "strftime_now", "loop", "self"}
             self.variables: tuple[str, ...] = tuple(sorted(caller_names(self._tree) - provided))
             self.uses_clock = calls(self._tree, "strftime_now")
-            # Read here: compiling folds the constants of this very tree.
             self.variable_uses: tuple[VariableUse, ...] = variable_uses(self._tree, self.variables)
         except Exception as error:  # noqa: BLE001 - untrusted source, and jinja2 lets any type through
             self._fail("not-parsed", error)
@@ -220,12 +219,12 @@ class ChatTemplate:
     @cached_property
     def _by_lines(self) -> jinja2.Template:
         """The template again, compiled so that every text it writes is one of a single line that is known."""
-        return _made(by_lines(environment().parse(self.source)))
+        return _made(by_lines(copied(self._tree)))
 
     @cached_property
     def _by_marked_lines(self) -> jinja2.Template:
         """The same, with marks in what macros and set blocks write."""
-        return _made(by_lines(environment().parse(self.source), marked=True))
+        return _made(by_lines(copied(self._tree), marked=True))
 
     @cached_property
     def _holds_back(self) -> bool:
@@ -271,7 +270,7 @@ class ChatTemplate:
         """How the template's conditions have come out in its renders, from the first time that this is asked on; made
         before the first render, since the template is compiled otherwise then. Empty where it cannot be watched.
         """
-        tree = environment().parse(self.source)
+        tree = copied(self._tree)
         try:
             watched = Watch(watch(tree))
             own = environment().overlay()
@@ -283,7 +282,7 @@ class ChatTemplate:
 
     @cached_property
     def _compiled(self) -> jinja2.Template:
-        return _made(self._tree)
+        return _made(copied(self._tree))
 
     def _fail(self, kind: FailureKind, error: Exception) -> NoReturn:
         line = _line(error)

@@ -59,6 +59,15 @@ class Watch:
         finally:
             self.seen |= before
 
+    def apart(self, run: Callable[[], Result]) -> Result:
+        """What `run` returns; what comes out while it runs counts as not seen."""
+        before = set(self.seen)
+        try:
+            return run()
+        finally:
+            self.seen.clear()
+            self.seen |= before
+
     @property
     def filter(self) -> Callable[..., Any]:
         """What the watched template calls with a condition's value and number; hands on the value."""

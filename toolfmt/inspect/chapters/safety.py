@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from toolfmt.errors import TemplateError
@@ -149,12 +150,12 @@ def _content_kept(facts: Facts, renders: Renders, shape: Shape | None, plain_too
     if not tested:
         return Answer("yes", "the template looks for nothing in the text of messages")
     found: list[_Change] = []
-    source, tokens = renders.template.source, renders.template.special_tokens
-    unwatched = Renders(ChatTemplate(source, tokens), renders.tokens, renders.words)
     for role, carrier in _talks(facts, shape, plain_tools):
         # What an answer's text changes is not told: branches that only it takes count as seen by no probe.
-        asked = unwatched if role == _ANSWER else renders
-        changes = [change for texts in _tries(tested) if (change := _changed(asked, role, carrier, texts)) is not None]
+        if role == _ANSWER:
+            changes = renders.template.watch.apart(partial(_changes, renders.anew(), role, carrier, tested))
+        else:
+            changes = _changes(renders, role, carrier, tested)
         if role == _ANSWER:  # what a template takes out of the model's own words is meant to be
             changes = [_refusing(change) for change in changes if change.answer.error is not None]
         worst = min(changes, key=lambda change: change.harm, default=None)
@@ -212,6 +213,11 @@ def _tries(tested: Sequence[TestedText]) -> Iterator[tuple[TestedText, TestedTex
     yield from ((text, None) for text in tested)
     starts, ends = ([text for text in tested if text.place == place] for place in ("start", "end"))
     yield from ((start, end) for start in starts[:_MOST_SHOWN] for end in ends[:_MOST_SHOWN])
+
+
+def _changes(renders: Renders, role: str, carrier: Any, tested: Sequence[TestedText]) -> list[_Change]:
+    """What becomes of a message with each of the texts in it, where anything does."""
+    return [one for texts in _tries(tested) if (one := _changed(renders, role, carrier, texts)) is not None]
 
 
 def _changed(renders: Renders, role: str, carrier: Any, texts: tuple[TestedText, TestedText | None]) -> _Change | None:
