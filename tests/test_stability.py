@@ -231,6 +231,31 @@ def test_a_text_joined_over_several_lines_bears_the_line_of_each_part() -> None:
     assert "".join(text for text, _ in pieces) == template.render(messages)
 
 
+def test_what_fails_in_a_text_over_several_lines_fails_where_it_is_looked_up() -> None:
+    # meetkai's functionary-small-v2.5: 'name=' + message['name'] + '\n' + message['content'], over four lines
+    result = "{{ '<tool>\n' + 'name=' + m['name'] + '\n' + m.content }}"
+    other = "{{ m.role + ': ' + m.content + '\n' + '\n' }}{% for c in m.tool_calls or [] %}{{ c | tojson }}{% endfor %}"
+    turns = (
+        "{% for m in messages %}{% if m.role == 'tool' %}" + result + "{% else %}\n" + other + "{% endif %}{% endfor %}"
+    )
+    details = inspect_template(turns).sections.details
+    assert (details["results_unnamed"].outcome, details["results_unnamed"].line) == ("threw", 2)
+    assert (details["content_parts"].outcome, details["content_parts"].line) == ("threw", 4)
+    # OrionStarAI's Orion 14B: an answer is written on the line on which the text of a question ends
+    both = "{% if m.role == 'user' %}{{ m.content + '\n' + 'A: ' }}{% else %}{{ m.content + '!' }}{% endif %}"
+    details = inspect_template("{% for m in messages %}" + both + "{% endfor %}").sections.details
+    assert (details["content_parts"].outcome, details["content_parts"].line) == ("threw", 1)
+    # deepseek-ai's DeepSeek V3: what fails stands on a line on which another text begins that asks for the same
+    said = ChatTemplate("\n{{ m.name + '!' }}{{ 'name\n' + m.name }}")
+    with pytest.raises(TemplateError) as failed:
+        said.render([], m={})
+    assert failed.value.line == 2
+    said = ChatTemplate("{{ '\n' + m.name + '\n' + n.name + '\n' }}")
+    with pytest.raises(TemplateError) as failed:
+        said.render([], m={"name": "a"}, n={})
+    assert failed.value.line == 3  # which of the two is not known
+
+
 def test_pieces_join_to_the_prompt_and_bear_the_line_that_wrote_them() -> None:
     template = ChatTemplate("one\n{% if messages %}\n\ntwo {{ messages[0].content }}\n{% endif %}\n{{ 'three' }}!")
     pieces = template.pieces([{"role": "user", "content": "a\nb"}])

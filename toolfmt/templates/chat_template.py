@@ -27,6 +27,7 @@ from toolfmt.templates.cuts import cuts
 from toolfmt.templates.environment import LONGEST_OUTPUT, Refusal, TooMuch, clock, environment, plain
 from toolfmt.templates.matched_texts import MatchedText, matched_texts
 from toolfmt.templates.nesting import nesting
+from toolfmt.templates.spanning import Spanning, line_of_lookup, missing, spanning
 from toolfmt.templates.syntax_hints import hint
 from toolfmt.templates.tested_roles import tested_roles
 from toolfmt.templates.tested_texts import TestedText, tested_texts
@@ -180,6 +181,10 @@ class ChatTemplate:
         found = next((match for match in matches if match is not None), None)
         return None if found is None else len(_NEWLINE.findall(self.source, 0, found.start())) + 1
 
+    def in_one_expression(self, line: int, other: int) -> bool:
+        """Whether an expression stands on both lines."""
+        return any(one.first <= min(line, other) and max(line, other) <= one.last for one in self._spanning)
+
     def _given(
         self,
         messages: Sequence[Mapping[str, Any]],
@@ -225,6 +230,10 @@ class ChatTemplate:
     def _by_marked_lines(self) -> jinja2.Template:
         """The same, with marks in what macros and set blocks write."""
         return _made(by_lines(copied(self._tree), marked=True))
+
+    @cached_property
+    def _spanning(self) -> tuple[Spanning, ...]:
+        return spanning(self._tree)
 
     @cached_property
     def _holds_back(self) -> bool:
@@ -286,6 +295,8 @@ class ChatTemplate:
 
     def _fail(self, kind: FailureKind, error: Exception) -> NoReturn:
         line = _line(error)
+        if line is not None and isinstance(error, jinja2.UndefinedError) and (key := missing(str(error))):
+            line = line_of_lookup(self._spanning, line, key)
         place = f"{self.origin}{'' if line is None else f', line {line}'}"
         if isinstance(error, (TooMuch, MemoryError)):
             limit, what = (error.limit, str(error)) if isinstance(error, TooMuch) else ("memory", "memory ran out")

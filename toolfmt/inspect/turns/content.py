@@ -173,7 +173,11 @@ def content_parts(asking: Asking) -> Answer:
     prompt = asking.prompt(talk)
     if isinstance(prompt, TemplateError):
         every = role == "user" and not only
-        return threw(prompt, "" if every else f"content of the role {role} given as a list of parts is refused{only}")
+        answer = threw(prompt, "" if every else f"content of the role {role} given as a list of parts is refused{only}")
+        # Of an expression over several lines jinja2 tells one; where a text is written is where a list fails.
+        written = asking.line_of(_talk(role, text), text)
+        at_once = answer.line and written and asking.renders.template.in_one_expression(answer.line, written)
+        return replace(answer, line=written) if at_once else answer
     if how == "dropped":
         line = asking.line(IS_STRING)
         return no(f"content of the role {role} given as a list of parts is dropped{only}", how, line)
