@@ -424,6 +424,15 @@ def test_a_turn_that_is_left_out_for_its_content_is_not_told_as_rendered() -> No
     assert evidence("{% for m in messages %}{{ m.content or '' }}{% endfor %}", "content_null").startswith("yes: ")
 
 
+@pytest.mark.parametrize("taken", ["m.tool_calls[0]", "m['tool_calls'][0]", "(m.tool_calls | first)"])
+def test_the_second_call_is_lost_on_the_line_that_takes_the_first(taken: str) -> None:
+    # llm-jp-4-8b: {%- set tool_call = message.tool_calls[0] %}, printed below
+    template = TOOLS + CALLS.replace("{% for c in m.tool_calls or [] %}", "{% if m.tool_calls %}{% set c = FIRST %}")
+    template = template.replace("</tool_call>\n{% endfor %}", "</tool_call>\n{% endif %}").replace("FIRST", taken)
+    (line,) = [number for number, text in enumerate(template.split("\n"), 1) if "set c =" in text]
+    assert finding(template, "TF019").line == line
+
+
 def test_what_begins_every_turn_ends_none() -> None:
     # inclusionAI/Ring-mini-2.0: <role>HUMAN</role>, <role>ASSISTANT</role>, and no mark of an end
     template = "{% for m in messages %}<role>{{ m.role }}</role>{{ m.content }}{% endfor %}"

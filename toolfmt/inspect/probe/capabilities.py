@@ -50,6 +50,7 @@ CALLS_AT = (
     rf"{_EXPRESSION}\btool_calls\b",
     rf"{_STATEMENT}\btool_calls\b",
 )
+_TAKES_ONE = r"""\btool_calls\b(?:['"]?\])?\)*\s*(?:\[\s*(?:-?\d|:\s*1\s*\])|\|\s*(?:first|last)\b)"""
 RESULTS_AT = (r"""==\s*['"]tool['"]""", r"""['"]tool['"]""")
 _SYSTEM_AT = (r"""==\s*['"]system['"]""", r"""['"]system['"]""")
 _NO_CONTENT_AT = (r"\bcontent\b['\"\])]*\s+is\s+(?:not\s+)?(?:none|defined|undefined)\b", r"\bcontent\b")
@@ -185,6 +186,7 @@ def _parallel(renders: Renders, shape: Shape | None) -> Answer:
     line = _line_in_call(renders, shape, TOOL)
     if -1 in offsets:
         lost = listed(name for name, offset in zip(("first", "second"), offsets, strict=True) if offset < 0)
+        line = renders.template.line_of(_TAKES_ONE) or line
         return Answer("no", f"of two calls in one turn the {lost} is dropped", line, "dropped")
     if offsets[0] > offsets[1]:
         return Answer("no", "two calls in one turn appear in the wrong order", line)
