@@ -433,6 +433,16 @@ def test_the_second_call_is_lost_on_the_line_that_takes_the_first(taken: str) ->
     assert finding(template, "TF019").line == line
 
 
+@pytest.mark.parametrize("asked", ["'tool_calls' in m", "m.tool_calls is defined", "m['tool_calls'] is not none"])
+def test_calls_that_are_none_go_wrong_on_the_line_that_asks_for_the_key(asked: str) -> None:
+    # llm-jp-4-8b: {%- if "tool_calls" in message %}, and message.tool_calls[0] twelve lines below
+    loop = "{% for c in m.tool_calls or [] %}"
+    template = TOOLS + CALLS.replace(loop, "{% if " + asked + " %}\n<calls>\n{% for c in m.tool_calls or [] %}")
+    template = template.replace("</tool_call>\n{% endfor %}", "</tool_call>\n{% endfor %}\n</calls>\n{% endif %}")
+    (line,) = [number for number, text in enumerate(template.split("\n"), 1) if asked in text]
+    assert finding(template, "TF009").line == line
+
+
 def test_what_begins_every_turn_ends_none() -> None:
     # inclusionAI/Ring-mini-2.0: <role>HUMAN</role>, <role>ASSISTANT</role>, and no mark of an end
     template = "{% for m in messages %}<role>{{ m.role }}</role>{{ m.content }}{% endfor %}"

@@ -68,6 +68,11 @@ class Asking:
         """The line of the first of these patterns that the template holds."""
         return self.renders.template.line_of(*patterns)
 
+    def last_line(self, pattern: str, line: int) -> int | None:
+        """The last line up to this one that holds the pattern; None without one."""
+        lines = enumerate(self.renders.template.source.split("\n")[:line], 1)
+        return max((number for number, text in lines if re.search(pattern, text)), default=None)
+
     def line_of(self, messages: Sequence[Message], sentinel: str, *patterns: str) -> int | None:
         """The line that writes this word into the prompt of a conversation without calls; else as `line`."""
         return written_at(self.renders, messages, self._tools, sentinel) or self.line(*patterns)

@@ -111,6 +111,16 @@ def content_absent(asking: Asking) -> Answer:
 
 def calls_empty(asking: Asking) -> Answer:
     """Whether an answer in words may say that it makes no calls: `tool_calls` null or an empty list."""
+    answer = _calls_empty(asking)
+    # What goes wrong does so behind the question whether the key is there, which is what is to be mended.
+    asked = asking.last_line(_KEY_ASKED, answer.line) if answer.outcome and answer.line else None
+    return replace(answer, line=asked) if asked else answer
+
+
+_KEY_ASKED = r"""['"]tool_calls['"]\s+in\b|\btool_calls\b(?:['"]?\])?\s+is\s+(?:not\s+)?(?:defined|none)\b"""
+
+
+def _calls_empty(asking: Asking) -> Answer:
     plain, again = reply(), [{"role": "user", "content": SECOND_USER}]
     expected = asking.prompt([*plain, *again])
     if not isinstance(expected, str) or REPLY not in expected:
