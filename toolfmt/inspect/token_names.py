@@ -14,7 +14,7 @@ from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Report, token_mark
 
 Told = TypeVar("Told")
-_TOLD = ("verdict", "capabilities", "format", "findings", "notes", "sections")
+_TOLD = ("capabilities", "findings", "notes", "sections")
 """The parts of a report that quote prompts; the samples have the names already, the profile is for the renderer."""
 
 
