@@ -515,3 +515,10 @@ def test_what_a_template_tests_for_is_read_however_deep_it_nests(deep: str) -> N
 def test_a_macro_is_no_variable_wherever_it_is_defined() -> None:  # GLM-5.1: in a branch, and it calls itself
     source = "{% if tools %}{% macro say(x) %}{{ say(x[1:]) if x }}{{ own }}{% endmacro %}{% endif %}{{ say('ab') }}"
     assert ChatTemplate(source).variables == ("own", "tools")
+
+
+def test_what_is_read_of_a_template_is_the_same_once_it_has_rendered() -> None:
+    # jinja2 makes one number of the sum in the tree that it compiles.
+    new, rendered = (ChatTemplate("{{ messages[0].content[:40 + 2] }}") for _ in range(2))
+    rendered.render([{"role": "user", "content": "Hello"}])
+    assert new.cuts == rendered.cuts == {2: 1, 40: 1}
