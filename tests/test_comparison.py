@@ -552,3 +552,13 @@ def test_a_chapter_that_only_one_has_is_one_change() -> None:
         "definitions": (None, f"{len(a.sections.definitions)} answers"),
         "tokens": ("counted with its tokenizer.json", "not counted"),
     }
+
+
+def test_one_template_in_two_files_does_not_differ(tmp_path: Path) -> None:
+    source = (MODELS / "json-frames" / "chat_template.jinja").read_text("utf-8")
+    files = [tmp_path / "a file.jinja", tmp_path / "another.jinja"]
+    for file in files:
+        file.write_text(source, "utf-8")
+    result = CliRunner().invoke(main, ["diff", *map(str, files)])
+    assert result.exit_code == 0
+    assert "settings differ" not in result.stdout

@@ -26,12 +26,14 @@ ALLOWED = {
         "toolfmt.errors",
         "toolfmt.tools",
         "toolfmt.listing",
+        "toolfmt.shell",
         "toolfmt.templates",
     },
     "toolfmt/inspect": {
         "jinja2",
         *_EVENTS_AND_TOOLS,
         "toolfmt.listing",
+        "toolfmt.shell",
         "toolfmt.formats",
         "toolfmt.templates",
         "toolfmt.inspect",
@@ -49,6 +51,7 @@ ALLOWED = {
     "toolfmt/sandbox": {"toolfmt.errors", "toolfmt.sandbox", "toolfmt.typed_json"},
     "toolfmt/typed_json.py": set[str](),
     "toolfmt/listing.py": set[str](),
+    "toolfmt/shell.py": set[str](),
     "toolfmt/errors.py": set[str](),
     "toolfmt/events.py": set[str](),
     # The extra is imported inside the functions that use it, and the module when a tool is made of Python.

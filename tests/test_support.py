@@ -736,11 +736,25 @@ def test_whether_the_parser_reads_the_calls_is_what_the_real_one_shows(name: str
 
 def test_the_parser_that_is_named_ends_at_a_result_that_the_model_invents(tmp_path: Path) -> None:
     report = model(tmp_path, jinja=PLAIN, tokenizer_config={"eos_token": "<|end|>"})
-    placed, alone = (advised(told)["transformers"] for told in (report, inspect_template(PLAIN)))
-    assert alone == 'toolfmt.Parser("json", tools=tools, stop=["<|end|>", "Result of"])'
+    (tmp_path / "-alone.jinja").write_text(PLAIN, "utf-8")
+    placed, alone = (
+        advised(told)["transformers"] for told in (report, toolfmt.load(tmp_path / "-alone.jinja").inspect())
+    )
+    # Of a text alone there is no place to load: a stop at these words would end plain sentences too.
+    assert advised(inspect_template(PLAIN))["transformers"] == 'toolfmt.Parser("json", tools=tools, stop=["<|end|>"])'
     call = '<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>'
     tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
     for line in (placed, alone):
         parser = eval(line, {"toolfmt": toolfmt, "tools": tools})
         told = Message.from_events([*parser.feed(f"{call}\nResult of f:\nall is well"), *parser.finish()])
         assert ([one.name for one in told.tool_calls], told.content) == (["f"], None)
+        said = "The Result of the match was 3:1."
+        parser = eval(line, {"toolfmt": toolfmt, "tools": tools})
+        assert Message.from_events([*parser.feed(said), *parser.finish()]).content == said
+
+
+def test_a_place_that_begins_like_an_option_is_told_as_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("-alone.jinja").write_text(PLAIN, "utf-8")
+    report = toolfmt.load("-alone.jinja").inspect()
+    assert advised(report)["any runtime"] == "toolfmt render ./-alone.jinja --request FILE --output messages"

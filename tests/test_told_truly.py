@@ -852,3 +852,60 @@ def test_a_first_question_without_the_mark_of_later_ones_is_told(system: str, fi
     assert "TF091" not in codes(
         "{% for m in messages %}{% if loop.index0 > 1 %}<sep>{% endif %}{{ m.content }}{% endfor %}"
     )
+
+
+def test_what_the_last_answer_alone_begins_with_is_told_as_that() -> None:  # Qwen3
+    last = "{{ '<think>\n\n</think>\n\n' if m.role == 'assistant' and loop.last }}{{ m.content }}"
+    turn = PLAIN.replace("{{ m.content }}", last) + "{% if add_generation_prompt %}<|assistant|>\n{% endif %}"
+    told = "no: nothing of the answer is written; an answer that is the last message begins with <think>\\n\\n</think>"
+    assert evidence(turn, "generation_open") == told
+
+
+def test_a_quote_that_is_cut_within_a_stand_in_names_the_token() -> None:  # Mistral 7B v0.3, Ministral 3b
+    quoted = [
+        excerpt
+        for size in range(14)
+        for answer in report(
+            PLAIN.replace("{{ m.content }}", "{{ m.content }}{{ eos_token }}" + "y" * size)
+        ).capabilities.values()
+        for excerpt in answer.excerpts
+    ]
+    assert any(re.search(r"…{{ eos_token }}y{11}<", one) for one in quoted)
+    assert not [one for one in quoted if re.search(r"…/?s>|</?s…", one)]
+
+
+def test_parts_that_are_dropped_are_told_at_the_test_for_a_text_that_decides() -> None:  # kanana-2-30b
+    looks = "{% for m in messages %}{% if m.role == 'user' and m.content is string %}{% endif %}{% endfor %}\n\n"
+    turn = "{% for m in messages %}\n{% if m.content is string %}\n{{ m.content }}\n{% endif %}{% endfor %}"
+    assert report(looks + turn).sections.details["content_parts"].line == 4
+
+
+def test_the_type_of_further_properties_that_is_written_is_not_lost() -> None:  # MiniCPM 3
+    shown = (
+        "{% for t in tools or [] %}{{ t.function.name }}: {{ t.function.description }}"
+        "{% for k, v in t.function.parameters.properties.items() %}{{ k }} {{ v.type }} {{ v.description }}MORE"
+        "{% endfor %}{% endfor %}"
+    )
+    written = "{{ v.additionalProperties.type if v.additionalProperties }}"
+    answers = [report(shown.replace("MORE", more) + PLAIN).sections.definitions for more in (written, "")]
+    assert [one["additional_properties"].answer for one in answers] == ["yes", "no"]
+
+
+def test_a_condition_that_was_always_true_is_told_so() -> None:  # Apriel 1.5
+    form = (
+        "{% if form == 'plain' %}{% set said = 'Hello' %}\n{% elif form == 'yaml' %}{% set said = 'Bye' %}{% endif %}"
+    )
+    said = finding("{% set x, form = '', 'plain' %}\n" + form + "{{ said }}" + PLAIN, "TF085").message
+    assert "line 2 (" in said and said.count(": it was always true)") == 1
+    assert said.index(": it was always true)") < said.index("line 3 (")
+
+
+def test_a_template_alone_is_rendered_with_the_tokens_that_it_needs() -> None:  # Ministral 3b
+    needing = "{{ bos_token + '' }}" + PLAIN + "{{ eos_token }}"
+    (advice, _) = report(needing).sections.advice
+    assert advice.text == """toolfmt render DIR --request FILE --var bos_token='"…"' --output messages"""
+
+
+def test_the_verdict_does_not_call_refused_what_is_misprinted() -> None:  # Apriel 1.5
+    printed = TOOLS + CALLS.replace("c.function.arguments | tojson", "c.function.arguments")
+    assert "expect object arguments spoiled (TF015)" in report(printed).verdict.sentence

@@ -12,7 +12,6 @@ build in another package (a GGUF file of the same model) has other settings, and
 from __future__ import annotations
 
 import re
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -36,6 +35,7 @@ from toolfmt.inspect.report import (
 )
 from toolfmt.inspect.support.parser_line import python_text
 from toolfmt.inspect.support.template_choice import RUNTIMES
+from toolfmt.shell import argument
 
 SCHEMA = "toolfmt.comparison/2"
 
@@ -295,7 +295,9 @@ def _placeless(advice: Advice, place: str) -> str:
     """The advice without where the model is, which tells two models apart and nothing about them."""
     told = "; ".join(filter(None, (advice.text, advice.remark)))
     told = told.replace(f"load({python_text(place)})", 'load("DIR")')
-    return told.replace(f"toolfmt render {shlex.quote(place)} ", "toolfmt render DIR ").replace(f" {place}/", " DIR/")
+    told = told.replace(f"toolfmt render {argument(place)} ", "toolfmt render DIR ")
+    told = told.replace(f"--chat-template-file {argument(place)}", "--chat-template-file DIR")
+    return told.replace(f" {place}/", " DIR/")
 
 
 # --- findings and prompts

@@ -48,6 +48,8 @@ class Facts:
     probed: Probed | None
     capabilities: dict[str, Answer]
     decided: Decided
+    needed_tokens: tuple[str, ...] = ()
+    """Special tokens that the template needs and nothing beside it names, whether anything could or not."""
     missing_tokens: tuple[str, ...] = ()
     """Special tokens that the template needs and the model does not name; the probes were given stand-ins."""
     unnamed_tokens: tuple[str, ...] = ()

@@ -98,6 +98,7 @@ def facts_of(
         probed=probed,
         capabilities=_capabilities(template, broken, renders, probed, decided),
         decided=decided,
+        needed_tokens=lacking.needed,
         missing_tokens=lacking.needed if files.special_tokens_known else (),
         unnamed_tokens=lacking.printed if _names_tokens(files) else (),
         tokenizer=tokenizer,

@@ -6,12 +6,13 @@ would look for `</s>` in a template that only says `eos_token`; it is told as `{
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Report, token_mark
+from toolfmt.inspect.wording import CUT
 
 Told = TypeVar("Told")
 _TOLD = ("capabilities", "findings", "notes", "sections")
@@ -25,7 +26,21 @@ def with_token_names(report: Report, facts: Facts) -> Report:
     tokens = {} if facts.renders is None else facts.renders.tokens
     source = "" if facts.template is None else facts.template.text
     names = {text: token_mark(name) for name, text in tokens.items() if text not in source}
+    names |= dict(_cut(names, source))
     return replace(report, **{part: _named(getattr(report, part), names) for part in _TOLD}) if names else report
+
+
+def _cut(names: Mapping[str, str], source: str) -> Iterator[tuple[str, str]]:
+    """Stand-ins of which a quote holds a part only, since it begins or ends there: as far as nothing else has it."""
+    for text, name in names.items():
+        others = [other for other in names if other != text]
+        for size in range(len(text) - 1, 1, -1):
+            for part, cut, named in (
+                (text[-size:], f"{CUT}{text[-size:]}", f"{CUT}{name}"),
+                (text[:size], f"{text[:size]}{CUT}", f"{name}{CUT}"),
+            ):
+                if not any(part in other for other in (source, *others)):
+                    yield cut, named
 
 
 def _named(told: Told, names: Mapping[str, str]) -> Told:

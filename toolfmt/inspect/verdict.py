@@ -15,6 +15,8 @@ from toolfmt.listing import listed_first
 
 _MOST_NAMED = 2
 _BY_TOOLFMT = ("render", "prose")
+_WORDS = {"TF015": "object arguments spoiled", "TF016": "string arguments spoiled"}
+"""Words for findings whose names tell one of several things that they find: refused, dropped or misprinted."""
 _OF_READING = frozenset({"TF022", "TF025", "TF026", "TF061"})
 """Errors about how calls are read, not about what is rendered."""
 
@@ -65,7 +67,9 @@ def _broken(errors: Sequence[Finding], *, renders: bool) -> str:
 
 def _named(findings: Iterable[Finding]) -> str:
     """The findings by name and code, each once."""
-    told = dict.fromkeys(f"{finding.name.replace('-', ' ')} ({finding.code})" for finding in findings)
+    told = dict.fromkeys(
+        f"{_WORDS.get(finding.code) or finding.name.replace('-', ' ')} ({finding.code})" for finding in findings
+    )
     return listed_first(list(told), _MOST_NAMED)
 
 

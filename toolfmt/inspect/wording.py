@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+CUT = "…"
+"""Where a quote of a prompt begins or ends and the prompt does not."""
+
 
 def check_excerpts(words: str, excerpts: Sequence[str]) -> None:
     """Raises `ValueError` where words have places for excerpts, but not one for each."""
@@ -33,7 +36,7 @@ def quote(text: str, longest: int = 160) -> str:
 def excerpt(prompt: str, begin: int, end: int, longest: int = 160) -> str:
     """A part of a prompt for a person, with … at a side where the prompt goes on."""
     begin, end = max(0, begin), min(end, len(prompt))
-    return f"{'…' if begin else ''}{quote(prompt[begin:end], longest)}{'…' if end < len(prompt) else ''}"
+    return f"{CUT if begin else ''}{quote(prompt[begin:end], longest)}{CUT if end < len(prompt) else ''}"
 
 
 def around(prompt: str, sentinel: str, width: int = 30) -> str:

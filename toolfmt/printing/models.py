@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os.path
 import re
-import shlex
 import textwrap
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -20,6 +19,7 @@ from toolfmt.inspect.report import Finding, Report, Severity, ToolsWord
 from toolfmt.printing.findings import by_severity
 from toolfmt.printing.layout import ANSWER_STYLES, UNWRAPPED, printed, shortened, visible
 from toolfmt.printing.verdict import LEVEL_STYLES, LEVELS
+from toolfmt.shell import argument
 from toolfmt.templates import cached_name, place_name
 
 _HEADINGS = ("model", "type", "verdict", "format", "tools", "calls", "results", "E/W/N", "findings")
@@ -71,7 +71,7 @@ def _next(looked: Sequence[InspectionOutcome]) -> str:
     order: tuple[ToolsWord, ...] = get_args(ToolsWord)
     reports = [(one.place, order.index(one.report.verdict.tools)) for one in looked if one.report is not None]
     place, _ = max(reports, key=lambda one: one[1], default=("", 0))
-    return f"What to do about one: toolfmt inspect {visible(shlex.quote(place))}\n" if reports else ""
+    return f"What to do about one: toolfmt inspect {visible(argument(place))}\n" if reports else ""
 
 
 def _rooms(rows: list[list[Text]], width: int) -> tuple[int, int]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _LABEL = len("  definitions")
 _NEXT = "  next"
 _NARROWEST_ADVICE = 30
-_COMMAND = re.compile(r"toolfmt render .+? --request FILE")
+_COMMAND = re.compile(r"toolfmt (?:render .+? --request FILE(?: --var \S+)*|inspect .+? --fix --output COPY)")
 _LONGEST = 240
 """So many characters of a sentence are printed on a terminal; all of them in a pipe and in full."""
 _WORDS = {"no": "not shown", "error": "fails with"}

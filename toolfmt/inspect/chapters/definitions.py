@@ -328,8 +328,16 @@ def _nullable(template: _Template, plain: str) -> Answer:
 
 
 def _additional(template: _Template, plain: str) -> Answer:
-    closed = template.show([_tool({_KEY: _text()}, more={"additionalProperties": False})])
-    return _told_apart(plain, closed)
+    closed = _told_apart(plain, template.show([_tool({_KEY: _text()}, more={"additionalProperties": False})]))
+    if closed.answer != "no":
+        return closed
+    # Some write the type of what may be added, and nothing where nothing may.
+    texts, numbers = (
+        template.parameter(type="object", additionalProperties={"type": kind}) for kind in ("string", "integer")
+    )
+    written = isinstance(texts, str) and isinstance(numbers, str) and texts != numbers
+    said = "the type of further properties is written, and not that there are none"
+    return Answer("yes", said) if written else closed
 
 
 def _strict(template: _Template, plain: str) -> Answer:

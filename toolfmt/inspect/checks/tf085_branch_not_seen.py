@@ -77,15 +77,16 @@ def _found(conditions: Sequence[Condition], template: ChatTemplate, *, grave: bo
     refused = {
         line for line in lines if all(template.watch.only_refused(one) for one in conditions if one.line == line)
     }
-    shown = [
-        f"line {line} ({quote(source[line - 1], 60)}{': no probe got past it' if line in refused else ''})"
-        for line in lines
-    ]
+    true = {
+        line for line in lines if all(template.watch.met(one) == {True} for one in conditions if one.line == line)
+    } - refused
+    how = {**dict.fromkeys(refused, ": no probe got past it"), **dict.fromkeys(true, ": it was always true")}
+    shown = [f"line {line} ({quote(source[line - 1], 60)}{how.get(line, '')})" for line in lines]
     what = "One branch was" if len(lines) == 1 else f"{len(lines)} branches were"
     return Found(
         f"{what} taken by no probe, so that nothing in this report tells what stands there: "
         f"{listed_first(shown, _MOST_LINES)}.",
-        "Read what follows these conditions." if len(lines) > 1 else "Read what follows this condition.",
+        f"Read what {'these conditions decide' if len(lines) > 1 else 'this condition decides'}.",
         lines[0],
         "warning" if grave else "note",
     )

@@ -8,7 +8,6 @@ mlx-lm tokenizer_utils.py, mlx-swift-lm ChatConventionsRegistry.swift. Which par
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
@@ -18,7 +17,7 @@ from toolfmt.formats import FORMATS, ToolCallFormat
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Advice, Finding, RuntimeSupport
 from toolfmt.inspect.support.parser_choice import chosen
-from toolfmt.inspect.support.parser_line import our_parser
+from toolfmt.inspect.support.parser_line import has_place, our_parser
 from toolfmt.inspect.support.parser_names import DERIVED, parser_name, parser_names
 from toolfmt.inspect.support.reasoning_choice import reasoning_parser
 from toolfmt.inspect.support.support import DECLARING_KEY, choices_of, misread, runtime_support
@@ -33,7 +32,7 @@ from toolfmt.inspect.support.template_choice import (
     same_text,
 )
 from toolfmt.listing import listed
-from toolfmt.templates import is_template
+from toolfmt.shell import argument
 
 _Adviser: TypeAlias = Callable[[Facts, ToolCallFormat, RuntimeSupport, TemplateChoice], Advice]
 
@@ -136,17 +135,13 @@ def _named(facts: Facts, runtime: str) -> str:
 
 def _place(facts: Facts) -> str:
     """The model's place as it was given, as a shell takes it; a word for it where there is none."""
-    nowhere = facts.files.kind == "template" and not _is_file(facts)
-    return "DIR" if nowhere else shlex.quote(str(facts.files.directory))
-
-
-def _is_file(facts: Facts) -> bool:
-    """Whether the inspected place is the file of a template, and no text that only has a name."""
-    return facts.files.kind == "template" and is_template(facts.files.directory)
+    return argument(str(facts.files.directory)) if has_place(facts) else "DIR"
 
 
 def _rendered(facts: Facts, *, prompt: bool = False) -> str:
-    return f"toolfmt render {_place(facts)} --request FILE{'' if prompt else ' --output messages'}"
+    alone = facts.files.kind == "template"  # of a model's directory it is an error that they are not there
+    tokens = "".join(f""" --var {token}='"…"'""" for token in facts.needed_tokens) if alone else ""
+    return f"toolfmt render {_place(facts)} --request FILE{tokens}{'' if prompt else ' --output messages'}"
 
 
 def _in_words(facts: Facts, format: ToolCallFormat | None) -> tuple[Advice, ...]:
@@ -279,14 +274,14 @@ def _llama_cpp(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, ch
     if facts.yes("parallel_tool_calls"):
         remarks.append(_PARALLEL)
     made = Advice(LLAMA_CPP, "--jinja", remark="; ".join(remarks))
-    if _is_file(facts):
+    if facts.files.kind == "template" and has_place(facts):
         return replace(made, text=f"{made.text} --chat-template-file {_place(facts)}")
     if facts.template is None or same_text(choice.with_tools, facts.template):
         return made
     file = facts.template.origin
     if file.endswith(".jinja"):
         place = facts.files.home / file
-        return replace(made, text=f"{made.text} --chat-template-file {shlex.quote(str(place))}")
+        return replace(made, text=f"{made.text} --chat-template-file {argument(str(place))}")
     remarks.insert(0, f"with the template of {file} in FILE")
     return replace(made, text="--jinja --chat-template-file FILE", remark="; ".join(remarks))
 

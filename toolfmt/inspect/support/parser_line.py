@@ -2,8 +2,7 @@
 
 A model whose prompt begins a reasoning block writes no opener: a parser that was not told of it takes the reasoning for
 content and the drafts of calls in it for calls. So the line has what the prompt began, or has the model say it; and
-what ends an answer, which is no content where special tokens are decoded, an invented result among it where tools are
-told in words.
+what ends an answer, which is no content where special tokens are decoded.
 """
 
 from __future__ import annotations
@@ -11,22 +10,26 @@ from __future__ import annotations
 import json
 
 from toolfmt.formats import ToolCallFormat
-from toolfmt.formats.prose import RESULT_HEADING
 from toolfmt.inspect.facts import Facts
+from toolfmt.templates import is_template
 
 
 def our_parser(facts: Facts, format: ToolCallFormat) -> str:
     """The line for this model: of its place, as it was given, where there is one and the model's format is meant; else
     of the format, of what the prompt has begun of the answer and of what ends it.
     """
-    if facts.files.kind != "template" and facts.decided.decision.name == format.name:
+    if has_place(facts) and facts.decided.decision.name == format.name:
         return f"toolfmt.load({python_text(str(facts.files.directory))}).parser(tools=tools)"
     begun = facts.profile.prefill
     ends = [python_text(mark) for mark in facts.profile.stop if not format.in_calls(mark)]
-    ends += [python_text(RESULT_HEADING)] if facts.profile.strategy == "prose" else []
     prefix = f", prefix={python_text(begun)}" if begun else ""
     stop = f", stop=[{', '.join(ends)}]" if ends else ""
     return f'toolfmt.Parser("{format.name}", tools=tools{prefix}{stop})'
+
+
+def has_place(facts: Facts) -> bool:
+    """Whether the model, or its template alone, was read from a place, and is no text that only has a name."""
+    return facts.files.kind != "template" or is_template(facts.files.directory)
 
 
 def python_text(text: str) -> str:

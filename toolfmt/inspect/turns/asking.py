@@ -73,6 +73,10 @@ class Asking:
         lines = enumerate(self.renders.template.source.split("\n")[:line], 1)
         return max((number for number, text in lines if re.search(pattern, text)), default=None)
 
+    def line_before(self, line: int | None, pattern: str) -> int | None:
+        """The last line up to this one that holds the pattern, else the first of all."""
+        return (None if line is None else self.last_line(pattern, line)) or self.line(pattern)
+
     def line_of(self, messages: Sequence[Message], sentinel: str, *patterns: str) -> int | None:
         """The line that writes this word into the prompt of a conversation without calls; else as `line`."""
         return written_at(self.renders, messages, self._tools, sentinel) or self.line(*patterns)

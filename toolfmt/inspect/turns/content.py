@@ -189,7 +189,7 @@ def content_parts(asking: Asking) -> Answer:
         at_once = answer.line and written and asking.renders.template.in_one_expression(answer.line, written)
         return replace(answer, line=written) if at_once else answer
     if how == "dropped":
-        line = asking.line(IS_STRING)
+        line = asking.line_before(asking.line_of(_talk(role, text), text), IS_STRING)
         return no(f"content of the role {role} given as a list of parts is dropped{only}", how, line)
     like = "Python's repr" if how == "python" else "JSON"
     line, shown = asking.line_of(talk, text, r"\bcontent\b"), around(prompt, text, 40)
@@ -209,7 +209,8 @@ def _of_two_parts(asking: Asking, role: str) -> Answer | None:
     if len(left) == len(texts):
         return None
     if not left:
-        return no(f"of two parts of text (role {role}) both are dropped", "dropped", asking.line(IS_STRING))
+        line = asking.line_before(asking.line_of(_talk(role, texts[0]), texts[0]), IS_STRING)
+        return no(f"of two parts of text (role {role}) both are dropped", "dropped", line)
     which = "last" if left[0] == BESIDE else "first"
     line, shown = asking.line_of(talk, left[0], r"\bcontent\b"), around(prompt, left[0], 40)
     return no(f"of two parts of text (role {role}) only the {which} is in the prompt", "dropped", line, shown)

@@ -50,7 +50,11 @@ def generation_open(profile: TemplateProfile, asking: Asking) -> Answer:
         follows = isinstance(asked, str) and answered.startswith(asked)
         left = answered[len(asked) :].partition(REPLY)[0] if follows and isinstance(asked, str) else ""
         if left.strip():
-            return no("nothing of the answer is written; past answers begin with {}", "", None, quote(left, 80))
+            # What an answer has before it while it is the last message is not what it has in the history.
+            history = asking.text([*reply(), *user()])
+            kept = history.startswith(f"{asked}{left}")
+            which = "past answers begin" if kept else "an answer that is the last message begins"
+            return no(f"nothing of the answer is written; {which} with {{}}", "", None, quote(left, 80))
         return no("the answer begins with its first word")
     pairs = known_reasoning() if profile.reasoning is None else (profile.reasoning,)
     closes = any(closer in profile.prefill for opener, closer in pairs if opener in profile.prefill)

@@ -140,7 +140,8 @@ def results_as_parts(asking: Asking) -> Answer:
         what = f"of a result of two parts only the {'first' if left == [RESULT] else 'last'} is in the prompt"
         line = asking.line_in_history(messages, prompt.find(left[0]))
         return no(what, "dropped", line, around(prompt, left[0]))
-    return answer if left else no("a result of two parts is dropped", "dropped", asking.line(IS_STRING))
+    line = asking.line_before(asking.result_line, IS_STRING)
+    return answer if left else no("a result of two parts is dropped", "dropped", line)
 
 
 def results_as_documents(asking: Asking) -> Answer:
@@ -159,7 +160,8 @@ def _with_content(asking: Asking, content: list[Message], form: str) -> Answer:
     if isinstance(prompt, TemplateError):
         return threw(prompt)
     if RESULT not in prompt:
-        return no(f"the text of a result given as a {form} is not in the prompt", "dropped", asking.line(IS_STRING))
+        line = asking.line_before(asking.result_line, IS_STRING)
+        return no(f"the text of a result given as a {form} is not in the prompt", "dropped", line)
     printed, shown, line = printed_as(prompt, RESULT), around(prompt, RESULT), asking.result_line_of(messages)
     if printed == "python":
         return no(f"the {form} is printed as Python's repr", "python", line, shown)
