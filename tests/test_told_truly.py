@@ -909,3 +909,17 @@ def test_a_template_alone_is_rendered_with_the_tokens_that_it_needs() -> None:  
 def test_the_verdict_does_not_call_refused_what_is_misprinted() -> None:  # Apriel 1.5
     printed = TOOLS + CALLS.replace("c.function.arguments | tojson", "c.function.arguments")
     assert "expect object arguments spoiled (TF015)" in report(printed).verdict.sentence
+
+
+def test_words_do_not_help_where_no_question_is_taken_without_tools() -> None:  # Command R+, tool_use
+    shown = (
+        '{% for t in tools %}{"name": "{{ t.function.name }}", "description": "{{ t.function.description }}"}'
+        "{% for k, v in t.function.parameters.properties.items() %}{{ k + v.type + v.description }}{% endfor %}"
+        "{% endfor %}" + PLAIN
+    )
+    for template, healed in ((shown, "request"), (shown.replace("in tools %}", "in tools or [] %}"), "")):
+        for code, otherwise in (("TF040", "prose"), ("TF041", "render"), ("TF044", "prose")):
+            told = finding(template, code)
+            assert told.healed_by == (healed or otherwise)
+            assert ("in words they cannot be told" in told.fix) == bool(healed)
+            assert ("toolfmt's" in told.fix) == (not healed)

@@ -111,6 +111,11 @@ class Facts:
         return bool(self._asked) and not any(isinstance(prompt, str) for prompt in self._asked)
 
     @property
+    def takes_prose(self) -> bool:
+        """Whether tools could be told in words: the template takes a question that is sent without any."""
+        return self.renders is None or any(isinstance(prompt, str) for prompt in self._asked[::2])
+
+    @property
     def needed_variables(self) -> tuple[str, ...]:
         """The variables of the template's own without which it throws at every plain question."""
         return needed_variables(self.renders) if self.renders is not None and self.refuses_questions else ()

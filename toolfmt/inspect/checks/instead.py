@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report import HealedBy
 
 _DOES_IT = "toolfmt's render does it for you"
 
@@ -17,6 +18,15 @@ def describe_tools(facts: Facts) -> str:
         return "Describe the tools in a message whose content is a list of parts."
     place = "in a system message" if facts.yes("system") else "at the beginning of the first user message"
     return f"Describe the tools {place}; {_DOES_IT}."
+
+
+def or_in_words(facts: Facts, change: str, otherwise: str) -> tuple[str, HealedBy]:
+    """What the caller may `change` of a definition, or `otherwise` do where words reach the prompt; and what heals the
+    finding then.
+    """
+    if facts.takes_prose:
+        return f"{change}{otherwise}.", "prose"
+    return f"{change}: in words they cannot be told, since the template takes no question without tools.", "request"
 
 
 def give_instructions(facts: Facts) -> str:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.checks.instead import or_in_words
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import HealedBy, Severity
 from toolfmt.listing import listed
@@ -44,8 +45,11 @@ def check(facts: Facts) -> Iterator[Found]:
     lost = [what for part, what in _MATTERS.items() if part in answers and answers[part].answer == "no"]
     lost = [_OF_INTEGERS if what == _MATTERS["enum"] and answers["enum"].excerpts else what for what in lost]
     if lost:
+        otherwise = ", or render with toolfmt's strategy prose, which shows the whole definition"
+        fix, healed_by = or_in_words(facts, "Say it in the descriptions", otherwise)
         yield Found(
             f"Of a tool's definition the prompt does not show {listed(lost)}",
-            "Say it in the descriptions, or render with toolfmt's strategy prose, which shows the whole definition.",
+            fix,
             facts.capabilities["tools"].line,
+            healed_by=healed_by,
         )

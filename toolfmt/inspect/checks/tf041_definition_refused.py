@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.checks.instead import or_in_words
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Answer, HealedBy, Severity
 from toolfmt.listing import listed
@@ -60,8 +61,11 @@ def check(facts: Facts) -> Iterator[Found]:
     for alike, named in refused.items():
         error = first[alike].error
         assert error is not None
+        change = "Change the definition so that it does not"
+        fix, healed_by = or_in_words(facts, change, "; toolfmt's render describes such tools in words")
         yield Found(
             f"The template fails on {listed(named) or first[alike].words}: {error.clause}",
-            "Change the definition so that it does not; toolfmt's render describes such tools in words.",
+            fix,
             first[alike].line,
+            healed_by=None if healed_by == "prose" else healed_by,
         )

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.checks.instead import or_in_words
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import TOOL, TOOLS, user
 from toolfmt.inspect.report import HealedBy, Severity
@@ -32,10 +33,13 @@ def check(facts: Facts) -> Iterator[Found]:
     quoting, letters = answers.get("quoting"), answers.get("non_ascii")
     line = facts.capabilities["tools"].line
     if quoting is not None and quoting.answer == "no":
+        change = "Write descriptions on one line and without quotes"
+        fix, healed_by = or_in_words(facts, change, ", or render with toolfmt's strategy prose")
         yield Found(
             f"Descriptions are written without escaping: {quoting.evidence}",
-            "Write descriptions on one line and without quotes, or render with toolfmt's strategy prose.",
+            fix,
             line,
+            healed_by=healed_by,
         )
     if quoting is not None and quoting.outcome == "python":
         yield Found(

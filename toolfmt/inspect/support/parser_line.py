@@ -16,9 +16,12 @@ from toolfmt.templates import is_template
 
 def our_parser(facts: Facts, format: ToolCallFormat) -> str:
     """The line for this model: of its place, as it was given, where there is one and the model's format is meant; else
-    of the format, of what the prompt has begun of the answer and of what ends it.
+    of the format, of what the prompt has begun of the answer and of what ends it. Of a template alone the place is told
+    where tools go in as words: it is the tools' names then that tell what ends an answer.
     """
-    if has_place(facts) and facts.decided.decision.name == format.name:
+    prose = facts.profile.strategy == "prose"
+    placed = has_place(facts) and (prose or facts.files.kind != "template")
+    if placed and facts.decided.decision.name == format.name:
         return f"toolfmt.load({python_text(str(facts.files.directory))}).parser(tools=tools)"
     begun = facts.profile.prefill
     ends = [python_text(mark) for mark in facts.profile.stop if not format.in_calls(mark)]
