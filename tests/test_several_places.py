@@ -252,6 +252,20 @@ def test_the_exit_status_is_that_of_all_places(tmp_path: Path) -> None:
         assert going_on(file, *after).exit_code == 0
 
 
+def test_what_could_not_be_looked_at_is_tried_again(tmp_path: Path) -> None:
+    file, late, there = tmp_path / "reports.jsonl", tmp_path / "late.jinja", str(MODELS / "json-frames")
+    failed = going_on(file, there, str(late))
+    again = going_on(file, there, str(late))
+    assert (failed.exit_code, again.exit_code) == (2, 2)
+    assert str(late) in again.stderr
+    late.write_text((MODELS / "json-frames" / "chat_template.jinja").read_text("utf-8"), "utf-8")
+    assert going_on(file, there, str(late)).exit_code == 0
+    told = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    assert ["error" in one for one in told if one["path"] == str(late)] == [True, True, False]
+    assert going_on(file, there, str(late)).stderr == f"toolfmt: 2 of 2 places stood in {file} already\n"
+    assert len(file.read_text("utf-8").splitlines()) == len(told)
+
+
 @pytest.mark.usefixtures("looked_at")
 def test_lines_that_stand_in_the_file_count_as_if_looked_at_now(tmp_path: Path) -> None:
     file, baseline = tmp_path / "reports.jsonl", tmp_path / "baseline.json"

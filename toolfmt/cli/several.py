@@ -112,15 +112,16 @@ def _handed_on(looked: Iterable[InspectionOutcome], beside: Sequence[Beside]) ->
 
 
 def go_on(file: str, places: Sequence[str], look: Looking, outcomes: Outcomes) -> int:
-    """Look at those of the places that have no line in a file yet, and write theirs into it, each as soon as it is
-    done; the exit status is that of all places, by what stands there. A path may be spelled in several ways."""
+    """Look at those of the places that have no report in a file yet, and write their lines into it, each as soon as it
+    is done; the exit status is that of all places, by what stands there. A path may be spelled in several ways; what
+    could not be looked at is tried again, and its last line counts."""
     lines, asked, known = ReportLines(file), dict[str, str](), set[str]()
     for place in places:
         asked.setdefault(place_key(place), place)
     try:
         for one in lines.earlier():
             key = place_key(one.place)
-            if key in asked:
+            if key in asked and one.report is not None:
                 known.add(key)
                 outcomes.count(one)
         left = [place for key, place in asked.items() if key not in known]
