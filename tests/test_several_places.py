@@ -186,9 +186,14 @@ def test_pages_that_were_written_are_listed_though_a_later_one_fails(tmp_path: P
     ]
     assert "fair.html" in result.stderr
     file.unlink()
-    file.mkdir()  # the index cannot be written either: told is what failed first
-    again = run("bad", "fair", "--html", str(file))
-    assert (again.exit_code, again.stderr) == (2, result.stderr)
+    # What can be seen before is told before: nothing is looked at, and no page is left behind.
+    (tmp_path / "folder").mkdir()
+    for option in ("--html", "--summary"):
+        for name, why in (("folder", "Is a directory"), ("gone/file", "No such file or directory")):
+            again = run("bad", "fair", option, str(tmp_path / name))
+            assert (again.exit_code, again.stdout) == (2, "")
+            assert f"{tmp_path / name}: cannot be written ({why}); name a file that can be" in again.stderr
+    assert not (tmp_path / "folder.d").exists()
 
 
 # --- a run that goes on

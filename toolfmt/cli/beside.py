@@ -1,7 +1,8 @@
 """What `toolfmt inspect` writes into files beside what it prints: web pages, and a summary for a CI run.
 
 Each takes what became of the places one after the other (`add`), and writes what can only be written at the end then
-(`finish`). Of a place nothing is kept but what the end needs. Both raise `ToolfmtError` where a file cannot be written.
+(`finish`). Of a place nothing is kept but what the end needs. Both raise `ToolfmtError` where a file cannot be written;
+where that can be seen before anything is looked at, it is raised when the thing is made.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class OnePage:
     """The page of one place; printed where the file is called `-`."""
 
     def __init__(self, file: str) -> None:
-        self._file = file
+        self._file = _checked(file)
         self._page = ""
 
     def add(self, looked: InspectionOutcome) -> None:
@@ -54,7 +55,7 @@ class Pages:
     """A page of each place in a folder `FILE.d`, and the page `FILE` that lists them."""
 
     def __init__(self, file: str) -> None:
-        self._file = file
+        self._file = _checked(file)
         self._folder = Path(f"{file}.d")
         self._looked: list[InspectionOutcome] = []
         self._names: list[str] = []
@@ -97,7 +98,7 @@ class SummaryFile:
     """A short Markdown, added to a file; printed where that is called `-`."""
 
     def __init__(self, file: str) -> None:
-        self._file = file
+        self._file = _checked(file)
         self._summary = Summary()
 
     def add(self, looked: InspectionOutcome) -> None:
@@ -116,3 +117,12 @@ class SummaryFile:
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else error
             raise ToolfmtError(f"{self._file}: cannot be written ({why}); name a file that can be") from None
+
+
+def _checked(file: str) -> str:
+    """The file's name, where nothing stands against it that is known before anything is written."""
+    path = Path(file)
+    for wrong, why in ((path.is_dir(), "Is a directory"), (not path.parent.is_dir(), "No such file or directory")):
+        if file != "-" and wrong:
+            raise ToolfmtError(f"{file}: cannot be written ({why}); name a file that can be")
+    return file
