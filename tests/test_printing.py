@@ -427,3 +427,12 @@ def test_what_the_prompt_ends_with_is_cut_where_nobody_reads_all_of_it() -> None
     begun = replace(FULL, profile=replace(FULL.profile, prefill="<think>" * 3000))
     lines = report_text(begun, 100, False).splitlines()
     assert sum("<think><think>" in line for line in lines) <= 5
+
+
+@pytest.mark.parametrize("width", [60, 79, 100])
+def test_no_name_of_a_parser_is_broken_on_the_page_of_a_format(width: int) -> None:
+    for format in FORMATS:
+        page = format_text(format, width, False)
+        told = page[page.index("\nruntimes ") :].partition("\nsources")[0] if format.runtime_parsers else ""
+        words = {word for parser in format.runtime_parsers.values() for word in str(parser).split() if len(word) < 45}
+        assert not [word for word in words if word not in told.split()], format.name

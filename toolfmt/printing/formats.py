@@ -49,4 +49,5 @@ def format_text(format: ToolCallFormat, width: int, colour: bool) -> str:
 
 
 def _runtime_parsers(format: ToolCallFormat) -> str:
-    return DOT.join(f"{runtime} {parser}".replace(" ", GLUE) for runtime, parser in format.runtime_parsers.items())
+    named = (f"{runtime}{GLUE}{parser}" for runtime, parser in format.runtime_parsers.items())
+    return DOT.join(text.replace(" for ", f"{GLUE}for{GLUE}").replace("(or ", f"(or{GLUE}") for text in named)
