@@ -1,0 +1,74 @@
+"""Ollama's `/api/chat`: a JSON object a line, calls whole and with their arguments as objects.
+
+Source: Ollama, docs/api.md, "Generate a chat completion" (November 2026). The times that it measures are not known
+here; of what is counted, tokens are told.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any, ClassVar
+
+from toolfmt.shapes.shape import Payload, Shape, Usage
+
+
+class Ollama(Shape):
+    """One answer in lines; calls are always told whole."""
+
+    media_type: ClassVar[str] = "application/x-ndjson"
+
+    def __init__(self, *given: Any, **options: Any) -> None:
+        super().__init__(*given, **options | {"whole_calls": True})
+        self._call_begun = ("", "")
+
+    @staticmethod
+    def wire(payload: Payload) -> str:
+        return json.dumps(payload) + "\n"
+
+    def _content(self, text: str) -> Iterator[Payload]:
+        yield self._line({"content": text})
+
+    def _reasoning(self, text: str) -> Iterator[Payload]:
+        yield self._line({"thinking": text})
+
+    def _call(self, number: int, id: str, name: str) -> Iterator[Payload]:
+        self._call_begun = id, name
+        yield from ()
+
+    def _arguments(self, number: int, delta: str) -> Iterator[Payload]:
+        id, name = self._call_begun
+        function = {"index": number, "name": name, "arguments": json.loads(delta)}
+        yield self._line({"tool_calls": [{"id": id, "function": function}]})
+
+    def _call_ended(self, number: int) -> Iterator[Payload]:
+        yield from ()
+
+    def _call_broke(self, number: int) -> Iterator[Payload]:
+        yield from ()
+
+    def _ended(self, cut: bool, usage: Usage | None) -> Iterator[Payload]:
+        counts = {} if usage is None else {"prompt_eval_count": usage.input_tokens, "eval_count": usage.output_tokens}
+        yield self._line({}, done=True) | {"done_reason": "length" if cut else "stop"} | counts
+
+    def _failed(self, message: str, kind: str) -> Iterator[Payload]:
+        yield {"error": message}
+
+    def _joined(self, payloads: list[Payload]) -> Payload:
+        last = payloads[-1]
+        if "error" in last:
+            return last
+        said: dict[str, Any] = {"role": "assistant", "content": ""}
+        for message in (payload["message"] for payload in payloads):
+            for key in ("content", "thinking"):
+                if message.get(key):
+                    said[key] = said.get(key, "") + message[key]
+            if "tool_calls" in message:
+                said.setdefault("tool_calls", []).extend(message["tool_calls"])
+        return last | {"message": said}
+
+    def _line(self, said: dict[str, Any], *, done: bool = False) -> Payload:
+        created = datetime.fromtimestamp(self.created, UTC).isoformat().replace("+00:00", "Z")
+        message = {"role": "assistant", "content": ""} | said
+        return {"model": self.model, "created_at": created, "message": message, "done": done}

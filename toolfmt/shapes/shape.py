@@ -1,0 +1,169 @@
+"""What all protocols share: which events become payloads, how an answer ends, what becomes of a call that went wrong.
+
+A client executes the calls that it is told. So a call is told once it has ended (`whole_calls`), and nothing of one
+that was rejected or cut ever is; its text goes where the caller says (`rejected`). Where arguments are streamed as they
+come, a call that goes wrong under way cannot be taken back: the answer then ends as one that was cut, where it was, or
+as an error.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from toolfmt.events import (
+    Content,
+    Event,
+    Reasoning,
+    ToolCallArguments,
+    ToolCallEnd,
+    ToolCallRejected,
+    ToolCallStart,
+    no_event,
+)
+from toolfmt.formats import WholeCalls
+from toolfmt.message import CALL_ID, CallIds
+
+Payload: TypeAlias = dict[str, Any]
+"""One object of a stream, to be written as JSON."""
+FinishReason: TypeAlias = Literal["stop", "length"]
+"""What the runtime knows of an answer's end and no parser can: the model ended it, or its tokens ran out."""
+RejectedCalls: TypeAlias = Literal["content", "drop", "error"]
+"""What becomes of a call that was rejected before it was told: its text is content, is left out, or the answer ends
+as an error."""
+_CUT = "incomplete_output"
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens of the prompt and of the answer; of them, those that stood in a cache and those of the reasoning."""
+
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+
+    @property
+    def total_tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+
+NO_USAGE = Usage(0, 0)
+
+
+class Shape(ABC):
+    """One answer as a client reads it.
+
+    `id`, `model` and `created` (seconds since 1970) are told to the client; `taken_ids` are the call ids that the
+    conversation holds (`toolfmt.taken_ids`), `call_id` the form of those that are made (`ToolCallFormat.call_id`).
+    Raises what `CallIds` raises for these two.
+    """
+
+    media_type: ClassVar[str] = "text/event-stream"
+    end: ClassVar[str] = ""
+    """What follows the last payload on the wire."""
+
+    def __init__(
+        self,
+        id: str,
+        model: str,
+        created: int,
+        *,
+        taken_ids: Collection[str] = (),
+        call_id: str = CALL_ID,
+        whole_calls: bool = True,
+        rejected: RejectedCalls = "content",
+    ) -> None:
+        self.id, self.model, self.created = id, model, created
+        self._ids = CallIds(taken_ids, call_id)
+        self._whole = WholeCalls() if whole_calls else None
+        self._rejected_calls = rejected
+        self._numbers: dict[int, int] = {}
+        """The number, among the calls that are told, of each that has begun, by its index in the events."""
+        self._incomplete = False
+        self._wrong: ToolCallRejected | None = None
+        """What makes the answer end as an error, if it was not cut."""
+
+    def push(self, events: Iterable[Event]) -> list[Payload]:
+        """What these events make; raises `TypeError` for what is no event."""
+        passed = events if self._whole is None else self._whole.events(events)
+        return [payload for event in passed for payload in self._pushed(event)]
+
+    def finish(self, reason: FinishReason | None = None, usage: Usage | None = None) -> list[Payload]:
+        """The last payloads. Without a reason, an answer whose last call is incomplete was cut."""
+        cut = reason == "length" or (reason is None and self._incomplete)
+        wrong = self._wrong
+        if wrong is None or (cut and wrong.reason == _CUT):
+            return list(self._ended(cut, usage))
+        return list(self._failed(f"a tool call went wrong: {wrong.reason}", wrong.reason))
+
+    def whole(self, events: Iterable[Event], reason: FinishReason | None = None, usage: Usage | None = None) -> Payload:
+        """The same answer as it is sent where nothing is streamed, of all its events: what the stream's payloads join
+        to. For a shape that has pushed nothing yet.
+        """
+        return self._joined([*self.push(events), *self.finish(reason, usage)])
+
+    @staticmethod
+    def wire(payload: Payload) -> str:
+        """A payload as it stands in the response."""
+        return f"data: {json.dumps(payload)}\n\n"
+
+    def _pushed(self, event: Event) -> Iterator[Payload]:
+        if isinstance(event, Content):
+            yield from self._content(event.text)
+        elif isinstance(event, Reasoning):
+            yield from self._reasoning(event.text)
+        elif isinstance(event, ToolCallStart):
+            self._numbers[event.index] = len(self._numbers)
+            yield from self._call(self._numbers[event.index], self._ids.of(event), event.name)
+        elif isinstance(event, ToolCallArguments):
+            yield from self._arguments(self._numbers[event.index], event.delta)
+        elif isinstance(event, ToolCallEnd):
+            yield from self._call_ended(self._numbers[event.index])
+        elif isinstance(event, ToolCallRejected):
+            yield from self._rejected(event)
+        else:
+            raise no_event(event)
+
+    def _rejected(self, event: ToolCallRejected) -> Iterator[Payload]:
+        self._incomplete = self._incomplete or event.reason == _CUT
+        begun = event.index in self._numbers
+        if begun or self._rejected_calls == "error":
+            self._wrong = self._wrong or event
+        if begun:
+            yield from self._call_broke(self._numbers[event.index])
+        elif self._rejected_calls == "content":
+            yield from self._content(event.raw)
+
+    # --- what a protocol says
+
+    @abstractmethod
+    def _content(self, text: str) -> Iterator[Payload]: ...
+
+    @abstractmethod
+    def _reasoning(self, text: str) -> Iterator[Payload]: ...
+
+    @abstractmethod
+    def _call(self, number: int, id: str, name: str) -> Iterator[Payload]: ...
+
+    @abstractmethod
+    def _arguments(self, number: int, delta: str) -> Iterator[Payload]: ...
+
+    @abstractmethod
+    def _call_ended(self, number: int) -> Iterator[Payload]: ...
+
+    @abstractmethod
+    def _call_broke(self, number: int) -> Iterator[Payload]:
+        """A call that was told goes no further."""
+
+    @abstractmethod
+    def _ended(self, cut: bool, usage: Usage | None) -> Iterator[Payload]: ...
+
+    @abstractmethod
+    def _failed(self, message: str, kind: str) -> Iterator[Payload]: ...
+
+    @abstractmethod
+    def _joined(self, payloads: list[Payload]) -> Payload: ...
