@@ -47,6 +47,7 @@ ALLOWED = {
         "toolfmt.inspect.probe.added_tokens",
         "toolfmt.templates.opening",
     },
+    "toolfmt/shapes": {"toolfmt.events", "toolfmt.formats", "toolfmt.message", "toolfmt.shapes"},
     # What runs within limits is handed to it.
     "toolfmt/sandbox": {"toolfmt.errors", "toolfmt.sandbox", "toolfmt.typed_json"},
     "toolfmt/typed_json.py": set[str](),
