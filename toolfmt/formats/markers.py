@@ -106,7 +106,7 @@ def markers_of(format: ToolCallFormat) -> Markers:
         framing=frozenset((*openers, *start_only)),
         calls=frozenset((*openers, *start_only, *unframed)),
         frame_closers=frozenset(frame_closers),
-        ends=(*format.closers, *inner.closers, *inner.openers, *openers, CODE),
+        ends=(*format.closers, *inner.closers, *inner.skipped, *inner.openers, *openers, CODE),
         inner=inner,
         at_start=literals(*marks, *start_only, *unframed, *reasoning, *ignored_at_start, *of_content),
         between=frozenset(format.between),

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any
+from typing import Unpack
 
-from toolfmt.shapes.shape import Payload, Shape
+from toolfmt.shapes.shape import Payload, Shape, ShapeOptions
 
 
 class Blocks(Shape):
     """Opens a block when something of another kind comes, and closes it then, at the end, and where a call ends."""
 
-    def __init__(self, *given: Any, **options: Any) -> None:
-        super().__init__(*given, **options)
+    def __init__(self, id: str, model: str, created: int, **options: Unpack[ShapeOptions]) -> None:
+        super().__init__(id, model, created, **options)
         self._begun = False
         self._open = ""
         """What the open block is of: `text`, `reasoning` or `call`; empty where none is open."""

@@ -7,9 +7,9 @@ part of it: vLLM and SGLang write `reasoning_content`, vLLM from 0.12 on `reason
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Unpack
 
-from toolfmt.shapes.shape import Payload, Shape, Usage
+from toolfmt.shapes.shape import Payload, Shape, ShapeOptions, Usage
 
 _ABOUT_A_CALL = ("id", "type")
 
@@ -24,9 +24,16 @@ class Chat(Shape):
     end = "data: [DONE]\n\n"
 
     def __init__(
-        self, *given: Any, choice: int = 0, reasoning_keys: Sequence[str] = ("reasoning_content",), **options: Any
+        self,
+        id: str,
+        model: str,
+        created: int,
+        *,
+        choice: int = 0,
+        reasoning_keys: Sequence[str] = ("reasoning_content",),
+        **options: Unpack[ShapeOptions],
     ) -> None:
-        super().__init__(*given, **options)
+        super().__init__(id, model, created, **options)
         self._choice, self._reasoning_keys = choice, tuple(reasoning_keys)
         self._begun = False
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Unpack
 
 from toolfmt.shapes.blocks import Blocks
-from toolfmt.shapes.shape import NO_USAGE, Payload, Usage
+from toolfmt.shapes.shape import NO_USAGE, Payload, ShapeOptions, Usage, arguments_object
 
 _DELTAS = {"text": ("text_delta", "text"), "reasoning": ("thinking_delta", "thinking")}
 
@@ -19,8 +19,8 @@ _DELTAS = {"text": ("text_delta", "text"), "reasoning": ("thinking_delta", "thin
 class Messages(Blocks):
     """One message of the assistant, in blocks of text, thinking and tool use."""
 
-    def __init__(self, *given: Any, **options: Any) -> None:
-        super().__init__(*given, **options)
+    def __init__(self, id: str, model: str, created: int, **options: Unpack[ShapeOptions]) -> None:
+        super().__init__(id, model, created, **options)
         self._block = -1
 
     @staticmethod
@@ -80,7 +80,7 @@ class Messages(Blocks):
             elif payload["type"] == "message_delta":
                 stop, used = payload["delta"]["stop_reason"], payload["usage"]
         for index, text in inputs.items():
-            blocks[index]["input"] = json.loads(text)
+            blocks[index]["input"] = arguments_object(text)
         return self._message(blocks, stop, used)
 
     def _message(self, blocks: list[dict[str, Any]], stop: str | None, usage: dict[str, int]) -> dict[str, Any]:
@@ -89,8 +89,9 @@ class Messages(Blocks):
 
 
 def _usage(usage: Usage) -> dict[str, int]:
+    """Here the tokens that stood in a cache are no part of the others (reference, "Usage")."""
     return {
-        "input_tokens": usage.input_tokens,
+        "input_tokens": usage.input_tokens - usage.cached_tokens,
         "cache_read_input_tokens": usage.cached_tokens,
         "output_tokens": usage.output_tokens,
     }

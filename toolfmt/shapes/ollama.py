@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
-from toolfmt.shapes.shape import Payload, Shape, Usage
+from toolfmt.shapes.shape import Payload, Shape, ShapeOptions, Usage, arguments_object
 
 
 class Ollama(Shape):
@@ -19,8 +19,9 @@ class Ollama(Shape):
 
     media_type: ClassVar[str] = "application/x-ndjson"
 
-    def __init__(self, *given: Any, **options: Any) -> None:
-        super().__init__(*given, **options | {"whole_calls": True})
+    def __init__(self, id: str, model: str, created: int, **options: Unpack[ShapeOptions]) -> None:
+        options["whole_calls"] = True
+        super().__init__(id, model, created, **options)
         self._call_begun = ("", "")
 
     @staticmethod
@@ -39,7 +40,7 @@ class Ollama(Shape):
 
     def _arguments(self, number: int, delta: str) -> Iterator[Payload]:
         id, name = self._call_begun
-        function = {"index": number, "name": name, "arguments": json.loads(delta)}
+        function = {"index": number, "name": name, "arguments": arguments_object(delta)}
         yield self._line({"tool_calls": [{"id": id, "function": function}]})
 
     def _call_ended(self, number: int) -> Iterator[Payload]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from copy import deepcopy
-from typing import Any
+from typing import Any, Unpack
 
 from toolfmt.shapes.blocks import Blocks
-from toolfmt.shapes.shape import Payload, Usage
+from toolfmt.shapes.shape import Payload, ShapeOptions, Usage
 
 _PARTS = {
     # block: the events of its part, the key and the empty form of the part, the key of its number
@@ -24,8 +24,8 @@ _PARTS = {
 class Responses(Blocks):
     """One response; an item of its output for each stretch of text, of reasoning, and each call."""
 
-    def __init__(self, *given: Any, **options: Any) -> None:
-        super().__init__(*given, **options)
+    def __init__(self, id: str, model: str, created: int, **options: Unpack[ShapeOptions]) -> None:
+        super().__init__(id, model, created, **options)
         self._output: list[dict[str, Any]] = []
         self._sequence = 0
 

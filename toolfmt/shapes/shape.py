@@ -12,7 +12,8 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeAlias
+from math import isfinite
+from typing import Any, ClassVar, Literal, TypeAlias, TypedDict, Unpack, get_args
 
 from toolfmt.events import (
     Content,
@@ -35,6 +36,8 @@ RejectedCalls: TypeAlias = Literal["content", "drop", "error"]
 """What becomes of a call that was rejected before it was told: its text is content, is left out, or the answer ends
 as an error."""
 _CUT = "incomplete_output"
+_MOST_DIGITS = 300
+"""Of a whole number that is told as one: a double reaches to 308."""
 
 
 @dataclass(frozen=True)
@@ -54,33 +57,36 @@ class Usage:
 NO_USAGE = Usage(0, 0)
 
 
+class ShapeOptions(TypedDict, total=False):
+    """What a shape may be told besides its answer's name: see `Shape`."""
+
+    taken_ids: Collection[str]
+    call_id: str
+    whole_calls: bool
+    rejected: RejectedCalls
+
+
 class Shape(ABC):
     """One answer as a client reads it.
 
     `id`, `model` and `created` (seconds since 1970) are told to the client; `taken_ids` are the call ids that the
     conversation holds (`toolfmt.taken_ids`), `call_id` the form of those that are made (`ToolCallFormat.call_id`).
-    Raises what `CallIds` raises for these two.
+    `whole_calls`: a call is told once it has ended, and one that was cut or rejected never is; without, arguments leave
+    as they come. `rejected`: what becomes of a call that was rejected before it was told.
+    Raises what `CallIds` raises, and `ValueError` for another word than the three of `RejectedCalls`.
     """
 
     media_type: ClassVar[str] = "text/event-stream"
     end: ClassVar[str] = ""
     """What follows the last payload on the wire."""
 
-    def __init__(
-        self,
-        id: str,
-        model: str,
-        created: int,
-        *,
-        taken_ids: Collection[str] = (),
-        call_id: str = CALL_ID,
-        whole_calls: bool = True,
-        rejected: RejectedCalls = "content",
-    ) -> None:
+    def __init__(self, id: str, model: str, created: int, **options: Unpack[ShapeOptions]) -> None:
         self.id, self.model, self.created = id, model, created
-        self._ids = CallIds(taken_ids, call_id)
-        self._whole = WholeCalls() if whole_calls else None
-        self._rejected_calls = rejected
+        self._ids = CallIds(options.get("taken_ids", ()), options.get("call_id", CALL_ID))
+        self._whole = WholeCalls() if options.get("whole_calls", True) else None
+        self._rejected_calls = options.get("rejected", "content")
+        if self._rejected_calls not in get_args(RejectedCalls):
+            raise ValueError(f"rejected is 'content', 'drop' or 'error', not {self._rejected_calls!r}")
         self._numbers: dict[int, int] = {}
         """The number, among the calls that are told, of each that has begun, by its index in the events."""
         self._incomplete = False
@@ -167,3 +173,21 @@ class Shape(ABC):
 
     @abstractmethod
     def _joined(self, payloads: list[Payload]) -> Payload: ...
+
+
+def arguments_object(arguments: str) -> dict[str, Any]:
+    """A call's arguments as the object that a protocol holds in their place.
+
+    A number that no JSON reader is sure to read (beyond a double, or longer than Python converts) is told as text.
+    """
+    told: dict[str, Any] = json.loads(arguments, parse_int=_whole_number, parse_float=_number)
+    return told
+
+
+def _whole_number(digits: str) -> int | str:
+    return int(digits) if len(digits) <= _MOST_DIGITS else digits
+
+
+def _number(written: str) -> float | str:
+    value = float(written)
+    return value if isfinite(value) else written

@@ -1,0 +1,348 @@
+"""Events as what clients read: each protocol's own client library ends up with what the events say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import product
+from os.path import commonprefix
+from typing import Any
+
+import depth
+import pytest
+from client_readers import ENDINGS, READERS, Answer
+
+import toolfmt
+from toolfmt.events import Content, Event, ToolCallArguments, ToolCallEnd, ToolCallStart
+from toolfmt.formats import Parser, ToolCallFormat, formats
+from toolfmt.message import Message
+from toolfmt.shapes import Chat, Messages, Ollama, Payload, Responses, Shape, Usage
+
+SHAPES = list(READERS)
+PROPERTIES = {
+    "city": {"type": "string"},
+    "days": {"type": "integer"},
+    "text": {"type": "string"},
+    "o": {"type": "object"},
+}
+TOOLS = [
+    {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": PROPERTIES}}}
+    for name in ("f", "g")
+]
+CALLS: dict[str, list[tuple[str, dict[str, Any]]]] = {
+    "one": [("f", {"city": "A"})],
+    "typed": [("f", {"city": "Paris", "days": 2, "o": {"a": [1, True, None]}})],
+    "two": [("f", {"city": "A"}), ("g", {"city": "B"})],
+    "none": [("f", {})],
+    "code": [("f", {"text": '  if x:\n    "y" \\ {z} [1] & <b> ü 🌍\n'})],
+}
+CLOSED_BEFORE = {"atem": "\n</atem:function_calls>"}
+"""A frame of several calls that the writer opens again for each: its closer stands behind a call that is whole."""
+CALL = '<tool_call>\n{"name": "f", "arguments": {"city": "Paris"}}\n</tool_call>'
+MALFORMED = '<tool_call>{"name": "f", "arguments": {"a": 1 @}}</tool_call>'
+INCOMPLETE = '<tool_call>{"name": "f", "arguments": {"city": "Os'
+
+
+def events(
+    text: str, format: str | ToolCallFormat = "json", *, cut: bool = False, size: int = 3
+) -> Iterator[list[Event]]:
+    parser = Parser(format, tools=TOOLS)
+    for piece in depth.pieces(text, size):
+        yield parser.feed(piece)
+    yield parser.finish(cut=cut)
+
+
+def made(kind: type[Shape], **options: Any) -> Shape:
+    return kind("answer-1", "some-model", 1_700_000_000, **options)
+
+
+def stream(kind: type[Shape], told: Iterator[list[Event]], reason: Any = None, **options: Any) -> list[Payload]:
+    shape = made(kind, **options)
+    payloads = [payload for pushed in told for payload in shape.push(pushed)]
+    return payloads + shape.finish(reason)
+
+
+def read(kind: type[Shape], payloads: list[Payload]) -> Answer:
+    return READERS[kind][0](payloads)
+
+
+def both(kind: type[Shape], text: str, reason: Any = None, **options: Any) -> Answer:
+    """What a client has of the answer; that of the stream and of the whole answer are one."""
+    streamed = read(kind, stream(kind, events(text), reason, **options))
+    whole = made(kind, **options).whole([event for told in events(text) for event in told], reason)
+    assert streamed == READERS[kind][1](whole)
+    return streamed
+
+
+def written(format: ToolCallFormat, calls: list[tuple[str, Any]]) -> str | None:
+    try:
+        return toolfmt.write(format.name, calls, tools=TOOLS)
+    except toolfmt.CannotWrite:
+        return None
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+@pytest.mark.parametrize("format", formats(), ids=lambda format: format.name)
+def test_every_format_reaches_every_client(format: ToolCallFormat, kind: type[Shape]) -> None:
+    tried = 0
+    for (name, calls), whole_calls in product(CALLS.items(), (True, False)):
+        if (text := written(format, calls)) is None or (not depth.exhaustive and whole_calls != (name != "typed")):
+            continue
+        answer = read(kind, stream(kind, events(text, format), whole_calls=whole_calls))
+        assert Answer(calls=calls, ending=ENDINGS[kind]["calls"]) == answer
+        tried += 1
+    assert tried > 1
+
+
+@pytest.mark.parametrize("format", formats(), ids=lambda format: format.name)
+def test_a_call_cut_anywhere_is_nowhere_told(format: ToolCallFormat) -> None:
+    """In whole calls no payload of any protocol holds a call that was cut, wherever that was."""
+    one = written(format, CALLS["one"])
+    assert one is not None
+    assert has_call(stream(Chat, events(one, format), "length"))
+    # The call is wholly written where a second one would begin: what is left of the text closes a frame of several.
+    begun = commonprefix([one, written(format, CALLS["two"]) or one])  # noqa: RUF071  # of characters it shall be
+    end = len(begun.rstrip("<[{,; \n").partition(CLOSED_BEFORE.get(format.name, "\0"))[0])
+    cuts = range(end) if depth.exhaustive else [*range(0, end, 7), *range(max(end - 7, 0), end)]
+    for place, kind in product(cuts, SHAPES):
+        told = [event for pushed in events(one[:place], format, cut=True, size=1000) for event in pushed]
+        assert not has_call(stream(kind, iter([told]), "length")), one[:place]
+        assert not has_call([made(kind).whole(told, "length")])
+
+
+def has_call(payloads: list[Payload]) -> bool:
+    said = json.dumps(payloads)
+    return any(sign in said for sign in ('"tool_calls": [', '"tool_use"', '"function_call"'))
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+def test_text_reasoning_and_calls_arrive_in_every_protocol(kind: type[Shape]) -> None:
+    answer = both(kind, f"<think>Hm.</think>Let me see.\n{CALL}\n{CALL}Done.")
+    calls = [("f", {"city": "Paris"})] * 2
+    assert Answer("Let me see.\nDone.", "Hm.", calls, ENDINGS[kind]["calls"]) == answer
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+@pytest.mark.parametrize(
+    ("text", "reason", "ending"),
+    [
+        ("Hi.", "stop", "stop"),
+        ("", "stop", "stop"),
+        ("", None, "stop"),
+        ("Hi.", "length", "cut"),
+        (CALL, "stop", "calls"),
+        (CALL, None, "calls"),
+        (CALL + "And", "length", "cut"),
+        (INCOMPLETE, None, "cut"),
+        (INCOMPLETE, "length", "cut"),
+        (INCOMPLETE, "stop", "stop"),
+        (MALFORMED, None, "stop"),
+        (MALFORMED, "length", "cut"),
+        (CALL + MALFORMED, "stop", "calls"),
+        (CALL + INCOMPLETE, "stop", "calls"),
+    ],
+)
+def test_an_answer_ends_as_its_protocol_says_it(kind: type[Shape], text: str, reason: Any, ending: str) -> None:
+    """A call that went wrong is no cut answer; only the runtime, or a call that lacks its end, makes one."""
+    assert ENDINGS[kind][ending] == both(kind, text, reason).ending
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+@pytest.mark.parametrize("wrong", [MALFORMED, INCOMPLETE])
+def test_the_text_of_a_rejected_call_goes_where_the_caller_says(kind: type[Shape], wrong: str) -> None:
+    before = f"Well.{CALL}"
+    calls = [("f", {"city": "Paris"})]
+    assert ("Well." + wrong, calls) == ((said := both(kind, before + wrong, "stop")).content, said.calls)
+    assert ("Well.", calls) == ((said := both(kind, before + wrong, "stop", rejected="drop")).content, said.calls)
+
+
+def error(payload: Payload) -> str | None:
+    """The message of the error that a payload tells, in the form of its protocol."""
+    told = payload.get("error") or (payload.get("response") or {}).get("error")
+    return told["message"] if isinstance(told, dict) else told
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+def test_a_rejected_call_is_an_error_where_the_caller_says(kind: type[Shape]) -> None:
+    payloads = stream(kind, events(f"Well.{MALFORMED}"), rejected="error")
+    assert error(payloads[-1]) == "a tool call went wrong: malformed_syntax"
+    whole = made(kind, rejected="error").whole([event for told in events(MALFORMED) for event in told])
+    assert error(whole) == "a tool call went wrong: malformed_syntax"
+    cut = stream(kind, events(INCOMPLETE), "length", rejected="error")
+    assert error(cut[-1]) is None and read(kind, cut).ending == ENDINGS[kind]["cut"]
+
+
+@pytest.mark.parametrize("kind", [Chat, Messages, Responses])
+def test_a_call_that_broke_under_way_ends_a_stream_with_an_error(kind: type[Shape]) -> None:
+    """Its arguments were already told: nothing else would tell the client that it must not be executed."""
+    payloads = stream(kind, events(f"{MALFORMED} Sorry."), "stop", whole_calls=False)
+    assert has_call(payloads) and error(payloads[-1]) == "a tool call went wrong: malformed_syntax"
+    assert MALFORMED not in json.dumps(payloads)
+    incomplete = stream(kind, events(INCOMPLETE), "stop", whole_calls=False)
+    assert error(incomplete[-1]) == "a tool call went wrong: incomplete_output"
+    cut = stream(kind, events(INCOMPLETE), "length", whole_calls=False)
+    assert error(cut[-1]) is None and ENDINGS[kind]["cut"] in json.dumps(cut[-2:])
+
+
+def test_a_call_that_broke_is_no_completed_item_of_a_response() -> None:
+    last = stream(Responses, events(INCOMPLETE), "length", whole_calls=False)[-1]["response"]
+    assert [(item["type"], item["status"]) for item in last["output"]] == [("function_call", "incomplete")]
+    done = [payload["type"] for payload in stream(Responses, events(INCOMPLETE), "length", whole_calls=False)]
+    assert "response.function_call_arguments.done" not in done and "response.output_item.done" in done
+
+
+@pytest.mark.parametrize("kind", [Chat, Messages, Responses])
+def test_arguments_leave_as_they_come_where_calls_need_not_be_whole(kind: type[Shape]) -> None:
+    shape = made(kind, whole_calls=False)
+    parser = Parser("json", tools=TOOLS)
+    shape.push(parser.feed('<tool_call>{"name": "f", "arguments": {"text": "a long'))
+    more = shape.push(parser.feed(" story"))
+    assert len(more) == 1 and " story" in json.dumps(more)
+    assert made(kind).push(Parser("json").feed('<tool_call>{"name": "f", "arguments": {"text": "a long')) == []
+
+
+def test_ollama_tells_calls_whole_whatever_is_asked() -> None:
+    payloads = stream(Ollama, events(CALL), whole_calls=False)
+    assert [payload["message"].get("tool_calls") for payload in payloads] == [
+        [{"id": "call_0", "function": {"index": 0, "name": "f", "arguments": {"city": "Paris"}}}],
+        None,
+    ]
+
+
+@pytest.mark.parametrize("kind", [Chat, Messages, Responses])
+def test_ids_are_those_of_the_family_and_not_taken(kind: type[Shape]) -> None:
+    options = {"taken_ids": ["functions.f:0"], "call_id": "functions.{name}:{number}"}
+    answer = read(kind, stream(kind, events(CALL + CALL), **options))
+    assert answer.ids == ["functions.f:1", "functions.f:2"]
+    broken = read(kind, stream(kind, events(MALFORMED + CALL), "stop"))
+    assert broken.ids == ["call_0"]
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+def test_what_was_used_is_told_at_the_end(kind: type[Shape]) -> None:
+    shape = made(kind)
+    payloads = shape.push([Content("Hi.")]) + shape.finish("stop", Usage(7, 5, cached_tokens=3, reasoning_tokens=2))
+    told = json.dumps(payloads[-2:])
+    names = {
+        Chat: ('"prompt_tokens": 7', '"completion_tokens": 5', '"total_tokens": 12', '"cached_tokens": 3'),
+        Messages: ('"input_tokens": 4', '"output_tokens": 5', '"cache_read_input_tokens": 3'),
+        Responses: ('"input_tokens": 7', '"output_tokens": 5', '"total_tokens": 12', '"reasoning_tokens": 2'),
+        Ollama: ('"prompt_eval_count": 7', '"eval_count": 5'),
+    }
+    assert [name for name in names[kind] if name not in told] == []
+    whole = json.dumps(made(kind).whole([Content("Hi.")], "stop", Usage(7, 5, 3, 2)))
+    assert [name for name in names[kind] if name not in whole] == []
+
+
+def test_a_stream_of_chat_completions_may_have_no_usage_and_its_own_choice() -> None:
+    payloads = stream(Chat, events(CALL), choice=2)
+    assert {choice["index"] for payload in payloads for choice in payload["choices"]} == {2}
+    assert all("usage" not in payload for payload in payloads)
+    whole = made(Chat, choice=2).whole([Content("Hi.")])
+    assert whole["choices"][0]["index"] == 2 and "usage" not in whole
+
+
+@pytest.mark.parametrize("keys", [(), ("reasoning",), ("reasoning_content", "reasoning")])
+def test_reasoning_is_told_under_the_keys_that_are_asked_for(keys: tuple[str, ...]) -> None:
+    payloads = stream(Chat, events("<think>Hm.</think>Hi."), reasoning_keys=keys)
+    deltas = [payload["choices"][0]["delta"] for payload in payloads]
+    told = {key: "".join(delta.get(key, "") for delta in deltas) for key in ("reasoning_content", "reasoning")}
+    assert told == {key: "Hm." if key in keys else "" for key in told}
+    assert deltas[0]["role"] == "assistant"
+    whole = made(Chat, reasoning_keys=keys).whole([event for told in events("<think>Hm.</think>Hi.") for event in told])
+    assert whole["choices"][0]["message"] == {"role": "assistant", "content": "Hi."} | dict.fromkeys(keys, "Hm.")
+
+
+def test_blocks_of_a_message_are_one_at_a_time_and_numbered() -> None:
+    payloads = stream(Messages, events(f"<think>Hm.</think>A{CALL}B"))
+    kinds = [
+        (payload["type"].removeprefix("content_block_"), payload["index"])
+        for payload in payloads
+        if payload["type"] in ("content_block_start", "content_block_stop")
+    ]
+    assert kinds == [(kind, index) for index in range(4) for kind in ("start", "stop")]
+    begun = [payload["content_block"]["type"] for payload in payloads if payload["type"] == "content_block_start"]
+    assert begun == ["thinking", "text", "tool_use", "text"]
+    assert [payloads[0]["type"], payloads[-2]["type"], payloads[-1]["type"]] == [
+        "message_start",
+        "message_delta",
+        "message_stop",
+    ]
+
+
+def test_events_of_a_response_are_numbered_and_every_item_ends() -> None:
+    payloads = stream(Responses, events(f"<think>Hm.</think>A{CALL}B"))
+    assert [payload["sequence_number"] for payload in payloads] == list(range(len(payloads)))
+    added = [payload["item"]["id"] for payload in payloads if payload["type"] == "response.output_item.added"]
+    done = [payload["item"]["id"] for payload in payloads if payload["type"] == "response.output_item.done"]
+    assert added == done == [item["id"] for item in payloads[-1]["response"]["output"]]
+    assert len(set(added)) == 4
+    assert payloads[0]["type"] == "response.created" and payloads[0]["response"]["output"] == []
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+def test_what_is_told_stays_as_it_was_told(kind: type[Shape]) -> None:
+    """Payloads are written later than they are made: none changes with what comes behind it."""
+    shape = made(kind, **({} if kind is Ollama else {"whole_calls": False}))
+    told: list[tuple[Payload, str]] = []
+    for pushed in [*events(f"<think>Hm.</think>A{CALL}B"), None]:
+        payloads = shape.finish("stop") if pushed is None else shape.push(pushed)
+        told += [(payload, json.dumps(payload)) for payload in payloads]
+    assert [said for _, said in told] == [json.dumps(payload) for payload, _ in told]
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+def test_what_stands_on_the_wire_is_ascii_and_one_line_a_payload(kind: type[Shape]) -> None:
+    """A lone half of a character, which a model may write in an escape, is no text that can be sent as it is."""
+    shape = made(kind)
+    payloads = shape.push([Content("ü\n\n\ud83c data: x")]) + shape.finish("stop")
+    lines = "".join(shape.wire(payload) for payload in payloads).splitlines()
+    assert all(line.isascii() for line in lines)
+    if kind is Ollama:
+        assert payloads == [json.loads(line) for line in lines]
+    else:
+        data = [line.removeprefix("data: ") for line in lines if line.startswith("data: ")]
+        assert payloads == [json.loads(line) for line in data]
+        named = [line.removeprefix("event: ") for line in lines if line.startswith("event: ")]
+        assert named == ([] if kind is Chat else [payload["type"] for payload in payloads])
+
+
+HUGE = [
+    ("9" * 300, int("9" * 300)),
+    ("9" * 301, "9" * 301),
+    ("-" + "9" * 5000, "-" + "9" * 5000),
+    ("1e999", "1e999"),
+    ("-1E+400", "-1E+400"),
+    ("1e308", 1e308),
+]
+
+
+@pytest.mark.parametrize(("written", "told"), HUGE, ids=lambda value: str(value)[:8])
+@pytest.mark.parametrize("kind", [Messages, Ollama])
+def test_a_number_that_no_reader_holds_is_told_as_text(kind: type[Shape], written: str, told: Any) -> None:
+    call: list[Event] = [ToolCallStart(0, "f"), ToolCallArguments(0, f'{{"n": {written}}}'), ToolCallEnd(0, (0, 1))]
+    whole = json.loads(json.dumps(made(kind).whole(call), allow_nan=False))
+    said = (
+        whole["content"][0]["input"] if kind is Messages else whole["message"]["tool_calls"][0]["function"]["arguments"]
+    )
+    assert said == {"n": told}
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+def test_what_a_shape_cannot_be_told_is_refused(kind: type[Shape]) -> None:
+    with pytest.raises(ValueError, match=r"^rejected is 'content', 'drop' or 'error', not 'hide'$"):
+        made(kind, rejected="hide")
+    with pytest.raises(ValueError, match=r"^call_id 'x' has no {number}"):
+        made(kind, call_id="x")
+    with pytest.raises(TypeError, match=r"^taken_ids is a collection of ids"):
+        made(kind, taken_ids="x")
+    with pytest.raises(TypeError, match=r"^not an event: 'x'$"):
+        made(kind).push(["x"])  # type: ignore[list-item]  # what is no event is the point
+    with pytest.raises(TypeError, match=r"^not an event: 'x'$"):
+        made(kind, whole_calls=False).push(["x"])  # type: ignore[list-item]  # what is no event is the point
+
+
+def test_the_message_of_the_events_and_of_a_chat_completion_are_one() -> None:
+    told = [event for pushed in events(f"<think>Hm.</think>A{CALL}") for event in pushed]
+    said = made(Chat).whole(told)["choices"][0]["message"]
+    assert said == Message.from_events(told).to_openai()
