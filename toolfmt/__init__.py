@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     )
     from toolfmt.formats import Parser, ToolCallFormat, WholeCalls, get, write
     from toolfmt.inspect.inference.decision import infer
-    from toolfmt.message import CallIds, ChunkStream, Message, ToolCall, taken_ids
+    from toolfmt.message import CallIds, Message, ToolCall, taken_ids
     from toolfmt.model import Model, load
     from toolfmt.parsing import parse, parse_many
     from toolfmt.render.prompt import Prompt
@@ -59,7 +59,6 @@ _HOMES = {
     "CannotWrite": "toolfmt.errors",
     "UnknownFormat": "toolfmt.errors",
     "CallIds": "toolfmt.message",
-    "ChunkStream": "toolfmt.message",
     "Conversation": "toolfmt.conversation",
     "Message": "toolfmt.message",
     "NotDelivered": "toolfmt.errors",
@@ -88,7 +87,6 @@ __all__ = [
     "BadTools",
     "CallIds",
     "CannotWrite",
-    "ChunkStream",
     "Content",
     "Conversation",
     "Event",

@@ -194,17 +194,18 @@ class OpenAIStream(EventLines):
     """The answer as a chat completion stream, chunk by chunk."""
 
     def __init__(self, parser: Parser, model: str) -> None:
-        from toolfmt.message import ChunkStream
+        from toolfmt.shapes import Chat
 
         created = int(time.time())
-        self._stream = ChunkStream(f"chatcmpl-{created}", model, created, call_id=parser.format.call_id)
+        id, form = f"chatcmpl-{created}", parser.format.call_id
+        self._shape = Chat(id, model, created, call_id=form, whole_calls=False)
 
     def print(self, events: Iterable[Event]) -> None:
-        self._data(self._stream.chunks(events))
+        self._data(self._shape.push(events))
 
     def finish(self) -> None:
-        self._data(self._stream.finish())
-        print_text("data: [DONE]\n\n")
+        self._data(self._shape.finish())
+        print_text(self._shape.end)
 
     def _data(self, chunks: Iterable[dict[str, Any]]) -> None:
         print_text("".join(f"data: {compact(chunk)}\n\n" for chunk in chunks))
