@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 _SHOWN = re.compile(r"(<!-- output of: (.*?) -->\n```(text|console)\n)(.*?)(```\n)", re.DOTALL)
-_PYTHON = re.compile(r"```python\n(.*?)```\n.*?(<!-- output of the Python above -->\n```text\n)(.*?)(```\n)", re.DOTALL)
+_PYTHON = re.compile(
+    r"```python\n((?:(?!```).)*)```\n(?:(?!```).)*(<!-- output of the Python above -->\n```text\n)(.*?)(```\n)",
+    re.DOTALL,
+)
 
 
 def run(command: str) -> str:

@@ -178,6 +178,8 @@ def test_a_call_that_broke_under_way_ends_a_stream_with_an_error(kind: type[Shap
     payloads = stream(kind, events(f"{MALFORMED} Sorry."), "stop", whole_calls=False)
     assert has_call(payloads) and error(payloads[-1]) == "a tool call went wrong: malformed_syntax"
     assert MALFORMED not in json.dumps(payloads)
+    at_the_limit = stream(kind, events(f"{MALFORMED} Sor"), "length", whole_calls=False)
+    assert error(at_the_limit[-1]) == "a tool call went wrong: malformed_syntax"
     incomplete = stream(kind, events(INCOMPLETE), "stop", whole_calls=False)
     assert error(incomplete[-1]) == "a tool call went wrong: incomplete_output"
     cut = stream(kind, events(INCOMPLETE), "length", whole_calls=False)

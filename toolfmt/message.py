@@ -1,4 +1,4 @@
-"""Events folded into one assistant message, and told as chunks in the OpenAI streaming shape.
+"""Events folded into one assistant message.
 
 Everything here only reads events. Ids are made where the model wrote none, in the form of its family, and counted on
 from the ids that are taken, so that they stay unique over a conversation without a clock or chance.
