@@ -186,6 +186,26 @@ def test_a_call_that_broke_under_way_ends_a_stream_with_an_error(kind: type[Shap
     assert error(cut[-1]) is None and ENDINGS[kind]["cut"] in json.dumps(cut[-2:])
 
 
+@pytest.mark.parametrize("kind", [Chat, Messages, Responses])
+def test_the_first_call_that_broke_decides(kind: type[Shape]) -> None:
+    payloads = stream(kind, events(MALFORMED + INCOMPLETE), "length", whole_calls=False)
+    assert error(payloads[-1]) == "a tool call went wrong: malformed_syntax"
+
+
+def test_the_text_in_which_a_response_was_cut_is_incomplete() -> None:
+    statuses = {
+        reason: [item["status"] for item in stream(Responses, events(CALL + "Hi."), reason)[-1]["response"]["output"]]
+        for reason in ("stop", "length")
+    }
+    assert statuses == {"stop": ["completed", "completed"], "length": ["completed", "incomplete"]}
+
+
+def test_a_whole_completion_without_text_has_content_where_it_has_no_calls() -> None:
+    assert made(Chat).whole([], "stop")["choices"][0]["message"] == {"role": "assistant", "content": ""}
+    told = [event for pushed in events(CALL) for event in pushed]
+    assert made(Chat).whole(told)["choices"][0]["message"]["content"] is None
+
+
 def test_a_call_that_broke_is_no_completed_item_of_a_response() -> None:
     last = stream(Responses, events(INCOMPLETE), "length", whole_calls=False)[-1]["response"]
     assert [(item["type"], item["status"]) for item in last["output"]] == [("function_call", "incomplete")]
