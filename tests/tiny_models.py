@@ -1,0 +1,125 @@
+"""Model directories of some 300 KB that answer as they are told to: real runtimes generate from them, token by token.
+
+`build` trains a Qwen3-shaped model on the CPU, in seconds, until it knows one answer to one prompt by heart. The
+directory loads in mlx-lm and in transformers. Needs mlx, mlx-lm and transformers; a test module that imports this one
+says so first (`pytest.importorskip`).
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+mx: Any = importlib.import_module("mlx.core")
+nn: Any = importlib.import_module("mlx.nn")
+optimizers: Any = importlib.import_module("mlx.optimizers")
+
+PADDING = "<|endoftext|>"
+
+
+def build(
+    directory: Path,
+    *,
+    template: str,
+    messages: Sequence[Mapping[str, Any]],
+    tools: Sequence[Mapping[str, Any]],
+    answer: str,
+    end: str = "<|im_end|>",
+    special: Iterable[str] = (),
+    added: Iterable[str] = (),
+    steps: int = 400,
+    **variables: Any,
+) -> Path:
+    """A model directory with this template, whose model says `answer` and `end` to `messages` and `tools`.
+
+    `special` are control tokens, which a detokenizer may drop, `added` are tokens like any other that are one piece;
+    `end` and the padding are control tokens in any case. `variables` are the template's. Other prompts are answered
+    somehow. Raises `AssertionError` where the answer was not learnt within `steps`.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    learnt = [answer, json.dumps(tools), *(str(message.get("content")) for message in messages)]
+    tokenizer = _tokenizer(learnt, template, end, special, added)
+    tokenizer.save_pretrained(directory)
+    config = _config(len(tokenizer), tokenizer.eos_token_id)
+    (directory / "config.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
+    prompt = tokenizer.apply_chat_template(
+        messages, tools=tools, add_generation_prompt=True, return_dict=False, **variables
+    )
+    model = _model(config)
+    said = [*tokenizer.encode(answer, add_special_tokens=False), tokenizer.eos_token_id]
+    _train(model, prompt, said, steps)
+    weights = dict(importlib.import_module("mlx.utils").tree_flatten(model.parameters()))
+    mx.save_safetensors(str(directory / "model.safetensors"), weights, metadata={"format": "pt"})
+    return directory
+
+
+def _tokenizer(learnt: list[str], template: str, end: str, special: Iterable[str], added: Iterable[str]) -> Any:
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    pieces = Tokenizer(models.BPE())
+    pieces.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    pieces.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=400,
+        special_tokens=[PADDING, end, *special],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    pieces.train_from_iterator(learnt, trainer)
+    fast: Any = importlib.import_module("transformers").PreTrainedTokenizerFast
+    tokenizer = fast(tokenizer_object=pieces, eos_token=end, pad_token=PADDING, clean_up_tokenization_spaces=False)
+    tokenizer.add_tokens(list(added))
+    tokenizer.chat_template = template
+    return tokenizer
+
+
+def _config(vocabulary: int, end: int) -> dict[str, Any]:
+    return {
+        "architectures": ["Qwen3ForCausalLM"],
+        "model_type": "qwen3",
+        "dtype": "float32",
+        "hidden_size": 48,
+        "num_hidden_layers": 2,
+        "intermediate_size": 96,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "head_dim": 12,
+        "rms_norm_eps": 1e-6,
+        "vocab_size": vocabulary,
+        "max_position_embeddings": 8192,
+        "rope_theta": 10000.0,
+        "tie_word_embeddings": True,
+        "eos_token_id": end,
+        "bos_token_id": None,
+    }
+
+
+def _model(config: Mapping[str, Any]) -> Any:
+    qwen3: Any = importlib.import_module("mlx_lm.models.qwen3")
+    mx.random.seed(0)
+    model = qwen3.Model(qwen3.ModelArgs.from_dict(config))
+    mx.eval(model.parameters())
+    return model
+
+
+def _train(model: Any, prompt: list[int], said: list[int], steps: int) -> None:
+    ids = mx.array([prompt + said])
+    begin = len(prompt) - 1
+
+    def loss(model: Any) -> Any:
+        logits = model(ids[:, :-1])[:, begin:]
+        return nn.losses.cross_entropy(logits, ids[:, 1:][:, begin:], reduction="mean")
+
+    optimizer = optimizers.Adam(learning_rate=5e-3)
+    step = nn.value_and_grad(model, loss)
+    value = None
+    for _ in range(steps):
+        value, gradients = step(model)
+        optimizer.update(model, gradients)
+        mx.eval(model.parameters(), optimizer.state, value)
+        if value.item() < 2e-3:
+            return
+    raise AssertionError(f"the model did not learn its answer: loss {value.item() if value is not None else None}")
