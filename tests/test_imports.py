@@ -48,6 +48,8 @@ ALLOWED = {
         "toolfmt.templates.opening",
     },
     "toolfmt/shapes": {"toolfmt.events", "toolfmt.formats", "toolfmt.message", "toolfmt.shapes"},
+    # The validator is an extra, imported inside the functions that use it.
+    "toolfmt/calling/validation.py": {"jsonschema", "referencing", "toolfmt.errors", "toolfmt.plain_json"},
     # What runs within limits is handed to it.
     "toolfmt/sandbox": {"toolfmt.errors", "toolfmt.sandbox", "toolfmt.typed_json"},
     "toolfmt/typed_json.py": set[str](),

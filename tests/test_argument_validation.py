@@ -1,0 +1,172 @@
+"""Arguments judged by a tool's schema: in its own words, without fetching, never raising on what a model wrote."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolfmt.calling.validation import invalid_arguments, invalid_schema
+
+WEATHER: dict[str, Any] = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}, "days": {"type": "integer", "minimum": 1}},
+    "required": ["city"],
+    "additionalProperties": False,
+}
+UNUSABLE = "the tool's own schema cannot be used: "
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"city": "Oslo"}, ""),
+        ({"city": "Oslo", "days": 3}, ""),
+        ({}, "'city' is a required property"),
+        ({"city": 5}, "5 is not of type 'string' (at $.city)"),
+        ({"city": "Oslo", "days": 0}, "0 is less than the minimum of 1 (at $.days)"),
+        ({"city": "Oslo", "days": "3"}, "'3' is not of type 'integer' (at $.days)"),
+        ({"city": "Oslo", "when": 1}, "Additional properties are not allowed ('when' was unexpected)"),
+        ({"city": "line\nline", "days": "a\nb"}, "'a\\nb' is not of type 'integer' (at $.days)"),
+        ([], "[] is not of type 'object'"),
+        (None, "None is not of type 'object'"),
+        ("city", "'city' is not of type 'object'"),
+        ({"city": float("nan")}, "they hold what JSON does not: NaN"),
+        ({"city": 10**5000}, "they hold what JSON does not: an integer of more than 4300 digits"),
+    ],
+)
+def test_the_schemas_own_message_and_the_place(arguments: object, told: str) -> None:
+    assert told == invalid_arguments(arguments, WEATHER)
+
+
+def test_a_tool_without_parameters_takes_an_object_all_the_same() -> None:
+    assert (invalid_arguments({}, {}), invalid_arguments([], {})) == ("", "[] is not of type 'object'")
+
+
+def test_a_place_deep_inside_is_a_path() -> None:
+    schema = {"properties": {"a": {"items": {"properties": {"b c": {"type": "string"}}}}}}
+    assert invalid_arguments({"a": [{}, {"b c": 1}]}, schema) == "1 is not of type 'string' (at $.a[1]['b c'])"
+
+
+def test_a_long_value_is_told_by_its_ends() -> None:
+    told = invalid_arguments({"city": ["x" * 100_000]}, WEATHER)
+    assert told.startswith("['xxx") and told.endswith("x'] is not of type 'string' (at $.city)") and len(told) < 340
+
+
+@pytest.mark.parametrize(
+    ("schema", "told"),
+    [
+        ({"type": "objekt"}, "'objekt' is not valid under any of the given schemas (at $.type)"),
+        ({"properties": [1]}, "[1] is not of type 'object' (at $.properties)"),
+        ({"properties": {"n": {"pattern": "("}}}, "'(' is not a 'regex' (at $.properties.n.pattern)"),
+        ({"$schema": []}, "[] is not of type 'string' (at $['$schema'])"),
+        ({"default": object()}, "it is no JSON ('object' object is not iterable)"),
+        ({"default": float("nan")}, "it is no JSON (Out of range float values are not JSON compliant)"),
+        ([1], "a schema of parameters is an object"),
+        (None, "a schema of parameters is an object"),
+    ],
+)
+def test_a_schema_that_is_none_is_told(schema: Any, told: str) -> None:
+    assert (told, UNUSABLE + told) == (invalid_schema(schema), invalid_arguments({}, schema))
+
+
+def nested(levels: int, key: str = "a") -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for _ in range(levels):
+        made = {key: made}
+    return made
+
+
+@pytest.mark.parametrize("levels", [400, 3000])
+def test_a_schema_nested_too_deeply_is_told(levels: int) -> None:
+    assert "nested too deeply" in invalid_schema(nested(levels, "not"))
+
+
+def test_arguments_nested_too_deeply_are_told() -> None:
+    assert (
+        invalid_arguments(nested(3000), {}) == "they hold what JSON does not: nested too deeply (more than 256 levels)"
+    )
+    assert invalid_arguments(nested(200), {"properties": {"a": {"$ref": "#"}}}) == ""
+    endless: dict[str, Any] = {"anyOf": [{"$ref": "#"}]}
+    assert invalid_arguments({}, endless) == "they are nested too deeply for their schema"
+
+
+def test_a_number_that_python_cannot_divide_is_told() -> None:
+    assert invalid_arguments({"n": 10**400}, {"properties": {"n": {"multipleOf": 0.5}}}) == (
+        "they cannot be judged by their schema: OverflowError: int too large to convert to float"
+    )
+
+
+@pytest.mark.parametrize("keyword", ["$ref", "$dynamicRef"])
+@pytest.mark.parametrize("draft", [None, "http://json-schema.org/draft-07/schema#", "http://nobody.invalid/schema"])
+def test_nothing_is_fetched(keyword: str, draft: str | None) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0)
+        there = f"http://127.0.0.1:{server.getsockname()[1]}/schema.json"
+        schema = {"properties": {"n": {keyword: there}}} | ({"$schema": draft} if draft else {})
+        told = f"{UNUSABLE}it refers to {there}, which it does not hold"
+        unknown_to_draft = keyword == "$dynamicRef" and draft is not None and "draft-07" in draft
+        assert invalid_arguments({"n": 1}, schema) == ("" if unknown_to_draft else told)
+        with pytest.raises(BlockingIOError):
+            server.accept()
+
+
+def test_a_part_of_the_schema_may_be_referred_to() -> None:
+    schema = {"properties": {"n": {"$ref": "#/$defs/text"}}, "$defs": {"text": {"type": "string"}}}
+    assert invalid_arguments({"n": 1}, schema) == "1 is not of type 'string' (at $.n)"
+
+
+def test_the_draft_that_a_schema_names_counts() -> None:
+    tuples = {"properties": {"pair": {"items": [{"type": "string"}]}}}
+    assert invalid_arguments({"pair": [1]}, {"$schema": "http://json-schema.org/draft-07/schema#", **tuples}) == (
+        "1 is not of type 'string' (at $.pair[0])"
+    )
+    assert invalid_schema(tuples) != ""
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inside: st.lists(inside, max_size=4) | st.dictionaries(st.text(max_size=5), inside, max_size=4),
+    max_leaves=10,
+)
+KEYWORDS = st.sampled_from(
+    [
+        "type",
+        "properties",
+        "required",
+        "items",
+        "$ref",
+        "$schema",
+        "anyOf",
+        "pattern",
+        "multipleOf",
+        "enum",
+        "not",
+        "$id",
+    ]
+)
+
+
+@given(JSON_VALUES, st.dictionaries(KEYWORDS, JSON_VALUES, max_size=4))
+def test_no_value_and_no_schema_raises(arguments: object, schema: dict[str, Any]) -> None:
+    told = invalid_arguments(arguments, schema)
+    assert len(told.splitlines()) <= 1 and len(told) < 500
+
+
+def test_without_jsonschema_the_extra_is_named() -> None:
+    code = (
+        "import sys; sys.modules['jsonschema'] = None\n"
+        "from toolfmt.errors import ToolfmtError\n"
+        "from toolfmt.calling.validation import invalid_arguments\n"
+        "try: invalid_arguments({}, {})\n"
+        "except ToolfmtError as error: print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == (
+        "to check arguments by the schema of their tool needs jsonschema: pip install 'toolfmt[validate]'\n"
+    )
