@@ -305,6 +305,34 @@ def test_other_items_and_parts_of_the_responses_api() -> None:
     ] == read(custom, output, image)
 
 
+# Ollama
+
+
+def test_results_of_ollama_have_a_name_and_no_id() -> None:
+    asked = {
+        "role": "assistant",
+        "content": "",
+        "thinking": "Hm.",
+        "tool_calls": [call(None, arguments={"place": "Oslo"})],
+    }
+    answered = {"role": "tool", "content": "Rain."}
+    assert read(asked, {**answered, "tool_name": "get_weather"}) == [asked, {**answered, "name": "get_weather"}]
+    assert read(asked, {**answered, "tool_name": "x", "name": "get_weather"})[1] == {**answered, "name": "get_weather"}
+    assert refused(asked, {**answered, "tool_name": 1}) == 'messages[1]: "tool_name" must be a string, not a number'
+    assert read({**USER, "tool_name": "x"}) == [{**USER, "tool_name": "x"}]
+
+
+def test_images_of_ollama_are_parts_behind_the_text() -> None:
+    image = {"type": "image", "image": "iVBORw0="}
+    text = {"type": "text", "text": "Will it rain?"}
+    assert read({**USER, "images": ["iVBORw0="]}) == [{"role": "user", "content": [text, image]}]
+    assert read({"role": "user", "content": [text], "images": ["iVBORw0="]}) == [
+        {"role": "user", "content": [text, image]}
+    ]
+    assert read({"role": "user", "content": "", "images": ["iVBORw0="]}) == [{"role": "user", "content": [image]}]
+    assert read({**USER, "images": []}) == [USER]
+
+
 # What is refused
 
 

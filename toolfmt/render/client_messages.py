@@ -11,6 +11,8 @@ can be no message raises `BadMessages`, one line that names the position. Source
 - Anthropic, Messages: `MessageParam` of the repository anthropics/anthropic-sdk-python. The results that a user message
   holds stand before its text there, and become messages of their own
   (https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls).
+- Ollama, `/api/chat`: `Message` of the package ollama 0.6.3: `tool_name` of a result, which has no id (its calls have
+  none either: results answer them in order), and `images` beside the text.
 
 Reasoning that only its server can read (`redacted_thinking`, `encrypted_content`) is no text and is left out, and so
 are the `rejected` calls of a `toolfmt.Message`.
@@ -121,6 +123,7 @@ class _Reader:
         if role == _FUNCTION:
             self._read_function_result(message, where)
             return
+        _read_keys_of_ollama(message, role, where)
         _read_calls(message, self._unnamed, where)
         if role == "assistant":
             _read_refusal(message, where)
@@ -248,6 +251,21 @@ def _read_call(given: object, where: str) -> dict[str, Any]:
         call["function"] = without_nones(function)
     check_function(function_of(call), where)
     return call
+
+
+def _read_keys_of_ollama(message: dict[str, Any], role: str, where: str) -> None:
+    """The name of a result's tool, and images as parts of the content, in place."""
+    if role == "tool" and "tool_name" in message:
+        name = text_under("tool_name", message, where)
+        del message["tool_name"]
+        message.setdefault("name", name)
+    images = message.get("images")
+    if isinstance(images, (list, tuple)):
+        del message["images"]
+        content = message.get("content")
+        before = list(content) if isinstance(content, (list, tuple)) else parts_of(content)
+        if images:
+            message["content"] = [*before, *({"type": "image", "image": image} for image in images)]
 
 
 def _read_refusal(message: dict[str, Any], where: str) -> None:
