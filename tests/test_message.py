@@ -191,6 +191,21 @@ def test_the_ids_that_a_conversation_holds() -> None:
     assert toolfmt.taken_ids([]) == []
 
 
+def test_ids_that_are_taken_are_found_in_other_shapes() -> None:
+    anthropic = [
+        {"role": "assistant", "content": [{"type": "text", "text": "a"}, {"type": "tool_use", "id": "a", "name": "f"}]},
+        {
+            "role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": "b"}, {"type": "image", "id": "x"}, "text"],
+        },
+    ]
+    items = [
+        {"type": "function_call", "id": "fc", "call_id": "c", "name": "f", "arguments": "{}"},
+        Told({"type": "function_call_output", "call_id": "d", "output": ""}),
+    ]
+    assert toolfmt.taken_ids([*anthropic, *items]) == ["a", "b", "c", "d"]
+
+
 def test_ids_go_on_from_those_that_are_taken() -> None:
     ids = toolfmt.CallIds(["functions.f:0", "x"], "functions.{name}:{number}")
     given = [ids.of(toolfmt.ToolCallStart(0, "f", id)) for id in (None, "x", "own", "own", None)]

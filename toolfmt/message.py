@@ -189,8 +189,9 @@ def _fault_of_form(form: str) -> str:
 def taken_ids(messages: Iterable[Any]) -> list[str]:
     """The call ids that a conversation's messages hold, each once, in order: those of calls and those of results.
 
-    Takes messages as a chat endpoint takes them (mappings, or objects that tell themselves by `model_dump()`), and
-    `Message`s. What is no message holds none; raises `TypeError` for one message alone, and for a text.
+    Takes messages as clients hold them (mappings, or objects that tell themselves by `model_dump()`): those of Chat
+    Completions, those of Anthropic with their blocks, items of the Responses API; and `Message`s. What is no message
+    holds none; raises `TypeError` for one message alone, and for a text.
     """
     if isinstance(messages, (str, bytes, Mapping, Message)) or callable(getattr(messages, "model_dump", None)):
         raise TypeError("messages is a list of messages; taken_ids([message]) takes one alone")
@@ -201,13 +202,17 @@ def _ids_in(message: Any) -> Iterator[str]:
     if isinstance(message, Message):
         yield from (call.id for call in message.tool_calls)
         return
-    said = message if isinstance(message, Mapping) else _dumped(message)
-    calls = said.get("tool_calls")
-    holders = [*(calls if isinstance(calls, (list, tuple)) else ()), {"id": said.get("tool_call_id")}]
-    for holder in holders:
-        id = (holder if isinstance(holder, Mapping) else _dumped(holder)).get("id")
-        if isinstance(id, str) and id:
-            yield id
+    said = _told(message)
+    calls, parts = said.get("tool_calls"), said.get("content")
+    own = [said.get("tool_call_id"), said.get("call_id")]  # of a result; of an item, be it a call or a result
+    own += [_told(call).get("id") for call in (calls if isinstance(calls, (list, tuple)) else ())]
+    for part in map(_told, parts if isinstance(parts, (list, tuple)) else ()):
+        own += [part.get("id") if part.get("type") == "tool_use" else part.get("tool_use_id")]
+    yield from (id for id in own if isinstance(id, str) and id)
+
+
+def _told(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else _dumped(value)
 
 
 def _dumped(value: Any) -> Mapping[str, Any]:
