@@ -13,7 +13,7 @@ from openai.types.chat import ChatCompletionMessage
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseReasoningItem
 
 import toolfmt
-from toolfmt.errors import BadMessages
+from toolfmt.errors import BadMessages, ToolfmtError
 from toolfmt.message import Message, Rejected, ToolCall
 from toolfmt.render.messages import arguments_of, calls_of, checked_messages, flattened
 
@@ -331,6 +331,42 @@ def test_images_of_ollama_are_parts_behind_the_text() -> None:
     ]
     assert read({"role": "user", "content": "", "images": ["iVBORw0="]}) == [{"role": "user", "content": [image]}]
     assert read({**USER, "images": []}) == [USER]
+
+
+# Requests
+
+
+def test_a_request_begins_with_its_system_text() -> None:
+    system = {"role": "system", "content": "Be brief."}
+    tools = [{"name": "f"}]
+    chat = {"model": "m", "messages": [USER], "functions": tools}
+    assert toolfmt.read_request(chat) == toolfmt.ClientRequest([USER], tools)
+    anthropic = {"system": [{"type": "text", "text": "Be brief."}], "messages": [USER], "tools": tools}
+    assert toolfmt.read_request(anthropic) == toolfmt.ClientRequest([system, USER], tools, True)
+    responses = {"instructions": "Be brief.", "input": "Will it rain?", "previous_response_id": None}
+    assert toolfmt.read_request(responses) == toolfmt.ClientRequest([system, USER], None, True)
+
+
+@pytest.mark.parametrize(
+    ("request_", "told"),
+    [
+        ([USER], 'the request: a request is an object with "messages", not a list'),
+        ({}, 'the request: the request has no "messages" and no "input"; give one of them'),
+        ({"input": "a", "messages": []}, 'the request: the request has both "messages" and "input"; give one of them'),
+        (
+            {"input": "a", "previous_response_id": "resp_1"},
+            'the request: "previous_response_id" names turns that only its server holds; give them all in "input"',
+        ),
+        (
+            {"messages": [USER], "system": {}},
+            'the request: "system" must be a string or a list of text parts, not an object',
+        ),
+    ],
+)
+def test_what_is_no_request_is_refused_by_one_line(request_: object, told: str) -> None:
+    with pytest.raises(ToolfmtError) as caught:
+        toolfmt.read_request(request_)
+    assert str(caught.value) == told
 
 
 # What is refused

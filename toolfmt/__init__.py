@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from toolfmt.message import CallIds, Message, ToolCall, taken_ids
     from toolfmt.model import Model, load
     from toolfmt.parsing import parse, parse_many
+    from toolfmt.render.client_request import ClientRequest, read_request
     from toolfmt.render.prompt import Prompt
 
 __version__ = "0.1.0"
@@ -59,6 +60,8 @@ _HOMES = {
     "CannotWrite": "toolfmt.errors",
     "UnknownFormat": "toolfmt.errors",
     "CallIds": "toolfmt.message",
+    "ClientRequest": "toolfmt.render.client_request",
+    "ChunkStream": "toolfmt.message",
     "Conversation": "toolfmt.conversation",
     "Message": "toolfmt.message",
     "NotDelivered": "toolfmt.errors",
@@ -76,6 +79,7 @@ _HOMES = {
     "load": "toolfmt.model",
     "parse": "toolfmt.parsing",
     "parse_many": "toolfmt.parsing",
+    "read_request": "toolfmt.render.client_request",
     "taken_ids": "toolfmt.message",
     "write": "toolfmt.formats",
 }
@@ -87,6 +91,8 @@ __all__ = [
     "BadTools",
     "CallIds",
     "CannotWrite",
+    "ChunkStream",
+    "ClientRequest",
     "Content",
     "Conversation",
     "Event",
@@ -114,6 +120,7 @@ __all__ = [
     "merge",
     "parse",
     "parse_many",
+    "read_request",
     "taken_ids",
     "write",
 ]

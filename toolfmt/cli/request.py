@@ -1,11 +1,10 @@
 """What `toolfmt render` is asked for: a request as clients send it to a server, in one file, and variables as typed.
 
 The command line calls it. Whatever a request or a variable cannot be is a `ToolfmtError` of one line that names the
-file or the variable, and the way out. Sources of the keys: OpenAI's Chat Completions (`messages`, `tools`, the older
-`functions`) and Responses (`input`, `instructions`), Anthropic's Messages (`system`), vLLM's Chat Completions
-(`chat_template_kwargs`, `add_generation_prompt`, `continue_final_message`). What steers sampling (`model`,
-`temperature`, …) has no part in a prompt and is passed over. What changes what some servers render, each in its own way
-(`reasoning_effort`, `documents`, …), is not passed on, and told.
+file or the variable, and the way out. Messages and tools are read by `toolfmt.render.client_request`; the keys here are
+those of vLLM's Chat Completions (`chat_template_kwargs`, `add_generation_prompt`, `continue_final_message`). What steers
+sampling (`model`, `temperature`, …) has no part in a prompt and is passed over. What changes what some servers render,
+each in its own way (`reasoning_effort`, `documents`, …), is not passed on, and told.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from typing import Any
 from toolfmt.cli.input import read_json, shown
 from toolfmt.errors import ToolfmtError, json_fault
 from toolfmt.model import Model
-from toolfmt.render import prompt
+from toolfmt.render import client_request, prompt
 from toolfmt.tools import kind_of
 
 SETTINGS = ("add_generation_prompt", "continue_final_message")
@@ -31,8 +30,6 @@ _TAKEN = {
     "lossy": "--lossy says so",
 }
 """What rendering takes under these names, and how it is given on the command line."""
-_HELD_BY_THE_SERVER = ("previous_response_id", "conversation")
-"""What names turns that the request itself does not hold."""
 _BY_DEFAULT = {"tool_choice": "auto", "response_format": {"type": "text"}}
 _LONGEST_SHOWN = 60
 
@@ -55,44 +52,11 @@ def read_request(file: str) -> RenderRequest:
     """The request in a file; raises `ToolfmtError`."""
     name = shown(file)
     request = read_json(file, "a JSON object")
-    if not isinstance(request, dict):
-        raise ToolfmtError(f'{name}: a request is an object with "messages", not {kind_of(request)}')
-    held = next((key for key in _HELD_BY_THE_SERVER if request.get(key) is not None), None)
-    if held is not None:
-        raise ToolfmtError(f'{name}: "{held}" names turns that only its server holds; give them all in "input"')
-    first = [
-        {"role": "system", "content": _system(request[key], f'{name}: "{key}"')}
-        for key in ("system", "instructions")
-        if request.get(key) is not None
-    ]
-    messages = _messages(request, name)
-    if first and isinstance(messages, list):
-        messages = [*first, *messages]
+    read = client_request.read_request(request, name)
+    if read.begins_with_system:
         name += " (its system text counted as messages[0])"
-    tools = request.get("tools")
-    tools = request.get("functions") if tools is None else tools
     told = tuple((variable, f"{shown(file)}: {line}") for variable, line in _not_passed_on(request))
-    return RenderRequest(name, messages, tools, _options(request, name), told)
-
-
-def _messages(request: Mapping[str, Any], name: str) -> Any:
-    given = [key for key in ("messages", "input") if request.get(key) is not None]
-    if len(given) != 1:
-        what = 'both "messages" and "input"' if given else 'no "messages" and no "input"'
-        raise ToolfmtError(f"{name}: the request has {what}; give one of them")
-    messages = request[given[0]]
-    if given == ["input"] and isinstance(messages, str):
-        return [{"role": "user", "content": messages}]
-    return messages
-
-
-def _system(system: Any, where: str) -> Any:
-    """The text of a system prompt, a string or a list of text parts; several stay parts."""
-    if not isinstance(system, (str, list)):
-        raise ToolfmtError(f"{where} must be a string or a list of text parts, not {kind_of(system)}")
-    alone = system[0] if isinstance(system, list) and len(system) == 1 else None
-    is_text = isinstance(alone, dict) and alone.get("type") == "text" and isinstance(alone.get("text"), str)
-    return alone["text"] if alone is not None and is_text else system
+    return RenderRequest(name, read.messages, read.tools, _options(request, name), told)
 
 
 def _options(request: Mapping[str, Any], name: str) -> dict[str, Any]:
