@@ -379,6 +379,20 @@ def test_the_answer_ends_at_a_stop_string() -> None:
         Parser("json", stop="<|im_end|>")
 
 
+def test_an_answer_that_is_over_says_so() -> None:
+    parser = Parser("json", stop=["STOP"])
+    said = []
+    for piece in ("Yes.", "ST", "OP", " more"):
+        parser.feed(piece)
+        said.append(parser.ended)
+    assert said == [False, False, True, True]
+    parser = Parser("json")
+    parser.feed(CALL)
+    assert not parser.ended
+    parser.finish()
+    assert parser.ended
+
+
 def test_stop_strings_cost_nothing_where_none_may_begin() -> None:
     """Where a stretch streams, the reading is not resumed for them."""
     plain, stopping = Parser("json"), Parser("json", stop=["<|im_end|>"])

@@ -180,6 +180,11 @@ class Parser:
         return self._answer.continued
 
     @property
+    def ended(self) -> bool:
+        """Whether the answer is over, by a stop string or by `finish`: what is fed then says nothing any more."""
+        return self._answer.scan.closed
+
+    @property
     def waiting_for(self) -> str:
         """What the reading is inside of, as a sentence."""
         return self._answer.waiting_for(self._unstopped)
