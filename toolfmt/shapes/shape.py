@@ -106,6 +106,12 @@ class Shape(ABC):
             return list(self._ended(cut, usage))
         return list(self._failed(f"a tool call went wrong: {wrong.reason}", wrong.reason))
 
+    def fail(self, message: str, kind: str = "server_error") -> list[Payload]:
+        """In the place of `finish`, for an answer that the runtime could not go on with: the protocol's own error.
+        `kind` names it where the protocol has a place for that.
+        """
+        return list(self._failed(message, kind))
+
     def whole(self, events: Iterable[Event], reason: FinishReason | None = None, usage: Usage | None = None) -> Payload:
         """The same answer as it is sent where nothing is streamed, of all its events: what the stream's payloads join
         to. For a shape that has pushed nothing yet.
