@@ -50,14 +50,6 @@ ALLOWED = {
     "toolfmt/shapes": {"toolfmt.events", "toolfmt.formats", "toolfmt.message", "toolfmt.shapes"},
     # The validator is an extra, imported inside the functions that use it.
     "toolfmt/calling/validation.py": {"jsonschema", "referencing", "toolfmt.errors", "toolfmt.plain_json"},
-    # Each adaptor may import all of toolfmt below the command line, and the package it serves.
-    "toolfmt/runtimes/for_langchain.py": {
-        "langchain_core",
-        "toolfmt.events",
-        "toolfmt.formats",
-        "toolfmt.message",
-        "toolfmt.tools",
-    },
     # What runs within limits is handed to it.
     "toolfmt/sandbox": {"toolfmt.errors", "toolfmt.sandbox", "toolfmt.typed_json"},
     "toolfmt/typed_json.py": set[str](),
@@ -103,6 +95,28 @@ def test_a_module_imports_only_what_its_room_may(module: Path) -> None:
         if where == room or (where.startswith(f"{room}/") and where not in ALLOWED):
             outside = {name for name in imported(module) if name.partition(".")[0] not in sys.stdlib_module_names}
             assert set() == {name for name in outside if not is_below(name, allowed)}
+
+
+# What each adaptor serves; besides it, all of toolfmt but what is printed.
+SERVED = {
+    "for_langchain": {"langchain_core"},
+    "for_llama_cpp": {"llama_cpp"},
+    "for_mlx": {"mlx_lm"},
+    "for_sglang": {"sglang"},
+    "for_smolagents": {"smolagents"},
+    "for_transformers": {"transformers"},
+    "for_vllm": {"vllm"},
+}
+
+
+@pytest.mark.parametrize(
+    "module", [module for module in MODULES if module.parent.name == "runtimes"], ids=lambda module: module.stem
+)
+def test_an_adaptor_imports_what_it_serves_and_nothing_printed(module: Path) -> None:
+    outside = {name for name in imported(module) if name.partition(".")[0] not in sys.stdlib_module_names}
+    served = next((packages for begin, packages in SERVED.items() if module.stem.startswith(begin)), set())
+    assert set() == {name for name in outside if not is_below(name, {"toolfmt", *served})}
+    assert set() == {name for name in outside if is_below(name, {"toolfmt.printing", "toolfmt.cli"})}
 
 
 def test_a_library_for_one_thing_is_imported_where_that_is_done() -> None:

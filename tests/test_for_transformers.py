@@ -1,0 +1,246 @@
+"""Streaming from transformers: a scripted `generate` over the real streamer, and where torch is there a real model."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from small_tokenizers import KINDS, by_bytes
+from tokenizers import Tokenizer
+from transformers import PreTrainedTokenizerFast
+
+import toolfmt
+from toolfmt.events import Content, Event, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart, merge
+from toolfmt.formats import Parser
+from toolfmt.render.prompt import Prompt
+from toolfmt.runtimes.for_transformers import stream
+
+END = "<|im_end|>"
+ANSWER = 'Let me see. <tool_call>\n{"name": "f", "arguments": {"text": "Zoë</tool_call>日本\\n🙂"}}\n</tool_call>'
+
+
+class Arrays(PreTrainedTokenizerFast):
+    """A real tokenizer, whose ids come as arrays, since torch is not everywhere."""
+
+    def __call__(self, text: Any, **options: Any) -> Any:
+        assert (options["return_tensors"], options["add_special_tokens"]) == ("pt", False)
+        return _OnDevice(super().__call__(text, return_tensors="np", add_special_tokens=False))
+
+
+class _OnDevice(dict[str, Any]):
+    def to(self, device: str) -> _OnDevice:
+        assert device == "the model's"
+        return self
+
+
+class Scripted:
+    """A model that generates these tokens and calls the streamer as `generate` does: the prompt, a token at a time."""
+
+    device = "the model's"
+
+    def __init__(self, tokens: list[int], end: int, wait: Callable[[int], None] = lambda token: None) -> None:
+        self.tokens, self.wait = tokens, wait
+        self.generation_config = SimpleNamespace(eos_token_id=[end])
+        self.given: dict[str, Any] = {}
+        self.generated = 0
+        self.thread: threading.Thread | None = None
+
+    def generate(self, ids: Any, *, streamer: Any, stopping_criteria: list[Any], **options: Any) -> None:
+        self.given, self.thread = {"ids": ids.tolist(), **options}, threading.current_thread()
+        streamer.put(ids)
+        for token in self.tokens:
+            self.wait(token)
+            streamer.put(np.array([token]))
+            self.generated += 1
+            if any(bool(criterion(ids, None)) for criterion in stopping_criteria):
+                break
+        streamer.end()
+
+
+def of(tokenizer: Any, end: str) -> Arrays:
+    return Arrays(tokenizer_object=tokenizer, eos_token=end)  # type: ignore[no-untyped-call]  # theirs
+
+
+@pytest.fixture
+def tokenizer() -> Arrays:
+    return of(by_bytes(), END)
+
+
+def model_of(tokenizer: Arrays, answer: str, **options: Any) -> Scripted:
+    return Scripted(tokenizer.encode(answer, add_special_tokens=False), tokenizer.eos_token_id, **options)
+
+
+def parser(**options: Any) -> Parser:
+    return Parser("json", stop=[END], **options)
+
+
+def test_a_scripted_answer_is_told_as_the_parser_tells_its_text(tokenizer: Arrays) -> None:
+    model = model_of(tokenizer, ANSWER + END)
+    events = list(stream(model, tokenizer, "Say it.", parser=parser(), max_new_tokens=99))
+    expected = Parser("json")
+    assert merge(events) == merge([*expected.feed(ANSWER), *expected.finish()])
+    assert len([event for event in events if isinstance(event, ToolCallArguments)]) > 8  # they stream
+    prompt = tokenizer.encode("Say it.", add_special_tokens=False)
+    attention = model.given.pop("attention_mask")
+    assert attention.tolist() == [[1] * len(prompt)]
+    assert model.given == {"ids": [prompt], "max_new_tokens": 99}
+
+
+@pytest.mark.parametrize("kind", [kind for kind, tokenizer in KINDS.items() if isinstance(tokenizer, Tokenizer)])
+def test_tokens_come_as_the_text_that_all_of_them_are(kind: str) -> None:
+    tokenizer = of(KINDS[kind], "</s>")
+    said = "the  cat's 日本 🙂🙂 é\n\n\n <tool_call>x</s>y the table. "
+    tokens = tokenizer.encode(said, add_special_tokens=False)
+    events = stream(Scripted(tokens, -1), tokenizer, "the", parser=Parser("glm4"))
+    whole = tokenizer.decode(tokens, clean_up_tokenization_spaces=False)
+    assert "".join(event.text for event in events if isinstance(event, Content)) == whole
+
+
+def test_a_text_waits_for_no_blank_but_for_whole_characters(tokenizer: Arrays) -> None:
+    """transformers' own streamer hands a line without blanks over at its end."""
+    go_on = threading.Semaphore(0)
+    model = model_of(tokenizer, "abc🙂def", wait=lambda token: go_on.acquire() and None)
+    events = stream(model, tokenizer, "", parser=parser())
+    seen: list[Event] = []
+    for _ in model.tokens:
+        go_on.release()
+        if len(seen) < 3:
+            seen.append(next(events))
+    assert seen == [Content("a", 0), Content("b", 1), Content("c", 2)]
+    rest = "".join(event.text for event in events if isinstance(event, Content))
+    assert rest == "🙂def"
+
+
+def test_a_character_that_stays_broken_is_told_as_it_is(tokenizer: Arrays) -> None:
+    first_byte = tokenizer.encode("🙂", add_special_tokens=False)[0]
+    tokens = [*[first_byte] * 3, *tokenizer.encode("a", add_special_tokens=False)]
+    events = list(stream(Scripted(tokens, -1), tokenizer, "", parser=parser()))
+    assert merge(events) == [Content("\ufffd\ufffd\ufffda", 0)]
+
+
+@pytest.mark.parametrize(
+    ("said", "options", "last"),
+    [
+        (" ", {}, ToolCallEnd),
+        ("", {}, ToolCallRejected),  # its tokens ran out, where the closer is missing
+        (" ", {"eos_token_id": 5}, ToolCallRejected),
+        ("", {"eos_token_id": "}"}, ToolCallEnd),
+        (" ", {"generation_config": SimpleNamespace(eos_token_id=None)}, ToolCallRejected),
+    ],
+)
+def test_an_open_call_is_cut_where_the_model_did_not_end_its_answer(
+    tokenizer: Arrays, said: str, options: dict[str, Any], last: type
+) -> None:
+    def id_of(text: str) -> int:
+        return int(tokenizer.encode(text, add_special_tokens=False)[0])
+
+    if isinstance(options.get("eos_token_id"), str):
+        options = {"eos_token_id": id_of(options["eos_token_id"])}
+    model = model_of(tokenizer, '<tool_call>{"name": "f", "arguments": {}}' + said)
+    model.generation_config.eos_token_id = [7, id_of(" ")]
+    assert type(list(stream(model, tokenizer, "", parser=Parser("json"), **options))[-1]) is last
+
+
+def test_what_generate_raises_reaches_the_caller_behind_what_was_told(tokenizer: Arrays) -> None:
+    def fail(token: int) -> None:
+        if token == tokenizer.encode("!", add_special_tokens=False)[0]:
+            raise MemoryError("no more")
+
+    told = []
+    with pytest.raises(MemoryError, match="no more"):
+        for event in stream(model_of(tokenizer, "abc!def", wait=fail), tokenizer, "", parser=parser()):
+            told.append(event)  # noqa: PERF402  # what came before it is raised
+    assert merge(told) == [Content("abc", 0)]
+
+
+def test_who_stops_iterating_stops_the_generation(tokenizer: Arrays) -> None:
+    never = threading.Event()
+    model = model_of(tokenizer, "ab" * 5000, wait=lambda token: bool(never.wait(0.001)) and None)
+    events = stream(model, tokenizer, "", parser=parser())
+    assert next(events) == Content("a", 0)
+    events.close()  # type: ignore[attr-defined]  # a generator is what one iterates over
+    assert model.generated < 5000
+    assert model.thread is not None
+    assert not model.thread.is_alive()
+
+
+def test_criteria_of_the_caller_are_asked_too(tokenizer: Arrays) -> None:
+    model = model_of(tokenizer, "abcdef")
+    criterion = lambda *_: model.generated == 3  # noqa: E731  # said where it is used
+    events = stream(model, tokenizer, "", parser=parser(), stopping_criteria=[criterion])
+    assert merge(events) == [Content("abc", 0)]
+
+
+def test_what_is_never_iterated_generates_nothing(tokenizer: Arrays) -> None:
+    model = model_of(tokenizer, "abc")
+    stream(model, tokenizer, "", parser=parser())
+    assert model.thread is None
+
+
+def test_a_prompt_reads_its_own_answer_and_ends_it(tokenizer: Arrays) -> None:
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
+    prompt = Prompt("Q", "prose", "json", prefill="<think>", stop=("\n\nUser:", "[TOOL RESULT"), tools=tools)
+    text = 'hm</think>A <tool_call>{"name": "f", "arguments": {}}</tool_call>\n\nUser: and then' + "x" * 5000
+    model = model_of(tokenizer, text, wait=lambda token: threading.Event().wait(0.0005) and None)
+    events = list(stream(model, tokenizer, prompt))
+    kinds = [type(event).__name__ for event in merge(events)]
+    assert kinds == ["Reasoning", "Content", "ToolCallStart", "ToolCallArguments", "ToolCallEnd"]
+    assert model.given["ids"] == [tokenizer.encode("Q", add_special_tokens=False)]
+    assert model.generated < 5000  # nobody reads behind a stop string
+
+
+def test_a_text_without_a_parser_is_refused_at_once(tokenizer: Arrays) -> None:
+    with pytest.raises(TypeError, match="needs a parser"):
+        stream(model_of(tokenizer, "abc"), tokenizer, "text")
+
+
+def test_a_real_model_streams_its_call_and_stops_where_it_is_told_to(tmp_path: Path) -> None:
+    """Generated by torch, from a model that was trained here."""
+    pytest.importorskip("torch", reason="torch is too heavy for the usual run")
+    pytest.importorskip("mlx_lm", reason="mlx trains the model")
+    from tiny_models import build
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    tools = [
+        {"type": "function", "function": {"name": "f", "parameters": {"properties": {"text": {"type": "string"}}}}}
+    ]
+    messages = [{"role": "user", "content": "Say it."}]
+    template = (
+        "{%- if tools %}{{- '<|im_start|>system\n' }}{%- for tool in tools %}{{- tool | tojson }}{%- endfor %}"
+        "{{- '<|im_end|>\n' }}{%- endif %}{%- for message in messages %}{{- '<|im_start|>' + message.role + '\n' }}"
+        "{{- message.content or '' }}{%- for call in message.tool_calls or [] %}"
+        '{{- \'<tool_call>\n{"name": "\' + call.function.name + \'", "arguments": \' }}'
+        "{{- call.function.arguments | tojson + '}\n</tool_call>' }}{%- endfor %}{{- '<|im_end|>\n' }}{%- endfor %}"
+        "{%- if add_generation_prompt %}{{- '<|im_start|>assistant\n' }}{%- endif %}"
+    )
+    special = ["<|im_start|>", "<tool_call>", "</tool_call>"]
+    directory = build(tmp_path, template=template, messages=messages, tools=tools, answer=ANSWER, special=special)
+    tokenizer: Any = AutoTokenizer.from_pretrained(str(directory))
+    model: Any = AutoModelForCausalLM.from_pretrained(str(directory))
+    prompt = toolfmt.load(directory).render(messages, tools=tools)
+
+    def answered(**options: Any) -> Iterator[Any]:
+        return stream(model, tokenizer, prompt, do_sample=False, **options)
+
+    events = list(answered(max_new_tokens=300))
+    expected = Parser("json", tools=tools)
+    assert merge(events) == merge([*expected.feed(ANSWER), *expected.finish()])
+    deltas = [event.delta for event in events if isinstance(event, ToolCallArguments)]
+    assert len(deltas) > 4
+    assert json.loads("".join(deltas)) == {"text": "Zoë</tool_call>日本\n🙂"}
+    cut = list(answered(max_new_tokens=len(tokenizer.encode(ANSWER)) - 8))
+    assert isinstance(cut[-1], ToolCallRejected)
+    assert cut[-1].reason == "incomplete_output"
+    left = answered(max_new_tokens=300)
+    assert next(event for event in left if isinstance(event, ToolCallStart)).name == "f"
+    before = threading.active_count()
+    left.close()  # type: ignore[attr-defined]  # a generator is what one iterates over
+    assert threading.active_count() == before - 1
+    with pytest.raises(ValueError, match="beam search"):
+        list(answered(num_beams=2, max_new_tokens=9))

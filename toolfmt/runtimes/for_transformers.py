@@ -1,0 +1,139 @@
+"""transformers: a model's answer as events while `generate` writes it.
+
+`generate` runs in a thread of its own and hands its tokens to a streamer; the parser reads in the caller's. Contracts
+as in transformers 5.23: `generation/streamers.py`, `generation/stopping_criteria.py`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from transformers import TextIteratorStreamer
+
+from toolfmt.events import Event
+from toolfmt.formats import Parser
+from toolfmt.render.prompt import Prompt
+
+_BROKEN = "\ufffd"
+"""What a decoder writes for the first bytes of a character whose others are in the next token."""
+_MOST_OF_A_CHARACTER = 4
+"""Tokens that one character takes; what is broken behind so many stays so."""
+
+
+def stream(
+    model: Any, tokenizer: Any, prompt: Prompt | str, *, parser: Parser | None = None, **options: Any
+) -> Iterator[Event]:
+    """The events of a model's answer to a prompt, as it is generated.
+
+    Takes a model and a tokenizer of transformers; a `Prompt`, or a text and the `parser` to read its answer with (made
+    with the texts of the tokens that end a turn as `stop`, since control tokens are handed over); and what `generate`
+    takes as `options`. Where the model did not end its answer itself, an open call is `incomplete_output`. Closing what
+    is returned ends the generation at its next token. Raises `TypeError` for a text without a parser, what
+    `Prompt.parser` raises, and, while one iterates, what `generate` raised.
+    """
+    text = prompt if isinstance(prompt, str) else prompt.text
+    stop: list[str] = []
+    if parser is None:
+        if isinstance(prompt, str):
+            raise TypeError("a prompt that is a text needs a parser: stream(…, parser=Parser(format, stop=[…]))")
+        parser, stop = prompt.parser(), prompt.ending_answers()
+    return _events(_Generation(model, tokenizer, text, options), parser, stop)
+
+
+def _events(generation: _Generation, parser: Parser, stop: list[str]) -> Iterator[Event]:
+    tail, longest, ended = "", max(map(len, stop), default=0), False
+    try:
+        for text in generation.texts():
+            yield from parser.feed(text)
+            tail = (tail + text)[-longest - len(text) :]
+            if ended := any(mark in tail for mark in stop):
+                break  # the parser reads no further
+        yield from parser.finish(cut=generation.cut and not ended)
+    finally:
+        generation.end_it()
+
+
+class _Generation(TextIteratorStreamer):
+    """`generate` in a thread, its tokens as texts.
+
+    transformers' own streamer waits for a blank, and decodes all that waits for every token. This one waits for whole
+    characters only, and decodes the last few tokens: an argument without blanks arrives as it is written.
+    """
+
+    def __init__(self, model: Any, tokenizer: Any, prompt: str, options: dict[str, Any]) -> None:
+        super().__init__(tokenizer, skip_prompt=True, skip_special_tokens=False, clean_up_tokenization_spaces=False)
+        self._model, self._prompt, self._options = model, prompt, dict(options)
+        self._told = 0
+        """How many tokens of the cache are told: they stay there for the blanks of the next ones."""
+        self._last: int | None = None
+        self._unwanted = threading.Event()
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._generate, daemon=True)
+
+    def texts(self) -> Iterator[str]:
+        """What is generated; raises what `generate` raised."""
+        self._thread.start()
+        yield from self
+        self._thread.join()
+        if self._failure is not None:
+            raise self._failure
+
+    def end_it(self) -> None:
+        """Nobody reads any more; returns when the thread has ended."""
+        self._unwanted.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    @property
+    def cut(self) -> bool:
+        """Whether the model did not end the answer itself."""
+        settings = self._options.get("generation_config") or self._model.generation_config
+        ends = self._options.get("eos_token_id", settings.eos_token_id)
+        return self._last not in (ends if isinstance(ends, (list, tuple)) else [ends])
+
+    def put(self, value: Any) -> None:
+        """Called by `generate`, first with the prompt, then with every token (several where it guesses ahead)."""
+        if self.next_tokens_are_prompt:
+            self.next_tokens_are_prompt = False
+            return
+        for token in value.flatten().tolist():
+            self._last = token
+            self.token_cache.append(token)
+            text = self._untold()
+            if text and (not text.endswith(_BROKEN) or len(self.token_cache) > self._told + _MOST_OF_A_CHARACTER):
+                self.on_finalized_text(text)
+                del self.token_cache[: self._told]
+                self._told = len(self.token_cache)
+
+    def end(self) -> None:
+        """Called by `generate` at its end."""
+        self.on_finalized_text(self._untold(), stream_end=True)
+
+    def _untold(self) -> str:
+        told, both = (
+            str(self.tokenizer.decode(tokens, **self.decode_kwargs))
+            for tokens in (self.token_cache[: self._told], self.token_cache)
+        )
+        return both[len(told) :]
+
+    def _generate(self) -> None:
+        try:
+            ids = self.tokenizer(self._prompt, return_tensors="pt", add_special_tokens=False).to(self._model.device)
+            criteria = [*self._options.pop("stopping_criteria", ()), self._is_unwanted]
+            self._model.generate(
+                ids["input_ids"],
+                attention_mask=ids["attention_mask"],
+                streamer=self,
+                stopping_criteria=criteria,
+                **self._options,
+            )
+        except BaseException as error:  # noqa: BLE001  # raised again where the answer is read
+            self._failure = error
+        finally:
+            self.text_queue.put(self.stop_signal)
+
+    def _is_unwanted(self, *_: Any, **__: Any) -> bool:
+        """A stopping criterion, asked behind every token."""
+        return self._unwanted.is_set()
