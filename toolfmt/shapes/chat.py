@@ -64,7 +64,6 @@ class Chat(Shape):
             yield self._head("chat.completion.chunk") | {"choices": [], "usage": _usage(usage)}
 
     def _failed(self, message: str, kind: str) -> Iterator[Payload]:
-        yield from self._opened()
         yield {"error": {"message": message, "type": kind, "param": None, "code": None}}
 
     def _joined(self, payloads: list[Payload]) -> Payload:
