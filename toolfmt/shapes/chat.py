@@ -69,20 +69,23 @@ class Chat(Shape):
     def _joined(self, payloads: list[Payload]) -> Payload:
         if "error" in payloads[-1]:
             return payloads[-1]
-        message: dict[str, Any] = {"role": "assistant", "content": None}
+        texts: dict[str, list[str]] = {}
         calls: list[dict[str, Any]] = []
+        arguments: list[list[str]] = []
         reason = None
         for choice in (choice for payload in payloads for choice in payload["choices"]):
             reason = choice["finish_reason"] or reason
             for key, value in choice["delta"].items():
                 if key == "tool_calls":
-                    _join_call(calls, value[0])
+                    _join_call(calls, arguments, value[0])
                 elif key != "role" and value:
-                    message[key] = (message.get(key) or "") + value
+                    texts.setdefault(key, []).append(value)
+        for call, pieces in zip(calls, arguments, strict=True):
+            call["function"]["arguments"] = "".join(pieces)
+        message: dict[str, Any] = {"role": "assistant", "content": None if calls else ""}
+        message |= {key: "".join(pieces) for key, pieces in texts.items()}
         if calls:
             message["tool_calls"] = calls
-        else:
-            message["content"] = message["content"] or ""
         choice = {"index": self._choice, "message": message, "logprobs": None, "finish_reason": reason}
         usage = {"usage": payloads[-1]["usage"]} if "usage" in payloads[-1] else {}
         return self._head("chat.completion") | {"choices": [choice]} | usage
@@ -102,11 +105,12 @@ class Chat(Shape):
         return self._head("chat.completion.chunk") | {"choices": [choice]}
 
 
-def _join_call(calls: list[dict[str, Any]], told: dict[str, Any]) -> None:
+def _join_call(calls: list[dict[str, Any]], arguments: list[list[str]], told: dict[str, Any]) -> None:
     if "id" in told:
         calls.append({key: told[key] for key in _ABOUT_A_CALL} | {"function": dict(told["function"])})
+        arguments.append([])
     else:
-        calls[told["index"]]["function"]["arguments"] += told["function"]["arguments"]
+        arguments[told["index"]].append(told["function"]["arguments"])
 
 
 def _usage(usage: Usage) -> dict[str, Any]:

@@ -13,7 +13,9 @@ from typing import Any, Unpack
 from toolfmt.shapes.blocks import Blocks
 from toolfmt.shapes.shape import NO_USAGE, Payload, ShapeOptions, Usage, arguments_object
 
-_DELTAS = {"text": ("text_delta", "text"), "reasoning": ("thinking_delta", "thinking")}
+_DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
+"""The key of the text in each type of delta."""
+_TYPES = {"text": "text_delta", "reasoning": "thinking_delta", "call": "input_json_delta"}
 
 
 class Messages(Blocks):
@@ -41,8 +43,8 @@ class Messages(Blocks):
         yield {"type": "content_block_start", "index": self._block, "content_block": empty[kind]}
 
     def _added(self, delta: str) -> Payload:
-        kind, key = _DELTAS.get(self._open, ("input_json_delta", "partial_json"))
-        return {"type": "content_block_delta", "index": self._block, "delta": {"type": kind, key: delta}}
+        kind = _TYPES[self._open]
+        return {"type": "content_block_delta", "index": self._block, "delta": {"type": kind, _DELTAS[kind]: delta}}
 
     def _block_ended(self, kind: str, whole: bool) -> Iterator[Payload]:
         yield {"type": "content_block_stop", "index": self._block}
@@ -64,23 +66,22 @@ class Messages(Blocks):
         if payloads[-1]["type"] == "error":
             return payloads[-1]
         blocks: list[dict[str, Any]] = []
-        inputs: dict[int, str] = {}
+        deltas: list[list[str]] = []
         stop, used = None, _usage(NO_USAGE)
         for payload in payloads:
             if payload["type"] == "content_block_start":
                 blocks.append(dict(payload["content_block"]))
+                deltas.append([])
             elif payload["type"] == "content_block_delta":
-                delta = dict(payload["delta"])
-                del delta["type"]
-                for key, text in delta.items():
-                    if key == "partial_json":
-                        inputs[payload["index"]] = inputs.get(payload["index"], "") + text
-                    else:
-                        blocks[-1][key] += text
+                deltas[-1].append(payload["delta"][_DELTAS[payload["delta"]["type"]]])
             elif payload["type"] == "message_delta":
                 stop, used = payload["delta"]["stop_reason"], payload["usage"]
-        for index, text in inputs.items():
-            blocks[index]["input"] = arguments_object(text)
+        for block, pieces in zip(blocks, deltas, strict=True):
+            text = "".join(pieces)
+            if block["type"] == "tool_use":
+                block["input"] = arguments_object(text)
+            else:
+                block[block["type"]] = text
         return self._message(blocks, stop, used)
 
     def _message(self, blocks: list[dict[str, Any]], stop: str | None, usage: dict[str, int]) -> dict[str, Any]:

@@ -60,13 +60,12 @@ class Ollama(Shape):
         last = payloads[-1]
         if "error" in last:
             return last
-        said: dict[str, Any] = {"role": "assistant", "content": ""}
-        for message in (payload["message"] for payload in payloads):
-            for key in ("content", "thinking"):
-                if message.get(key):
-                    said[key] = said.get(key, "") + message[key]
-            if "tool_calls" in message:
-                said.setdefault("tool_calls", []).extend(message["tool_calls"])
+        messages = [payload["message"] for payload in payloads]
+        said: dict[str, Any] = {"role": "assistant", "content": "".join(message["content"] for message in messages)}
+        if thinking := "".join(message.get("thinking", "") for message in messages):
+            said["thinking"] = thinking
+        if calls := [call for message in messages for call in message.get("tool_calls", ())]:
+            said["tool_calls"] = calls
         return last | {"message": said}
 
     def _line(self, said: dict[str, Any], *, done: bool = False) -> Payload:

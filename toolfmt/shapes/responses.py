@@ -27,6 +27,8 @@ class Responses(Blocks):
     def __init__(self, id: str, model: str, created: int, **options: Unpack[ShapeOptions]) -> None:
         super().__init__(id, model, created, **options)
         self._output: list[dict[str, Any]] = []
+        self._deltas: list[str] = []
+        """Those of the open item; joined once it ends, so that a long one costs no more a delta."""
         self._sequence = 0
 
     @staticmethod
@@ -59,34 +61,34 @@ class Responses(Blocks):
             yield self._of_item(f"response.{event}.added", **{index: 0}, part=dict(part))
 
     def _added(self, delta: str) -> Payload:
-        item = self._output[-1]
+        self._deltas.append(delta)
         if self._open == "call":
-            item["arguments"] += delta
             return self._of_item("response.function_call_arguments.delta", delta=delta)
-        _, event, key, index = _PARTS[self._open]
-        item[key][0]["text"] += delta
+        _, event, _, index = _PARTS[self._open]
         logprobs: dict[str, Any] = {"logprobs": []} if self._open == "text" else {}
         return self._of_item(f"response.{event}.delta", **{index: 0}, delta=delta, **logprobs)
 
     def _block_ended(self, kind: str, whole: bool) -> Iterator[Payload]:
-        item = self._output[-1]
+        item, whole_text = self._output[-1], "".join(self._deltas)
+        self._deltas.clear()
         if kind in _PARTS:
             event, text, key, index = _PARTS[kind]
+            item[key][0]["text"] = whole_text
             logprobs: dict[str, Any] = {"logprobs": []} if kind == "text" else {}
-            yield self._of_item(f"response.{text}.done", **{index: 0}, text=item[key][0]["text"], **logprobs)
+            yield self._of_item(f"response.{text}.done", **{index: 0}, text=whole_text, **logprobs)
             yield self._of_item(f"response.{event}.done", **{index: 0}, part=dict(item[key][0]))
-        elif whole:
+        else:
+            item["arguments"] = whole_text
+        if kind == "call" and whole:
             done = "response.function_call_arguments.done"
-            yield self._of_item(done, name=item["name"], arguments=item["arguments"])
+            yield self._of_item(done, name=item["name"], arguments=whole_text)
         if "status" in item:
             item["status"] = "completed" if whole else "incomplete"
         yield self._of_item("response.output_item.done", item=deepcopy(item), item_id=None)
 
     def _ended(self, cut: bool, usage: Usage | None) -> Iterator[Payload]:
         yield from self._begin()
-        yield from self._close()
-        if cut and self._output and self._output[-1].get("type") == "message":
-            self._output[-1]["status"] = "incomplete"
+        yield from self._close(whole=not cut)
         status = "incomplete" if cut else "completed"
         response = self._response(status) | {"usage": None if usage is None else _usage(usage)}
         if cut:
