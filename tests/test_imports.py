@@ -50,6 +50,14 @@ ALLOWED = {
     "toolfmt/shapes": {"toolfmt.events", "toolfmt.formats", "toolfmt.message", "toolfmt.shapes"},
     # The validator is an extra, imported inside the functions that use it.
     "toolfmt/calling/validation.py": {"jsonschema", "referencing", "toolfmt.errors", "toolfmt.plain_json"},
+    # Each adaptor may import all of toolfmt below the command line, and the package it serves.
+    "toolfmt/runtimes/for_langchain.py": {
+        "langchain_core",
+        "toolfmt.events",
+        "toolfmt.formats",
+        "toolfmt.message",
+        "toolfmt.tools",
+    },
     # What runs within limits is handed to it.
     "toolfmt/sandbox": {"toolfmt.errors", "toolfmt.sandbox", "toolfmt.typed_json"},
     "toolfmt/typed_json.py": set[str](),

@@ -1,0 +1,315 @@
+"""The real llama.cpp under llama-cpp-python: a tiny GGUF file that knows one answer, and any answer as its tokens."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import toolfmt
+from toolfmt.formats import FORMATS
+
+llama_cpp = pytest.importorskip("llama_cpp", reason="llama-cpp-python is compiled where it is installed")
+pytest.importorskip("mlx_lm", reason="the tiny model is trained with mlx-lm")
+import tiny_gguf  # noqa: E402  it is of use only then
+import tiny_models  # noqa: E402  it needs mlx
+
+from toolfmt.runtimes.for_llama_cpp import ChatHandler  # noqa: E402  it needs llama-cpp-python
+
+TEMPLATE = """\
+{%- if tools %}{{- '<|im_start|>system\\n# Tools\\n' }}{%- for tool in tools %}{{- tool | tojson + '\\n' }}{%- endfor %}
+{{- '<|im_end|>\\n' }}{%- endif %}
+{%- for message in messages %}
+{{- '<|im_start|>' + message.role + '\\n' + (message.content or '') }}
+{%- for call in message.tool_calls or [] %}
+{{- '<tool_call>\\n{"name": "' + call.function.name + '", "arguments": ' + call.function.arguments | tojson }}
+{{- '}\\n</tool_call>' }}
+{%- endfor %}
+{{- '<|im_end|>\\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' }}{%- endif %}
+"""
+TOOLS: list[Any] = [
+    {
+        "type": "function",
+        "function": {
+            "name": "write_file",
+            "description": "Write a file.",
+            "parameters": {
+                "type": "object",
+                "properties": {"path": {"type": "string"}, "text": {"type": "string"}},
+                "required": ["path", "text"],
+            },
+        },
+    }
+]
+MESSAGES: list[Any] = [{"role": "user", "content": "Write it."}]
+INDENT = " " * 40
+"""One token of more bytes than llama-cpp-python's `detokenize` has room for."""
+ARGUMENTS = {"path": "a.py", "text": f"def f():\n{INDENT}return '🦀 </tool_call>'\n"}
+TEXT = "I write it.\n"
+CALL = toolfmt.write("json", [("write_file", ARGUMENTS)], TOOLS)
+END = "<|im_end|>"
+_OTHERS = {END, "<|im_start|>", tiny_models.PADDING}
+MARKERS = sorted(
+    {mark for format in FORMATS for mark in format.markers.in_answers if re.fullmatch(r"<[^\s\"]+>", mark)} - _OTHERS
+)
+"""What stands between angle brackets is a control token in most tokenizers."""
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that writes a file; the markers of all formats are control tokens of its tokenizer."""
+    directory = tmp_path_factory.mktemp("tiny-qwen3")
+    tiny_models.build(
+        directory,
+        template=TEMPLATE,
+        messages=MESSAGES,
+        tools=TOOLS,
+        answer=TEXT + CALL,
+        special=["<|im_start|>"],
+        added=[INDENT, *MARKERS],
+    )
+    return tiny_gguf.written(directory, directory / "tiny.gguf", control=MARKERS)
+
+
+def opened(file: Path, handler: Any = None, **options: Any) -> Any:
+    return llama_cpp.Llama(str(file), n_ctx=2048, verbose=False, chat_handler=handler, **options)
+
+
+@pytest.fixture(scope="module")
+def llama(file: Path) -> Iterator[Any]:
+    with_handler = opened(file, ChatHandler(file))
+    yield with_handler
+    with_handler.close()
+
+
+def ask(llama: Any, **options: Any) -> Any:
+    return llama.create_chat_completion(MESSAGES, **{"tools": TOOLS, "temperature": 0.0, **options})
+
+
+def saying(monkeypatch: pytest.MonkeyPatch, llama: Any, answer: str | list[int], *, end: bool = True) -> dict[str, Any]:
+    """Has the model say this answer; gives what it is asked with."""
+    asked: dict[str, Any] = {}
+    said = llama.tokenize(answer.encode(), add_bos=False, special=True) if isinstance(answer, str) else answer
+
+    def generate(tokens: list[int], **options: Any) -> Iterator[int]:
+        asked.update(options, prompt=llama.detokenize(tokens, special=True).decode(), generated=0)
+        for token in [*said, *([llama.token_eos()] if end else [])]:
+            asked["generated"] += 1
+            yield token
+
+    monkeypatch.setattr(llama, "generate", generate)
+    return asked
+
+
+def calls_of(message: dict[str, Any]) -> list[tuple[str, Any]]:
+    calls = [call["function"] for call in message.get("tool_calls") or []]
+    return [(call["name"], json.loads(call["arguments"])) for call in calls]
+
+
+def joined(chunks: Iterable[Any]) -> tuple[dict[str, Any], str]:
+    """What a client makes of the chunks: the message, and why it ended."""
+    message: dict[str, Any] = {"content": "", "tool_calls": []}
+    reason = ""
+    for choice in (chunk["choices"][0] for chunk in chunks):
+        message["content"] += choice["delta"].get("content") or ""
+        for call in choice["delta"].get("tool_calls", []):
+            if "id" in call:
+                message["tool_calls"].append({"id": call["id"], "function": dict(call["function"])})
+            else:
+                message["tool_calls"][call["index"]]["function"]["arguments"] += call["function"]["arguments"]
+        reason = choice["finish_reason"] or reason
+    return message, reason
+
+
+def test_the_handler_gives_the_call_that_the_own_one_gives_as_spoilt_text(file: Path, llama: Any) -> None:
+    said = ask(llama)
+    (choice,) = said["choices"]
+    assert (choice["message"]["content"], choice["finish_reason"]) == (TEXT, "tool_calls")
+    assert calls_of(choice["message"]) == [("write_file", ARGUMENTS)]
+    assert said["model"] == str(file)
+    answer = llama.tokenize((TEXT + CALL).encode(), add_bos=False, special=True)
+    assert said["usage"]["completion_tokens"] == len(answer)
+    own = opened(file)
+    message = ask(own)["choices"][0]["message"]
+    own.close()
+    spoilt = (TEXT + CALL).replace("<tool_call>", "").replace("</tool_call>", "").replace(INDENT, "")
+    assert (message.get("tool_calls"), message["content"]) == (None, spoilt)
+
+
+def test_content_streams_and_the_call_comes_whole(llama: Any) -> None:
+    chunks = list(ask(llama, stream=True))
+    assert len([chunk for chunk in chunks if chunk["choices"][0]["delta"].get("content")]) > 2
+    assert len([chunk for chunk in chunks if "tool_calls" in chunk["choices"][0]["delta"]]) == 2
+    message, reason = joined(chunks)
+    assert (message["content"], calls_of(message), reason) == (TEXT, [("write_file", ARGUMENTS)], "tool_calls")
+
+
+def test_arguments_stream_where_that_is_asked_for(file: Path) -> None:
+    llama = opened(file, ChatHandler(toolfmt.load(file), whole_calls=False))
+    chunks = list(ask(llama, stream=True))
+    assert len([chunk for chunk in chunks if "tool_calls" in chunk["choices"][0]["delta"]]) > 20
+    assert calls_of(joined(chunks)[0]) == [("write_file", ARGUMENTS)]
+    llama.close()
+
+
+def test_a_model_may_be_the_directory_that_the_file_was_made_of(file: Path) -> None:
+    llama = opened(file, ChatHandler(file.parent))
+    assert calls_of(ask(llama)["choices"][0]["message"]) == [("write_file", ARGUMENTS)]
+    llama.close()
+
+
+def both_ways(llama: Any, **options: Any) -> list[tuple[dict[str, Any], str]]:
+    """The answer as it comes whole, and as its chunks join to it."""
+    choice = ask(llama, **options)["choices"][0]
+    return [(choice["message"], choice["finish_reason"]), joined(ask(llama, stream=True, **options))]
+
+
+def test_cut_at_every_token_there_is_no_call_and_all_of_the_text(llama: Any) -> None:
+    answer = llama.tokenize((TEXT + CALL).encode(), add_bos=False, special=True)
+    before = ""
+    for most in range(1, len(answer)):
+        for message, reason in both_ways(llama, max_tokens=most):
+            assert (calls_of(message), reason) == ([], "length")
+            text = message["content"].rstrip("\N{REPLACEMENT CHARACTER}")
+            assert (TEXT + CALL).startswith(text)
+            blank = not llama.detokenize(answer[most - 1 : most]).strip()  # beside a call, of its frame
+            assert len(text) > len(before) or message["content"] != text or blank
+        before = text
+
+
+def test_a_consumer_that_goes_away_stops_the_model(llama: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = saying(monkeypatch, llama, TEXT + CALL)
+    stream = ask(llama, stream=True)
+    assert not asked
+    next(stream)
+    stream.close()
+    assert asked["generated"] == 1
+
+
+@pytest.mark.parametrize("name", [format.name for format in FORMATS])
+def test_every_format_is_read_although_its_markers_are_control_tokens(
+    name: str, file: Path, llama: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = [("write_file", ARGUMENTS)]
+    saying(monkeypatch, llama, toolfmt.write(name, calls, TOOLS))
+    monkeypatch.setattr(llama, "chat_handler", ChatHandler(file, format=name))
+    choice = ask(llama)["choices"][0]
+    assert (calls_of(choice["message"]), choice["finish_reason"]) == (calls, "tool_calls")
+
+
+def test_the_prompt_is_the_template_s_and_options_reach_the_sampling(
+    llama: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = saying(monkeypatch, llama, "Yes.")
+    choice = ask(llama, temperature=0.5, top_k=7, seed=3, response_format={"type": "text"})["choices"][0]
+    assert choice == choice | {"message": {"role": "assistant", "content": "Yes."}, "finish_reason": "stop"}
+    assert (asked["temp"], asked["top_k"], llama._seed) == (0.5, 7, 3)
+    assert asked["prompt"] == llama.chat_handler._model.render(MESSAGES, TOOLS).text
+
+
+@pytest.mark.parametrize("given", [{"tool_choice": "none"}, {"tools": None}, {"tools": [], "functions": None}])
+def test_without_tools_what_looks_like_a_call_is_text(given: Any, llama: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = saying(monkeypatch, llama, CALL)
+    choice = ask(llama, **given)["choices"][0]
+    assert (choice["message"]["content"], choice["finish_reason"]) == (CALL, "stop")
+    assert "# Tools" not in asked["prompt"]
+
+
+def test_functions_are_tools_by_their_older_name(llama: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = saying(monkeypatch, llama, CALL)
+    functions = [TOOLS[0]["function"]]
+    assert len(calls_of(ask(llama, tools=None, functions=functions)["choices"][0]["message"])) == 1
+    assert "write_file" in asked["prompt"]
+    assert calls_of(ask(llama, tools=None, functions=functions, function_call="none")["choices"][0]["message"]) == []
+
+
+@pytest.mark.parametrize("stop", ["is", ["it's", "is"]])
+def test_an_answer_ends_at_a_stop_string_and_the_model_with_it(
+    stop: Any, llama: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = saying(monkeypatch, llama, "This one goes on. " * 20)
+    for message, reason in both_ways(llama, stop=stop):
+        assert (message["content"], reason) == ("Th", "stop")
+        assert asked["generated"] < 6
+
+
+def test_a_stop_string_within_a_call_leaves_no_call(llama: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    saying(monkeypatch, llama, TEXT + CALL)
+    choice = ask(llama, stop=["a.py"])["choices"][0]
+    assert (choice["message"]["content"], choice["finish_reason"]) == (TEXT + CALL.partition("a.py")[0], "stop")
+
+
+def test_an_end_of_turn_in_letters_ends_the_answer_too(llama: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    end = llama.tokenize(END.encode(), add_bos=False, special=False)
+    asked = saying(monkeypatch, llama, [*llama.tokenize(b"Yes.", False, True), *end, *end])
+    assert [(message["content"], reason) for message, reason in both_ways(llama)] == [("Yes.", "stop")] * 2
+    assert asked["generated"] == len(llama.tokenize(b"Yes.", False, True)) + len(end)
+
+
+def test_bytes_that_are_no_text_take_nothing_with_them(llama: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = llama.tokenize("🦀".encode(), add_bos=False, special=True)
+    more = llama.tokenize(b" so", add_bos=False, special=True)
+    assert len(ids) > 1
+    saying(monkeypatch, llama, [*ids[:1], *more, *ids, *more, *ids[:1]])
+    for message, _ in both_ways(llama):
+        assert message["content"] == "\N{REPLACEMENT CHARACTER} so🦀 so\N{REPLACEMENT CHARACTER}"
+
+
+def test_ids_go_on_from_those_of_the_conversation(llama: Any) -> None:
+    call = {"id": "call_0", "type": "function", "function": {"name": "write_file", "arguments": "{}"}}
+    result = {"role": "tool", "tool_call_id": "call_0", "content": "no"}
+    turns = [*MESSAGES, {"role": "assistant", "content": None, "tool_calls": [call]}, result]
+    prompt = llama.chat_handler._model.render(turns, TOOLS)
+    assert prompt.text.count("<tool_call>") == 1
+    with pytest.MonkeyPatch.context() as patch:
+        saying(patch, llama, CALL)
+        said = llama.create_chat_completion(turns, tools=TOOLS)["choices"][0]["message"]
+    assert [made["id"] for made in said["tool_calls"]] == ["call_1"]
+
+
+def test_reasoning_has_a_key_of_its_own(llama: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    saying(monkeypatch, llama, "<think>Hm.</think>Yes.")
+    message = ask(llama)["choices"][0]["message"]
+    assert message == {"role": "assistant", "content": "Yes.", "reasoning_content": "Hm."}
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"logprobs": True}, "does not take logprobs"),
+        ({"logit_bias": {5: 1.0}}, "does not take logit_bias"),
+        ({"response_format": {"type": "json_object"}}, "does not take response_format"),
+        ({"tool_choice": "required"}, "tool_choice 'required' is enforced by a grammar alone"),
+        ({"tool_choice": {"type": "function", "function": {"name": "f"}}}, "tool_choice .* is enforced by a grammar"),
+    ],
+)
+def test_what_is_not_done_is_said(given: Any, told: str, llama: Any) -> None:
+    with pytest.raises(ValueError, match=told):
+        ask(llama, **given)
+
+
+def test_a_prompt_that_does_not_fit_is_said_and_an_answer_ends_with_the_context(
+    llama: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = llama.chat_handler._model.render(MESSAGES, TOOLS).text
+    prompt = len(llama.tokenize(text.encode(), add_bos=False, special=True))
+    monkeypatch.setattr(llama, "n_ctx", lambda: prompt + 10)
+    said = ask(llama, max_tokens=500)
+    assert (said["choices"][0]["finish_reason"], said["usage"]["completion_tokens"]) == ("length", 10)
+    assert ask(llama, max_tokens=-1)["usage"]["completion_tokens"] == 10
+    monkeypatch.setattr(llama, "n_ctx", lambda: prompt)
+    with pytest.raises(ValueError, match=f"^the prompt has {prompt} tokens, the context {prompt}: give more n_ctx$"):
+        ask(llama)
+
+
+def test_a_required_call_is_left_to_the_caller_s_grammar(llama: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    grammar = llama_cpp.LlamaGrammar.from_string('root ::= "x"', verbose=False)
+    asked = saying(monkeypatch, llama, CALL)
+    assert len(calls_of(ask(llama, tool_choice="required", grammar=grammar)["choices"][0]["message"])) == 1
+    assert asked["grammar"] is grammar
