@@ -48,6 +48,18 @@ ALLOWED = {
         "toolfmt.templates.opening",
     },
     "toolfmt/shapes": {"toolfmt.events", "toolfmt.formats", "toolfmt.message", "toolfmt.shapes"},
+    "toolfmt/calling": {
+        *_EVENTS_AND_TOOLS,
+        "pydantic",
+        "pydantic_core",
+        "toolfmt.calling",
+        "toolfmt.conversation",
+        "toolfmt.formats",
+        "toolfmt.message",
+        "toolfmt.model",
+        "toolfmt.python_tools",
+        "toolfmt.render",
+    },
     # The validator is an extra, imported inside the functions that use it.
     "toolfmt/calling/validation.py": {"jsonschema", "referencing", "toolfmt.errors", "toolfmt.plain_json"},
     # Each adaptor may import all of toolfmt below the command line, and the package it serves.

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from toolfmt.calling import ToolRegistry
     from toolfmt.conversation import Conversation
     from toolfmt.errors import (
         BadMessages,
@@ -70,6 +71,7 @@ _HOMES = {
     "Prompt": "toolfmt.render.prompt",
     "RepeatedTool": "toolfmt.errors",
     "ToolCall": "toolfmt.message",
+    "ToolRegistry": "toolfmt.calling",
     "ToolCallFormat": "toolfmt.formats",
     "TemplateError": "toolfmt.errors",
     "ToolfmtError": "toolfmt.errors",
@@ -110,6 +112,7 @@ __all__ = [
     "ToolCallFormat",
     "ToolCallRejected",
     "ToolCallStart",
+    "ToolRegistry",
     "ToolfmtError",
     "UnknownFormat",
     "WholeCalls",

@@ -87,7 +87,7 @@ def _maker(where: str) -> Callable[[Any], dict[str, Any]]:
 
     def make(value: Any) -> dict[str, Any]:
         try:
-            asked = value if isinstance(value, type) else _evaluated(value)
+            asked = value if isinstance(value, type) else stand_in(value)
             schema: dict[str, Any] = adapter(asked).json_schema(schema_generator=generator)
         except Exception as error:  # noqa: BLE001  a hint is evaluated, and may raise anything
             why = str(error).split("\n")[0].partition(". Set `arbitrary_types_allowed")[0]
@@ -113,11 +113,12 @@ def _pydantic() -> tuple[Any, Any]:
     return TypeAdapter, Generator
 
 
-def _evaluated(function: Any) -> Any:
+def stand_in(function: Any) -> Any:
     """What pydantic can ask in place of the function: it looks for the names in hints in the module of that name, which
-    is not always where the function was defined."""
+    is not always where the function was defined. Called, it returns its arguments and does nothing."""
 
-    def asked() -> None: ...
+    def asked(**arguments: Any) -> dict[str, Any]:
+        return arguments
 
     asked.__annotations__ = get_type_hints(function, include_extras=True)
     asked.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]

@@ -1,0 +1,594 @@
+"""A registry of tools: definitions, and what becomes of a call, told as the message that answers it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import dataclasses
+import json
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pytest
+from openai.types.chat import ChatCompletionMessageFunctionToolCall
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+import toolfmt
+from toolfmt import BadTools, ToolCall, ToolRegistry
+from toolfmt.calling import Execution
+from toolfmt.message import Rejected
+
+WEATHER = {
+    "name": "get_weather",
+    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+}
+
+
+class Unit(Enum):
+    CELSIUS = "celsius"
+    KELVIN = "kelvin"
+
+
+class Seat(BaseModel):
+    row: int
+    letter: Literal["A", "B"] = "A"
+
+
+class Booking(BaseModel):
+    """Book seats."""
+
+    name: str
+    seats: list[Seat] = []
+
+    @field_validator("name")
+    @classmethod
+    def no_digits(cls, name: str) -> str:
+        if any(letter.isdigit() for letter in name):
+            raise ValueError("a name has no digits")
+        return name
+
+
+@dataclass
+class Note:
+    """Keep a note."""
+
+    words: str
+    tags: list[str] = field(default_factory=list)
+
+    def __call__(self) -> str:
+        return f"{self.words} {self.tags}"
+
+
+def execute(registry: ToolRegistry, name: str, arguments: Any) -> Execution:
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    return registry.execute(ToolCall("call_1", name, text))
+
+
+def answered(registry: ToolRegistry, name: str, arguments: Any) -> str:
+    """The content of the message that answers a call, which is one in any case."""
+    execution = execute(registry, name, arguments)
+    assert execution.message == {
+        "role": "tool",
+        "tool_call_id": "call_1",
+        "name": name,
+        "content": execution.message["content"],
+    }
+    return str(execution.message["content"])
+
+
+def registry_of(result: object) -> ToolRegistry:
+    """A registry of one tool that returns this."""
+    return ToolRegistry([({"name": "f"}, lambda: result)])
+
+
+# --- what a tool is made of
+
+
+def test_definitions_are_those_of_the_functions_in_order() -> None:
+    registry = ToolRegistry()
+
+    @registry.tool
+    def get_weather(city: str, days: int = 1) -> str:
+        """Get the weather."""
+        return f"{city} {days}"
+
+    registry.add({"type": "function", "function": {"name": "now"}}, lambda: "noon")
+    assert get_weather("Oslo") == "Oslo 1"
+    assert registry.definitions == [
+        {
+            "type": "function",
+            "function": {
+                "name": "get_weather",
+                "description": "Get the weather.",
+                "parameters": {
+                    "type": "object",
+                    "properties": {"city": {"type": "string"}, "days": {"type": "integer", "default": 1}},
+                    "required": ["city"],
+                },
+            },
+        },
+        {"type": "function", "function": {"name": "now"}},
+    ]
+    assert [tool["function"]["name"] for tool in toolfmt.tools.canonical_tools(registry.definitions)] == [
+        "get_weather",
+        "now",
+    ]
+
+
+def test_what_is_handed_out_is_a_list_of_its_own() -> None:
+    registry = ToolRegistry([Note])
+    registry.definitions.clear()
+    assert len(registry.definitions) == 1
+
+
+class Store:
+    def __init__(self) -> None:
+        self.kept: list[str] = []
+
+    def keep(self, words: str) -> int:
+        """Keep words."""
+        self.kept.append(words)
+        return len(self.kept)
+
+
+def test_a_bound_method_keeps_its_object() -> None:
+    store = Store()
+    assert answered(ToolRegistry([store.keep]), "keep", {"words": "one"}) == "1"
+    assert store.kept == ["one"]
+
+
+def test_a_class_is_called_or_given_to_a_function() -> None:
+    assert answered(ToolRegistry([Note]), "Note", {"words": "a"}) == "a []"
+    given: list[Any] = []
+    registry = ToolRegistry([(Booking, given.append), (Note, given.append)])
+    assert answered(registry, "Booking", {"name": "Ada", "seats": [{"row": 3}]}) == "null"
+    assert answered(registry, "Note", {"words": "b", "tags": ["t"]}) == "null"
+    assert given == [Booking(name="Ada", seats=[Seat(row=3, letter="A")]), Note("b", ["t"])]
+
+
+def test_a_function_may_be_called_by_another() -> None:
+    def get_weather(city: str) -> str:
+        return city
+
+    registry = ToolRegistry([(get_weather, lambda city: f"logged {city}")])
+    assert answered(registry, "get_weather", {"city": "Oslo"}) == "logged Oslo"
+
+
+@pytest.mark.parametrize(
+    ("tools", "told"),
+    [
+        ([WEATHER], r"tools\[0\] \(get_weather\): a definition alone cannot be called"),
+        ([(WEATHER, 5)], r"tools\[0\] \(get_weather\): what is to be called is a int"),
+        ([Note, Booking], r"tools\[1\] \(Booking\): its instances cannot be called; .* add\(Booking, function\)"),
+        ([(WEATHER, print), (WEATHER, print)], r"tools\[1\]: tools\[0\] is called 'get_weather' too"),
+        ([({"name": "f", "parameters": {"type": "objekt"}}, print)], r"tools\[0\] \(f\): .*'objekt' is not valid"),
+        ([(Note, print), lambda x: x], r"tools\[1\] \(<lambda>\): a lambda has no name"),
+        ([5], r"tools\[0\]: a tool definition is an object, not a number"),
+    ],
+)
+def test_what_is_no_tool_is_refused(tools: list[Any], told: str) -> None:
+    with pytest.raises(BadTools, match=told):
+        ToolRegistry(tools)
+
+
+def test_a_tool_that_was_refused_leaves_nothing_behind() -> None:
+    registry = ToolRegistry()
+    with pytest.raises(BadTools):
+        registry.add(WEATHER)
+    assert registry.definitions == []
+    registry.add(WEATHER, lambda city: city)
+
+
+# --- arguments
+
+
+def test_arguments_become_what_the_hints_say() -> None:
+    given: dict[str, Any] = {}
+
+    def book(
+        day: date, seat: Seat, unit: Unit = Unit.KELVIN, note: Note | None = None, price: Decimal = Decimal(1)
+    ) -> None:
+        given.update(locals())
+        del given["given"]
+
+    registry = ToolRegistry([book])
+    assert answered(registry, "book", {"day": "2026-11-23", "seat": {"row": 1}, "note": {"words": "w"}}) == "null"
+    assert given == {
+        "day": date(2026, 11, 23),
+        "seat": Seat(row=1),
+        "unit": Unit.KELVIN,
+        "note": Note("w"),
+        "price": Decimal(1),
+    }
+
+
+def test_defaults_are_the_functions_own() -> None:
+    def f(
+        a: int,
+        b: list[int] = [1],  # noqa: B006  what models of pydantic are given anew each time
+        c: int = Field(3, description="In a field."),
+        *,
+        d: Annotated[int, Field(alias="dd")] = 4,
+    ) -> str:
+        b.append(a)
+        return f"{a} {b} {c} {d}"
+
+    registry = ToolRegistry([f])
+    assert [answered(registry, "f", {"a": 2}) for _ in range(2)] == ["2 [1, 2] 3 4"] * 2
+    assert answered(registry, "f", {"a": 2, "dd": 5}) == "2 [1, 2] 3 5"
+
+
+def test_arguments_of_a_definition_are_json_as_it_was_read() -> None:
+    given: list[Any] = []
+    schema = {"properties": {"func": {}, "self": {}, "n": {"type": "integer"}}}
+    registry = ToolRegistry([({"name": "f", "parameters": schema}, lambda **named: given.append(named))])
+    arguments = {"func": {"a": [1.5, None]}, "self": True, "n": 10**30}
+    assert answered(registry, "f", arguments) == "null"
+    assert given == [arguments]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({}, "'city' is a required property"),
+        ({"city": 5}, "5 is not of type 'string' (at $.city)"),
+        ({"city": "Oslo", "when": 1}, "Additional properties are not allowed ('when' was unexpected)"),
+        ({"city": "Oslo", "days": "3"}, "'3' is not of type 'integer' (at $.days)"),
+        ("", "they are no JSON (Expecting value: line 1 column 1 (char 0))"),
+        ('{"city": "Os', "they are no JSON (Unterminated string starting at: line 1 column 10 (char 9))"),
+        ('{"city": NaN}', "they are no JSON (NaN is no JSON)"),
+        ("[" * 100_000, "they are no JSON (nested too deeply)"),
+        ("1" * 5000, "they are no JSON (an integer of more than 4300 digits)"),
+        ('["Oslo"]', "they are no JSON object"),
+        ("null", "they are no JSON object"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_told_and_nothing_is_called(arguments: Any, told: str) -> None:
+    called: list[str] = []
+
+    def get_weather(city: str, days: int = 1) -> None:
+        called.append(city)
+
+    registry = ToolRegistry([get_weather])
+    assert execute(registry, "get_weather", arguments).outcome == "invalid_arguments"
+    assert answered(registry, "get_weather", arguments) == (
+        f"get_weather was not carried out, its arguments are not valid: {told}"
+    )
+    assert called == []
+
+
+def test_what_the_hints_say_beyond_the_schema_is_told_too() -> None:
+    called: list[Any] = []
+
+    def when(day: date, seats: list[Seat] = []) -> None:  # noqa: B006  not changed
+        called.append(day)
+
+    registry = ToolRegistry([(Booking, called.append), when])
+    told = "was not carried out, its arguments are not valid:"
+    assert answered(registry, "Booking", {"name": "Ada2"}) == (
+        f"Booking {told} Value error, a name has no digits (at $.name)"
+    )
+    wrong = answered(registry, "when", {"day": "soon"})
+    assert wrong.startswith(f"when {told} Input should be a valid date") and wrong.endswith("(at $.day)")
+    assert execute(registry, "when", {"day": "soon"}).outcome == "invalid_arguments"
+    half = answered(registry, "when", '{"day": "\\ud800"}')
+    assert half.startswith(f"when {told} Invalid JSON")
+    assert called == []
+
+
+def test_a_model_that_is_strict_is_given_json() -> None:
+    class Day(BaseModel):
+        model_config = ConfigDict(strict=True)
+        day: date
+
+    assert answered(ToolRegistry([(Day, lambda it: it.day)]), "Day", {"day": "2026-11-23"}) == '"2026-11-23"'
+
+
+@pytest.mark.parametrize(
+    ("schema", "told"),
+    [
+        ({}, "Additional properties are not allowed ('x' was unexpected)"),
+        ({"properties": {"y": {}}}, "Additional properties are not allowed ('x' was unexpected)"),
+        ({"additionalProperties": True}, None),
+        ({"additionalProperties": {"type": "string"}}, "1 is not of type 'string' (at $.x)"),
+        ({"unevaluatedProperties": True}, None),
+        ({"patternProperties": {"^x": {}}}, None),
+        ({"allOf": [{"properties": {"x": {}}}]}, None),
+        ({"$ref": "#/$defs/X", "$defs": {"X": {"properties": {"x": {}}}}}, None),
+        ({"anyOf": [{"properties": {"y": {}}}]}, "Unevaluated properties are not allowed ('x' was unexpected)"),
+    ],
+)
+def test_arguments_that_the_schema_does_not_name_are_refused(schema: dict[str, Any], told: str | None) -> None:
+    registry = ToolRegistry([({"name": "f", "parameters": schema}, lambda **named: "called")])
+    wrong = f"f was not carried out, its arguments are not valid: {told}"
+    assert answered(registry, "f", {"x": 1}) == (wrong if told else "called")
+
+
+def test_a_class_that_takes_more_says_so() -> None:
+    class Open(BaseModel):
+        model_config = ConfigDict(extra="allow")
+
+    registry = ToolRegistry([(Open, lambda it: it.model_extra), (Seat, lambda it: it)])
+    assert answered(registry, "Open", {"x": 1}) == '{"x": 1}'
+    assert "('x' was unexpected)" in answered(registry, "Seat", {"row": 1, "x": 1})
+
+
+# --- results
+
+
+@dataclass
+class Point:
+    x: int
+    when: date
+
+
+class Silent:
+    """Says only where it lies."""
+
+
+class Telling:
+    def __str__(self) -> str:
+        return "it tells itself"
+
+
+@pytest.mark.parametrize(
+    ("result", "content"),
+    [
+        ("Rain, 7 °C.\n", "Rain, 7 °C.\n"),
+        ("", ""),
+        (None, "null"),
+        (7, "7"),
+        ({"a": [1, None, "ø"]}, '{"a": [1, null, "ø"]}'),
+        ((1, 2), "[1, 2]"),
+        (Seat(row=2), '{"row": 2, "letter": "A"}'),
+        ([Seat(row=2)], '[{"row": 2, "letter": "A"}]'),
+        ({"p": Point(1, date(2026, 11, 23))}, '{"p": {"x": 1, "when": "2026-11-23"}}'),
+        ({"b", "c", "a"}, '["a", "b", "c"]'),
+        ({1, 10, 2}, "[1, 2, 10]"),
+        (frozenset({1, "a"}), '[1, "a"]'),
+        (Unit.KELVIN, '"kelvin"'),
+        (b"bytes", '"bytes"'),
+        (b"\xff", "b'\\xff'"),
+        (Path("a/b"), '"a/b"'),
+        (Telling(), '"it tells itself"'),
+        ({"it": Telling()}, '{"it": "it tells itself"}'),
+        (float("inf"), "inf"),
+        ({(1, 2): 3}, "{(1, 2): 3}"),
+        ((n for n in (1, 2)), "[1, 2]"),
+        ("half \ud800 a character", "half ? a character"),
+        ({"half": "\ud800"}, '{"half": "?"}'),
+    ],
+)
+def test_a_text_is_itself_and_the_rest_is_json(result: object, content: str) -> None:
+    execution = execute(registry_of(result), "f", {})
+    assert ("result", content) == (execution.outcome, execution.message["content"])
+    assert execution.value is result and execution.error is None
+
+
+def test_a_list_that_holds_itself_is_told() -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+    assert answered(registry_of(endless), "f", {}) == "[[...]]"
+
+
+@pytest.mark.parametrize("result", [Silent(), [Silent()], {"a": Silent()}, object(), Store().keep, [Store()]])
+def test_what_only_says_where_it_lies_is_no_result(result: object) -> None:
+    told = answered(registry_of(result), "f", {})
+    assert told.startswith("f failed: NoResult: the tool returned a value of the type ")
+    assert "0x" not in told
+
+
+def test_a_result_is_told_without_pydantic_where_json_holds_it() -> None:
+    code = (
+        "import sys; sys.modules['pydantic'] = sys.modules['pydantic_core'] = None\n"
+        "import datetime\n"
+        "from toolfmt import ToolCall, ToolRegistry\n"
+        "registry = ToolRegistry([({'name': 'f'}, lambda: {'a': 1}), ({'name': 'g'}, datetime.date.today)])\n"
+        "print([registry.dispatch(ToolCall('1', name, '{}'))['content'] for name in 'fg'])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    told = "g failed: NoResult: to tell a result of the type date needs pydantic: pip install 'toolfmt[pydantic]'"
+    assert done.stdout == str(['{"a": 1}', told]) + "\n"
+
+
+# --- what is no result
+
+
+def test_an_unknown_tool_is_told_with_those_that_there_are() -> None:
+    registry = ToolRegistry([Note, (WEATHER, print)])
+    assert answered(registry, "weather", {}) == "No tool is called 'weather'. The tools are: Note, get_weather."
+    assert answered(ToolRegistry(), "f", {}) == "No tool is called 'f'. There are no tools."
+    assert execute(registry, "x" * 1000, {}).outcome == "unknown_tool"
+    assert len(answered(registry, "x" * 1000, {})) < 200
+
+
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("not even this")
+
+
+@pytest.mark.parametrize(
+    ("error", "content"),
+    [
+        (ValueError("no such city: Osl"), "f failed: ValueError: no such city: Osl"),
+        (KeyError("Osl"), "f failed: KeyError: 'Osl'"),
+        (TimeoutError(), "f failed: TimeoutError"),
+        (Unspeakable(), "f failed: Unspeakable"),
+        (OSError("\ud800"), "f failed: OSError: ?"),
+        (ValueError("x" * 5000), f"f failed: ValueError: {'x' * 988}…"),
+        (StopIteration(), "f failed: StopIteration"),
+        (asyncio.CancelledError(), "f failed: CancelledError"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["plain", "async"])
+def test_what_a_tool_raises_is_told_by_type_and_message(error: BaseException, content: str, kind: str) -> None:
+    def fails() -> None:
+        raise error
+
+    async def fails_later() -> None:
+        await asyncio.sleep(0)
+        raise error
+
+    registry = ToolRegistry([({"name": "f"}, fails if kind == "plain" else fails_later)])
+    if kind == "async" and isinstance(error, StopIteration):
+        content = "f failed: RuntimeError: coroutine raised StopIteration"
+    execution = execute(registry, "f", {})
+    assert ("exception", content) == (execution.outcome, execution.message["content"])
+    assert execution.error is not None and execution.error.__traceback__ is not None
+    assert __file__ not in execution.message["content"]
+
+
+def test_pydantics_errors_inside_a_tool_are_the_tools() -> None:
+    assert execute(ToolRegistry([({"name": "f"}, lambda: Seat(row="x"))]), "f", {}).outcome == "exception"  # type: ignore[arg-type]  # wrong on purpose
+
+
+@pytest.mark.parametrize("end", [KeyboardInterrupt, SystemExit])
+def test_what_ends_a_program_passes(end: type[BaseException]) -> None:
+    def stop() -> None:
+        raise end
+
+    with pytest.raises(end):
+        execute(ToolRegistry([stop]), "stop", {})
+
+
+@pytest.mark.parametrize(
+    ("rejected", "told"),
+    [
+        (
+            Rejected(0, "incomplete_output", (0, 9), '{"city": ', "get_weather", '{"city": '),
+            "Your call of get_weather was not carried out: it ends before it is whole (incomplete_output).",
+        ),
+        (
+            Rejected(0, "undeclared_tool", (0, 9), "raw"),
+            "Your call was not carried out: no tool has this name (undeclared_tool).",
+        ),
+    ],
+)
+def test_what_was_rejected_is_never_carried_out(rejected: Rejected, told: str) -> None:
+    called: list[str] = []
+    registry = ToolRegistry([(WEATHER, called.append)])
+    content = f"{told} The tools are: get_weather. Write the call again, whole, or answer without it."
+    assert registry.dispatch(rejected) == {"role": "user", "content": content}
+    assert registry.execute(rejected).outcome == "rejected"
+    assert called == []
+
+
+def test_every_reason_of_a_rejection_has_words() -> None:
+    from typing import get_args
+
+    from toolfmt.events import RejectionReason
+
+    for reason in get_args(RejectionReason):
+        assert f"({reason})" in ToolRegistry().dispatch(Rejected(0, reason, (0, 0), ""))["content"]
+
+
+# --- calls in other shapes
+
+ARGUMENTS = '{"city": "Oslo"}'
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ToolCall("1", "get_weather", ARGUMENTS),
+        ToolCall("1", "get_weather", ARGUMENTS).to_dict(),
+        ChatCompletionMessageFunctionToolCall.model_validate(ToolCall("1", "get_weather", ARGUMENTS).to_dict()),
+        {"id": "1", "function": {"name": "get_weather", "arguments": {"city": "Oslo"}}},
+        {"id": "1", "name": "get_weather", "arguments": ARGUMENTS},
+    ],
+)
+def test_a_call_may_have_any_shape_of_a_chat_endpoint(call: Any) -> None:
+    registry = ToolRegistry([(WEATHER, lambda city: city)])
+    said = {"role": "tool", "tool_call_id": "1", "name": "get_weather", "content": "Oslo"}
+    assert said == registry.dispatch(call)
+
+
+def test_a_call_without_arguments_or_with_others_is_told() -> None:
+    registry = ToolRegistry([({"name": "f"}, lambda: "called")])
+    prefix = "f was not carried out, its arguments are not valid: "
+    for arguments, told in ((None, "they are missing"), ([1], "they are a list")):
+        call = {"id": "1", "function": {"name": "f", "arguments": arguments}}
+        assert registry.dispatch(call)["content"] == prefix + told
+    nan = {"function": {"name": "f", "arguments": {"x": float("nan")}}}
+    assert registry.dispatch(nan) == {
+        "role": "tool",
+        "tool_call_id": "",
+        "name": "f",
+        "content": f"{prefix}they hold what JSON does not: NaN",
+    }
+
+
+@pytest.mark.parametrize("call", [None, "f", 5, [], {}, {"function": {}}, {"name": None}, {"function": "f"}, "x" * 500])
+def test_what_is_no_call_is_misuse(call: Any) -> None:
+    with pytest.raises(TypeError, match="not a call: ") as raised:
+        ToolRegistry().dispatch(call)
+    assert len(str(raised.value)) < 250
+
+
+# --- async tools
+
+WHERE: contextvars.ContextVar[str] = contextvars.ContextVar("WHERE", default="nowhere")
+
+
+class Clock:
+    """A tool that belongs to the loop it was first used in, as a client of HTTP does."""
+
+    def __init__(self) -> None:
+        self.loops: list[asyncio.AbstractEventLoop] = []
+        self.threads: list[int] = []
+
+    async def wait(self, n: int) -> dict[str, Any]:
+        """Wait."""
+        self.loops.append(asyncio.get_running_loop())
+        self.threads.append(threading.get_ident())
+        await asyncio.sleep(0)
+        return {"n": n, "where": WHERE.get()}
+
+
+def test_an_async_tool_is_waited_for() -> None:
+    WHERE.set("here")
+    clock = Clock()
+    assert answered(ToolRegistry([clock.wait]), "wait", {"n": 1}) == '{"n": 1, "where": "here"}'
+    assert clock.threads == [threading.get_ident()]
+    assert clock.loops[0].is_closed()
+
+
+def test_what_returns_a_coroutine_is_waited_for_too() -> None:
+    registry = ToolRegistry([({"name": "f"}, lambda: asyncio.sleep(0, "slept"))])
+    assert answered(registry, "f", {}) == "slept"
+
+
+def test_an_async_tool_is_waited_for_beside_a_loop_that_runs() -> None:
+    clock = Clock()
+
+    async def notebook() -> str:
+        WHERE.set("in a notebook")
+        return answered(ToolRegistry([clock.wait]), "wait", {"n": 1})
+
+    assert asyncio.run(notebook()) == '{"n": 1, "where": "in a notebook"}'
+    assert clock.threads != [threading.get_ident()]
+
+
+def test_an_async_generator_is_no_result() -> None:
+    async def many() -> Any:
+        yield 1
+
+    assert "which is neither text nor JSON" in answered(ToolRegistry([many]), "many", {})
+
+
+def test_an_execution_tells_the_program_more_than_the_model() -> None:
+    execution = execute(ToolRegistry([Note]), "Note", {"words": "w"})
+    assert dataclasses.asdict(execution) == {
+        "outcome": "result",
+        "name": "Note",
+        "message": {"role": "tool", "tool_call_id": "call_1", "name": "Note", "content": "w []"},
+        "value": "w []",
+        "error": None,
+    }

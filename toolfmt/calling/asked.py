@@ -1,0 +1,44 @@
+"""What a call asks for, read from any of the shapes that programs hold calls in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from toolfmt.errors import json_fault
+from toolfmt.message import ToolCall
+from toolfmt.render.client_parts import as_mapping, function_of
+
+_MOST_TOLD = 100
+
+
+def parts_of_call(call: Any) -> tuple[str, str, object]:
+    """The id ("" without one), the name and the arguments of a call; raises `TypeError` for what is none."""
+    if isinstance(call, ToolCall):
+        return call.id, call.name, call.arguments
+    said = as_mapping(call)
+    function = as_mapping(function_of(said)) if isinstance(said, Mapping) else {}
+    if not isinstance(function.get("name"), str):
+        shown = repr(call)
+        shown = shown if len(shown) <= _MOST_TOLD else shown[:_MOST_TOLD] + "…"
+        raise TypeError(f"not a call: {shown}; give a toolfmt.ToolCall, or one of a chat endpoint's message")
+    id = said.get("id")
+    return id if isinstance(id, str) else "", function["name"], function.get("arguments")
+
+
+def read_arguments(arguments: object) -> tuple[dict[str, Any], str]:
+    """The arguments as an object; or why they are none, in words."""
+    if isinstance(arguments, Mapping):
+        return dict(arguments), ""
+    if not isinstance(arguments, str):
+        return {}, "they are missing" if arguments is None else f"they are a {type(arguments).__name__}"
+    try:
+        read = json.loads(arguments, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        return {}, f"they are no JSON ({json_fault(error)})"
+    return (read, "") if isinstance(read, dict) else ({}, "they are no JSON object")
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")

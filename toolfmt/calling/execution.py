@@ -1,0 +1,74 @@
+"""What has become of a call, and the words in which a model is told.
+
+A message never holds a traceback, nor anything of a tool but what it returned, or the type and the message of what it
+raised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from toolfmt.events import RejectionReason
+from toolfmt.message import Rejected
+
+ExecutionOutcome: TypeAlias = Literal["result", "unknown_tool", "invalid_arguments", "exception", "rejected"]
+_LONGEST_NAME = 80
+_LONGEST_ERROR = 1000
+_WHY_REJECTED: dict[RejectionReason, str] = {
+    "malformed_syntax": "it is not written as a call is written",
+    "incomplete_output": "it ends before it is whole",
+    "missing_tool_name": "it names no tool",
+    "undeclared_tool": "no tool has this name",
+    "invalid_arguments": "its arguments cannot be read",
+}
+
+
+@dataclass(frozen=True)
+class Execution:
+    """A call that was dispatched.
+
+    `outcome` is "result" only where the tool ran and returned; `message` is what tells the model, to be sent back as it
+    is. `value` is what the tool returned and `error` what it raised, for the program alone.
+    """
+
+    outcome: ExecutionOutcome
+    name: str
+    message: dict[str, Any]
+    value: Any = None
+    error: BaseException | None = None
+
+
+def unknown_tool(name: str, known: Iterable[str]) -> str:
+    return f"No tool is called {_short(name)!r}. {_listed(known)}"
+
+
+def unfit_arguments(name: str, fault: str) -> str:
+    return f"{name} was not carried out, its arguments are not valid: {fault}"
+
+
+def raised(name: str, error: BaseException) -> str:
+    """The type and the message of what a tool raised."""
+    try:
+        message = str(error)
+    except Exception:  # noqa: BLE001  the tool's own class may fail at telling itself
+        message = ""
+    said = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    said = said if len(said) <= _LONGEST_ERROR else said[:_LONGEST_ERROR] + "…"
+    return f"{name} failed: {said}".encode("utf-8", "replace").decode("utf-8")
+
+
+def rejection(rejected: Rejected, known: Iterable[str]) -> str:
+    called = f"of {_short(rejected.name)} " if rejected.name else ""
+    said = f"Your call {called}was not carried out: {_WHY_REJECTED[rejected.reason]} ({rejected.reason})."
+    return f"{said} {_listed(known)} Write the call again, whole, or answer without it."
+
+
+def _listed(known: Iterable[str]) -> str:
+    names = ", ".join(known)
+    return f"The tools are: {names}." if names else "There are no tools."
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else name[:_LONGEST_NAME] + "…"

@@ -1,0 +1,55 @@
+"""Waiting for coroutines in code that is not async itself: what tools that are `async def` need of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from types import TracebackType
+from typing import Any
+
+
+class Waiting:
+    """Runs what it is given in one event loop, which lives as long as it does: a client that a tool keeps between two
+    calls (of HTTP, of a database) belongs to the loop it was first used in.
+
+    Where this thread runs a loop already (a notebook, a server) it works in a thread beside it, and this one waits.
+    """
+
+    def __init__(self) -> None:
+        self._runner = asyncio.Runner()
+        self._beside: ThreadPoolExecutor | None = None
+
+    def __call__(self, awaitable: Awaitable[Any]) -> Any:
+        """What the awaitable returns; raises what it raises."""
+
+        async def waited() -> Any:
+            return await awaitable
+
+        context = copy_context()
+        if self._beside is None and _runs_a_loop():
+            self._beside = ThreadPoolExecutor(1, "toolfmt")
+        if self._beside is None:
+            return self._runner.run(waited(), context=context)
+        return self._beside.submit(lambda: self._runner.run(waited(), context=context)).result()
+
+    def __enter__(self) -> Waiting:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._beside is None:
+            self._runner.close()
+        else:
+            self._beside.submit(self._runner.close)
+            self._beside.shutdown(wait=error is None)
+
+
+def _runs_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
