@@ -1,0 +1,363 @@
+"""A server for local models, to copy from: requests in four protocols, answered through toolfmt's shapes.
+
+    python examples/server.py models/Qwen3-0.6B                        # generates with mlx-lm
+    python examples/server.py models/Qwen3-0.6B --with transformers
+    python examples/server.py models/Qwen3-0.6B --with http://127.0.0.1:8080/v1/completions
+    python examples/server.py models/Qwen3-0.6B --with answer.txt      # answers that text: for trying a client
+
+It takes OpenAI's Chat Completions (`/v1/chat/completions`) and Responses (`/v1/responses`), Anthropic's Messages
+(`/v1/messages`) and Ollama's `/api/chat`, with tools, streamed or not, and lists its models at `/v1/models` and
+`/api/tags`. Read it from `Server.answer` on: `Model.render` renders the request, what a source (`token_sources.py`)
+generates goes through a parser, and a shape says it as the client reads it. Generating stops where the client goes.
+
+An example and no product: there is no batching, no authentication and no limit on a request's size, and what it cannot
+promise without constrained decoding (`tool_choice: "required"`, JSON answers) it refuses. Needs `toolfmt[serve]`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import time
+import uuid
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.background import BackgroundTask
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+from token_sources import Source, endpoint_source, mlx_lm_source, text_source, transformers_source
+
+import toolfmt
+from toolfmt.events import Event, ToolCallEnd
+from toolfmt.shapes import Chat, FinishReason, Messages, Ollama, RejectedCalls, Responses, Shape, Usage
+
+DEFAULT_LIMIT = 4096
+"""Tokens of an answer where the request names no number."""
+
+# --- requests
+
+
+class Refused(Exception):
+    """A request that is not answered: the status, and one line with the way out."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Served:
+    """A model, and what generates with it."""
+
+    model: toolfmt.Model
+    source: Source
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """What differs between protocols: the shape of answers and of errors, and what a request leaves unsaid."""
+
+    shape: Callable[..., Shape]
+    id: str
+    error: Callable[[int, str], dict[str, Any]]
+    streams: bool = False
+
+
+def openai_error(status: int, message: str) -> dict[str, Any]:
+    kind = "server_error" if status >= 500 else "invalid_request_error"
+    return {"error": {"message": message, "type": kind, "param": None, "code": None}}
+
+
+def anthropic_error(status: int, message: str) -> dict[str, Any]:
+    kind = {404: "not_found_error", 500: "api_error"}.get(status, "invalid_request_error")
+    return {"type": "error", "error": {"type": kind, "message": message}}
+
+
+def ollama_error(status: int, message: str) -> dict[str, Any]:
+    return {"error": message}
+
+
+CHAT = "/v1/chat/completions"
+PROTOCOLS = {
+    CHAT: Protocol(Chat, "chatcmpl-", openai_error),
+    "/v1/responses": Protocol(Responses, "resp_", openai_error),
+    "/v1/messages": Protocol(Messages, "msg_", anthropic_error),
+    "/api/chat": Protocol(Ollama, "", ollama_error, streams=True),
+}
+LIMITS = ("max_completion_tokens", "max_tokens", "max_output_tokens", "num_predict")
+STOPS = ("stop", "stop_sequences")
+SAMPLING = ("temperature", "top_p")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request that can be answered."""
+
+    name: str
+    source: Source
+    prompt: toolfmt.Prompt
+    limit: int
+    sampling: Mapping[str, Any]
+    stop: list[str]
+    """Strings of the client's at which the answer ends."""
+    one_call: bool
+    stream: bool
+    stream_usage: bool
+    taken_ids: list[str]
+
+
+async def read(request: Request, models: Mapping[str, Served], protocol: Protocol) -> Asked:
+    """The request; raises `Refused`."""
+    try:
+        body = json.loads(await request.body())
+    except (ValueError, RecursionError):
+        raise Refused(400, "the request is no JSON; send one JSON object") from None
+    if not isinstance(body, dict):
+        raise Refused(400, "the request is no JSON object; send one")
+    name = body.get("model")
+    if not isinstance(name, str) or name not in models:
+        raise Refused(404, f"no model is called {name!r} here; models: {', '.join(models)}")
+    served = models[name]
+    said = {**body, **options} if isinstance(options := body.get("options"), dict) else body  # Ollama's, one deeper
+    refuse_what_is_not_done(said)
+    choice = said.get("tool_choice")
+    about = choice if isinstance(choice, dict) else {"type": choice}
+    if about.get("type") not in (None, "auto", "none"):
+        # Nothing but constrained decoding makes a model call a tool, and a server that has none must not say it did.
+        raise Refused(400, f"tool_choice {choice!r} cannot be promised here; send 'auto' or 'none'")
+    try:
+        conversation = toolfmt.read_request(body)
+        # Without tools no call is one: an empty list, unlike None, tells the parser so.
+        tools = [] if about.get("type") == "none" else conversation.tools or []
+        options = thinking(said, served.model)
+        prompt = await run_in_threadpool(served.model.render, conversation.messages, tools, **options)
+        taken = toolfmt.taken_ids(conversation.messages)
+    except (toolfmt.ToolfmtError, TypeError) as error:
+        raise Refused(400, str(error)) from None
+    stream = said.get("stream")
+    return Asked(
+        name,
+        served.source,
+        prompt,
+        limit_of(said),
+        {key: said[key] for key in SAMPLING if said.get(key) is not None},
+        stops_of(said),
+        one_call=said.get("parallel_tool_calls") is False or about.get("disable_parallel_tool_use") is True,
+        stream=protocol.streams if stream is None else stream is True,
+        stream_usage=protocol.shape is not Chat or bool((said.get("stream_options") or {}).get("include_usage")),
+        taken_ids=taken,
+    )
+
+
+def refuse_what_is_not_done(said: Mapping[str, Any]) -> None:
+    """Raises `Refused` for what would change the answer and is not done here: to pass it over would be a lie."""
+    text = said.get("text")
+    formats = (said.get("response_format"), said.get("format"), text.get("format") if isinstance(text, dict) else None)
+    if any(one and not (isinstance(one, dict) and one.get("type") == "text") for one in formats):
+        raise Refused(400, "an answer in JSON cannot be promised here; ask for it in a message")
+    if said.get("n") not in (None, 1):
+        raise Refused(400, "there is one choice an answer here; leave n out")
+    if said.get("logprobs") or said.get("top_logprobs"):
+        raise Refused(400, "logprobs are not told here; leave them out")
+
+
+def thinking(said: Mapping[str, Any], model: toolfmt.Model) -> dict[str, Any]:
+    """The template's own switch, where it has one, for what vLLM, Anthropic and Ollama call thinking."""
+    asked = (said.get("chat_template_kwargs") or {}).get("enable_thinking", said.get("think"))
+    if isinstance(about := said.get("thinking"), dict):
+        asked = about.get("type") != "disabled"
+    read = "enable_thinking" in model.profile.variables
+    return {"enable_thinking": bool(asked)} if asked is not None and read else {}
+
+
+def limit_of(said: Mapping[str, Any]) -> int:
+    limit = next((said[key] for key in LIMITS if said.get(key) is not None), DEFAULT_LIMIT)
+    if not isinstance(limit, int) or limit == 0:
+        raise Refused(400, f"{limit!r} is no number of tokens; send one above 0")
+    return limit if limit > 0 else DEFAULT_LIMIT  # Ollama's -1 and -2: as many as there is room for
+
+
+def stops_of(said: Mapping[str, Any]) -> list[str]:
+    given: Any = next((said[key] for key in STOPS if said.get(key) is not None), [])
+    stops = [given] if isinstance(given, str) else given
+    if not isinstance(stops, list) or not all(isinstance(stop, str) for stop in stops):
+        raise Refused(400, "stop is a string or a list of strings")
+    return stops
+
+
+# --- answers
+
+
+@dataclass
+class Answer:
+    """An answer under way; once its events have been read, why it ended and what it took."""
+
+    asked: Asked
+    reason: FinishReason = "stop"
+    usage: Usage | None = None
+
+    async def events(self) -> AsyncGenerator[list[Event], None]:
+        asked, prompt = self.asked, self.asked.prompt
+        # `prompt.parser()`, but for the client's own stop strings.
+        parser = toolfmt.Parser(
+            format_of(prompt),
+            tools=prompt.tools,
+            prefix=prompt.prefill,
+            stop=[*prompt.ending_answers(), *asked.stop],
+        )
+        async with aclosing(asked.source(prompt, asked.limit, asked.sampling)) as pieces:
+            async for piece in pieces:
+                self.usage = piece.usage or self.usage
+                self.reason = piece.reason or self.reason
+                events = parser.feed(piece.text)
+                if asked.one_call and (end := first_end(events)) is not None:
+                    yield events[: end + 1]
+                    return
+                yield events
+                if parser.ended:
+                    self.reason = "stop"
+                    break
+        yield parser.finish(cut=self.reason == "length")
+
+
+def first_end(events: list[Event]) -> int | None:
+    return next((at for at, event in enumerate(events) if isinstance(event, ToolCallEnd)), None)
+
+
+def format_of(prompt: toolfmt.Prompt) -> toolfmt.ToolCallFormat:
+    """The format of the answer; where none is known there are no tools, and what matters is reasoning."""
+    return toolfmt.get(prompt.format or "json")
+
+
+async def in_pieces(shape: Shape, answer: Answer) -> AsyncGenerator[str, None]:
+    """The answer as it stands on the wire."""
+    try:
+        async with aclosing(answer.events()) as batches:
+            async for events in batches:
+                if payloads := shape.push(events):
+                    yield "".join(map(shape.wire, payloads))
+        last = shape.finish(answer.reason, answer.usage if answer.asked.stream_usage else None)
+    except Exception as error:  # noqa: BLE001  # the status is out: whatever failed can be told in the stream alone
+        last = shape.fail(f"the answer failed: {error}")
+    yield "".join(map(shape.wire, last)) + shape.end
+
+
+async def in_one(shape: Shape, answer: Answer) -> dict[str, Any]:
+    """The answer as one object."""
+    async with aclosing(answer.events()) as batches:
+        events = [event async for batch in batches for event in batch]
+    return shape.whole(events, answer.reason, answer.usage)
+
+
+async def while_there(request: Request, work: asyncio.Task[dict[str, Any]]) -> dict[str, Any] | None:
+    """What the work comes to; None, and the work stopped, where the client goes away before. A response that streams
+    watches for that by itself."""
+
+    async def gone() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    going = asyncio.create_task(gone())
+    try:
+        await asyncio.wait({work, going}, return_when=asyncio.FIRST_COMPLETED)
+        return work.result() if work.done() else None
+    finally:
+        going.cancel()
+        work.cancel()
+
+
+@dataclass(frozen=True)
+class Server:
+    """The models by their names, and what becomes of calls: see `toolfmt.shapes`."""
+
+    models: Mapping[str, Served]
+    whole_calls: bool = True
+    rejected: RejectedCalls = "content"
+    created: int = field(default_factory=lambda: int(time.time()))
+
+    async def answer(self, request: Request) -> Response:
+        protocol = PROTOCOLS[request.url.path]
+        try:
+            return await self.answered(await read(request, self.models, protocol), request, protocol)
+        except Refused as error:
+            status, message = error.status, str(error)
+        except Exception as error:  # noqa: BLE001  # whatever failed is told in the protocol's own words
+            status, message = 500, f"the answer failed: {error}"
+        return JSONResponse(protocol.error(status, message), status)
+
+    async def answered(self, asked: Asked, request: Request, protocol: Protocol) -> Response:
+        shape = protocol.shape(
+            protocol.id + uuid.uuid4().hex,
+            asked.name,
+            int(time.time()),
+            taken_ids=asked.taken_ids,
+            call_id=format_of(asked.prompt).call_id,
+            # What is not streamed can be told once it is known to be whole.
+            whole_calls=self.whole_calls or not asked.stream,
+            rejected=self.rejected,
+        )
+        answer = Answer(asked)
+        if asked.stream:
+            pieces = in_pieces(shape, answer)
+            # Starlette cancels what it waits for where the client goes, but closes nothing that it does not wait for.
+            closing = BackgroundTask(pieces.aclose)
+            return StreamingResponse(pieces, media_type=shape.media_type, background=closing)
+        told = await while_there(request, asyncio.create_task(in_one(shape, answer)))
+        if told is None:
+            return Response(status_code=499)  # nobody reads it
+        failed = told.get("error") is not None and "status" not in told  # a response has a status of its own
+        return JSONResponse(told, 500 if failed else 200)
+
+    async def list_for_openai(self, request: Request) -> Response:
+        about = {"object": "model", "created": self.created, "owned_by": "toolfmt"}
+        return JSONResponse({"object": "list", "data": [{"id": name, **about} for name in self.models]})
+
+    async def list_for_ollama(self, request: Request) -> Response:
+        return JSONResponse({"models": [{"name": name, "model": name} for name in self.models]})
+
+    def app(self) -> Starlette:
+        """What an ASGI server runs."""
+        routes = [Route(path, self.answer, methods=["POST"]) for path in PROTOCOLS]
+        routes += [Route("/v1/models", self.list_for_openai), Route("/api/tags", self.list_for_ollama)]
+        return Starlette(routes=routes)
+
+
+def source_of(kind: str, model: toolfmt.Model, name: str) -> Source:
+    if kind.startswith(("http://", "https://")):
+        return endpoint_source(kind, name)
+    if kind in SOURCES:
+        return SOURCES[kind](str(model.files.directory))
+    return text_source(Path(kind).read_text("utf-8"))
+
+
+SOURCES = {"mlx-lm": mlx_lm_source, "transformers": transformers_source}
+
+
+def main() -> None:
+    """The command line."""
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("models", nargs="+", metavar="MODEL")
+    arguments.add_argument("--with", dest="kind", default="mlx-lm", metavar="SOURCE", help="what generates")
+    arguments.add_argument("--stream-arguments", action="store_true", help="stream calls before they are whole")
+    arguments.add_argument("--host", default="127.0.0.1")
+    arguments.add_argument("--port", type=int, default=8000)
+    given = arguments.parse_args()
+    models = {}
+    for path in given.models:
+        model = toolfmt.load(path)
+        name = Path(path).name
+        models[name] = Served(model, source_of(given.kind, model, name))
+    uvicorn.run(Server(models, whole_calls=not given.stream_arguments).app(), host=given.host, port=given.port)
+
+
+if __name__ == "__main__":
+    main()

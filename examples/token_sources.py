@@ -1,0 +1,159 @@
+"""What generates for `server.py`: mlx-lm, transformers, a raw completion endpoint, or a text that is written already.
+
+A `Source` is called with a finished prompt and gives the answer in pieces, as the model wrote it: the markers of calls
+must be in it, and no user's text may have become one. Whoever reads it closes it; a source then stops generating.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import threading
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from toolfmt import Prompt
+from toolfmt.shapes import FinishReason, Usage
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some text of an answer; why it ended, with its last piece; the tokens so far, where they are known."""
+
+    text: str
+    reason: FinishReason | None = None
+    usage: Usage | None = None
+
+
+Source: TypeAlias = Callable[[Prompt, int, Mapping[str, Any]], AsyncGenerator[Piece, None]]
+"""Generates for a prompt at most so many tokens, sampled with the `temperature` and `top_p` that the request names."""
+
+
+def mlx_lm_source(directory: str) -> Source:
+    """Generates with mlx-lm."""
+    from mlx_lm import load, stream_generate
+    from mlx_lm.sample_utils import make_sampler
+
+    thread = ThreadPoolExecutor(1)  # arrays of MLX belong to the thread that made them
+    model, tokenizer = thread.submit(load, directory).result()
+
+    def pieces(prompt: Prompt, limit: int, sampling: Mapping[str, Any]) -> Generator[Piece, None, None]:
+        ids = prompt.token_ids(tokenizer._tokenizer)  # in the ids of `prompt.text`, a user's text may be a marker
+        sampler = make_sampler(temp=sampling.get("temperature", 0.0), top_p=sampling.get("top_p", 0.0))
+        for told in stream_generate(model, tokenizer, ids, max_tokens=limit, sampler=sampler):
+            yield Piece(told.text, told.finish_reason, Usage(told.prompt_tokens, told.generation_tokens))
+
+    return _in_one_thread(pieces, thread)
+
+
+def transformers_source(directory: str) -> Source:
+    """Generates with transformers."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer, TextIteratorStreamer
+
+    tokenizer: Any = AutoTokenizer.from_pretrained(directory)
+    model: Any = AutoModelForCausalLM.from_pretrained(directory)
+    ends = model.generation_config.eos_token_id
+    ends = ends if isinstance(ends, list) else [ends]
+
+    def pieces(prompt: Prompt, limit: int, sampling: Mapping[str, Any]) -> Generator[Piece, None, None]:
+        ids = torch.tensor([prompt.token_ids(tokenizer)])
+        streamer: Any = TextIteratorStreamer(tokenizer, skip_prompt=True, skip_special_tokens=False)
+        gone = threading.Event()
+        sampled = {"do_sample": True, **sampling} if sampling.get("temperature") else {"do_sample": False}
+
+        def generate() -> list[int]:
+            try:
+                whole = model.generate(
+                    ids,
+                    attention_mask=torch.ones_like(ids),
+                    max_new_tokens=limit,
+                    streamer=streamer,
+                    stopping_criteria=[lambda told, scores: torch.full((len(told),), gone.is_set())],
+                    **sampled,
+                )
+                return [int(id) for id in whole[0, ids.shape[1] :]]
+            finally:
+                streamer.end()  # where generating fails, too: else the loop below waits for ever
+
+        with ThreadPoolExecutor(1) as thread:
+            generated = thread.submit(generate)
+            try:
+                for text in streamer:
+                    yield Piece(text)
+            finally:
+                gone.set()
+            new = generated.result()
+            yield Piece("", "stop" if new and new[-1] in ends else "length", Usage(ids.shape[1], len(new)))
+
+    return _in_one_thread(pieces, ThreadPoolExecutor(1))
+
+
+def _in_one_thread(
+    pieces: Callable[[Prompt, int, Mapping[str, Any]], Generator[Piece, None, None]], thread: ThreadPoolExecutor
+) -> Source:
+    """A source of a generator function that waits for its model: each step runs in the thread, one answer at a time."""
+    alone = asyncio.Lock()
+
+    async def source(prompt: Prompt, limit: int, sampling: Mapping[str, Any]) -> AsyncGenerator[Piece, None]:
+        loop = asyncio.get_running_loop()
+        async with alone:
+            generating = pieces(prompt, limit, sampling)
+            try:
+                while (piece := await loop.run_in_executor(thread, next, generating, None)) is not None:
+                    yield piece
+            finally:
+                # Where the client has gone, a step may still run: the thread closes the generator behind it.
+                thread.submit(generating.close)
+
+    return source
+
+
+def endpoint_source(url: str, model: str) -> Source:
+    """Generates with a raw completion endpoint that takes the finished prompt: vLLM's, SGLang's, llama.cpp's, mlx-lm's.
+
+    `model` is what the endpoint calls its model. Where the endpoint detokenises without special tokens, whatever it is
+    asked (llama.cpp without `--special`), markers that are special tokens are lost there.
+    """
+    import httpx
+
+    # Names of vLLM and SGLang, which others pass over: the markers stay, and the prompt is not begun twice.
+    as_it_is = {"skip_special_tokens": False, "spaces_between_special_tokens": False, "add_special_tokens": False}
+    asked = {"model": model, "stream": True, "stream_options": {"include_usage": True}, **as_it_is}
+
+    async def source(prompt: Prompt, limit: int, sampling: Mapping[str, Any]) -> AsyncGenerator[Piece, None]:
+        body = {**asked, **sampling, "prompt": prompt.text, "max_tokens": limit}
+        async with httpx.AsyncClient(timeout=None) as client, client.stream("POST", url, json=body) as response:
+            if response.is_error:
+                raise RuntimeError(f"{url}: {response.status_code} {(await response.aread())[:200]!r}")
+            async for line in response.aiter_lines():
+                if line.startswith("data:") and (data := line[5:].strip()) != "[DONE]":
+                    yield _piece_of(json.loads(data))
+
+    return source
+
+
+def _piece_of(chunk: Mapping[str, Any]) -> Piece:
+    """A chunk of OpenAI's Completions."""
+    if chunk.get("error"):
+        raise RuntimeError(str(chunk["error"]))
+    choice: Mapping[str, Any] = next(iter(chunk.get("choices") or ()), {})
+    ended, used = choice.get("finish_reason"), chunk.get("usage")
+    usage = Usage(used["prompt_tokens"], used["completion_tokens"]) if used else None
+    return Piece(choice.get("text") or "", ended and ("length" if ended == "length" else "stop"), usage)
+
+
+def text_source(text: str) -> Source:
+    """Says the same to everybody, a word at a time."""
+    words = re.findall(r"\s*\S+|\s+", text)
+
+    async def source(prompt: Prompt, limit: int, sampling: Mapping[str, Any]) -> AsyncGenerator[Piece, None]:
+        for word in words[:limit]:
+            yield Piece(word)
+        told = min(limit, len(words))
+        yield Piece("", "stop" if told == len(words) else "length", Usage(0, told))
+
+    return source

@@ -1,0 +1,557 @@
+"""The example server over real HTTP on this machine, read by the SDKs of the protocols; its model is a script."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import threading
+import time
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from typing import Any
+
+import httpx
+import pytest
+from answer_scenarios import (
+    BERGEN,
+    CUT,
+    OSLO,
+    SCENARIOS,
+    TOOLS,
+    USER,
+    WEATHER,
+    Script,
+    call_text,
+    model,
+    running,
+    scenarios,
+    serving,
+)
+from sdk_clients import CLIENTS, Told, told
+from server import Served
+from starlette.applications import Starlette
+from starlette.requests import Request  # noqa: TC002 - what a route takes, beside what it returns
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+from token_sources import Piece, endpoint_source, text_source
+
+import toolfmt
+from toolfmt.shapes import FinishReason
+
+CHAT, MESSAGES, RESPONSES, OLLAMA = "/v1/chat/completions", "/v1/messages", "/v1/responses", "/api/chat"
+PATHS = (CHAT, MESSAGES, RESPONSES, OLLAMA)
+SOON = 2.0
+"""Seconds within which generating must stop; a script that is not stopped goes on for much longer."""
+
+
+@pytest.fixture(scope="module")
+def whole() -> Iterator[str]:
+    with serving(scenarios()) as base:
+        yield base
+
+
+@pytest.fixture(scope="module")
+def streamed() -> Iterator[str]:
+    with serving(scenarios(), whole_calls=False) as base:
+        yield base
+
+
+def body(path: str, name: str = "m", **more: Any) -> dict[str, Any]:
+    """A request of this protocol, not streamed."""
+    asked = {"input": USER["content"]} if path == RESPONSES else {"messages": [USER]}
+    return {"model": name, "stream": False, **asked, **more}
+
+
+def post(base: str, path: str, **more: Any) -> Any:
+    answer = httpx.post(base + path, json=body(path, **more), timeout=30)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def text_of(path: str, answer: Any) -> str:
+    if path == CHAT:
+        return str(answer["choices"][0]["message"]["content"])
+    if path == OLLAMA:
+        return str(answer["message"]["content"])
+    blocks = (
+        answer["content"] if path == MESSAGES else [p for item in answer["output"] for p in item.get("content", ())]
+    )
+    return "".join(block["text"] for block in blocks)
+
+
+# --- what clients end up with
+
+
+def expected(name: str, ends: Mapping[str, str]) -> Told:
+    scenario = SCENARIOS[name]
+    how = "length" if scenario.reason == "length" else "calls" if scenario.calls else "stop"
+    return told(scenario.content, scenario.reasoning, scenario.calls, ends[how])
+
+
+def test_the_scenarios_say_what_the_events_tell() -> None:
+    assert len(SCENARIOS) == 12
+    for scenario in SCENARIOS.values():
+        parser = toolfmt.Parser("json", tools=TOOLS)
+        events = [*parser.feed(scenario.text), *parser.finish(cut=scenario.reason == "length")]
+        message = toolfmt.Message.from_events(events)
+        content = (message.content or "") + "".join(rejected.raw for rejected in message.rejected)
+        calls = [(call.name, json.loads(call.arguments)) for call in message.tool_calls]
+        assert (content, message.reasoning or "", calls) == (scenario.content, scenario.reasoning, scenario.calls)
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["streaming", "not streaming"])
+@pytest.mark.parametrize("client", CLIENTS)
+def test_clients_end_up_with_the_events_where_calls_are_whole(client: str, stream: bool, whole: str) -> None:
+    """No call that was cut or rejected is among them, nor one that cannot be executed."""
+    ask, ends = CLIENTS[client]
+    got = {name: ask(whole, name, stream) for name in SCENARIOS}
+    assert got == {name: expected(name, ends) for name in SCENARIOS}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_clients_end_up_with_the_events_where_arguments_are_streamed(client: str, streamed: str) -> None:
+    """But for what had been told of a call when it went wrong: a rejection is an error, and a cut call's arguments are
+    no JSON; of these Anthropic's SDK makes `{}`, which is why calls are whole where nobody asks otherwise."""
+    ask, ends = CLIENTS[client]
+    names = [name for name in SCENARIOS if name != "rejected"]
+    want = {name: expected(name, ends) for name in names}
+    if client != "ollama":  # its calls are always whole
+        cut = want["truncated-in-a-value"] = Told("Hm.\n", "", [], ends["length"])
+        if client == "anthropic":
+            cut.calls = [("get_weather", {})]
+        else:
+            cut.broken = [("get_weather", '{"city": "O')]
+        with pytest.raises(Exception, match="a tool call went wrong: malformed_syntax"):
+            ask(streamed, "rejected", True)
+    assert {name: ask(streamed, name, True) for name in names} == want
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_what_is_not_streamed_is_whole_whatever_streams(client: str, streamed: str) -> None:
+    ask, ends = CLIENTS[client]
+    names = ["two-calls", "truncated-in-a-value", "rejected"]
+    assert {name: ask(streamed, name, False) for name in names} == {name: expected(name, ends) for name in names}
+
+
+def test_where_arguments_are_streamed_they_leave_as_they_come(streamed: str, whole: str) -> None:
+    def pieces(base: str) -> int:
+        asked = body(CHAT, "long", stream=True, tools=TOOLS)
+        with httpx.stream("POST", base + CHAT, json=asked) as answer:
+            lines = [json.loads(line[6:]) for line in answer.iter_lines() if line.startswith("data: {")]
+        return sum("tool_calls" in chunk["choices"][0]["delta"] for chunk in lines)
+
+    assert pieces(whole) == 2  # the call, and its arguments
+    assert pieces(streamed) > 900
+
+
+# --- one model that says what a test wants
+
+
+def one(text: str, reason: FinishReason = "stop", **options: Any) -> tuple[Script, dict[str, Served]]:
+    script = Script(text, reason, **options)
+    return script, {"m": Served(model(), script)}
+
+
+def prompt_of(path: str, asked: dict[str, Any]) -> toolfmt.Prompt:
+    """The prompt that a request becomes."""
+    script, models = one("Yes.")
+    with serving(models) as base:
+        answer = httpx.post(base + path, json={"model": "m", "stream": False, **asked})
+        assert answer.status_code == 200, answer.text
+    ((prompt, _, _),) = script.asked
+    return prompt
+
+
+def test_every_protocol_makes_the_same_prompt() -> None:
+    """A whole turn with a call and its result; the model has one template, so that any difference is a loss."""
+    function = {"name": "get_weather", "arguments": json.dumps(OSLO)}
+    said = {"role": "assistant", "content": "Let me see.", "reasoning_content": "Hm."}
+    chat = [
+        {"role": "system", "content": "Be brief."},
+        USER,
+        {**said, "tool_calls": [{"id": "c1", "type": "function", "function": function}]},
+        {"role": "tool", "tool_call_id": "c1", "content": "Rain."},
+    ]
+    anthropic = [
+        USER,
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "Hm.", "signature": ""},
+                {"type": "text", "text": "Let me see."},
+                {"type": "tool_use", "id": "c1", "name": "get_weather", "input": OSLO},
+            ],
+        },
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "Rain."}]},
+    ]
+    items = [
+        {"role": "user", "content": [{"type": "input_text", "text": USER["content"]}]},
+        {"type": "reasoning", "id": "rs", "summary": [{"type": "summary_text", "text": "Hm."}]},
+        {
+            "type": "message",
+            "id": "x",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": "Let me see."}],
+        },
+        {"type": "function_call", "id": "fc", "call_id": "c1", **function},
+        {"type": "function_call_output", "call_id": "c1", "output": "Rain."},
+    ]
+    ollama = [
+        chat[0],
+        USER,
+        {**said, "tool_calls": [{"function": {"name": "get_weather", "arguments": OSLO}}]},
+        {"role": "tool", "tool_name": "get_weather", "content": "Rain."},
+    ]
+    inner = [tool["function"] for tool in TOOLS]
+    schemas = [{"name": f["name"], "description": f["description"], "input_schema": f["parameters"]} for f in inner]
+    wanted = model().render(chat, TOOLS)
+    assert "Rain." in wanted.text and "Hm." in wanted.text and "Be brief." in wanted.text
+    requests: dict[str, dict[str, Any]] = {
+        CHAT: {"messages": chat, "tools": TOOLS},
+        MESSAGES: {"system": "Be brief.", "messages": anthropic, "tools": schemas, "max_tokens": 9},
+        RESPONSES: {
+            "instructions": "Be brief.",
+            "input": items,
+            "tools": [{"type": "function", **function} for function in inner],
+        },
+        OLLAMA: {"messages": ollama, "tools": TOOLS},
+    }
+    assert {path: prompt_of(path, asked).text for path, asked in requests.items()} == dict.fromkeys(PATHS, wanted.text)
+
+
+@pytest.mark.parametrize(
+    ("path", "limit"),
+    [
+        (CHAT, {"max_tokens": 2}),
+        (CHAT, {"max_completion_tokens": 2, "max_tokens": 9}),
+        (MESSAGES, {"max_tokens": 2}),
+        (RESPONSES, {"max_output_tokens": 2}),
+        (OLLAMA, {"options": {"num_predict": 2, "temperature": 0.5}}),
+    ],
+)
+def test_the_limit_of_tokens_is_kept_and_told(path: str, limit: dict[str, Any]) -> None:
+    script, models = one("Yes, it will rain.")
+    with serving(models) as base:
+        answer = post(base, path, temperature=0.5, **limit)
+    assert (script.asked[0][1], dict(script.asked[0][2])) == (2, {"temperature": 0.5})
+    assert text_of(path, answer) == "Yes, it "
+    ended: dict[str, Callable[[], bool]] = {
+        CHAT: lambda: answer["choices"][0]["finish_reason"] == "length",
+        MESSAGES: lambda: answer["stop_reason"] == "max_tokens",
+        RESPONSES: lambda: answer["status"] == "incomplete",
+        OLLAMA: lambda: answer["done_reason"] == "length",
+    }
+    assert ended[path]()
+
+
+def test_what_was_counted_is_told() -> None:
+    _, models = one("Yes, it will rain.")  # five tokens
+    with serving(models) as base:
+        answers = {path: post(base, path) for path in PATHS}
+        lines = httpx.post(base + CHAT, json=body(CHAT, stream=True)).text
+        asked = body(CHAT, stream=True, stream_options={"include_usage": True})
+        told_lines = httpx.post(base + CHAT, json=asked).text
+    assert (answers[CHAT]["usage"]["prompt_tokens"], answers[CHAT]["usage"]["completion_tokens"]) == (100, 5)
+    for path in (MESSAGES, RESPONSES):
+        assert (answers[path]["usage"]["input_tokens"], answers[path]["usage"]["output_tokens"]) == (100, 5)
+    assert (answers[OLLAMA]["prompt_eval_count"], answers[OLLAMA]["eval_count"]) == (100, 5)
+    assert ('"usage"' in lines, '"usage"' in told_lines) == (False, True)
+
+
+def test_ids_are_unique_over_a_conversation() -> None:
+    _, models = one(WEATHER + "\n" + call_text("get_weather", BERGEN))
+    with serving(models) as base:
+        first = post(base, CHAT, tools=TOOLS)["choices"][0]["message"]
+        results = [{"role": "tool", "tool_call_id": call["id"], "content": "Rain."} for call in first["tool_calls"]]
+        second = post(base, CHAT, tools=TOOLS, messages=[USER, first, *results])["choices"][0]["message"]
+        blocks = post(base, MESSAGES, tools=TOOLS)["content"]
+        results = [{"type": "tool_result", "tool_use_id": block["id"], "content": "Rain."} for block in blocks]
+        turns = [USER, {"role": "assistant", "content": blocks}, {"role": "user", "content": results}]
+        later = post(base, MESSAGES, tools=TOOLS, messages=turns)["content"]
+        items = post(base, RESPONSES, tools=TOOLS)["output"]
+        outputs = [{"type": "function_call_output", "call_id": item["call_id"], "output": "Rain."} for item in items]
+        last = post(base, RESPONSES, tools=TOOLS, input=[USER, *items, *outputs])["output"]
+    for ids in (
+        [call["id"] for call in [*first["tool_calls"], *second["tool_calls"]]],
+        [block["id"] for block in [*blocks, *later]],
+        [item["call_id"] for item in [*items, *last]],
+    ):
+        assert len(set(ids)) == 4, ids
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("choice", ["none", {"type": "none"}, "no tools"])
+def test_who_offers_no_tools_is_sent_no_call(path: str, choice: Any) -> None:
+    script, models = one("Hm. " + WEATHER)
+    offered: dict[str, Any] = {} if choice == "no tools" else {"tools": TOOLS, "tool_choice": choice}
+    with serving(models) as base:
+        answer = post(base, path, **offered)
+    assert text_of(path, answer) == "Hm. " + WEATHER
+    assert "get_weather" not in script.asked[0][0].text
+
+
+@pytest.mark.parametrize(
+    ("path", "asked"),
+    [
+        (CHAT, {"parallel_tool_calls": False}),
+        (MESSAGES, {"tool_choice": {"type": "auto", "disable_parallel_tool_use": True}}),
+    ],
+)
+def test_where_one_call_is_asked_for_generating_stops_behind_it(path: str, asked: dict[str, Any]) -> None:
+    script, models = one(WEATHER + "\n" + call_text("get_weather", BERGEN) + "\nand much more" * 50)
+    with serving(models) as base:
+        answer = post(base, path, tools=TOOLS, **asked)
+    calls = answer["choices"][0]["message"]["tool_calls"] if path == CHAT else answer["content"]
+    assert len(calls) == 1
+    assert script.closed.wait(SOON) and script.told < len(script.tokens) / 2
+
+
+@pytest.mark.parametrize(
+    ("path", "asked"),
+    [
+        (CHAT, {"stop": "rain"}),
+        (MESSAGES, {"stop_sequences": ["rain", "x"]}),
+        (OLLAMA, {"options": {"stop": ["rain"]}}),
+    ],
+)
+def test_a_stop_string_ends_the_answer_and_the_generating(path: str, asked: dict[str, Any]) -> None:
+    script, models = one("It will rain. " + "And more. " * 50)
+    with serving(models) as base:
+        assert text_of(path, post(base, path, **asked)) == "It will "
+    assert script.closed.wait(SOON) and script.told < 10
+    script, models = one("It will pour.<|im_end|>\n<|im_start|>user" + "And more. " * 50)
+    with serving(models) as base:
+        assert text_of(path, post(base, path)) == "It will pour."
+    assert script.told < 15
+
+
+# --- what is refused, and what fails
+
+ERRORS: dict[str, Callable[[Any], Any]] = {
+    CHAT: lambda answer: answer["error"]["message"],
+    RESPONSES: lambda answer: answer["error"]["message"],
+    MESSAGES: lambda answer: answer["error"]["message"] if answer["type"] == "error" else None,
+    OLLAMA: lambda answer: answer["error"],
+}
+
+
+Refused = Callable[..., tuple[int, str]]
+NO_JSON = "an answer in JSON cannot be promised here; ask for it in a message"
+
+
+@pytest.fixture(scope="module")
+def refused() -> Iterator[Refused]:
+    """The status and the message of a request that no model may be asked for."""
+    script, models = one("Yes.")
+    with serving(models) as base:
+
+        def ask(path: str, **asked: Any) -> tuple[int, str]:
+            answer = httpx.post(base + path, json=body(path, **asked))
+            assert not script.asked
+            return answer.status_code, ERRORS[path](answer.json())
+
+        yield ask
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_what_cannot_be_promised_is_refused(path: str, refused: Refused) -> None:
+    for choice in ("required", {"type": "any"}, {"type": "function", "function": {"name": "now"}}, {"type": "tool"}):
+        told = f"tool_choice {choice!r} cannot be promised here; send 'auto' or 'none'"
+        assert refused(path, tools=TOOLS, tool_choice=choice) == (400, told)
+
+
+@pytest.mark.parametrize(
+    ("path", "asked", "told"),
+    [
+        (CHAT, {"response_format": {"type": "json_object"}}, NO_JSON),
+        (RESPONSES, {"text": {"format": {"type": "json_schema"}}}, NO_JSON),
+        (OLLAMA, {"format": "json"}, NO_JSON),
+        (CHAT, {"n": 2}, "there is one choice an answer here; leave n out"),
+        (CHAT, {"logprobs": True}, "logprobs are not told here; leave them out"),
+        (CHAT, {"max_tokens": 0}, "0 is no number of tokens; send one above 0"),
+        (CHAT, {"max_tokens": "9"}, "'9' is no number of tokens; send one above 0"),
+        (CHAT, {"stop": [1]}, "stop is a string or a list of strings"),
+        (CHAT, {"messages": []}, "messages is an empty list; give at least one message"),
+        (CHAT, {"messages": [USER, 1]}, "messages[1] must be an object, not a number"),
+        (MESSAGES, {"messages": 1}, "messages must be a list of objects, not a number"),
+        (MESSAGES, {"tools": [{"name": ""}]}, 'tools[0]: the tool has no "name"; a name is a string that is not empty'),
+        (
+            RESPONSES,
+            {"previous_response_id": "resp_1"},
+            'the request: "previous_response_id" names turns that only its server holds; give them all in "input"',
+        ),
+    ],
+)  # fmt: skip
+def test_a_bad_request_is_refused_in_the_words_of_its_protocol(
+    path: str, asked: dict[str, Any], told: str, refused: Refused
+) -> None:
+    assert refused(path, **asked) == (400, told)
+
+
+def test_what_changes_nothing_is_taken() -> None:
+    _, models = one("Yes.")
+    taken = {"n": 1, "response_format": {"type": "text"}, "logprobs": False, "tool_choice": "auto", "user": "x"}
+    with serving(models) as base:
+        assert text_of(CHAT, post(base, CHAT, **taken)) == "Yes."
+        assert text_of(RESPONSES, post(base, RESPONSES, text={"format": {"type": "text"}})) == "Yes."
+        assert text_of(OLLAMA, post(base, OLLAMA, think=True, options={"num_predict": -1})) == "Yes."
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_model_that_is_not_served_is_told(path: str, refused: Refused) -> None:
+    assert refused(path, name="gpt-4") == (404, "no model is called 'gpt-4' here; models: m")
+    assert refused(path, name=None) == (404, "no model is called None here; models: m")
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("sent", [b"{", b"[1]", b"\xff", b"[" * 100_000])
+def test_what_is_no_json_object_is_refused(path: str, sent: bytes, whole: str) -> None:
+    answer = httpx.post(whole + path, content=sent)
+    assert answer.status_code == 400
+    assert ERRORS[path](answer.json()).startswith("the request is no JSON")
+
+
+async def failing(prompt: toolfmt.Prompt, limit: int, sampling: Mapping[str, Any]) -> AsyncGenerator[Piece, None]:
+    yield Piece("Yes, ")
+    raise RuntimeError("out of memory")
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_what_fails_under_way_is_told_in_the_words_of_its_protocol(path: str) -> None:
+    with serving({"m": Served(model(), failing)}) as base:
+        answer = httpx.post(base + path, json=body(path))
+        assert (answer.status_code, ERRORS[path](answer.json())) == (500, "the answer failed: out of memory")
+        streamed = httpx.post(base + path, json=body(path, stream=True))
+    assert streamed.status_code == 200
+    lines = [line.removeprefix("data: ") for line in streamed.text.split("\n")]
+    objects = [json.loads(line) for line in lines if line.startswith("{")]
+    assert "Yes, " in streamed.text
+    last = objects[-1]["response"] if path == RESPONSES else objects[-1]
+    assert ERRORS[path](last) == "the answer failed: out of memory"
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_rejected_call_can_be_an_error(path: str) -> None:
+    """Then a client asks again by itself, or tells its user; what it is never sent is the call."""
+    _, models = one(SCENARIOS["rejected"].text)
+    with serving(models, rejected="error") as base:
+        answer = httpx.post(base + path, json=body(path, tools=TOOLS))
+    assert ERRORS[path](answer.json()) == "a tool call went wrong: malformed_syntax"
+    assert answer.status_code == (200 if path == RESPONSES else 500)  # a response has a status of its own
+    assert "get_weather" not in answer.text
+
+
+def test_models_are_listed(whole: str) -> None:
+    from ollama import Client
+    from openai import OpenAI
+
+    assert [one.id for one in OpenAI(api_key="x", base_url=whole + "/v1").models.list()] == list(SCENARIOS)
+    assert [one.model for one in Client(host=whole).list().models] == list(SCENARIOS)
+
+
+# --- a client that goes away
+
+
+def gone_away(base: str, asked: dict[str, Any], path: str, script: Script, *, reads: bool) -> None:
+    """Ask, wait until the model has begun, and close the connection."""
+    host, port = base.removeprefix("http://").split(":")
+    sent = json.dumps(asked).encode()
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        head = (
+            f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(sent)}\r\n\r\n"
+        )
+        connection.sendall(head.encode() + sent)
+        if reads:
+            assert connection.recv(1000).startswith(b"HTTP/1.1 200")
+        until = time.monotonic() + 10
+        while script.told < 3:
+            assert time.monotonic() < until, "the model did not begin"
+            time.sleep(0.01)
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["streaming", "not streaming"])
+@pytest.mark.parametrize("path", PATHS)
+def test_generating_stops_when_the_client_goes_away(path: str, stream: bool) -> None:
+    script, models = one("And more. " * 4000, wait=0.01)  # would go on for 100 seconds
+    with serving(models) as base:
+        gone_away(base, body(path, stream=stream), path, script, reads=stream)
+        assert script.closed.wait(SOON)
+        told = script.told
+        time.sleep(0.1)
+        assert script.told == told
+
+
+def test_generating_stops_when_the_client_reads_no_more_and_goes_away() -> None:
+    """The server waits to send, not for the model: nothing is cancelled in the source then, it must be closed."""
+    script, models = one("And more. " * 400_000)  # far more than any buffer between the two holds
+    with serving(models) as base:
+        asked = body(CHAT, stream=True, max_tokens=1_000_000)
+        gone_away(base, asked, CHAT, script, reads=True)
+        assert script.closed.wait(SOON)
+        assert script.told < len(script.tokens)
+
+
+# --- token sources
+
+
+def test_a_text_is_said_a_word_at_a_time() -> None:
+    with serving({"m": Served(model(), text_source("Yes,  it will.\n"))}) as base:
+        answer = post(base, CHAT)
+        cut = post(base, CHAT, max_tokens=2)
+    assert (text_of(CHAT, answer), answer["choices"][0]["finish_reason"]) == ("Yes,  it will.\n", "stop")
+    assert (text_of(CHAT, cut), cut["choices"][0]["finish_reason"]) == ("Yes,  it", "length")
+
+
+def test_a_raw_completion_endpoint_generates() -> None:
+    """An endpoint that is asked for completions as vLLM and llama.cpp serve them; it keeps what it was sent."""
+    sent: list[dict[str, Any]] = []
+    stopped = threading.Event()
+    with completing(sent, stopped) as url:
+        source = endpoint_source(url + "/v1/completions", "big")
+        with serving({"m": Served(model(), source)}) as base:
+            answer = post(base, CHAT, tools=TOOLS, max_tokens=77, top_p=0.9)
+            ended = post(base, CHAT, stop="city")
+            broken = httpx.post(base + CHAT, json=body(CHAT, max_tokens=13))
+    message = answer["choices"][0]["message"]
+    assert [json.loads(call["function"]["arguments"]) for call in message["tool_calls"]] == [OSLO]
+    assert (answer["choices"][0]["finish_reason"], answer["usage"]["total_tokens"]) == ("tool_calls", 12)
+    wanted = model().render([USER], TOOLS).text
+    said = {
+        "model": "big",
+        "prompt": wanted,
+        "max_tokens": 77,
+        "top_p": 0.9,
+        "stream": True,
+        "skip_special_tokens": False,
+    }
+    assert said.items() <= sent[0].items()
+    assert text_of(CHAT, ended) == CUT[: CUT.index("city")] and stopped.wait(SOON)
+    assert broken.status_code == 500 and "503" in broken.json()["error"]["message"]
+
+
+def completing(sent: list[dict[str, Any]], stopped: threading.Event) -> AbstractContextManager[str]:
+    """A server with a `/v1/completions` of its own."""
+
+    async def complete(request: Request) -> Response:
+        asked = json.loads(await request.body())
+        sent.append(asked)
+        if asked["max_tokens"] == 13:
+            return PlainTextResponse("no room", 503)
+
+        async def chunks() -> AsyncGenerator[str, None]:
+            try:
+                for piece in (WEATHER[:20], WEATHER[20:40], WEATHER[40:]):
+                    yield f"data: {json.dumps({'choices': [{'text': piece, 'finish_reason': None}]})}\n\n"
+                if asked["max_tokens"] != 77:
+                    await asyncio.sleep(60)
+                yield f"data: {json.dumps({'choices': [{'text': '', 'finish_reason': 'stop'}]})}\n\n"
+                used = {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12}
+                yield f"data: {json.dumps({'choices': [], 'usage': used})}\n\ndata: [DONE]\n\n"
+            except asyncio.CancelledError:
+                stopped.set()
+                raise
+
+        return StreamingResponse(chunks(), media_type="text/event-stream")
+
+    return running(Starlette(routes=[Route("/v1/completions", complete, methods=["POST"])]))
