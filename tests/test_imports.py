@@ -72,6 +72,36 @@ ALLOWED = {
     },
     # What runs within limits is handed to it.
     "toolfmt/sandbox": {"toolfmt.errors", "toolfmt.sandbox", "toolfmt.typed_json"},
+    "toolfmt/measuring": {
+        "toolfmt.calling.validation",
+        "toolfmt.errors",
+        "toolfmt.formats",
+        "toolfmt.inspect.template_profile",
+        "toolfmt.measuring",
+        "toolfmt.message",
+        "toolfmt.model",
+        "toolfmt.render.prompt",
+    },
+    "toolfmt/measuring/endpoints.py": {
+        "openai",
+        "toolfmt.errors",
+        "toolfmt.formats",
+        "toolfmt.measuring",
+        "toolfmt.message",
+        "toolfmt.model",
+    },
+    "toolfmt/measuring/in_process.py": {
+        "mlx",
+        "mlx_lm",
+        "transformers",
+        "toolfmt.errors",
+        "toolfmt.events",
+        "toolfmt.measuring",
+        "toolfmt.message",
+        "toolfmt.model",
+        "toolfmt.render.prompt",
+        "toolfmt.runtimes",
+    },
     "toolfmt/typed_json.py": set[str](),
     "toolfmt/listing.py": set[str](),
     "toolfmt/shell.py": set[str](),
@@ -142,7 +172,8 @@ def test_an_adaptor_imports_what_it_serves_and_nothing_printed(module: Path) -> 
 def test_a_library_for_one_thing_is_imported_where_that_is_done() -> None:
     assert users("click") == ["commands.py", "group.py", "inspecting.py"]
     homes = {"huggingface_hub": "hub.py", "tokenizers": "tokenizer_file.py"}
-    homes |= {"minijinja": "portability.py"} | dict.fromkeys(("gguf", "numpy"), "gguf_metadata.py")
+    homes |= {"minijinja": "portability.py", "openai": "endpoints.py"}
+    homes |= dict.fromkeys(("gguf", "numpy"), "gguf_metadata.py")
     assert {library: [home] for library, home in homes.items()} == {library: users(library) for library in homes}
 
 

@@ -1,0 +1,437 @@
+"""Measuring: the scenarios are what they say, answers are judged as defined, rates have the intervals of the books."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+
+from toolfmt.calling.validation import invalid_schema
+from toolfmt.errors import ToolfmtError
+from toolfmt.formats import FORMATS, get
+from toolfmt.measuring import (  # fmt: skip
+    Answer,
+    Judgement,
+    Measurement,
+    NotAnswered,
+    NotReached,
+    Outcome,
+    Plan,
+    Question,
+    Rate,
+    judge,
+    named,
+    outcomes,
+    scenarios,
+    tools,
+    wilson,
+)
+from toolfmt.measuring.judging import invented, is_valid, occurs
+from toolfmt.measuring.plan import Cell
+from toolfmt.measuring.prompts import messages_in_words
+from toolfmt.measuring.scenarios import Scenario
+from toolfmt.message import Message, Rejected, ToolCall
+
+NAMES = {tool["function"]["name"] for tool in tools()}
+WITH_TOOLS = [scenario for scenario in scenarios() if scenario.calls]
+
+
+def call(name: str, /, **arguments: Any) -> ToolCall:
+    return ToolCall("", name, json.dumps(arguments))
+
+
+def question(name: str = "forecast", wording: Any = "neutral", *, returned: bool = False, run: int = 0) -> Question:
+    return Question(Cell("template", "left out", wording), named((name,))[0], run, returned)
+
+
+# rates
+
+
+@pytest.mark.parametrize(
+    ("count", "level", "low", "high"),
+    [
+        (3, 0.95, 0.1077913, 0.6032219),
+        (3, 0.99, 0.07956632, 0.6799753),
+        (0, 0.95, 0.0, 0.2775328),
+        (10, 0.95, 0.7224672, 1.0),
+    ],
+)
+def test_the_interval_is_wilsons(count: int, level: float, low: float, high: float) -> None:
+    """R's prop.test without correction, as SciPy's tests of `binomtest` quote it (R 3.6.2), each of ten."""
+    assert wilson(count, 10, level) == pytest.approx((low, high), rel=1e-6)
+
+
+def test_a_rate_counts_what_could_have_happened() -> None:
+    rate = Rate()
+    assert (rate.share, rate.interval) == (None, None)
+    for happened in (True, None, False, None, False, False):
+        rate.add(happened)
+    assert (rate.count, rate.of, rate.share) == (1, 4, 0.25)
+    assert {"count": 1, "of": 4, "share": 0.25, "interval": list(wilson(1, 4))} == rate.to_dict()
+
+
+# scenarios
+
+
+def test_the_tools_have_schemas_that_refuse_what_they_do_not_name() -> None:
+    for tool in tools():
+        parameters = tool["function"]["parameters"]
+        assert invalid_schema(parameters) == ""
+        assert parameters["additionalProperties"] is False
+
+
+def test_every_tool_is_wanted_by_a_scenario_and_no_name_is_there_twice() -> None:
+    assert set().union(*(scenario.tools for scenario in scenarios())) == NAMES
+    assert max(Counter(scenario.name for scenario in scenarios()).values()) == 1
+    kinds = {value["type"] for tool in tools() for value in tool["function"]["parameters"]["properties"].values()}
+    assert {"string", "integer", "number", "boolean", "array", "object"} == kinds
+
+
+@pytest.mark.parametrize("scenario", WITH_TOOLS, ids=lambda scenario: scenario.name)
+def test_a_scenario_asks_in_both_wordings_for_calls_that_fit_and_are_not_invented(scenario: Scenario) -> None:
+    assert {"direct", "neutral"} == scenario.questions.keys()
+    assert scenario.tools == {name for name in NAMES if name in scenario.questions["direct"]}
+    assert not [name for name in NAMES if name in scenario.questions["neutral"]]
+    calls = [call(one["name"], **one["arguments"]) for one in scenario.calls]
+    for wording in scenario.questions:
+        asked = question(scenario.name, wording)
+        expected = Judgement(True, True, True, False, False)
+        assert expected == judge(asked, Answer(Message(None, None, calls)))
+
+
+@pytest.mark.parametrize("scenario", WITH_TOOLS, ids=lambda scenario: scenario.name)
+def test_facts_stand_in_the_results_and_nowhere_else(scenario: Scenario) -> None:
+    results = json.dumps(scenario.results, ensure_ascii=False)
+    assert scenario.facts
+    for fact in scenario.facts:
+        assert occurs(fact, results)
+        for elsewhere in (*scenario.questions.values(), json.dumps(tools()), json.dumps(scenario.calls)):
+            assert not occurs(fact, elsewhere)
+
+
+def test_a_question_without_a_tool_names_none() -> None:
+    none = [scenario for scenario in scenarios() if not scenario.calls]
+    assert {frozenset({"no-tool"})} == {frozenset(scenario.questions) for scenario in none}
+    assert not [one for one in none for name in NAMES if name in one.questions["no-tool"]]
+
+
+def test_the_conversation_with_results_is_what_chat_endpoints_take() -> None:
+    asked, answer, *results = question("two-forecasts", returned=True).messages
+    assert asked["role"] == "user"
+    assert [one["function"]["name"] for one in answer["tool_calls"]] == ["get_forecast"] * 2
+    assert [json.loads(one["function"]["arguments"])["place"] for one in answer["tool_calls"]] == ["Alta", "Narvik"]
+    assert [one["id"] for one in answer["tool_calls"]] == [result["tool_call_id"] for result in results]
+    assert [json.loads(result["content"]) for result in results] == [{"degrees_celsius": 13}, {"degrees_celsius": 19}]
+
+
+@pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
+def test_every_format_can_tell_every_scenario_in_words(format: Any) -> None:
+    for scenario in WITH_TOOLS:
+        told = messages_in_words(format, question(scenario.name, returned=True))
+        assert [message["role"] for message in told] == ["system", "user", "assistant", "user"]
+        assert all(occurs(fact, told[-1]["content"]) for fact in scenario.facts)
+
+
+def test_in_words_before_a_call_there_are_instructions_and_the_question() -> None:
+    system, asked = messages_in_words(get("glm4"), question())
+    assert "<tool_call>" in system["content"]
+    assert asked == question().messages[0]
+
+
+def test_an_unknown_scenario_is_told_with_those_that_there_are() -> None:
+    with pytest.raises(ToolfmtError, match=r"no scenario is called 'weather'; scenarios: forecast, order, .*sum$"):
+        named(("weather",))
+
+
+# judging
+
+
+RIGHT = call("get_forecast", place="Tromsø", days=4)
+
+
+@pytest.mark.parametrize(
+    ("calls", "expected"),
+    [
+        ([], Judgement(False, None, None, None, False)),
+        ([RIGHT], Judgement(True, True, True, False, False)),
+        ([RIGHT, RIGHT], Judgement(True, True, True, False, False)),
+        ([RIGHT, call("list_alarms")], Judgement(True, False, True, False, False)),
+        ([call("list_alarms")], Judgement(True, False, True, False, False)),
+        ([call("no_such_tool", place="Tromsø")], Judgement(True, False, False, False, False)),
+        ([call("get_forecast", place="Tromsø")], Judgement(True, True, False, False, False)),
+        ([call("get_forecast", place="Tromsø", days="4")], Judgement(True, True, False, False, False)),
+        ([call("get_forecast", place="Tromsø", days=4, unit="m/s")], Judgement(True, True, False, True, False)),
+        ([call("get_forecast", place="Paris", days=4)], Judgement(True, True, True, True, False)),
+        ([RIGHT, call("get_forecast", place="Tromsø", days=5)], Judgement(True, True, True, True, False)),
+        ([ToolCall("", "get_forecast", '{"place": "Tromsø"')], Judgement(True, True, False, True, False)),
+        ([ToolCall("", "get_forecast", "null")], Judgement(True, True, False, False, False)),
+    ],
+)
+def test_an_answer_to_a_question_is_judged(calls: list[ToolCall], expected: Judgement) -> None:
+    assert expected == judge(question(), Answer(Message("Well.", None, calls)))
+
+
+def test_both_tools_of_a_scenario_have_to_be_called() -> None:
+    two = Scenario("two", {"neutral": "?"}, ({"name": "a", "arguments": {}}, {"name": "b", "arguments": {}}))
+    asked = Question(Cell("template", "auto", "neutral"), two, 0)
+    told = [judge(asked, Answer(Message(None, None, [call(name) for name in names]))) for names in ("a", "ab", "abc")]
+    assert [one.right_tool for one in told] == [False, True, False]
+
+
+def test_where_no_tool_helps_only_the_call_counts() -> None:
+    asked = question("poem", "no-tool")
+    assert Judgement(True, rejected=False) == judge(asked, Answer(Message(None, None, [RIGHT])))
+
+
+def test_a_rejection_counts_beside_a_call_and_only_where_it_would_be_seen() -> None:
+    broken = Message("", None, [RIGHT], [Rejected(1, "malformed_syntax", (0, 1), "x")])
+    assert Judgement(True, True, True, False, True) == judge(question(), Answer(broken))
+    assert Judgement(True, True, True, False, None) == judge(question(), Answer(broken, rejections_known=False))
+
+
+@pytest.mark.parametrize(("left", "told"), [(None, None), (0, False), (2, True)])
+def test_a_call_left_in_the_text_counts_where_somebody_looked(left: int | None, told: bool | None) -> None:
+    assert Judgement(False, rejected=False, left_in_text=told) == judge(question(), Answer(Message("x"), left))
+
+
+@pytest.mark.parametrize(
+    ("content", "misread"),
+    [
+        ("Up to 17.3 m/s.", False),
+        ("Opp til 17,3 m/s.", False),
+        ("Up to **17.3**!", False),
+        ("Up to 17 m/s.", True),
+        ("Up to 117.3 m/s.", True),
+        ("", True),
+        (None, True),
+    ],
+)
+def test_a_result_is_misread_where_its_fact_is_not_in_the_answer(content: str | None, misread: bool) -> None:
+    asked = question(returned=True)
+    assert Judgement(misread_result=misread) == judge(asked, Answer(Message(content, "17.3", [RIGHT])))
+
+
+def test_every_fact_has_to_be_told() -> None:
+    asked = question("two-forecasts", returned=True)
+    answers = {"13 and 19 degrees": False, "13 degrees in both": True, "19 degrees": True}
+    assert answers == {said: judge(asked, Answer(Message(said))).misread_result for said in answers}
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "there"),
+    [
+        ("Storgata 14", "of storgata 14, Hamar", True),
+        ("Storgata 14", "of Storgata 141", False),
+        ("storgata  14", "Storgata-14", True),
+        ("Oslo", "Oslo's harbour", True),
+        ("Oslo", "Osloveien", False),
+        ("Straße", "die STRASSE", True),
+        ("Tromsø", "Tromso", False),
+        ("Tromsø, Norway", "to Tromsø", False),
+        ("2026-12-03", "on 2026-12-03", True),
+        (75, "75 EUR", True),
+        (75.0, "75 EUR", True),
+        ("75", "75.0 EUR", True),
+        (7, "75 EUR", False),
+        (1837, "1,837 trains", True),
+        (-3, "minus 3 or -3", True),
+        (0.5, "0.50", True),
+        (10**400, "1", False),
+        (4, "four", False),
+    ],
+)
+def test_a_value_stands_in_a_text_word_by_word_or_as_a_number(value: Any, text: str, there: bool) -> None:
+    assert occurs(value, text) is there
+
+
+def test_what_is_invented_is_found_at_any_depth_and_told_in_order() -> None:
+    made = call(
+        "save_contact",
+        name="Ingrid",
+        address={"street": "Elm 1", "town": "Hamar"},
+        tags=["choir", ["work", {"x": 7}]],
+        phone="",
+        none=None,
+        flag=True,
+    )
+    assert invented(made, "Ingrid of Hamar, choir") == ["Elm 1", "work", "7"]
+
+
+def test_what_the_schema_lists_is_given_and_what_a_description_says_is_not() -> None:
+    converted = call("convert_currency", amount=75, **{"from": "USD", "to": "SEK"})
+    assert invented(converted, "75") == []
+    assert invented(call("find_train", date="YYYY-MM-DD"), "tomorrow") == ["YYYY-MM-DD"]
+
+
+def test_an_unknown_tool_takes_no_arguments() -> None:
+    assert not is_valid(call("no_such_tool"))
+    assert is_valid(call("list_alarms"))
+    assert not is_valid(ToolCall("", "list_alarms", ""))
+
+
+# the plan
+
+
+def test_the_cells_are_those_that_can_be_asked() -> None:
+    cells = Plan(scenarios(), 1).cells()
+    direct, neutral, none = "direct", "neutral", "no-tool"
+    template = [("left out", direct), ("left out", neutral), ("left out", none)]
+    template += [("auto", direct), ("auto", neutral), ("auto", none), ("required", direct), ("required", neutral)]
+    prose = [("left out", direct), ("left out", neutral), ("left out", none)]
+    expected = [("template", *one) for one in template] + [("prose", *one) for one in prose]
+    assert expected == [(cell.strategy, cell.tool_choice, cell.wording) for cell in cells]
+
+
+def test_a_cell_that_no_scenario_fills_is_none() -> None:
+    assert Plan(named(("poem",)), 1, ["direct"]).cells() == []
+    assert Plan(named(("order",)), 1, strategies=["prose"], tool_choices=["auto"]).cells() == []
+    assert [cell.wording for cell in Plan(named(("order",)), 1, ["neutral"], ["prose"]).cells()] == ["neutral"]
+
+
+def test_questions_come_run_by_run_and_results_where_the_model_may_answer() -> None:
+    plan = Plan(named(("order", "poem")), 2, tool_choices=["left out", "required"], strategies=["template"])
+    told = [
+        (one.run, one.scenario.name, one.cell.tool_choice, one.cell.wording, one.returned) for one in plan.questions()
+    ]
+    of_a_run = [
+        ("order", "left out", "direct", False),
+        ("order", "left out", "direct", True),
+        ("order", "left out", "neutral", False),
+        ("order", "left out", "neutral", True),
+        ("order", "required", "direct", False),
+        ("order", "required", "neutral", False),
+        ("poem", "left out", "no-tool", False),
+    ]
+    assert [(run, *one) for run in (0, 1) for one in of_a_run] == told
+
+
+# asking
+
+
+class Scripted:
+    """A subject that says what a function tells it to, and remembers what it was asked."""
+
+    name, tool_choices, side_by_side = "scripted", ("left out",), True
+
+    def __init__(self, say: Callable[[Question], Answer]) -> None:
+        self._say = say
+        self.asked: list[tuple[Question, int]] = []
+
+    def ask(self, question: Question, seed: int) -> Answer:
+        self.asked.append((question, seed))
+        return self._say(question)
+
+
+def right(question: Question) -> Answer:
+    if question.returned:
+        return Answer(Message(" ".join(question.scenario.facts)))
+    calls = [call(one["name"], **one["arguments"]) for one in question.scenario.calls]
+    return Answer(Message(None, None, calls), cut=question.run == 1)
+
+
+def fails(question: Question) -> Answer:
+    raise NotAnswered(f"no {question.cell.wording}")
+
+
+def counted(subject: Scripted, plan: Plan, **options: Any) -> Measurement:
+    measurement = Measurement("it", plan)
+    for outcome in outcomes(subject, measurement.questions, **options):
+        measurement.add(outcome)
+    return measurement
+
+
+@pytest.mark.parametrize("parallel", [1, 3])
+def test_what_is_asked_is_counted_whatever_is_asked_at_once(parallel: int) -> None:
+    subject = Scripted(right)
+    plan = Plan(named(("order", "sum")), 4, strategies=["prose"])
+    measurement = counted(subject, plan, seed=7, parallel=parallel)
+    told = measurement.to_dict()
+    assert told["questions"] == {"all": 20, "asked": 20}
+    assert measurement.whole
+    assert Counter({7: 5, 8: 5, 9: 5, 10: 5}) == Counter(seed for _, seed in subject.asked)
+    assert all(seed == 7 + question.run for question, seed in subject.asked)
+    counts = {
+        cell["wording"]: {name: (rate["count"], rate["of"]) for name, rate in cell["rates"].items()}
+        for cell in told["cells"]
+    }
+    wanted = dict.fromkeys(("called", "right_tool", "valid_arguments"), (4, 4))
+    faults = dict.fromkeys(("invented_arguments", "rejected", "misread_result"), (0, 4))
+    whole = {**wanted, **faults, "left_in_text": (0, 0)}
+    none = dict.fromkeys(whole, (0, 0)) | {"called": (0, 4), "rejected": (0, 4)}
+    assert {"direct": whole, "neutral": whole, "no-tool": none} == counts
+    assert [(cell["answers"], cell["cut"]) for cell in told["cells"]] == [(8, 1), (8, 1), (4, 1)]
+
+
+def test_a_cell_that_never_answers_is_given_up_and_the_others_go_on() -> None:
+    subject = Scripted(lambda one: fails(one) if one.cell.wording == "direct" else right(one))
+    measurement = counted(subject, Plan(named(("order",)), 5, ["direct", "neutral"], ["prose"]))
+    direct, neutral = measurement.tallies.values()
+    assert (Counter({"no direct": 3}), 7, 0) == (direct.failures, direct.not_asked, direct.answers)
+    assert (Counter(), 0, 10) == (neutral.failures, neutral.not_asked, neutral.answers)
+    assert measurement.whole
+    assert measurement.failed
+    assert Counter({"no direct": 3}) == measurement.failures
+    assert len(subject.asked) == 13
+
+
+def test_a_cell_that_has_answered_is_never_given_up() -> None:
+    subject = Scripted(lambda one: right(one) if one.run == 0 and not one.returned else fails(one))
+    measurement = counted(subject, Plan(named(("order",)), 5, ["direct"], ["prose"]))
+    (tally,) = measurement.tallies.values()
+    assert (Counter({"no direct": 9}), 0, 1) == (tally.failures, tally.not_asked, tally.answers)
+
+
+def nobody(question: Question) -> Answer:
+    raise NotReached("gone")
+
+
+@pytest.mark.parametrize("parallel", [1, 2])
+def test_where_nobody_is_there_nothing_more_is_asked(parallel: int) -> None:
+    subject = Scripted(nobody)
+    with pytest.raises(NotReached, match="gone"):
+        counted(subject, Plan(named(()), 5), parallel=parallel)
+    assert len(subject.asked) <= parallel
+
+
+def test_whoever_goes_away_later_is_a_failure_like_any_other() -> None:
+    subject = Scripted(lambda one: right(one) if one.run == 0 else nobody(one))
+    measurement = counted(subject, Plan(named(("poem",)), 3, strategies=["prose"]))
+    assert Counter({"gone": 2}) == measurement.failures
+
+
+def test_whoever_breaks_off_has_what_was_measured_and_nothing_more_is_asked() -> None:
+    released = threading.Event()
+
+    def slow(question: Question) -> Answer:
+        if question.run > 0:
+            assert released.wait(10)
+        return right(question)
+
+    subject = Scripted(slow)
+    measurement = Measurement("it", Plan(named(("poem",)), 50, strategies=["prose"]))
+    asking: Iterator[Outcome] = outcomes(subject, measurement.questions, parallel=2)
+    measurement.add(next(asking))
+    asking.close()  # type: ignore[attr-defined]  # it is a generator
+    released.set()
+    assert not measurement.whole
+    assert measurement.answers == 1
+    assert len(subject.asked) <= 3
+
+
+def test_a_mistake_of_this_program_is_raised_from_any_thread() -> None:
+    def broken(question: Question) -> Answer:
+        raise AssertionError("a mistake")
+
+    with pytest.raises(AssertionError, match="a mistake"):
+        counted(Scripted(broken), Plan(named(("poem",)), 5), parallel=2)
+
+
+def test_the_judgement_names_every_rate_of_the_data() -> None:
+    measurement = counted(Scripted(right), Plan(named(("poem",)), 1, strategies=["prose"]))
+    (cell,) = measurement.to_dict()["cells"]
+    assert list(asdict(Judgement())) == list(cell["rates"])

@@ -1,0 +1,194 @@
+"""Endpoints that speak OpenAI's protocol: of chat, where the server renders and parses, and of plain completions, where
+toolfmt does both.
+
+HTTP is the library openai's (extra `measure`), imported when an endpoint is first made; it tries a request again,
+twice, where the server is busy or fails. Source: OpenAI API reference, "Chat Completions" and "Completions" (November
+2026); `chat_template_kwargs`, `skip_special_tokens` and `add_special_tokens` are vLLM's and SGLang's, and other servers
+pass them over.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from toolfmt.errors import ToolfmtError
+from toolfmt.formats import Parser, default_format, get
+from toolfmt.formats.prose import result_heading
+from toolfmt.measuring.plan import TOOL_CHOICES, Question, ToolChoice
+from toolfmt.measuring.prompts import Prompts, messages_in_words
+from toolfmt.measuring.scenarios import tools
+from toolfmt.measuring.subject import Answer, NotAnswered, NotReached, Sampling
+from toolfmt.message import Message, ToolCall
+from toolfmt.model import Model
+
+_MOST_STOPS = 4
+"""Stop strings that OpenAI's protocol takes."""
+_LONGEST_WHY = 200
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where an endpoint is (up to `/v1`), what its model is called there, the key, and how long an answer may take."""
+
+    url: str
+    model: str
+    key: str = "none"
+    timeout: float = 300.0
+
+
+class _Endpoint:
+    """What both have in common: requests go out, and what goes wrong with them is told in a line."""
+
+    side_by_side = True
+
+    def __init__(self, address: Address, sampling: Sampling) -> None:
+        try:
+            from openai import OpenAI
+        except ImportError:
+            needs = "to ask an endpoint needs the library openai: pip install 'toolfmt[measure]'"
+            raise ToolfmtError(needs) from None
+        self.name = f"{address.model} at {address.url}"
+        self._address, self._sampling = address, sampling
+        self._client: Any = OpenAI(base_url=address.url, api_key=address.key, timeout=address.timeout)
+
+    def _settings(self, seed: int) -> dict[str, Any]:
+        sampling = self._sampling
+        heat = {} if sampling.temperature is None else {"temperature": sampling.temperature}
+        return {"model": self._address.model, "max_tokens": sampling.max_tokens, "seed": seed, **heat}
+
+    def _choice(self, create: Callable[..., Any], request: Mapping[str, Any], seed: int) -> dict[str, Any]:
+        """The first choice of what is answered, as it was sent; raises `NotAnswered`."""
+        import openai
+
+        try:
+            answered = json.loads(create(**self._settings(seed), **request).text)
+        except openai.APITimeoutError:
+            raise NotAnswered(f"no answer within {self._address.timeout:g} seconds") from None
+        except openai.APIConnectionError as error:
+            raise NotReached(_line(f"cannot be reached ({error.__cause__ or error})")) from None
+        except openai.APIStatusError as error:
+            raise NotAnswered(_line(f"{error.status_code} {_said(error)}")) from None
+        except (openai.OpenAIError, ValueError, RecursionError) as error:
+            raise NotAnswered(_line(f"no answer that can be read ({type(error).__name__}: {error})")) from None
+        choices = answered.get("choices") if isinstance(answered, dict) else None
+        if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+            raise NotAnswered("no answer that can be read: it has no choices")
+        return choices[0]
+
+
+class ChatEndpoint(_Endpoint):
+    """An endpoint of chat completions.
+
+    With the strategy `template` it is sent messages and tools as every client sends them, and what it answers counts as
+    it is; where the model's `format` is known, by its name or by its `directory`, toolfmt looks for calls that were
+    left in the text. With `prose` the tools go in as words, and toolfmt reads the calls. Raises `ToolfmtError` without
+    the extra, and `UnknownFormat`.
+    """
+
+    tool_choices: Collection[ToolChoice] = TOOL_CHOICES
+
+    def __init__(
+        self, address: Address, sampling: Sampling, directory: Model | None = None, format: str | None = None
+    ) -> None:
+        super().__init__(address, sampling)
+        self._prompts = None if directory is None else Prompts(directory, sampling)
+        known = format or (None if directory is None else directory.profile.format)
+        self._format = None if known is None else get(known)
+
+    def ask(self, question: Question, seed: int) -> Answer:
+        prose = question.cell.strategy == "prose"
+        request, parser = self._in_words(question) if prose else (self._plain(question), self._parser())
+        choice = self._choice(self._client.chat.completions.with_raw_response.create, request, seed)
+        said = choice.get("message")
+        said = said if isinstance(said, dict) else {}
+        content, cut = said.get("content"), choice.get("finish_reason") == "length"
+        content = content if isinstance(content, str) else ""
+        if parser is None:
+            return Answer(Message(content, None, _calls(said)), rejections_known=False, cut=cut)
+        read = _read(parser, content, cut)
+        if prose:
+            return Answer(read, cut=cut)
+        return Answer(Message(read.content, read.reasoning, _calls(said), read.rejected), len(read.tool_calls), cut=cut)
+
+    def _plain(self, question: Question) -> dict[str, Any]:
+        choice = question.cell.tool_choice
+        said = {} if choice == "left out" else {"tool_choice": choice}
+        return {"messages": question.messages, "tools": tools(), **said, **self._variables(self._sampling.variables)}
+
+    def _in_words(self, question: Question) -> tuple[dict[str, Any], Parser]:
+        if self._prompts is not None:
+            prompt = self._prompts.of(question)
+            request = prompt.request(arguments_as_text=True)
+            known = {"messages": request["messages"], **self._variables(request["chat_template_kwargs"])}
+            return known, Parser(prompt.format or default_format(), tools=tools(), stop=prompt.ending_answers())
+        format = self._format or default_format()
+        stop = [result_heading(tool["function"]["name"]) for tool in tools()]
+        messages = messages_in_words(format, question)
+        request = {"messages": messages, **self._variables(self._sampling.variables)}
+        return request, Parser(format, tools=tools(), stop=stop)
+
+    def _parser(self) -> Parser | None:
+        return None if self._format is None else Parser(self._format, tools=tools())
+
+    @staticmethod
+    def _variables(given: Mapping[str, Any]) -> dict[str, Any]:
+        return {"extra_body": {"chat_template_kwargs": dict(given)}} if given else {}
+
+
+class CompletionEndpoint(_Endpoint):
+    """An endpoint of plain completions: it is sent the prompt that toolfmt renders, and toolfmt reads the calls."""
+
+    tool_choices: Collection[ToolChoice] = TOOL_CHOICES[:1]
+
+    def __init__(self, address: Address, sampling: Sampling, directory: Model, format: str | None = None) -> None:
+        super().__init__(address, sampling)
+        self._prompts = Prompts(directory, sampling)
+        self._format = None if format is None else get(format)
+
+    def ask(self, question: Question, seed: int) -> Answer:
+        prompt = self._prompts.of(question)
+        try:
+            parser = prompt.parser(format=self._format if question.cell.strategy == "template" else None)
+        except ToolfmtError as error:
+            raise NotAnswered(str(error)) from None
+        body = {"skip_special_tokens": False, "add_special_tokens": False}
+        ends = prompt.ending_answers()[:_MOST_STOPS]
+        request = {"prompt": prompt.text, "extra_body": body, **({"stop": ends} if ends else {})}
+        choice = self._choice(self._client.completions.with_raw_response.create, request, seed)
+        text, cut = choice.get("text"), choice.get("finish_reason") == "length"
+        return Answer(_read(parser, text if isinstance(text, str) else "", cut), cut=cut)
+
+
+def _read(parser: Parser, text: str, cut: bool) -> Message:
+    events = [*parser.feed(text), *parser.finish(cut=cut)]
+    return Message.from_events([*parser.continued, *events], (), parser.format.call_id)
+
+
+def _calls(said: Mapping[str, Any]) -> list[ToolCall]:
+    """The calls of a message as a client takes them; arguments that are no text are what some servers send."""
+    calls = said.get("tool_calls")
+    functions = [call.get("function") for call in calls or () if isinstance(call, dict)]
+    return [
+        ToolCall("", str(function.get("name")), _as_text(function.get("arguments")))
+        for function in functions
+        if isinstance(function, dict)
+    ]
+
+
+def _as_text(arguments: Any) -> str:
+    return arguments if isinstance(arguments, str) else json.dumps(arguments)
+
+
+def _said(error: Any) -> str:
+    """What the server says about a failure, without what is wrapped around it."""
+    body = error.body
+    told = body.get("message") if isinstance(body, Mapping) else None
+    return told if isinstance(told, str) and told else str(error.message)
+
+
+def _line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_WHY else line[: _LONGEST_WHY - 1] + "…"
