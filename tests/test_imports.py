@@ -170,7 +170,7 @@ def test_an_adaptor_imports_what_it_serves_and_nothing_printed(module: Path) -> 
 
 
 def test_a_library_for_one_thing_is_imported_where_that_is_done() -> None:
-    assert users("click") == ["commands.py", "group.py", "inspecting.py"]
+    assert users("click") == ["commands.py", "group.py", "inspecting.py", "measuring.py"]
     homes = {"huggingface_hub": "hub.py", "tokenizers": "tokenizer_file.py"}
     homes |= {"minijinja": "portability.py", "openai": "endpoints.py"}
     homes |= dict.fromkeys(("gguf", "numpy"), "gguf_metadata.py")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolfmt import __version__
-from toolfmt.cli.group import Commands, Count
+from toolfmt.cli.group import Commands, Count, temperature
 from toolfmt.cli.input import counted, naming, pieces, read_json, recut, shown
 from toolfmt.cli.output import (
     EventLines,
@@ -338,6 +338,52 @@ def _check_one_way(
         raise click.UsageError("give either a FILE with one answer or --jsonl with many")
     elif given := [name for name, value in only_one.items() if value]:
         raise click.UsageError(f"{given[0]} is for one answer; --jsonl prints a message a line")
+
+
+@main.command()
+@click.argument("place", metavar="[MODEL]", required=False)
+@click.option("--endpoint", metavar="URL", help="An OpenAI-compatible endpoint, up to /v1.")
+@click.option("--model", "model_name", metavar="NAME", help="What the endpoint calls the model.")
+@click.option("--completions", is_flag=True, help="Ask for plain completions of the prompts that MODEL renders.")
+@click.option(
+    "--format", "format_name", metavar="NAME", help="The format of the endpoint's model, without a MODEL to tell it."
+)
+@click.option("--runtime", type=click.Choice(["mlx-lm", "transformers"]), help="What runs MODEL here.")
+@click.option("--runs", type=Count(), default=5, show_default=True, metavar="N", help="Ask every question N times.")
+@click.option(
+    "--prompt", "wordings", type=click.Choice(["direct", "neutral", "no-tool"]), multiple=True, help="Repeatable."
+)
+@click.option("--strategy", "strategies", type=click.Choice(["template", "prose"]), multiple=True, help="Repeatable.")
+@click.option(
+    "--tool-choice", "choices", type=click.Choice(["left-out", "auto", "required"]), multiple=True, help="Repeatable."
+)
+@click.option("--scenario", "scenarios", metavar="NAME", multiple=True, help="Ask this one only. Repeatable.")
+@click.option("--temperature", callback=temperature, default="0.7", show_default=True, metavar="T", help="Or unset.")
+@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="The seed of the first run.")
+@click.option("--max-tokens", type=Count(), default=512, show_default=True, metavar="N", help="Of an answer.")
+@click.option("--var", "typed", multiple=True, metavar="NAME=JSON", help="A variable of the template. Repeatable.")
+@click.option("--parallel", type=Count(), default=1, show_default=True, metavar="K", help="Ask K questions at once.")
+@click.option(
+    "--timeout", type=click.FloatRange(min=0, min_open=True), default=300, show_default=True, metavar="SECONDS"
+)
+@click.option("--api-key", envvar="OPENAI_API_KEY", show_envvar=True, metavar="KEY", help="The endpoint's key.")
+@_as_json
+@_trusted
+def measure(**given: Any) -> int:
+    """Measure how often a model calls tools, and how well.
+
+    The model stands behind an --endpoint, or is a MODEL directory that runs here (in mlx-lm or transformers). It is
+    asked for a tool by its name (direct), told a need (neutral), and asked what no tool helps with (no-tool); tools go
+    in through the template and as prose; tool_choice is left out, auto and required. All of that unless options say
+    less. A MODEL given beside --endpoint tells its format and prepares the prose.
+
+    Interrupted, it prints what was measured so far.
+
+    Exit status: 0 measured, 1 some requests came to nothing, 2 nothing was measured, 130 interrupted.
+    """
+    from toolfmt.cli.measuring import Measuring
+
+    return Measuring(**given).status()
 
 
 @main.command()

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -109,3 +110,13 @@ class Count(click.IntRange):
         if count < 1:
             self.fail(f"{str(value)[:20]!r} is not a whole number of at least 1", param, ctx)
         return count
+
+
+def temperature(ctx: click.Context, param: click.Parameter, value: str) -> float | None:
+    """A number from 0 on, or `unset`, which is None; the callback of an option."""
+    if value == "unset":
+        return None
+    with suppress(ValueError):
+        if 0 <= (number := float(value)) < math.inf:
+            return number
+    raise click.BadParameter(f"{value[:20]!r} is neither a number from 0 on nor unset", ctx, param)
