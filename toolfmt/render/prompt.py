@@ -97,19 +97,20 @@ class Prompt:
         format: str | ToolCallFormat | None = None,
         strict: bool = False,
         reasoning: Literal["events", "text"] = "events",
+        stop: Sequence[str] = (),
     ) -> Parser:
         """A parser for the answer to this prompt: it knows the format, the tools, and what the prompt began.
 
         The answer ends at a stop string of the prompt, but for those that calls of the format are written with.
-        `format` is for a model whose format is not known; `strict` and `reasoning` are `Parser`'s. Raises
-        `ToolfmtError` where no format is known or given.
+        `format` is for a model whose format is not known; `strict` and `reasoning` are `Parser`'s; `stop` are further
+        texts at which it ends, a client's say. Raises `ToolfmtError` where no format is known or given.
         """
         chosen = format or self.format
         if chosen is None:
             raise ToolfmtError("no format is known for this model; give one: parser(format=...)")
         known = resolved(chosen)
-        stop = self.ending_answers(known)
-        return Parser(known, tools=self.tools, prefix=self.prefill, strict=strict, stop=stop, reasoning=reasoning)
+        ends = [*self.ending_answers(known), *stop]
+        return Parser(known, tools=self.tools, prefix=self.prefill, strict=strict, stop=ends, reasoning=reasoning)
 
     def ending_answers(self, format: str | ToolCallFormat | None = None) -> list[str]:
         """The strings at which the parser ends an answer: the stop strings but for those that calls are written with,
