@@ -14,7 +14,6 @@ import ctypes
 import time
 from codecs import getincrementaldecoder
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -79,8 +78,7 @@ class ChatHandler:
         _check(options, choice)
         prompt = self._model.render(messages, (tools or functions or []) if choice != "none" else [], **self._rendering)
         asked = [stop] if isinstance(stop, str) else stop or ()
-        prompt = replace(prompt, stop=(*prompt.stop, *filter(None, asked)))
-        parser = prompt.parser(format=self._format)
+        parser = prompt.parser(format=self._format, stop=[text for text in asked if text])
         if seed is not None:
             llama.set_seed(seed)
         tokens = _Tokens(llama, prompt.text, max_tokens, options)
