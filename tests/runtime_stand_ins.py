@@ -1,0 +1,190 @@
+"""The smallest stand-ins for what the adaptors take from vLLM and SGLang, by the packages' own names.
+
+They are here for the adaptors' own logic on machines without the packages: base classes with the fields that a server
+reads, a registry, and the values that are handed out, which take no field that the real ones do not have. How a server
+uses a parser is not to be learnt from them; `python -m benchmarks.runtime_parsers` runs the packages themselves.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import count
+from types import ModuleType
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Value(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+# --- vLLM 0.33.0: vllm/entrypoints/generate/base/protocol.py
+
+
+class FunctionCall(Value):
+    id: str | None = None
+    name: str
+    arguments: str
+
+
+class CalledTool(Value):
+    id: str
+    type: str = "function"
+    function: FunctionCall
+
+
+class DeltaFunctionCall(Value):
+    name: str | None = None
+    arguments: str | None = None
+
+
+class DeltaToolCall(Value):
+    id: str | None = None
+    type: str | None = None
+    index: int
+    function: DeltaFunctionCall | None = None
+
+
+class DeltaMessage(Value):
+    role: str | None = None
+    content: str | None = None
+    reasoning: str | None = None
+    tool_calls: list[DeltaToolCall] = []
+
+
+class ExtractedToolCallInformation(Value):
+    tools_called: bool
+    tool_calls: list[CalledTool]
+    content: str | None = None
+
+
+class Function(Value):
+    name: str
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+
+
+class Tool(Value):
+    type: str = "function"
+    function: Function
+
+
+class ChatCompletionRequest(Value):
+    model: str
+    messages: list[dict[str, Any]]
+    tools: list[Tool] | None = None
+    tool_choice: str | None = "none"
+    skip_special_tokens: bool | None = None
+
+
+class FunctionTool(Value):
+    type: str
+    name: str
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+
+
+class ResponsesRequest(Value):
+    model: str
+    input: str
+    tools: list[FunctionTool] = []
+    tool_choice: str = "auto"
+    skip_special_tokens: bool | None = None
+
+
+class ToolParser:
+    supports_required_and_named = True
+    engine_based_streaming = False
+
+    def __init__(self, tokenizer: Any, tools: Any = None) -> None:
+        self.prev_tool_call_arr: list[dict[str, Any]] = []
+        self.streamed_args_for_tool: list[str] = []
+
+    def adjust_request(self, request: Any) -> Any:
+        return request
+
+
+class ToolParserManager:
+    tool_parsers: ClassVar[dict[str, Any]] = {}
+
+    @classmethod
+    def register_module(cls, name: str, force: bool = True, module: Any = None) -> None:
+        cls.tool_parsers[name] = module
+
+    @classmethod
+    def get_tool_parser(cls, name: str) -> Any:
+        return cls.tool_parsers[name]
+
+
+_made = count()
+VLLM: dict[str, dict[str, Any]] = {
+    "vllm.entrypoints.generate.base.protocol": {
+        "DeltaMessage": DeltaMessage,
+        "ExtractedToolCallInformation": ExtractedToolCallInformation,
+    },
+    "vllm.entrypoints.openai.chat_completion.protocol": {"ChatCompletionRequest": ChatCompletionRequest},
+    "vllm.entrypoints.openai.responses.protocol": {"ResponsesRequest": ResponsesRequest},
+    "vllm.renderers.chat_utils": {"make_tool_call_id": lambda: f"chatcmpl-tool-{next(_made)}"},
+    "vllm.tool_parsers.abstract_tool_parser": {"ToolParser": ToolParser, "ToolParserManager": ToolParserManager},
+    "vllm.tool_parsers.utils": {"get_function_tools": list},
+}
+
+
+# --- SGLang 0.5.23: sglang/srt/function_call
+
+
+class BaseFormatDetector:
+    def __init__(self) -> None:
+        self.prev_tool_call_arr: list[dict[str, Any]] = []
+        self.streamed_args_for_tool: list[str] = []
+
+
+class ToolCallItem(Value):
+    tool_index: int
+    name: str | None = None
+    parameters: str
+
+
+class StreamingParseResult(Value):
+    normal_text: str = ""
+    calls: list[ToolCallItem] = []
+
+
+class FunctionCallParser:
+    ToolCallParserEnum: ClassVar[dict[str, Any]] = {}
+
+
+SGLANG: dict[str, dict[str, Any]] = {
+    "sglang.srt.entrypoints.openai.protocol": {"Tool": Tool},
+    "sglang.srt.function_call.base_format_detector": {"BaseFormatDetector": BaseFormatDetector},
+    "sglang.srt.function_call.core_types": {
+        "StreamingParseResult": StreamingParseResult,
+        "ToolCallItem": ToolCallItem,
+    },
+    "sglang.srt.function_call.function_call_parser": {"FunctionCallParser": FunctionCallParser},
+    "sglang.srt.function_call.parser_names": {"TOOL_CALL_PARSER_NAMES": []},
+}
+
+
+@contextmanager
+def adaptor(name: str, stand_ins: dict[str, dict[str, Any]]) -> Iterator[ModuleType]:
+    """An adaptor, imported beside the package that it serves, or beside the stand-ins where that is not installed."""
+    if find_spec(next(iter(stand_ins)).partition(".")[0]) is not None:
+        yield import_module(name)
+        return
+    before = set(sys.modules)
+    try:
+        for path, held in stand_ins.items():
+            parts = path.split(".")
+            for end in range(1, len(parts) + 1):
+                sys.modules.setdefault(".".join(parts[:end]), ModuleType(".".join(parts[:end])))
+            vars(sys.modules[path]).update(held)
+        yield import_module(name)
+    finally:
+        for made in {path for path in sys.modules if path.startswith(("vllm", "sglang", name))} - before:
+            del sys.modules[made]

@@ -1,0 +1,221 @@
+"""toolfmt's parsers in vLLM: the adaptor beside vLLM, or beside stand-ins of its base classes where that is not
+installed (`runtime_stand_ins.py`), and vLLM's own pipeline where it is."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+import pytest
+from runtime_answers import FORMATS, TOOLS, answers, cut_places, is_whole, pieces
+from runtime_stand_ins import VLLM, adaptor
+
+import toolfmt
+
+ASKED: list[dict[str, Any]] = [{"role": "user", "content": "Do it."}]
+GLM = "<tool_call>get_weather<arg_key>city</arg_key><arg_value>Paris</arg_value></tool_call>"
+UNDECLARED = "<tool_call>delete_all<arg_key>city</arg_key><arg_value>Paris</arg_value></tool_call>"
+BROKEN = "<tool_call>get_weather<arg_key>city</arg_key><arg_value>Paris</arg_value>broken</tool_call>"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def for_vllm() -> Iterator[ModuleType]:
+    with adaptor("toolfmt.runtimes.for_vllm", VLLM) as module:
+        yield module
+
+
+def request(tool_choice: str | None = "auto", messages: list[dict[str, Any]] = ASKED, tools: Any = TOOLS) -> Any:
+    protocol = import_module("vllm.entrypoints.openai.chat_completion.protocol")
+    return protocol.ChatCompletionRequest(model="m", messages=messages, tools=tools, tool_choice=tool_choice)
+
+
+def parser_of(name: str) -> Any:
+    manager = import_module("vllm.tool_parsers.abstract_tool_parser").ToolParserManager
+    return manager.get_tool_parser(name)(tokenizer=None, tools=None)
+
+
+def streamed(parser: Any, chunks: Iterable[str], asked: Any) -> tuple[str, list[tuple[str, str, str]]]:
+    """The content of an answer, and its calls: id, name, arguments."""
+    deltas = [parser.extract_tool_calls_streaming("", "", chunk, [], [], [], asked) for chunk in chunks]
+    content = ""
+    calls: dict[int, list[str]] = {}
+    for delta in filter(None, [*deltas, parser.finish_streaming()]):
+        assert delta.content or delta.tool_calls
+        content += delta.content or ""
+        for call in delta.tool_calls:
+            told = calls.setdefault(call.index, [call.id, call.function.name, ""])
+            assert (call.id, call.function.name) in ((told[0], told[1]), (None, None))
+            told[2] += call.function.arguments
+    assert list(calls) == list(range(len(calls)))
+    return content, [(id, name, arguments) for id, name, arguments in calls.values()]
+
+
+def at_once(parser: Any, text: str, asked: Any) -> tuple[str, list[tuple[str, str, str]]]:
+    told = parser.extract_tool_calls(text, asked)
+    assert told.tools_called == bool(told.tool_calls)
+    return told.content or "", [(call.id, call.function.name, call.function.arguments) for call in told.tool_calls]
+
+
+def parsed(text: str, format: str) -> tuple[str, list[tuple[str, str, str]]]:
+    message = toolfmt.parse(text, format, tools=TOOLS)
+    return message.content or "", [(call.id, call.name, call.arguments) for call in message.tool_calls]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_every_format_is_read_as_toolfmt_reads_it(format: str) -> None:
+    asked = request()
+    assert len(answers(format)) > 3
+    for text in answers(format):
+        expected = parsed(text, format)
+        assert expected[1]
+        for name in (f"toolfmt_{format}", f"toolfmt_{format}_whole"):
+            assert streamed(parser_of(name), pieces(text), asked) == expected
+            assert streamed(parser_of(name), [text], asked) == expected
+            assert at_once(parser_of(name), text, asked) == expected
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_no_call_that_was_cut_is_whole(format: str) -> None:
+    """It has all of its arguments, or is none; where arguments stream, a client sees that they never ended."""
+    asked = request()
+    text = answers(format)[0]
+    ((_, _, arguments),) = parsed(text, format)[1]
+    for end in cut_places(text):
+        kept = [
+            *at_once(parser_of(f"toolfmt_{format}"), text[:end], asked)[1],
+            *streamed(parser_of(f"toolfmt_{format}_whole"), pieces(text[:end]), asked)[1],
+        ]
+        assert {told for _, _, told in kept} <= {arguments}
+        under_way = streamed(parser_of(f"toolfmt_{format}"), pieces(text[:end]), asked)[1]
+        assert {told for _, _, told in under_way if is_whole(told)} <= {arguments}
+
+
+def test_content_stands_before_between_and_behind_calls() -> None:
+    text = f"Let me see. {GLM} Then {GLM} and done."
+    call = ("get_weather", '{"city": "Paris"}')
+    expected = ("Let me see. Then and done.", [("call_0", *call), ("call_1", *call)])
+    for told in (
+        streamed(parser_of("toolfmt_glm4"), pieces(text), request()),
+        at_once(parser_of("toolfmt_glm4"), text, request()),
+    ):
+        assert (" ".join(told[0].split()), told[1]) == expected
+
+
+def test_a_rejected_call_is_content() -> None:
+    for name in ("toolfmt_glm4", "toolfmt_glm4_whole"):
+        assert streamed(parser_of(name), pieces(f"So: {UNDECLARED}"), request()) == (f"So: {UNDECLARED}", [])
+        assert at_once(parser_of(name), f"So: {UNDECLARED}", request()) == (f"So: {UNDECLARED}", [])
+
+
+def test_a_call_that_goes_wrong_under_way_never_ends_and_is_content_where_only_whole_calls_are_told() -> None:
+    content, ((_, name, arguments),) = streamed(parser_of("toolfmt_glm4"), pieces(BROKEN), request())
+    assert (content, name, arguments[:14], is_whole(arguments)) == ("", "get_weather", '{"city": "Pari', False)
+    assert streamed(parser_of("toolfmt_glm4_whole"), pieces(BROKEN), request()) == (BROKEN, [])
+    assert at_once(parser_of("toolfmt_glm4"), BROKEN, request()) == (BROKEN, [])
+
+
+@pytest.mark.parametrize(("tool_choice", "tools"), [("none", TOOLS), (None, TOOLS), ("none", None)])
+def test_where_no_call_is_told_to_the_client_everything_is_content(tool_choice: str | None, tools: Any) -> None:
+    asked = request(tool_choice, tools=tools)
+    parser = parser_of("toolfmt_glm4")
+    assert streamed(parser, [*pieces(GLM), ""], asked) == (GLM, [])
+    assert at_once(parser, GLM, asked) == (GLM, [])
+    assert parser.adjust_request(asked).skip_special_tokens is None
+
+
+def test_special_tokens_are_kept_where_calls_may_come() -> None:
+    for tool_choice in ("auto", "required"):
+        assert parser_of("toolfmt_glm4").adjust_request(request(tool_choice)).skip_special_tokens is False
+
+
+def test_vllm_is_told_to_flush_and_to_force_no_json() -> None:
+    parser = parser_of("toolfmt_glm4")
+    assert (parser.engine_based_streaming, parser.supports_required_and_named) == (True, False)
+
+
+def test_nothing_is_left_for_vllm_to_send_again() -> None:
+    parser = parser_of("toolfmt_glm4")
+    streamed(parser, pieces(GLM[:-20]), request())
+    assert (parser.prev_tool_call_arr, parser.streamed_args_for_tool) == ([], [])
+
+
+def test_reasoning_that_nobody_took_stays_text() -> None:
+    text = f"<think>Hm.</think>{GLM}"
+    assert streamed(parser_of("toolfmt_glm4"), pieces(text), request())[0] == "<think>Hm.</think>"
+    assert at_once(parser_of("toolfmt_glm4"), text, request())[0] == "<think>Hm.</think>"
+
+
+def test_a_parser_reads_one_answer_after_another() -> None:
+    parser = parser_of("toolfmt_glm4")
+    assert parser.finish_streaming() is None
+    first, second = (streamed(parser, pieces(GLM), request()) for _ in range(2))
+    assert first == second == ("", [("call_0", "get_weather", '{"city": "Paris"}')])
+    assert parser.finish_streaming() is None
+    assert at_once(parser, GLM, request()) == at_once(parser, GLM, request()) == first
+
+
+def test_ids_go_on_from_those_of_the_conversation_in_the_form_of_the_family() -> None:
+    function = {"name": "get_time", "arguments": "{}"}
+    call = {"id": "call_0", "type": "function", "function": function}
+    result = {"role": "tool", "tool_call_id": "call_0", "content": "noon"}
+    held: list[dict[str, Any]] = [*ASKED, {"role": "assistant", "tool_calls": [call]}, result]
+    text = answers("kimi_k2")[1]
+    bare = text.replace("functions.get_time:0", "get_time")
+    assert text != bare
+    assert at_once(parser_of("toolfmt_glm4"), GLM, request(messages=held))[1][0][0] == "call_1"
+    assert at_once(parser_of("toolfmt_kimi_k2"), bare, request(messages=held))[1][0][0] == "functions.get_time:1"
+
+
+def test_ids_are_of_no_other_answer_where_the_server_holds_the_conversation() -> None:
+    tools = [{"type": "function", **TOOLS[0]["function"]}]
+    protocol = import_module("vllm.entrypoints.openai.responses.protocol")
+    asked = protocol.ResponsesRequest(model="m", input="Do it.", tools=tools)
+    told = [streamed(parser_of("toolfmt_glm4"), [GLM + GLM], asked)[1] for _ in range(2)]
+    assert [[call[1:] for call in calls] for calls in told] == [[("get_weather", '{"city": "Paris"}')] * 2] * 2
+    assert len({id for calls in told for id, _, _ in calls}) == 4
+
+
+def test_a_vllm_of_another_age_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "toolfmt.runtimes.for_vllm")
+    monkeypatch.setitem(sys.modules, "vllm.tool_parsers.abstract_tool_parser", None)
+    with pytest.raises(ImportError, match=r"needs vLLM 0\.33") as raised:
+        import_module("toolfmt.runtimes.for_vllm")
+    assert not isinstance(raised.value, ModuleNotFoundError)
+
+
+# --- vLLM itself
+
+
+@pytest.mark.skipif(find_spec("vllm") is None, reason="vLLM is not installed")
+@pytest.mark.parametrize("format", FORMATS)
+def test_vllm_reads_every_format_as_toolfmt_does(format: str) -> None:
+    from benchmarks.runtime_reading import tokenizer_for, tokens_of, vllm_streamed, vllm_whole
+
+    tokenizer = tokenizer_for(answers(format), TOOLS)
+    for text in answers(format):
+        content, calls = parsed(text, format)
+        expected = (content, [(name, arguments) for _, name, arguments in calls])
+        tokens = tokens_of(tokenizer, text)
+        for name in (f"toolfmt_{format}", f"toolfmt_{format}_whole"):
+            told = vllm_streamed(name, tokenizer, tokens, TOOLS, cut=False)
+            assert (told.content, told.calls, told.finish_reason) == (*expected, "tool_calls")
+        whole = vllm_whole(f"toolfmt_{format}", tokenizer, tokens, TOOLS)
+        assert (whole.content, whole.calls) == expected
+
+
+@pytest.mark.skipif(find_spec("vllm") is None, reason="vLLM is not installed")
+def test_a_cut_is_told_as_one_by_vllm() -> None:
+    from benchmarks.runtime_reading import tokenizer_for, tokens_of, vllm_streamed
+
+    tokenizer = tokenizer_for([GLM], TOOLS)
+    tokens = tokens_of(tokenizer, GLM)[:-3]
+    told = vllm_streamed("toolfmt_glm4", tokenizer, tokens, TOOLS, cut=True)
+    assert told.finish_reason == "length"
+    assert [is_whole(arguments) for _, arguments in told.calls] == [False]
+    told = vllm_streamed("toolfmt_glm4_whole", tokenizer, tokens, TOOLS, cut=True)
+    assert (told.finish_reason, told.calls) == ("length", [])
+    assert told.content == "".join(text for _, text in tokens)
