@@ -70,6 +70,15 @@ ALLOWED = {
         "toolfmt.message",
         "toolfmt.tools",
     },
+    # An adaptor may import all of toolfmt but what is printed, and the package that it serves.
+    "toolfmt/runtimes/for_transformers.py": {
+        "transformers",
+        "toolfmt.events",
+        "toolfmt.formats",
+        "toolfmt.render",
+        "toolfmt.runtimes.proven_templates",
+    },
+    "toolfmt/runtimes/proven_templates.py": {"transformers", "toolfmt.errors", "toolfmt.formats"},
     # What runs within limits is handed to it.
     "toolfmt/sandbox": {"toolfmt.errors", "toolfmt.sandbox", "toolfmt.typed_json"},
     "toolfmt/measuring": {

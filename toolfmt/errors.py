@@ -40,6 +40,10 @@ class CannotWrite(ToolfmtError, ValueError):
     """A call that the format has no way to carry; the message names the call, the argument and the format."""
 
 
+class NoResponseTemplate(ToolfmtError, ValueError):
+    """A format that a `response_template` of transformers cannot describe, or a template that describes none."""
+
+
 class BadMessages(ToolfmtError, ValueError):
     """The messages are not a list of chat messages."""
 

@@ -31,9 +31,14 @@ _SHAPES = (
 # is found in 695 of these, 70 open the answer in other words (`### Response:`, `<|answer|>`).
 
 
+def header_pattern(own: tuple[str, ...]) -> str:
+    """The regular expression of an assistant header, those that only the format knows included."""
+    return f"(?i:{'|'.join((*own, *_SHAPES))})"
+
+
 @cache
 def _headers(own: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile("|".join((*own, *_SHAPES)), re.IGNORECASE)
+    return re.compile(header_pattern(own))
 
 
 def answer_prefix(

@@ -1,7 +1,8 @@
-"""transformers: a model's answer as events while `generate` writes it.
+"""transformers: a model's answer as events while `generate` writes it, and formats as its `response_template`.
 
 `generate` runs in a thread of its own and hands its tokens to a streamer; the parser reads in the caller's. Contracts
-as in transformers 5.23: `generation/streamers.py`, `generation/stopping_criteria.py`.
+as in transformers 5.23: `generation/streamers.py`, `generation/stopping_criteria.py`. Templates are made and proven in
+`toolfmt.runtimes.proven_templates`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from transformers import TextIteratorStreamer
 from toolfmt.events import Event
 from toolfmt.formats import Parser
 from toolfmt.render.prompt import Prompt
+from toolfmt.runtimes.proven_templates import LIMITS, limits, response_template
+
+__all__ = ["LIMITS", "limits", "response_template", "stream"]
 
 _BROKEN = "\ufffd"
 """What a decoder writes for the first bytes of a character whose others are in the next token."""

@@ -1,0 +1,208 @@
+"""A `response_template` of a format that transformers' own parser has read right, and what it does not read.
+
+`toolfmt.formats.response_template` says a format in the language, as far as it has words; here calls that the format
+writes are read by `ResponseParser` (transformers 5.23, `utils/chat_parsing`) and must come back as they went in, at
+once and character by character. A template that fails at plain calls is refused. What it fails at beyond those is told
+by name (`LIMITS`): the language has one closer for a region, wherever it stands, and no word for an answer that is cut.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from transformers.utils.chat_parsing import ResponseParser
+
+from toolfmt.errors import CannotWrite, NoResponseTemplate
+from toolfmt.formats import Call, ToolCallFormat, get, write
+from toolfmt.formats.response_template import described
+
+LIMITS = {
+    "closer_in_value": "a value that holds the text which ends a call",
+    "closer_behind_bracket": "a value that holds the text which ends a call, right behind a bracket",
+    "opener_in_text": "a text that mentions what opens a call",
+    "quoted_call": "a call that a sentence quotes between backticks",
+    "second_frame": "a second list of calls in one answer",
+    "null": "null, where the family writes Python's None",
+    "odd_keys": "a key that is no word",
+    "untyped_values": "arguments that are no strings, where it is not given the tools",
+    "string_or_number": "text that looks like a number, where the schema allows a string or a number",
+    "cut_answer": "an answer that ends within a call: an error, or a call that was never written",
+}
+"""What the template of a format may read wrongly, by name: not as a text or a call, but as another, or as an error."""
+
+_PROPERTIES: dict[str, Any] = {
+    **{name: {"type": "string"} for name in ("text", "other", "odd-key of it")},
+    "count": {"type": "integer"},
+    "ratio": {"type": "number"},
+    "yes": {"type": "boolean"},
+    "maybe": {"type": ["string", "null"]},
+    "either": {"type": ["string", "integer"]},
+    "inner": {"type": "object"},
+    "list": {"type": "array"},
+}
+TOOLS: list[dict[str, Any]] = [
+    {
+        "type": "function",
+        "function": {
+            "name": name,
+            "description": "A tool.",
+            "parameters": {"type": "object", "properties": _PROPERTIES},
+        },
+    }
+    for name in ("f", "get_it")
+]
+_TEXTS = {
+    "text": "Paris",
+    "quotes, brackets and a backslash": "a \"b\" 'c' \\ \\n {x} [1] (y) & 50% <b> a=b",
+    "lines": "line 1\n  line 2\n\nline 3",
+    "letters of all kinds": "Zoë 日本 🙂 \u2028",
+    "a text that looks like a number": "5",
+    "a text that looks like a word of JSON": "true",
+    "an empty text": "",
+    "blanks at the edges of a text": "  if x:\n    y  ",
+    "line ends at the edges of a text": "\nx\n",
+}
+_PLAIN: dict[str, list[Call]] = {
+    "a call": [("f", {"text": "Paris"})],
+    "numbers and words": [("f", {"count": 2, "ratio": 0.5, "yes": True})],
+    "objects and lists": [("f", {"inner": {"a": [1, True, "x"]}, "list": ["x", {"b": "c"}]})],
+    "no arguments": [("f", {})],
+    "two calls": [("f", {"text": "A", "count": 1}), ("get_it", {"other": "B"})],
+    "three calls": [("f", {"text": "A"}), ("get_it", {}), ("f", {"count": 3})],
+    **{what: [("f", {"other": text, "text": "x"})] for what, text in _TEXTS.items()},
+}
+
+
+class Case(NamedTuple):
+    """An answer and what it says: `name` is a limit's, or says what the answer has."""
+
+    name: str
+    answer: str
+    content: str = ""
+    reasoning: str = ""
+    calls: Sequence[Call] = ()
+    tools: list[dict[str, Any]] | None = TOOLS
+
+
+def response_template(
+    format: str | ToolCallFormat, *, start_anchor: str | Sequence[str] | None = None, stop: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The `response_template` of a format, which transformers' parser was seen to read plain calls with.
+
+    Takes a format or its name; `start_anchor`, what stands before an answer in the model's prompts (without one, a
+    pattern of what it is in most families); `stop`, the texts of the tokens that end a turn, which belong to no field.
+    It goes into `tokenizer.response_template`; transformers 5.15 and older do not know `join`, which keeps content
+    before a call. Arguments are typed by the tools, so `parse_response` is to be given them. Raises
+    `NoResponseTemplate` for a format that the language cannot say, and `UnknownFormat`.
+    """
+    known = get(format) if isinstance(format, str) else format
+    template = described(known, start_anchor=start_anchor, stop=stop)
+    for case in plain_cases(known, stop):
+        fault = misread(template, case)
+        if fault:
+            raise NoResponseTemplate(
+                f"{known.name} has no response_template: transformers reads {case.name} as {fault}"
+            )
+    return template
+
+
+def limits(format: str | ToolCallFormat, template: dict[str, Any], *, stop: Sequence[str] = ()) -> tuple[str, ...]:
+    """The names of what `template` does not read of the format's answers, as `LIMITS` explains them; each was tried."""
+    known = get(format) if isinstance(format, str) else format
+    found = {case.name for case in hard_cases(known, stop) if misread(template, case)}
+    return tuple(name for name in LIMITS if name in found)
+
+
+def plain_cases(format: ToolCallFormat, stop: Sequence[str] = ()) -> Iterator[Case]:
+    """What every template of the format must read: calls alone, behind text, behind reasoning, and text alone."""
+    end = stop[0] if stop else ""
+    for name, calls in _PLAIN.items():
+        written = _written(format, calls)
+        if written:
+            yield Case(name, written + end, calls=calls)
+    call = _PLAIN["a call"]
+    written = _written(format, call)
+    yield Case("text", "Just text, and a < b." + end, content="Just text, and a < b.")
+    yield Case("text before a call", "Let me see.\n\n" + written + end, content="Let me see.", calls=call)
+    for opener, closer in format.reasoning[:1]:
+        thought = f"{opener}\nFirst this.\n{closer}\n\n"
+        yield Case("reasoning", thought + "Done." + end, content="Done.", reasoning="First this.")
+        yield Case("reasoning before a call", thought + written + end, reasoning="First this.", calls=call)
+
+
+def hard_cases(format: ToolCallFormat, stop: Sequence[str] = ()) -> Iterator[Case]:
+    """What a template may fail at, by the name of the limit."""
+    end = stop[0] if stop else ""
+    texts = []
+    for closer in _closers(format):
+        texts += [
+            ("closer_in_value", f"see {closer} here"),
+            ("closer_behind_bracket", f"{{x}}{closer} and [y]{closer}"),
+        ]
+    arguments: list[tuple[str, dict[str, Any]]] = [
+        *((name, {"text": text}) for name, text in texts),
+        ("odd_keys", {"odd-key of it": "x"}),
+    ]
+    arguments += [("string_or_number", {"either": "5"}), ("null", {"maybe": None}), ("null", {"inner": {"a": [None]}})]
+    for name, given in arguments:
+        written = _written(format, [("f", given)])
+        if written:
+            yield Case(name, written + end, calls=[("f", given)])
+    for opener in format.openers[:1]:
+        told = f"It writes {opener} before each, or so."
+        yield Case("opener_in_text", told + end, content=told)
+    call = _PLAIN["a call"]
+    written = _written(format, call)
+    quoting = f"One would write `{written}` there."
+    yield Case("quoted_call", quoting + end, content=quoting)
+    yield Case("second_frame", f"{written}\n{written}{end}", calls=[*call, *call])
+    typed: list[Call] = [("f", {"count": 2, "yes": True})]
+    yield Case("untyped_values", _written(format, typed, tools=None) + end, calls=typed, tools=None)
+    yield Case("cut_answer", written[: written.index("Par") + 2])
+
+
+def _closers(format: ToolCallFormat) -> list[str]:
+    """What ends a call: its markers, and all that stands behind its arguments; without such, what opens the next."""
+    written = _written(format, [("f", {})])
+    behind = written.rpartition("{}")[2] if "{}" in written else written.rpartition("f")[2]
+    ends = (*format.closers, *format.engine.inner.closers, behind.lstrip("}]\"'>= \n"))
+    return list(dict.fromkeys(filter(None, ends))) or list(format.openers[:1])
+
+
+def misread(template: dict[str, Any], case: Case) -> str:
+    """What transformers makes of an answer, where that is not what it says; empty where it is."""
+    wanted = (case.content, case.reasoning, _canonical(case.calls))
+    pieces: tuple[Sequence[str], ...] = ([case.answer], case.answer)
+    for given in pieces:
+        parser = ResponseParser(template, prefix="", tools=case.tools)  # type: ignore[arg-type]  # asks for more than it reads
+        try:
+            for piece in given:
+                parser.feed(piece)
+            message, _ = parser.finalize()
+        except Exception as error:  # noqa: BLE001  # whatever it raises on what a model writes is the finding
+            return f"an error ({type(error).__name__})"
+        found = _found(message)
+        if found != wanted:
+            return json.dumps(found, ensure_ascii=False)
+    return ""
+
+
+def _found(message: dict[str, Any]) -> tuple[str, str, list[str]]:
+    made = message.get("tool_calls") or []
+    functions = [call["function"] for call in (made if isinstance(made, list) else [made])]
+    calls = [(function.get("name"), function.get("arguments")) for function in functions]
+    return message.get("content", "").strip(), message.get("reasoning_content", "").strip(), _canonical(calls)
+
+
+def _canonical(calls: Sequence[tuple[Any, Any]]) -> list[str]:
+    return [json.dumps(call, sort_keys=True, ensure_ascii=False) for call in calls]
+
+
+def _written(format: ToolCallFormat, calls: Sequence[Call], tools: Any = TOOLS) -> str:
+    """The text of these calls; empty where the format cannot carry them at all."""
+    try:
+        return write(format, calls, tools)
+    except CannotWrite:
+        return ""
