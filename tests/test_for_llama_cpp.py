@@ -48,8 +48,8 @@ TOOLS: list[Any] = [
     }
 ]
 MESSAGES: list[Any] = [{"role": "user", "content": "Write it."}]
-INDENT = " " * 40
-"""One token of more bytes than llama-cpp-python's `detokenize` has room for."""
+INDENT = " " * 100
+"""One token of more bytes than llama-cpp-python's `detokenize` has room for, and the first buffer of ours."""
 ARGUMENTS = {"path": "a.py", "text": f"def f():\n{INDENT}return '🦀 </tool_call>'\n"}
 TEXT = "I write it.\n"
 CALL = toolfmt.write("json", [("write_file", ARGUMENTS)], TOOLS)

@@ -94,7 +94,7 @@ class ChatHandler:
 
 def _events(parser: Parser, tokens: _Tokens) -> Iterator[list[Event]]:
     """What the parser says to each token; generating ends with the answer."""
-    for text in tokens.texts(parser.format):
+    for text in tokens.texts():
         yield parser.feed(text)
         if parser.ended:
             return
@@ -134,18 +134,15 @@ class _Tokens:
     def usage(self) -> Usage:
         return Usage(len(self._prompt), self._generated)
 
-    def texts(self, format: ToolCallFormat) -> Iterator[str]:
-        """The text of each token. A token that ends the answer says nothing, unless calls are written with it."""
+    def texts(self) -> Iterator[str]:
+        """The text of each token but the one that ends the answer: where a call ends with that, it needs no closer."""
         vocabulary = llama_cpp.llama_model_get_vocab(self._llama.model)
         decode = getincrementaldecoder("utf-8")("replace").decode
         for token in self._llama.generate(self._prompt, **self._options):
-            piece = _piece(vocabulary, token)
             if llama_cpp.llama_vocab_is_eog(vocabulary, token):
-                last = piece.decode(errors="replace")
-                yield decode(b"", True) + (last if format.in_calls(last) else "")
-                return
+                break
             self._generated += 1
-            yield decode(piece)
+            yield decode(_piece(vocabulary, token))
             if self._generated >= self._most:
                 self.reason = "length"
                 break
