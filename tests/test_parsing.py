@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 import pytest
 
 import toolfmt
+import toolfmt.tools as tools_module
 from toolfmt.errors import BadTools, UnknownFormat
 
 TOOLS = [{"name": "f", "parameters": {"type": "object", "properties": {"zip": {"type": "string"}}}}]
@@ -59,6 +62,28 @@ class Held:
 def test_tools_that_do_not_pickle_are_sent_as_they_tell_themselves(processes: int) -> None:
     messages = toolfmt.parse_many([CALL.format(7)] * 2, "glm4", tools=[Held()], processes=processes)
     assert [message.tool_calls[0].arguments for message in messages] == ['{"zip": "7"}'] * 2
+
+
+def test_tools_are_checked_once_for_all_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked: list[object] = []
+    check = tools_module._function
+
+    def counted(tool: Any, position: int) -> Any:
+        checked.append(tool)
+        return check(tool, position)
+
+    monkeypatch.setattr(tools_module, "_function", counted)
+    expected = [toolfmt.parse(text, "glm4", tools=TOOLS) for text in TEXTS[:20]]
+    checked.clear()
+    assert toolfmt.parse_many(TEXTS[:20], "glm4", tools=TOOLS) == expected
+    assert checked == TOOLS
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda tools: pickle.loads(pickle.dumps(tools))])
+def test_tools_that_were_checked_say_the_same_in_another_process(again: Any) -> None:
+    given = again(tools_module.counting_tools(TOOLS))
+    assert given == [{"name": "f", "parameters": TOOLS[0]["parameters"]}]
+    assert tools_module.tool_schemas(given) == {"f": TOOLS[0]["parameters"]}
 
 
 @pytest.mark.parametrize("processes", [1, 2])
