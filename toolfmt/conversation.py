@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from toolfmt.errors import ToolfmtError
-from toolfmt.events import Content, ToolCallRejected
 from toolfmt.inspect.probe.differences import common_prefix
-from toolfmt.message import Message, taken_ids
+from toolfmt.message import Message, said_in, taken_ids
 from toolfmt.render.budget import Budget
 from toolfmt.render.delivery import Span
 from toolfmt.render.making import REASONING_LEFT_OUT
@@ -100,16 +99,10 @@ class Conversation:
         if prompt is None:
             raise ToolfmtError("no prompt has been made that this text would answer; call prompt() first")
         parser = prompt.parser()
-        events = [*parser.feed(text), *parser.finish(cut=cut)]
-        message = Message.from_events([*parser.continued, *events], taken_ids(self.messages), parser.format.call_id)
-        said = message.to_openai()
-        if message.rejected:
-            told = [*parser.continued, *events]
-            said["content"] = "".join(
-                event.text if isinstance(event, Content) else event.raw
-                for event in told
-                if isinstance(event, (Content, ToolCallRejected))
-            )
+        read = [*parser.feed(text), *parser.finish(cut=cut)]
+        events = [*parser.continued, *read]
+        message = Message.from_events(events, taken_ids(self.messages), parser.format.call_id)
+        said = said_in(events, message)
         self._computed = prompt.text + _up_to_stop(text, prompt)
         self._shown = prompt.strategy, prompt.shown_tools
         as_asked = _told(self.messages) == self._asked_with

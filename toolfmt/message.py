@@ -129,6 +129,19 @@ class Message:
         return said
 
 
+def said_in(events: Iterable[Event], message: Message) -> dict[str, Any]:
+    """A message, and the events that it was made of, as it stays in a conversation: as `to_openai`, with what was
+    rejected in its content, as the text that it is."""
+    said = message.to_openai()
+    if message.rejected:
+        said["content"] = "".join(
+            event.text if isinstance(event, Content) else event.raw
+            for event in events
+            if isinstance(event, (Content, ToolCallRejected))
+        )
+    return said
+
+
 def _rejected(event: ToolCallRejected, begun: ToolCall | None) -> Rejected:
     name, arguments = (begun.name, begun.arguments) if begun else (None, "")
     return Rejected(event.index, event.reason, event.span, event.raw, name, arguments)
