@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from toolfmt.calling import ToolRegistry
+    from toolfmt.calling import ToolRegistry, run
     from toolfmt.conversation import Conversation
     from toolfmt.errors import (
         BadMessages,
@@ -82,6 +82,7 @@ _HOMES = {
     "parse": "toolfmt.parsing",
     "parse_many": "toolfmt.parsing",
     "read_request": "toolfmt.render.client_request",
+    "run": "toolfmt.calling",
     "taken_ids": "toolfmt.message",
     "write": "toolfmt.formats",
 }
@@ -124,6 +125,7 @@ __all__ = [
     "parse",
     "parse_many",
     "read_request",
+    "run",
     "taken_ids",
     "write",
 ]

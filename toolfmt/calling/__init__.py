@@ -1,10 +1,31 @@
-"""The application's side: tools that a model's calls reach.
+"""The application's side: tools that a model's calls reach, and the turns between the two.
 
-`ToolRegistry` holds the tools and carries calls out.
+    registry = ToolRegistry([get_weather])
+    outcome = run(from_openai(client, "my-model"), messages, registry)
+
+`ToolRegistry` holds the tools and carries calls out; `run` asks a model, and answers its calls until it is done. A
+model is made by `from_openai`, `from_completions`, `from_stream` or `from_text`, or is a callable (`answers.py`).
 """
 
+from toolfmt.calling.answers import Answer, AskModel
+from toolfmt.calling.completions import from_completions, from_openai
 from toolfmt.calling.execution import Execution
+from toolfmt.calling.models import from_stream, from_text
 from toolfmt.calling.registry import ToolRegistry
+from toolfmt.calling.running import Outcome, run
 from toolfmt.calling.validation import invalid_arguments, invalid_schema
 
-__all__ = ["Execution", "ToolRegistry", "invalid_arguments", "invalid_schema"]
+__all__ = [
+    "Answer",
+    "AskModel",
+    "Execution",
+    "Outcome",
+    "ToolRegistry",
+    "from_completions",
+    "from_openai",
+    "from_stream",
+    "from_text",
+    "invalid_arguments",
+    "invalid_schema",
+    "run",
+]

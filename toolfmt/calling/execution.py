@@ -17,7 +17,7 @@ ExecutionOutcome: TypeAlias = Literal["result", "unknown_tool", "invalid_argumen
 _LONGEST_NAME = 80
 _LONGEST_ERROR = 1000
 _WHY_REJECTED: dict[RejectionReason, str] = {
-    "malformed_syntax": "it is not written as a call is written",
+    "malformed_syntax": "it is not written as a call is",
     "incomplete_output": "it ends before it is whole",
     "missing_tool_name": "it names no tool",
     "undeclared_tool": "no tool has this name",

@@ -1,0 +1,592 @@
+"""Turns between a model and its tools: scripted, over HTTP with OpenAI's client, in this process, and of any text."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+from laws import events_of
+from scripted_endpoint import Endpoint, call, completion, endpoint
+from test_laws import NAMES, texts
+
+import toolfmt
+from toolfmt import BadMessages, Message, ToolCall, ToolfmtError, ToolRegistry, run
+from toolfmt.calling import Answer, AskModel, from_completions, from_openai, from_stream, from_text
+from toolfmt.events import Content, Event, ToolCallArguments, ToolCallEnd, ToolCallStart, merge
+from toolfmt.formats import get
+from toolfmt.message import Rejected
+from toolfmt.render.prompt import Prompt
+
+MODELS = Path(__file__).parent.parent / "corpus" / "models"
+USER = {"role": "user", "content": "Weather?"}
+CITY = '{"city": "Oslo"}'
+AGAIN = "The tools are: get_weather. Write the call again, whole, or answer without it."
+
+
+class Weather:
+    """A registry of one tool, which keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.registry = ToolRegistry([self.get_weather])
+
+    def get_weather(self, city: str) -> str:
+        """Get the weather of a city."""
+        self.asked.append(city)
+        return f"Rain in {city}."
+
+
+@pytest.fixture
+def weather() -> Weather:
+    return Weather()
+
+
+def scripted(*answers: Message) -> AskModel:
+    script = iter(answers)
+    return lambda messages, tools: next(script)
+
+
+def calls(*cities: str) -> Message:
+    return Message(tool_calls=[ToolCall(f"id_{city}", "get_weather", json.dumps({"city": city})) for city in cities])
+
+
+def result(id: str, content: str, name: str = "get_weather") -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": id, "name": name, "content": content}
+
+
+def user(content: str) -> dict[str, Any]:
+    return {"role": "user", "content": content}
+
+
+# --- the loop
+
+
+def test_a_call_its_result_and_the_answer(weather: Weather) -> None:
+    seen: list[tuple[list[Any], list[Any]]] = []
+    told: list[dict[str, Any]] = []
+    script = scripted(calls("Oslo"), Message("It rains."))
+
+    def model(messages: list[Any], tools: list[Any]) -> Message:
+        seen.append((messages, tools))
+        return script(messages, tools)
+
+    outcome = run(model, [USER], weather.registry, on_message=told.append)
+    asking = {"role": "assistant", "tool_calls": [ToolCall("id_Oslo", "get_weather", CITY).to_dict()]}
+    first = [USER, asking, result("id_Oslo", "Rain in Oslo.")]
+    assert outcome.messages == [*first, {"role": "assistant", "content": "It rains."}]
+    assert (outcome.ended, outcome.text, outcome.turns, outcome.answer) == (
+        "answered",
+        "It rains.",
+        2,
+        Message("It rains."),
+    )
+    assert [execution.outcome for execution in outcome.executions] == ["result"]
+    assert seen == [([USER], weather.registry.definitions), (first, weather.registry.definitions)]
+    assert told == outcome.messages[1:]
+
+
+def test_parallel_calls_are_all_carried_out_in_order(weather: Weather) -> None:
+    outcome = run(scripted(calls("Oslo", "Rome", "Lima"), Message("So.")), [USER], weather.registry)
+    assert weather.asked == ["Oslo", "Rome", "Lima"]
+    assert outcome.messages[2:5] == [result(f"id_{city}", f"Rain in {city}.") for city in weather.asked]
+    assert outcome.messages[5:] == [{"role": "assistant", "content": "So."}]
+
+
+def test_what_goes_wrong_with_one_call_leaves_the_others(weather: Weather) -> None:
+    answer = calls("Oslo", "Rome")
+    answer.tool_calls[0].arguments = "{}"
+    answer.tool_calls.append(ToolCall("x", "f", "{}"))
+    outcome = run(scripted(answer, Message("So.")), [USER], weather.registry)
+    assert weather.asked == ["Rome"]
+    assert [execution.outcome for execution in outcome.executions] == ["invalid_arguments", "result", "unknown_tool"]
+    assert [message["tool_call_id"] for message in outcome.messages[2:5]] == ["id_Oslo", "id_Rome", "x"]
+
+
+@pytest.mark.parametrize("turns", [1, 3])
+def test_the_limit_of_turns_leaves_a_conversation_that_can_be_gone_on_with(weather: Weather, turns: int) -> None:
+    outcome = run(lambda messages, tools: calls("Oslo"), [USER], weather.registry, turns=turns)
+    assert (outcome.ended, outcome.turns, outcome.text, len(weather.asked)) == ("turns", turns, "", turns)
+    assert outcome.messages[-1] == result("id_Oslo", "Rain in Oslo.")
+    further = run(scripted(Message("It rains.")), outcome.messages, weather.registry)
+    assert (further.ended, len(further.messages)) == ("answered", 2 * turns + 2)
+
+
+def test_what_was_rejected_is_told_and_may_be_written_again(weather: Weather) -> None:
+    raw = '<tool_call>{"name": "get_weather"'
+    wrong = Message("Let me see. ", rejected=[Rejected(0, "incomplete_output", (12, 40), raw, "get_weather", "")])
+    outcome = run(scripted(wrong, calls("Oslo"), Message("It rains.")), [USER], weather.registry)
+    assert outcome.messages[1:3] == [
+        {"role": "assistant", "content": "Let me see. " + raw},
+        user(f"Your call of get_weather was not carried out: it ends before it is whole (incomplete_output). {AGAIN}"),
+    ]
+    assert (outcome.ended, weather.asked) == ("answered", ["Oslo"])
+    assert [execution.outcome for execution in outcome.executions] == ["rejected", "result"]
+
+
+def test_several_rejections_are_told_in_one_message_behind_the_results(weather: Weather) -> None:
+    answer = calls("Oslo")
+    answer.rejected = [Rejected(at, "malformed_syntax", (0, 1), "<x>", "get_weather") for at in (1, 2)]
+    answer.rejected.append(Rejected(3, "undeclared_tool", (0, 1), "<y>", None))
+    outcome = run(scripted(answer, Message("So.")), [USER], weather.registry)
+    assert outcome.messages[1]["content"] == "<x><x><y>"
+    assert [message["role"] for message in outcome.messages] == ["user", "assistant", "tool", "user", "assistant"]
+    assert outcome.messages[3]["content"].splitlines() == [
+        f"Your call of get_weather was not carried out: it is not written as a call is (malformed_syntax). {AGAIN}",
+        f"Your call was not carried out: no tool has this name (undeclared_tool). {AGAIN}",
+    ]
+    assert len(outcome.executions) == 4
+
+
+@pytest.mark.parametrize(("valid", "ended"), [(0, "rejected"), (1, "turns")])
+def test_the_limit_after_a_rejection(weather: Weather, valid: int, ended: str) -> None:
+    answer = calls(*["Oslo"] * valid)
+    answer.rejected = [Rejected(valid, "malformed_syntax", (0, 1), "<x>")]
+    outcome = run(scripted(answer), [USER], weather.registry, turns=1)
+    assert (ended, valid) == (outcome.ended, len(weather.asked))
+    assert outcome.messages[-1]["role"] == "user"
+
+
+def test_an_answer_that_was_cut_is_told_as_that(weather: Weather) -> None:
+    outcome = run(scripted(Answer("It rai", cut=True)), [USER], weather.registry)
+    assert (outcome.ended, outcome.text) == ("cut", "It rai")
+    calling = calls("Oslo")
+    going_on = Answer(None, None, calling.tool_calls, cut=True)
+    assert run(scripted(going_on, Message("So.")), [USER], weather.registry).ended == "answered"
+
+
+def test_nothing_given_is_changed(weather: Weather) -> None:
+    given = [USER]
+    run(scripted(Message("Hi.")), given, weather.registry)
+    assert given == [USER]
+
+    def spoils(messages: list[Any], tools: list[Any]) -> Message:
+        messages.clear()
+        return Message("Hi.")
+
+    assert run(spoils, (USER,), weather.registry).messages == [USER, {"role": "assistant", "content": "Hi."}]
+
+
+@pytest.mark.parametrize("messages", ["Weather?", b"x", USER, None, 5])
+def test_what_is_no_list_of_messages_is_misuse(weather: Weather, messages: Any) -> None:
+    with pytest.raises(BadMessages, match="messages must be a list of objects, not "):
+        run(scripted(), messages, weather.registry)
+
+
+def test_a_run_without_turns_is_misuse(weather: Weather) -> None:
+    with pytest.raises(ValueError, match="at least 1, not 0"):
+        run(scripted(), [USER], weather.registry, turns=0)
+
+
+@pytest.mark.parametrize("answer", ["Hi.", {"role": "assistant"}, None])
+def test_an_answer_that_is_no_message_is_misuse(weather: Weather, answer: Any) -> None:
+    with pytest.raises(TypeError, match=r"a model answers with a toolfmt\.Message, not "):
+        run(lambda messages, tools: answer, [USER], weather.registry)
+
+
+def test_what_a_model_raises_passes(weather: Weather) -> None:
+    def fails(messages: list[Any], tools: list[Any]) -> Message:
+        raise ConnectionError("gone")
+
+    with pytest.raises(ConnectionError, match="gone"):
+        run(fails, [USER], weather.registry)
+
+
+def test_async_tools_share_one_loop_in_a_run() -> None:
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    async def wait(n: int) -> int:
+        """Wait."""
+        loops.append(asyncio.get_running_loop())
+        await asyncio.sleep(0)
+        return n
+
+    def model() -> AskModel:
+        two = [ToolCall(str(n), "wait", f'{{"n": {n}}}') for n in (1, 2)]
+        return scripted(Message(tool_calls=two), Message(tool_calls=two[:1]), Message("Done."))
+
+    assert run(model(), [USER], ToolRegistry([wait])).ended == "answered"
+    assert len(loops) == 3 and len(set(map(id, loops))) == 1 and loops[0].is_closed()
+
+    async def notebook() -> str:
+        return run(model(), [USER], ToolRegistry([wait])).ended
+
+    assert asyncio.run(notebook()) == "answered"
+    assert len(set(map(id, loops[3:]))) == 1 and loops[3] is not loops[0]
+
+
+# --- a chat endpoint, by OpenAI's client
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., tuple[AskModel, Endpoint]]]:
+    from contextlib import ExitStack
+
+    with ExitStack() as stack:
+
+        def serve(*completions: Any, **options: Any) -> tuple[AskModel, Endpoint]:
+            serving = stack.enter_context(endpoint(completions))
+            client = stack.enter_context(openai.OpenAI(base_url=serving.url, api_key="none", max_retries=0))
+            return from_openai(client, "m", **options), serving
+
+        yield serve
+
+
+Serve = Callable[..., tuple[AskModel, Endpoint]]
+
+
+def test_a_run_over_http(weather: Weather, serve: Serve) -> None:
+    two = {"tool_calls": [call("get_weather", CITY), call("get_weather", '{"city": "Rome"}', "call_b")]}
+    model, serving = serve(completion(two, "tool_calls"), completion({"content": "It rains."}), temperature=0.5)
+    outcome = run(model, [USER], weather.registry)
+    assert (outcome.ended, outcome.text, weather.asked) == ("answered", "It rains.", ["Oslo", "Rome"])
+    first = {"messages": [USER], "model": "m", "temperature": 0.5, "tools": weather.registry.definitions}
+    results = [result("call_a", "Rain in Oslo."), result("call_b", "Rain in Rome.")]
+    assert serving.asked == [first, {**first, "messages": [USER, {"role": "assistant", **two}, *results]}]
+    assert outcome.messages == [*serving.asked[1]["messages"], {"role": "assistant", "content": "It rains."}]
+
+
+def test_without_tools_none_are_sent(serve: Serve) -> None:
+    model, serving = serve(completion({"content": "Hi."}))
+    assert run(model, [USER], ToolRegistry()).text == "Hi."
+    assert serving.asked == [{"messages": [USER], "model": "m"}]
+
+
+@pytest.mark.parametrize("key", ["reasoning", "reasoning_content"])
+def test_reasoning_goes_back_under_the_key_it_came_under(weather: Weather, serve: Serve, key: str) -> None:
+    said = {key: "Hm.", "tool_calls": [call("get_weather", CITY)]}
+    model, serving = serve(completion(said, "tool_calls"), completion({"content": "So.", key: "Aha."}))
+    outcome = run(model, [USER], weather.registry)
+    assert serving.asked[1]["messages"][1] == {"role": "assistant", **said}
+    assert (outcome.answer.reasoning, outcome.messages[-1]) == (
+        "Aha.",
+        {"role": "assistant", "content": "So.", key: "Aha."},
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "finish_reason", "why"),
+    [
+        ('{"city": "Os', "length", "it ends before it is whole (incomplete_output)"),
+        (CITY, "length", "it ends before it is whole (incomplete_output)"),
+        ('{"city": "Os', "tool_calls", "its arguments cannot be read (invalid_arguments)"),
+        ("[1]", "tool_calls", "its arguments cannot be read (invalid_arguments)"),
+        ("", "tool_calls", "its arguments cannot be read (invalid_arguments)"),
+    ],
+)
+def test_a_call_that_a_server_tells_and_that_is_none_is_not_carried_out(
+    weather: Weather, serve: Serve, arguments: str, finish_reason: str, why: str
+) -> None:
+    said = {"content": "Let me see. ", "tool_calls": [call("get_weather", arguments)]}
+    model, serving = serve(completion(said, finish_reason), completion({"content": "So."}))
+    outcome = run(model, [USER], weather.registry)
+    assert weather.asked == []
+    assert serving.asked[1]["messages"][1:] == [
+        {"role": "assistant", "content": "Let me see. " + arguments},
+        user(f"Your call of get_weather was not carried out: {why}. {AGAIN}"),
+    ]
+    assert outcome.ended == "answered"
+
+
+def test_only_the_last_call_of_a_cut_answer_is_in_doubt(weather: Weather, serve: Serve) -> None:
+    two = {"tool_calls": [call("get_weather", CITY), call("get_weather", '{"city": "Rome"}', "call_b")]}
+    model, _ = serve(completion(two, "length"), completion({"content": "So."}, "length"))
+    outcome = run(model, [USER], weather.registry)
+    assert (weather.asked, outcome.ended) == (["Oslo"], "cut")
+    assert [execution.outcome for execution in outcome.executions] == ["result", "rejected"]
+
+
+def test_no_arguments_at_all_are_those_of_a_tool_that_takes_none(serve: Serve) -> None:
+    called: list[str] = []
+    registry = ToolRegistry([({"name": "now"}, lambda: called.append("now"))])
+    model, serving = serve(completion({"tool_calls": [call("now", "")]}, "tool_calls"), completion({"content": "So."}))
+    assert run(model, [USER], registry).ended == "answered"
+    assert called == ["now"]
+    assert serving.asked[1]["messages"][1]["tool_calls"][0]["function"]["arguments"] == "{}"
+
+
+def test_a_tool_that_a_server_makes_up_is_answered_by_its_id(weather: Weather, serve: Serve) -> None:
+    model, serving = serve(completion({"tool_calls": [call("f", "{}")]}, "tool_calls"), completion({"content": "So."}))
+    run(model, [USER], weather.registry)
+    assert serving.asked[1]["messages"][2] == result(
+        "call_a", "No tool is called 'f'. The tools are: get_weather.", "f"
+    )
+
+
+def test_ids_that_are_missing_or_taken_are_made(weather: Weather, serve: Serve) -> None:
+    again = completion({"tool_calls": [call("get_weather", CITY), call("get_weather", CITY, "")]}, "tool_calls")
+    model, serving = serve(again, again, completion({"content": "So."}))
+    run(model, [USER], weather.registry)
+    messages = serving.asked[2]["messages"]
+    ids = [told["id"] for message in messages for told in message.get("tool_calls", ())]
+    assert ids == ["call_a", "call_0", "call_2", "call_3"]
+    assert [message["tool_call_id"] for message in messages if message["role"] == "tool"] == ids
+
+
+def test_what_a_server_tells_beside_functions_is_rejected(weather: Weather, serve: Serve) -> None:
+    custom = {"id": "x", "type": "custom", "custom": {"name": "get_weather", "input": "Oslo"}}
+    model, _ = serve(
+        completion({"tool_calls": [custom]}, "tool_calls"), completion({"content": None, "refusal": "No."})
+    )
+    outcome = run(model, [USER], weather.registry)
+    assert (weather.asked, outcome.text, outcome.ended) == ([], "No.", "answered")
+    assert [execution.outcome for execution in outcome.executions] == ["rejected"]
+
+
+def test_an_endpoint_that_fails_raises_what_its_client_raises(weather: Weather, serve: Serve) -> None:
+    model, _ = serve()
+    with pytest.raises(openai.BadRequestError, match="the script is over"):
+        run(model, [USER], weather.registry)
+
+
+@pytest.mark.parametrize("told", [{}, {"choices": []}, {"choices": None}, {"choices": [{}]}, None, "x" * 1000])
+def test_what_is_no_completion_is_told_in_a_line(weather: Weather, told: Any) -> None:
+    with pytest.raises(ToolfmtError, match="no chat completion with a choice") as raised:
+        run(from_completions(lambda **given: told), [USER], weather.registry)
+    assert len(str(raised.value)) < 300
+
+
+def test_a_function_may_answer_with_mappings(weather: Weather) -> None:
+    with_object = call("get_weather", "")
+    with_object["function"]["arguments"] = {"city": "Oslo"}
+    script = iter([completion({"tool_calls": [with_object]}), completion({"content": "So."})])
+    assert run(from_completions(lambda **given: next(script)), [USER], weather.registry).text == "So."
+    assert weather.asked == ["Oslo"]
+
+
+def test_streams_are_not_asked_for() -> None:
+    with pytest.raises(ValueError, match="leave stream out"):
+        from_completions(print, stream=True)
+
+
+# --- models in this process
+
+JSON_CALL = '<tool_call>{"name":"get_weather",  "arguments":{"city":"Oslo"}}</tool_call>'
+
+
+@cache
+def loaded(name: str = "double-encoded") -> toolfmt.Model:
+    return toolfmt.load(MODELS / name)
+
+
+class Engine:
+    """Writes what it is told to, in pieces of three characters, and keeps the prompts."""
+
+    def __init__(self, *answers: str, end: str = "<|im_end|>", reason: str | None = None) -> None:
+        self._answers, self._end, self._reason = iter(answers), end, reason
+        self.prompts: list[Prompt] = []
+
+    def pieces(self, prompt: Prompt) -> Iterator[Any]:
+        self.prompts.append(prompt)
+        text = next(self._answers) + self._end
+        yield from (text[at : at + 3] for at in range(0, len(text), 3))
+        if self._reason:
+            yield "", self._reason
+
+    def whole(self, prompt: Prompt) -> str:
+        return "".join(piece for piece in self.pieces(prompt) if isinstance(piece, str))
+
+    def events(self, prompt: Prompt) -> Iterator[Event]:
+        parser = prompt.parser()
+        for piece in self.pieces(prompt):
+            yield from parser.feed(piece if isinstance(piece, str) else piece[0])
+        yield from parser.finish()
+
+
+@pytest.mark.parametrize("how", ["pieces", "whole"])
+def test_prompts_go_on_from_what_the_model_wrote(weather: Weather, how: str) -> None:
+    engine = Engine("Let me see. " + JSON_CALL, JSON_CALL, "It rains.")
+    events: list[Event] = []
+    model = from_text(loaded(), getattr(engine, how), on_event=events.append)
+    outcome = run(model, [USER], weather.registry)
+    assert (outcome.text, weather.asked) == ("It rains.", ["Oslo", "Oslo"])
+    first, second, third = (prompt.text for prompt in engine.prompts)
+    assert second.startswith(f"{first}Let me see. {JSON_CALL}<|im_end|>\n")
+    assert third.startswith(second + JSON_CALL)
+    assert [event.text for event in merge(events) if isinstance(event, Content)] == ["Let me see. ", "It rains."]
+    ids = [told["id"] for message in outcome.messages for told in message.get("tool_calls", ())]
+    assert ids == ["call_0", "call_1"]
+
+
+def test_a_prompt_may_be_rendered_anew(weather: Weather) -> None:
+    engine = Engine(JSON_CALL, "It rains.")
+    run(from_text(loaded(), engine.whole, raw=False), [USER], weather.registry)
+    assert JSON_CALL not in engine.prompts[1].text
+    assert '{"name": "get_weather", "arguments": {"city": "Oslo"}}' in engine.prompts[1].text
+
+
+def test_another_conversation_is_begun_anew(weather: Weather) -> None:
+    engine = Engine(JSON_CALL, "It rains.", "Hi.", "Ho.", "Ha.")
+    model = from_text(loaded(), engine.whole)
+    outcome = run(model, [USER], weather.registry)
+    run(model, [user("Hello?")], weather.registry)
+    assert "Oslo" not in engine.prompts[2].text
+    further = run(model, [*outcome.messages, user("Thanks.")], weather.registry)
+    roles = ["user", "assistant", "tool", "assistant", "user", "assistant"]
+    assert roles == [message["role"] for message in further.messages]
+    assert "It rains." in engine.prompts[3].text
+    run(model, further.messages, ToolRegistry())
+    assert "get_weather" not in engine.prompts[4].text.partition("<|im_start|>user")[0]
+
+
+def test_a_text_ends_at_a_stop_string(weather: Weather) -> None:
+    asked: list[str] = []
+
+    def endless(prompt: Prompt) -> Iterator[str]:
+        for piece in ["It ", "rains.<|im", "_end|>", "never"] * 2:
+            asked.append(piece)
+            yield piece
+
+    assert run(from_text(loaded(), endless), [USER], weather.registry).text == "It rains."
+    assert asked == ["It ", "rains.<|im", "_end|>"]
+
+
+# Whole but for its closer: where the tokens ran out it may go on.
+OPEN_CALL = '<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo"}}'
+
+
+@pytest.mark.parametrize(
+    ("text", "end", "reason", "ended", "carried_out"),
+    [
+        ("It rai", "", "length", "cut", 0),
+        ("It rains.", "", "stop", "answered", 0),
+        ("It rains.", "<|im_end|>", "length", "answered", 0),
+        (OPEN_CALL, "", "length", "rejected", 0),
+        (OPEN_CALL, "", "stop", "turns", 1),
+    ],
+)
+def test_an_engine_says_that_an_answer_was_cut(
+    weather: Weather, text: str, end: str, reason: str, ended: str, carried_out: int
+) -> None:
+    model = from_text(loaded(), Engine(text, end=end, reason=reason).pieces)
+    outcome = run(model, [USER], weather.registry, turns=1)
+    assert (ended, carried_out) == (outcome.ended, len(weather.asked))
+
+
+def test_what_was_rejected_stays_where_it_was_written(weather: Weather) -> None:
+    engine = Engine("One " + OPEN_CALL[:-3] + "\n\ntwo", "It rains.")
+    outcome = run(from_text(loaded(), engine.whole), [USER], weather.registry)
+    assert weather.asked == [] and outcome.ended == "answered"
+    assert outcome.messages[1]["content"].startswith("One " + OPEN_CALL[:-3])
+    assert engine.prompts[1].text.startswith(engine.prompts[0].text + "One " + OPEN_CALL[:-3])
+
+
+def test_a_stream_of_events(weather: Weather) -> None:
+    engine = Engine("Let me see. " + JSON_CALL, "It rains.")
+    events: list[Event] = []
+    model = from_stream(loaded(), engine.events, on_event=events.append)
+    outcome = run(model, [USER], weather.registry)
+    assert (outcome.ended, outcome.text, weather.asked) == ("answered", "It rains.", ["Oslo"])
+    assert outcome.messages[1] == {
+        "role": "assistant",
+        "content": "Let me see. ",
+        "tool_calls": [ToolCall("call_0", "get_weather", '{"city":"Oslo"}').to_dict()],
+    }
+    assert [event.text for event in merge(events) if isinstance(event, Content)] == ["Let me see. ", "It rains."]
+
+
+def test_a_stream_may_say_that_it_was_cut(weather: Weather) -> None:
+    class Stream(list[Event]):
+        finish_reason = "length"
+
+    assert run(from_stream(loaded(), lambda prompt: Stream([Content("It rai")])), [USER], weather.registry).ended == (
+        "cut"
+    )
+
+
+def test_ids_have_the_form_of_the_models_family(weather: Weather) -> None:
+    answer = toolfmt.write("lfm2", [("get_weather", {"city": "Oslo"})] * 2)
+    engine = Engine(answer, "So.", end="")
+    outcome = run(from_stream(loaded("lfm2-python-calls"), engine.events), [USER], weather.registry)
+    form = get("lfm2").call_id
+    ids = [told["id"] for told in outcome.messages[1]["tool_calls"]]
+    assert ids == [form.format(name="get_weather", number=number) for number in (0, 1)]
+
+
+def test_variables_of_the_template_are_handed_on(weather: Weather) -> None:
+    for maker, how in ((from_text, "whole"), (from_stream, "events")):
+        engine = Engine("Hi.")
+        run(maker(loaded(), getattr(engine, how), strategy="prose"), [USER], weather.registry)
+        assert engine.prompts[0].strategy == "prose"
+
+
+# --- whatever a model writes
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"s": {"type": "string"}, "n": {"type": "integer"}, "u": {"type": ["string", "null"]}},
+    "required": ["s"],
+    "additionalProperties": False,
+}
+DEFINITIONS = [{"name": "f", "parameters": SCHEMA}, {"name": "now", "parameters": {"additionalProperties": False}}]
+
+
+def ended_calls(events: list[Event]) -> list[tuple[str, Any]]:
+    """Name and arguments of the calls that ended, as the events say."""
+    ended = {event.index for event in events if isinstance(event, ToolCallEnd)}
+    return [
+        (
+            event.name,
+            json.loads(
+                "".join(
+                    piece.delta
+                    for piece in events
+                    if isinstance(piece, ToolCallArguments) and piece.index == event.index
+                )
+            ),
+        )
+        for event in events
+        if isinstance(event, ToolCallStart) and event.index in ended
+    ]
+
+
+@pytest.mark.parametrize("format", NAMES)
+@given(data=st.data(), declared=st.booleans())
+def test_only_what_an_ended_call_with_valid_arguments_says_is_carried_out(
+    format: str, data: st.DataObject, declared: bool
+) -> None:
+    text = data.draw(texts(format))
+    check_carried_out(format, text, declared)
+
+
+@pytest.mark.parametrize("format", NAMES)
+def test_a_written_call_is_carried_out_and_no_beginning_of_it(format: str) -> None:
+    text = toolfmt.write(format, [("f", {"s": "</tool_call>}", "n": 1}), ("now", {})])
+    assert check_carried_out(format, text, True) == [("f", {"s": "</tool_call>}", "n": 1}), ("now", {})]
+    for end in range(0, len(text), 3):
+        check_carried_out(format, text[:end], True)
+
+
+def check_carried_out(format: str, text: str, declared: bool) -> list[tuple[str, Any]]:
+    """One answer with this text: what is carried out is what the events and the schemas say, and each call has its
+    answer."""
+    carried_out: list[tuple[str, Any]] = []
+    registry = ToolRegistry(
+        [
+            (DEFINITIONS[0], lambda **named: carried_out.append(("f", named))),
+            (DEFINITIONS[1], lambda **named: carried_out.append(("now", named))),
+        ]
+    )
+    tools = DEFINITIONS if declared else None
+    outcome = run(lambda *given: toolfmt.parse(text, format, tools=tools), [USER], registry, turns=1)
+    schemas = {tool["name"]: tool["parameters"] for tool in DEFINITIONS}
+    wanted = ended_calls(events_of(format, [text], tools=tools))
+    assert carried_out == [
+        (name, arguments)
+        for name, arguments in wanted
+        if name in schemas and Draft202012Validator(schemas[name]).is_valid(arguments)
+    ]
+    told = [execution.outcome for execution in outcome.executions]
+    assert told.count("result") == len(carried_out)
+    assert len([name for name in told if name != "rejected"]) == len(wanted)
+    answers = [message["tool_call_id"] for message in outcome.messages if message["role"] == "tool"]
+    assert answers == [call.id for call in outcome.answer.tool_calls]
+    return carried_out

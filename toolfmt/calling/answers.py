@@ -1,0 +1,51 @@
+"""What `run` asks for answers, and what it is given: a model is a callable, whatever runs behind it.
+
+    def model(messages, tools) -> toolfmt.Message: ...
+
+`messages` are those of the conversation so far, `tools` the definitions of the registry, both as a chat endpoint takes
+them. Calls have ids that no other call of the conversation has (`toolfmt.taken_ids`). A model that knows more of an
+answer than a `Message` holds returns an `Answer`; those of `toolfmt.calling.models` do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from toolfmt.events import Event
+from toolfmt.message import CALL_ID, Message, said_in, taken_ids
+
+CUT = "length"
+"""What runtimes give as the reason of an answer's end where the tokens ran out."""
+AskModel: TypeAlias = Callable[[list[Any], list[dict[str, Any]]], Message]
+
+
+@dataclass(slots=True)
+class Answer(Message):
+    """A message, whether the model was stopped at its limit of tokens (`cut`), and the message as it stays in the
+    conversation (`said`)."""
+
+    cut: bool = False
+    said: dict[str, Any] | None = None
+
+    @classmethod
+    def of(cls, message: Message, cut: bool, said: dict[str, Any]) -> Answer:
+        return cls(message.content, message.reasoning, message.tool_calls, message.rejected, cut, said)
+
+    @classmethod
+    def told(cls, events: Iterable[Event], messages: Iterable[Any], cut: bool, call_id: str = CALL_ID) -> Answer:
+        """The answer to these messages that the events tell."""
+        events = list(events)
+        message = Message.from_events(events, taken_ids(messages), call_id)
+        return cls.of(message, cut, said_in(events, message))
+
+
+def said_by(message: Message) -> dict[str, Any]:
+    """An answer as it stays in the conversation: what was rejected stays in its content, as the text that it is."""
+    if isinstance(message, Answer) and message.said is not None:
+        return message.said
+    said = message.to_openai()
+    if message.rejected:
+        said["content"] = "".join([message.content or "", *(rejected.raw for rejected in message.rejected)])
+    return said

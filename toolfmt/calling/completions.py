@@ -1,0 +1,110 @@
+"""Models for `run` behind a chat endpoint: what a server tells as a call, taken for one only where it is.
+
+Source: OpenAI API reference, "Create chat completion" (November 2026); the keys for reasoning are those of vLLM and
+SGLang.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from toolfmt.calling.answers import CUT, Answer, AskModel
+from toolfmt.calling.asked import parts_of_call, read_arguments
+from toolfmt.errors import ToolfmtError
+from toolfmt.events import (
+    Content,
+    Event,
+    Reasoning,
+    RejectionReason,
+    ToolCallArguments,
+    ToolCallEnd,
+    ToolCallRejected,
+    ToolCallStart,
+)
+from toolfmt.render.client_parts import as_mapping
+from toolfmt.tools import tool_schemas
+
+_REASONING_KEYS = ("reasoning_content", "reasoning")
+_NO_SPAN = (0, 0)
+"""Where a call stood in what the model wrote, a server does not say."""
+_MOST_SHOWN = 200
+
+
+def from_openai(client: Any, model: str, **options: Any) -> AskModel:
+    """A model behind a chat endpoint, asked by an `openai.OpenAI`, or what has the same methods.
+
+    `options` go with every request (`temperature`, `extra_body`, …), but for `stream`. As `from_completions`.
+    """
+    return from_completions(client.chat.completions.create, model=model, **options)
+
+
+def from_completions(create: Callable[..., Any], **options: Any) -> AskModel:
+    """A model that a function asks: given `messages`, `tools` where there are any, and `options`, it returns a chat
+    completion of OpenAI's API, an object or a mapping (as `Llama.create_chat_completion` of llama-cpp-python does).
+
+    What a server tells as a call is one only where its arguments are a JSON object, else it is rejected; so is the last
+    call of an answer that was cut (`finish_reason` "length"), whose arguments some servers complete. Reasoning is sent
+    back under the key that the server told it under. Raises `ValueError` for the option `stream`. The model raises what
+    `create` raises, and `ToolfmtError` for what is no completion.
+    """
+    if options.get("stream"):
+        raise ValueError("run asks for whole answers; leave stream out")
+
+    def ask(messages: list[Any], tools: list[dict[str, Any]]) -> Answer:
+        completion = create(**{"messages": messages, **({"tools": tools} if tools else {}), **options})
+        told, cut = _message_of(completion)
+        answer = Answer.told(_events_of(told, cut, tools), messages, cut)
+        key = _reasoning_key(told)
+        if answer.said and key:
+            answer.said[key] = answer.said.pop(_REASONING_KEYS[0])
+        return answer
+
+    return ask
+
+
+def _message_of(completion: Any) -> tuple[Mapping[str, Any], bool]:
+    """The message of a completion's first choice, and whether it was cut."""
+    told = as_mapping(completion)
+    try:
+        choice = as_mapping(as_mapping(told["choices"])[0])
+        return as_mapping(choice["message"]), choice.get("finish_reason") == CUT
+    except (KeyError, IndexError, TypeError):
+        shown = repr(told)[:_MOST_SHOWN]
+        raise ToolfmtError(f"what was asked returned no chat completion with a choice: {shown}") from None
+
+
+def _reasoning_key(told: Mapping[str, Any]) -> str:
+    return next((key for key in _REASONING_KEYS if isinstance(told.get(key), str) and told[key]), "")
+
+
+def _events_of(told: Mapping[str, Any], cut: bool, tools: list[dict[str, Any]]) -> Iterator[Event]:
+    """What a server tells as a message, as events; what it tells as calls only where they are."""
+    if key := _reasoning_key(told):
+        yield Reasoning(told[key])
+    text = told.get("content") or told.get("refusal")
+    if isinstance(text, str) and text:
+        yield Content(text)
+    schemas = tool_schemas(tools)
+    calls = [as_mapping(call) for call in told.get("tool_calls") or ()]
+    for index, call in enumerate(calls):
+        try:
+            id, name, given = parts_of_call(call)
+        except TypeError:
+            yield ToolCallRejected(index, "missing_tool_name", _NO_SPAN, json.dumps(call, default=str))
+            continue
+        arguments = given if isinstance(given, str) else json.dumps(given, default=str)
+        if not given and name in schemas and not schemas[name].get("properties"):
+            arguments = "{}"
+        yield ToolCallStart(index, name, id)
+        yield ToolCallArguments(index, arguments)
+        wrong = _wrong(arguments, cut and index == len(calls) - 1)
+        yield ToolCallRejected(index, wrong, _NO_SPAN, arguments) if wrong else ToolCallEnd(index, _NO_SPAN)
+
+
+def _wrong(arguments: str, cut: bool) -> RejectionReason | None:
+    """Why a call that a server tells is none."""
+    if cut:
+        return "incomplete_output"
+    return "invalid_arguments" if read_arguments(arguments)[1] else None
