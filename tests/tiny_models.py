@@ -1,6 +1,6 @@
 """Model directories of some 300 KB that answer as they are told to: real runtimes generate from them, token by token.
 
-`build` trains a Qwen3-shaped model on the CPU, in seconds, until it knows one answer to one prompt by heart. The
+`build` trains a Qwen3-shaped model on the CPU, in seconds, until it knows its answers to its prompts by heart. The
 directory loads in mlx-lm and in transformers. Needs mlx, mlx-lm and transformers; a test module that imports this one
 says so first (`pytest.importorskip`).
 """
@@ -29,13 +29,15 @@ def build(
     messages: Sequence[Mapping[str, Any]],
     tools: Sequence[Mapping[str, Any]],
     answer: str,
+    later: Sequence[tuple[Sequence[Mapping[str, Any]], str]] = (),
     end: str = "<|im_end|>",
     special: Iterable[str] = (),
     added: Iterable[str] = (),
     steps: int = 400,
     **variables: Any,
 ) -> Path:
-    """A model directory with this template, whose model says `answer` and `end` to `messages` and `tools`.
+    """A model directory with this template, whose model says `answer` and `end` to `messages` and `tools`; and to other
+    messages what `later` says, pairs of both.
 
     `special` are control tokens, which a detokenizer may drop, `added` are tokens like any other that are one piece;
     `end` and the padding are control tokens in any case. `variables` are the template's. Other prompts are answered
@@ -43,15 +45,16 @@ def build(
     """
     directory.mkdir(parents=True, exist_ok=True)
     asked = {"tools": tools, "add_generation_prompt": True, **variables}
-    text = _tokenizer([], template, end, special, added).apply_chat_template(messages, tokenize=False, **asked)
-    tokenizer = _tokenizer([text, answer], template, end, special, added)
+    blank = _tokenizer([], template, end, special, added)
+    asking = [(messages, answer), *later]
+    learnt = [(blank.apply_chat_template(said, tokenize=False, **asked), answer) for said, answer in asking]
+    tokenizer = _tokenizer([text for both in learnt for text in both], template, end, special, added)
     tokenizer.save_pretrained(directory)
     config = _config(len(tokenizer), tokenizer.eos_token_id)
     (directory / "config.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
-    prompt = tokenizer.encode(text, add_special_tokens=False)
-    said = [*tokenizer.encode(answer, add_special_tokens=False), tokenizer.eos_token_id]
     model = _model(config)
-    _train(model, prompt, said, steps)
+    texts = [[tokenizer.encode(text, add_special_tokens=False) for text in both] for both in learnt]
+    _train(model, [(prompt, [*said, tokenizer.eos_token_id]) for prompt, said in texts], steps)
     weights = dict(importlib.import_module("mlx.utils").tree_flatten(model.parameters()))
     mx.save_safetensors(str(directory / "model.safetensors"), weights, metadata={"format": "pt"})
     return directory
@@ -107,14 +110,16 @@ def _model(config: Mapping[str, Any]) -> Any:
     return model
 
 
-def _train(model: Any, prompt: list[int], said: list[int], steps: int) -> None:
-    """Train until the model is sure of every token of what it is to say."""
-    ids = mx.array([prompt + said])
-    begin = len(prompt) - 1
+def _train(model: Any, learnt: Sequence[tuple[list[int], list[int]]], steps: int) -> None:
+    """Train until the model is sure of every token of what it is to say, prompt by prompt."""
+    told = [(mx.array([prompt + said]), len(prompt) - 1) for prompt, said in learnt]
 
     def losses(model: Any) -> Any:
-        logits = model(ids[:, :-1])[:, begin:]
-        return nn.losses.cross_entropy(logits, ids[:, 1:][:, begin:])
+        each = []
+        for ids, begin in told:
+            logits = model(ids[:, :-1])[:, begin:]
+            each.append(nn.losses.cross_entropy(logits, ids[:, 1:][:, begin:]).flatten())
+        return mx.concatenate(each)
 
     optimizer = optimizers.Adam(learning_rate=1e-2)
     step = nn.value_and_grad(model, lambda model: losses(model).mean())
