@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -32,7 +32,7 @@ from toolfmt.measuring import (  # fmt: skip
     wilson,
 )
 from toolfmt.measuring.judging import invented, is_valid, occurs
-from toolfmt.measuring.plan import Cell
+from toolfmt.measuring.plan import TOOL_CHOICES, Cell, ToolChoice
 from toolfmt.measuring.prompts import messages_in_words
 from toolfmt.measuring.scenarios import Scenario
 from toolfmt.message import Message, Rejected, ToolCall
@@ -316,7 +316,8 @@ def test_questions_come_run_by_run_and_results_where_the_model_may_answer() -> N
 class Scripted:
     """A subject that says what a function tells it to, and remembers what it was asked."""
 
-    name, tool_choices, side_by_side = "scripted", ("left out",), True
+    name, side_by_side = "scripted", True
+    tool_choices: Collection[ToolChoice] = TOOL_CHOICES
 
     def __init__(self, say: Callable[[Question], Answer]) -> None:
         self._say = say

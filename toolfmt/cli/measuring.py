@@ -91,7 +91,6 @@ class Measuring:
         beside_an_endpoint = {
             "--model": self.model_name,
             "--completions": self.completions,
-            "--api-key": self.api_key if self.place is None else None,
             "--parallel": self.parallel > 1,
             "--format": self.format_name,
         }

@@ -50,7 +50,10 @@ def measured_text(measurement: Measurement, width: int, colour: bool) -> str:
 def _head(measurement: Measurement) -> Text:
     settings = ", ".join(f"{name} {visible(str(value))}" for name, value in measurement.settings.items())
     tool, none = (sum(bool(one.calls) is wanted for one in measurement.plan.scenarios) for wanted in (True, False))
-    asked = f"{tool} scenarios that need a tool, {none} that need none, {measurement.plan.runs} times each"
+    needs = "scenario that needs a tool" if tool == 1 else "scenarios that need a tool"
+    runs = measurement.plan.runs
+    times = "once" if runs == 1 else f"{runs:,} times"
+    asked = f"{tool} {needs}, {none} that {'needs' if none == 1 else 'need'} none, {times} each"
     left = len(measurement.questions) - measurement.asked
     broken_off = f"\nBroken off: {measurement.asked:,} of {len(measurement.questions):,} requests." if left else ""
     return Text.assemble((visible(measurement.name), "bold"), f"\n{asked}\n{settings}", (broken_off, "red"))

@@ -1,0 +1,458 @@
+"""`toolfmt measure` as it is typed: a scripted OpenAI-compatible endpoint over HTTP, and a tiny model in this process.
+
+The endpoint answers by the wording, the tools and the seed of a request alone, so that its rates are known beforehand.
+Of ten runs an answer is what the script lists for its number; 0, 3, 7 and 10 of ten have the intervals that R gives
+(`tests/test_measuring.py`): 0–28, 11–60, 40–89 and 72–100.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from model_cases import MODELS
+
+import toolfmt
+from toolfmt.cli.commands import main
+from toolfmt.measuring import named, scenarios, tools
+
+(ORDER,) = named(("order",))
+ARGUMENTS = {"order_number": "A-20417"}
+CALL = toolfmt.write("json", [("look_up_order", ARGUMENTS)])
+FACT = "It is in Kvamsdal."
+Body = dict[str, Any]
+
+
+@contextmanager
+def endpoint(answer: Callable[[Body], tuple[int, Any]]) -> Iterator[str]:
+    """An endpoint on this machine that answers with a status and a JSON value (or bytes, as they are)."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            status, value = answer({**body, "path": self.path, "key": self.headers["Authorization"]})
+            data = value if isinstance(value, bytes) else json.dumps(value).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: Any) -> None:
+            """Says nothing."""
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+
+        def handle_error(self, request: Any, client_address: Any) -> None:
+            """Who has asked has gone away."""
+
+    server = Server(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def chat(content: str | None = None, *calls: tuple[str, Any], finish: str = "stop") -> tuple[int, Any]:
+    """A chat completion; arguments that are no text are written as JSON."""
+    made = [
+        {"id": f"c{number}", "type": "function", "function": {"name": name, "arguments": as_text(arguments)}}
+        for number, (name, arguments) in enumerate(calls)
+    ]
+    message = {"role": "assistant", "content": content, **({"tool_calls": made} if made else {})}
+    return 200, {"id": "x", "object": "chat.completion", "choices": [
+        {"index": 0, "message": message, "finish_reason": finish}
+    ]}  # fmt: skip
+
+
+def as_text(arguments: Any) -> str:
+    return arguments if isinstance(arguments, str) else json.dumps(arguments)
+
+
+RIGHT = chat(None, ("look_up_order", ARGUMENTS))
+
+
+def has_results(body: Body) -> bool:
+    return len([message for message in body["messages"] if message["role"] in ("assistant", "tool")]) > 0
+
+
+def wording(body: Body) -> str:
+    (asked,) = [message["content"] for message in body["messages"][:2] if message["role"] == "user"]
+    return next(name for one in scenarios() for name, text in one.questions.items() if text == asked)
+
+
+def measure(url: str, *arguments: str, **options: Any) -> Result:
+    options = {"env": {"COLUMNS": "80", "OPENAI_API_KEY": ""}, "prog_name": "toolfmt"} | options
+    return CliRunner().invoke(main, ["measure", "--endpoint", url, "--model", "m", *arguments], **options)
+
+
+def cells(result: Result, status: int = 0) -> dict[tuple[str, str, str], dict[str, Any]]:
+    """The cells of what --json printed, by strategy, tool_choice and wording."""
+    assert (status, "") == (result.exit_code, result.stderr)
+    told = json.loads(result.stdout)["cells"]
+    return {(cell["strategy"], cell["tool_choice"], cell["wording"]): cell for cell in told}
+
+
+def counts(cell: dict[str, Any]) -> dict[str, tuple[int, int]]:
+    return {name: (rate["count"], rate["of"]) for name, rate in cell["rates"].items() if rate["of"]}
+
+
+# the rates
+
+
+def scripted(body: Body) -> tuple[int, Any]:
+    """Ten runs, by their seed. Direct: all call. Neutral: 7 call. No tool: 3 call. Results are misread in 3 of 10."""
+    run, asked = body["seed"], wording(body)
+    if has_results(body):
+        return chat("It is on its way." if run in (1, 4, 8) else FACT)
+    if not body.get("tools"):
+        return chat(CALL if run < 7 else CALL[:-20])
+    if asked == "no-tool":
+        return chat(None, ("list_alarms", {})) if run < 3 else chat("42")
+    if asked == "neutral":
+        return RIGHT if run < 7 else chat(f"Let me see. {CALL}")
+    if run < 3:
+        return chat(f"Well. {CALL[:-20]}", ("look_up_order", {"order_number": 20417}))
+    if run < 6:
+        return chat(None, ("look_up_order", {"order_number": "B-1"}))
+    return RIGHT if run == 6 else chat(None, ("list_alarms", {}), ("look_up_order", ARGUMENTS))
+
+
+OF_THE_SCRIPT = ("--runs", "10", "--scenario", "order", "--scenario", "sum", "--format", "json")
+
+
+@pytest.mark.parametrize("parallel", ["1", "4"])
+def test_the_rates_are_exactly_those_of_the_script(parallel: str) -> None:
+    with endpoint(scripted) as url:
+        told = cells(measure(url, *OF_THE_SCRIPT, "--parallel", parallel, "--json"))
+    direct = {"called": (10, 10), "right_tool": (7, 10), "valid_arguments": (7, 10), "invented_arguments": (3, 10)}
+    direct |= {"rejected": (3, 10), "left_in_text": (0, 10), "misread_result": (3, 10)}
+    neutral = {"called": (7, 10), "right_tool": (7, 7), "valid_arguments": (7, 7), "invented_arguments": (0, 7)}
+    neutral |= {"rejected": (0, 10), "left_in_text": (3, 10), "misread_result": (3, 10)}
+    none = {"called": (3, 10), "rejected": (0, 10), "left_in_text": (0, 10)}
+    words = {"called": (7, 10), "right_tool": (7, 7), "valid_arguments": (7, 7), "invented_arguments": (0, 7)}
+    words |= {"rejected": (3, 10), "misread_result": (3, 10)}
+    required = [{name: rate for name, rate in one.items() if name != "misread_result"} for one in (direct, neutral)]
+    assert {
+        **{("template", choice, "direct"): direct for choice in ("left out", "auto")},
+        **{("template", choice, "neutral"): neutral for choice in ("left out", "auto")},
+        **{("template", choice, "no-tool"): none for choice in ("left out", "auto")},
+        ("template", "required", "direct"): required[0],
+        ("template", "required", "neutral"): required[1],
+        ("prose", "left out", "direct"): words,
+        ("prose", "left out", "neutral"): words,
+        ("prose", "left out", "no-tool"): {"called": (7, 10), "rejected": (3, 10)},
+    } == {key: counts(cell) for key, cell in told.items()}
+
+
+TABLE = """\
+Tools through the template, tool_choice auto
+         called  right  valid      invented   rejected  left in  misread
+                 tool   arguments  arguments            text     results
+direct   100 %   70 %   70 %       30 %       30 %      0 %      30 %
+ of 10   72–100  40–89  40–89      11–60      11–60     0–28     11–60
+no-tool  30 %    –      –          –          0 %       0 %      –
+ of 10   11–60                                0–28      0–28
+"""
+
+
+def test_the_table_shows_the_rates_above_their_intervals() -> None:
+    only = ("--tool-choice", "auto", "--prompt", "direct", "--prompt", "no-tool")
+    with endpoint(scripted) as url:
+        result = measure(url, *OF_THE_SCRIPT, *only)
+    assert (result.exit_code, result.stderr) == (0, "")
+    head, table, legend = result.stdout.split("\n\n")
+    assert head == (
+        f"m at {url}\n1 scenario that needs a tool, 1 that needs none, 10 times each\n"
+        "temperature 0.7, seeds 0–9, max_tokens 512"
+    )
+    assert table + "\n" == TABLE
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    assert "no-tool: no tool helps with the question, and a call is wrong." in " ".join(legend.split())
+
+
+def test_what_nobody_has_looked_for_is_not_told() -> None:
+    only = ("--tool-choice", "auto", "--prompt", "direct", "--runs", "10", "--scenario", "order")
+    with endpoint(scripted) as url:
+        result = measure(url, *only)
+        told = cells(measure(url, *only, "--json"))
+    assert "misread" in result.stdout
+    assert "rejected" not in result.stdout.split("Below")[0]
+    assert "left in" not in result.stdout
+    assert {"called", "right_tool", "valid_arguments", "invented_arguments", "misread_result"} == counts(
+        told["template", "auto", "direct"]
+    ).keys()
+
+
+# what is sent
+
+
+def asked(*arguments: str, answer: tuple[int, Any] = RIGHT, path: str = "/v1/chat/completions") -> list[Body]:
+    """The bodies of the requests that a measurement sends."""
+    bodies: list[Body] = []
+
+    def answers(body: Body) -> tuple[int, Any]:
+        bodies.append(body)
+        return answer
+
+    with endpoint(answers) as url:
+        result = measure(url, "--runs", "1", "--scenario", "order", "--prompt", "neutral", *arguments)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert {path} == {body["path"] for body in bodies}
+    return bodies
+
+
+def test_a_chat_endpoint_is_asked_as_clients_ask_it() -> None:
+    first, returned, auto, _, required, words, _ = asked("--temperature", "0", "--seed", "5", "--max-tokens", "9")
+    question = {"role": "user", "content": ORDER.questions["neutral"]}
+    sampling = {"model": "m", "temperature": 0, "seed": 5, "max_tokens": 9}
+    about = {"path": "/v1/chat/completions", "key": "Bearer none"}
+    assert {"messages": [question], "tools": tools(), **sampling, **about} == first
+    assert {**first, "messages": ORDER.answered("neutral")} == returned
+    assert {**first, "tool_choice": "auto"} == auto
+    assert {**first, "tool_choice": "required"} == required
+    assert first.keys() - {"tools"} == words.keys()
+    assert [message["role"] for message in words["messages"]] == ["system", "user"]
+
+
+def test_what_is_left_to_the_endpoint_is_not_sent() -> None:
+    (first, *_) = asked("--temperature", "unset", "--var", "enable_thinking=false", "--api-key", "sk-1")
+    assert "temperature" not in first
+    assert first["chat_template_kwargs"] == {"enable_thinking": False}
+    assert first["key"] == "Bearer sk-1"
+
+
+def test_a_model_directory_prepares_the_prose_and_tells_the_format() -> None:
+    directory = str(MODELS / "no-tools-no-system")
+    words, returned = asked(directory, "--strategy", "prose")
+    model = toolfmt.load(directory)
+    for body, messages in ((words, ORDER.asked("neutral")), (returned, ORDER.answered("neutral"))):
+        expected = model.render(messages, tools(), "prose").request(arguments_as_text=True)
+        assert expected["messages"] == body["messages"]
+        assert "tools" not in body
+
+
+def test_calls_in_the_format_of_the_directory_are_found_in_the_text() -> None:
+    text = toolfmt.write("glm4", [("look_up_order", ARGUMENTS)])
+    only = ("--runs", "3", "--scenario", "order", "--prompt", "direct", "--tool-choice", "auto", "--json")
+    with endpoint(lambda body: chat(text)) as url:
+        (cell,) = cells(measure(url, str(MODELS / "glm4-key-value"), *only)).values()
+        (other,) = cells(measure(url, "--format", "mistral", *only)).values()
+    assert (counts(cell)["called"], counts(cell)["left_in_text"]) == ((0, 3), (3, 3))
+    assert counts(other)["left_in_text"] == (0, 3)
+
+
+def test_a_completions_endpoint_is_sent_what_toolfmt_renders_and_toolfmt_reads_it() -> None:
+    directory = str(MODELS / "glm4-key-value")
+    model = toolfmt.load(directory)
+    only = ("--runs", "2", "--scenario", "order", "--prompt", "direct", "--strategy", "template", "--json")
+    bodies: list[Body] = []
+
+    def answers(body: Body) -> tuple[int, Any]:
+        bodies.append(body)
+        text = toolfmt.write("glm4", [("look_up_order", ARGUMENTS)])
+        return 200, {"choices": [{"index": 0, "text": text if body["seed"] else text[:-20], "finish_reason": "length"}]}
+
+    with endpoint(answers) as url:
+        told = cells(measure(url, directory, "--completions", *only))
+    cell = told["template", "left out", "direct"]
+    expected = {"called": (1, 2), "right_tool": (1, 1), "valid_arguments": (1, 1), "invented_arguments": (0, 1)}
+    assert {**expected, "rejected": (1, 2), "misread_result": (2, 2)} == counts(cell)
+    assert (cell["answers"], cell["cut"]) == (4, 4)
+    prompt = model.render(ORDER.asked("direct"), tools(), "template")
+    assert prompt.text == bodies[0]["prompt"]
+    assert tuple(bodies[0][key] for key in ("path", "skip_special_tokens", "add_special_tokens")) == (
+        "/v1/completions",
+        False,
+        False,
+    )
+    assert prompt.ending_answers()[:4] == bodies[0].get("stop", [])
+
+
+# what goes wrong
+
+
+def test_an_endpoint_that_refuses_is_told_per_cell_and_the_others_are_measured() -> None:
+    def answers(body: Body) -> tuple[int, Any]:
+        if body.get("tool_choice") == "required":
+            return 400, {"error": {"message": "no tool_choice\nhere", "type": "x"}}
+        return scripted(body)
+
+    only = ("--runs", "10", "--scenario", "order", "--strategy", "template", "--prompt", "direct")
+    with endpoint(answers) as url:
+        result = measure(url, *only)
+        told = cells(measure(url, *only, "--json"), status=1)
+    assert (result.exit_code, result.stderr) == (1, "")
+    lines = result.stdout.splitlines()
+    assert "direct: 3 without an answer: 400 no tool_choice here" in lines
+    assert "direct: 7 more not asked, since none before was answered" in lines
+    refused = told["template", "required", "direct"]
+    assert tuple(refused[key] for key in ("answers", "failures", "not_asked")) == (0, {"400 no tool_choice here": 3}, 7)
+    assert counts(told["template", "auto", "direct"])["called"] == (10, 10)
+
+
+def complaint(result: Result) -> str:
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.count("\n") == 1
+    return result.stderr.removeprefix("toolfmt: ").strip()
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ((404, {"detail": "Not Found"}), "404 "),
+        ((401, {"error": {"message": "Wrong key"}}), "401 Wrong key"),
+        ((400, {"error": {"message": "x" * 1000}}), "400 " + "x" * 195 + "…"),
+        ((200, b"<html>"), "no answer that can be read (JSONDecodeError"),
+        ((200, []), "no answer that can be read: it has no choices"),
+        ((200, {"choices": []}), "no answer that can be read: it has no choices"),
+        ((200, {"choices": [None]}), "no answer that can be read: it has no choices"),
+    ],
+)
+def test_where_nothing_is_answered_one_line_says_why(answer: tuple[int, Any], told: str) -> None:
+    with endpoint(lambda body: answer) as url:
+        line = complaint(measure(url, "--runs", "1", "--scenario", "poem", "--tool-choice", "auto"))
+    assert line.startswith(f"{url}: no request was answered; 1 times {told}")
+    assert line.endswith("; look at --endpoint (most end in /v1) and --model")
+
+
+@pytest.mark.parametrize(
+    "message",
+    [None, {}, {"content": 7}, {"content": "x", "tool_calls": "y"}, {"tool_calls": [None, {}, {"function": None}]}],
+)
+def test_whatever_stands_in_a_message_is_an_answer(message: Any) -> None:
+    only = ("--runs", "1", "--scenario", "poem", "--json")
+    with endpoint(lambda body: (200, {"choices": [{"message": message}]})) as url:
+        told = cells(measure(url, *only, "--tool-choice", "auto"))
+    assert counts(told["template", "auto", "no-tool"])["called"] == (0, 1)
+
+
+def test_arguments_that_a_server_sends_as_an_object_are_read() -> None:
+    calls = [{"function": {"name": "look_up_order", "arguments": ARGUMENTS}}]
+    only = ("--runs", "1", "--scenario", "order", "--prompt", "direct", "--tool-choice", "required", "--json")
+    with endpoint(lambda body: (200, {"choices": [{"message": {"tool_calls": calls}}]})) as url:
+        (cell,) = cells(measure(url, *only)).values()
+    assert counts(cell)["valid_arguments"] == (1, 1)
+
+
+def test_nobody_at_the_address_is_one_line() -> None:
+    with endpoint(scripted) as url:
+        pass
+    line = complaint(measure(url))
+    assert line.startswith(f"{url}: cannot be reached (")
+    assert line.endswith("; look at --endpoint, and whether the server runs")
+
+
+def test_an_answer_that_does_not_come_in_time_is_told() -> None:
+    def answers(body: Body) -> tuple[int, Any]:
+        if body["seed"] == 0:
+            time.sleep(1)
+        return RIGHT
+
+    only = ("--runs", "2", "--scenario", "poem", "--tool-choice", "auto", "--timeout", "0.2", "--json")
+    with endpoint(answers) as url:
+        (cell,) = cells(measure(url, *only), status=1).values()
+    assert (cell["failures"], cell["answers"]) == ({"no answer within 0.2 seconds": 1}, 1)
+
+
+def test_answers_that_were_cut_are_told() -> None:
+    with endpoint(lambda body: chat("So", finish="length")) as url:
+        result = measure(url, "--runs", "2", "--scenario", "poem", "--temperature", "0", "--tool-choice", "auto")
+    told = " ".join(result.stdout.split())
+    assert "2 of 2 answers ran out of tokens: --max-tokens N gives them more." in told
+    assert "At temperature 0 every run of a scenario is likely to be the same" in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([], "give a MODEL directory, or --endpoint URL --model NAME"),
+        (["--endpoint", "http://x"], "--endpoint needs --model NAME"),
+        (["--model", "m"], "--model goes with --endpoint URL"),
+        (["DIR", "--parallel", "2"], "--parallel goes with --endpoint URL"),
+        (["DIR", "--completions"], "--completions goes with --endpoint URL"),
+        (["DIR", "--format", "glm4"], "--format goes with --endpoint URL"),
+        (["--endpoint", "http://x", "--model", "m", "--completions"], "give the MODEL directory, too"),
+        (["--endpoint", "http://x", "--model", "m", "--runtime", "mlx-lm"], "leave it or --endpoint out"),
+        (
+            ["--endpoint", "http://x", "--model", "m", "--scenario", "x"],
+            "no scenario is called 'x'; scenarios: forecast",
+        ),
+        (["--endpoint", "http://x", "--model", "m", "--format", "x"], "'x'"),
+        (["--endpoint", "http://x", "--model", "m", "--temperature", "hot"], "'hot' is neither a number"),
+        (["--endpoint", "http://x", "--model", "m", "--temperature", "inf"], "'inf' is neither a number"),
+        (["--endpoint", "http://x", "--model", "m", "--temperature", "-1"], "'-1' is neither a number"),
+        (["--endpoint", "http://x", "--model", "m", "--runs", "0"], "'0' is not a whole number of at least 1"),
+        (["--endpoint", "http://x", "--model", "m", "--timeout", "0"], "--timeout"),
+        (["--endpoint", "http://x", "--model", "m", "--strategy", "prose", "--tool-choice", "auto"], "nothing is left"),
+        (["--endpoint", "http://x", "--model", "m", "--scenario", "sum", "--prompt", "direct"], "nothing is left"),
+        (["no-such-directory"], "no-such-directory"),
+    ],
+)
+def test_what_cannot_be_measured_is_one_line(arguments: list[str], told: str) -> None:
+    result = CliRunner().invoke(main, ["measure", *arguments], prog_name="toolfmt", env={"OPENAI_API_KEY": "sk"})
+    assert told in complaint(result)
+
+
+def test_without_the_library_the_extra_is_named() -> None:
+    code = "import sys; sys.modules['openai'] = None\nfrom toolfmt.cli.commands import main; main()"
+    typed = [sys.executable, "-c", code, "measure", "--endpoint", "http://127.0.0.1:9", "--model", "m"]
+    done = subprocess.run(typed, capture_output=True, text=True, check=False)
+    expected = "toolfmt: to ask an endpoint needs the library openai: pip install 'toolfmt[measure]'\n"
+    assert (2, "", expected) == (done.returncode, done.stdout, done.stderr)
+
+
+@pytest.mark.parametrize("parallel", ["1", "3"])
+def test_interrupted_it_prints_what_was_measured(parallel: str) -> None:
+    waits = threading.Event()
+    stuck = threading.Event()
+
+    def answers(body: Body) -> tuple[int, Any]:
+        if body["seed"] >= 2:
+            stuck.set()
+            waits.wait(30)
+        return scripted(body)
+
+    only = ["--runs", "50", "--scenario", "sum", "--strategy", "template", "--tool-choice", "auto", "--json"]
+    with endpoint(answers) as url:
+        typed = ["measure", "--endpoint", url, "--model", "m", "--parallel", parallel, *only]
+        code = "from toolfmt.cli.commands import main; main(prog_name='toolfmt')"
+        command = subprocess.Popen(
+            [sys.executable, "-c", code, *typed], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert stuck.wait(60)
+        time.sleep(0.5)  # the answers before are on their way to be counted
+        command.send_signal(signal.SIGINT)
+        out, err = command.communicate(timeout=20)
+        waits.set()
+    assert (command.returncode, err) == (130, "")
+    told = json.loads(out)
+    assert told["questions"] == {"all": 50, "asked": 2}
+    assert counts(told["cells"][0]) == {"called": (2, 2)}
+
+
+def test_a_key_is_taken_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = set()
+
+    def answers(body: Body) -> tuple[int, Any]:
+        keys.add(body["key"])
+        return chat("42")
+
+    with endpoint(answers) as url:
+        measure(url, "--runs", "1", "--scenario", "sum", env={"OPENAI_API_KEY": "sk-env"})
+    assert {"Bearer sk-env"} == keys
