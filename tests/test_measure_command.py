@@ -24,7 +24,8 @@ from model_cases import MODELS
 
 import toolfmt
 from toolfmt.cli.commands import main
-from toolfmt.measuring import named, scenarios, tools
+from toolfmt.measuring import Answer, Plan, named, scenarios, tools
+from toolfmt.measuring.subject import Sampling
 
 (ORDER,) = named(("order",))
 ARGUMENTS = {"order_number": "A-20417"}
@@ -162,12 +163,12 @@ def test_the_rates_are_exactly_those_of_the_script(parallel: str) -> None:
 
 TABLE = """\
 Tools through the template, tool_choice auto
-         called  right  valid      invented   rejected  left in  misread
-                 tool   arguments  arguments            text     results
-direct   100 %   70 %   70 %       30 %       30 %      0 %      30 %
- of 10   72–100  40–89  40–89      11–60      11–60     0–28     11–60
-no-tool  30 %    –      –          –          0 %       0 %      –
- of 10   11–60                                0–28      0–28
+         called   right    valid      invented   rejected  left in  misread
+                  tool     arguments  arguments            text     results
+direct   100 %    70 %     70 %       30 %       30 %      0 %      30 %
+ of 10   72–100   40–89    40–89      11–60      11–60     0–28     11–60
+no-tool  30 %     –        –          –          0 %       0 %      –
+ of 10   11–60                                   0–28      0–28
 """
 
 
@@ -456,3 +457,100 @@ def test_a_key_is_taken_from_the_environment(monkeypatch: pytest.MonkeyPatch) ->
     with endpoint(answers) as url:
         measure(url, "--runs", "1", "--scenario", "sum", env={"OPENAI_API_KEY": "sk-env"})
     assert {"Bearer sk-env"} == keys
+
+
+# a model in this process
+
+TEMPLATE = """\
+{%- if tools %}{{- '<|im_start|>system\\n' }}{%- for tool in tools %}{{- tool | tojson + '\\n' }}{%- endfor %}
+{{- '<|im_end|>\\n' }}{%- endif %}
+{%- for message in messages %}
+{{- '<|im_start|>' + message.role + '\\n' + (message.content or '') }}
+{%- for call in message.tool_calls or [] %}
+{{- '<tool_call>\\n{"name": "' + call.function.name + '", "arguments": ' + call.function.arguments | tojson }}
+{{- '}\\n</tool_call>' }}
+{%- endfor %}
+{{- '<|im_end|>\\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' }}{%- endif %}
+"""
+
+
+def here(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["measure", *arguments], prog_name="toolfmt", env={"COLUMNS": "80"})
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A model that calls look_up_order when it is asked to by name, and was taught nothing else."""
+    pytest.importorskip("mlx_lm", reason="mlx-lm is there on Linux and macOS only")
+    import tiny_models
+
+    directory = tmp_path_factory.mktemp("tiny")
+    asked = ORDER.asked("direct")
+    special = ["<|im_start|>"]
+    tiny_models.build(directory, template=TEMPLATE, messages=asked, tools=tools(), answer=CALL, special=special)
+    return str(directory)
+
+
+def test_a_directory_is_measured_in_mlx_lm(tiny: str) -> None:
+    only = ("--runs", "2", "--scenario", "order", "--prompt", "direct", "--strategy", "template", "--max-tokens", "50")
+    told = cells(here(tiny, *only, "--temperature", "0", "--json"))
+    right = dict.fromkeys(("called", "right_tool", "valid_arguments", "misread_result"), (2, 2))
+    expected = right | dict.fromkeys(("invented_arguments", "rejected"), (0, 2))
+    assert {("template", "left out", "direct"): expected} == {key: counts(cell) for key, cell in told.items()}
+
+
+def ask(directory: str, wording: Any, heat: float, most: int, seed: int = 0) -> Answer:
+    from toolfmt.measuring.in_process import InProcess
+
+    (asked, *_) = Plan((ORDER,), 1, [wording], ["template"]).questions()
+    return InProcess(toolfmt.load(directory), Sampling(heat, most), "mlx-lm").ask(asked, seed)
+
+
+def test_an_answer_that_runs_out_of_tokens_is_told_as_cut(tiny: str) -> None:
+    whole, cut, text = ask(tiny, "direct", 0, 50), ask(tiny, "direct", 0, 8), ask(tiny, "neutral", 0, 1)
+    assert (whole.cut, len(whole.message.tool_calls), len(whole.message.rejected)) == (False, 1, 0)
+    assert (cut.cut, [one.reason for one in cut.message.rejected]) == (True, ["incomplete_output"])
+    assert (text.cut, text.message.rejected) == (True, [])
+
+
+def test_the_seed_and_the_temperature_decide_what_is_drawn(tiny: str) -> None:
+    warm = [str(ask(tiny, "neutral", 1.5, 20, seed).message) for seed in (1, 1, 2, 3)]
+    cold = [str(ask(tiny, "neutral", 0, 20, seed).message) for seed in (1, 2, 3)]
+    assert warm[0] == warm[1]
+    assert len(set(warm)) > 1
+    assert len(set(cold)) == 1
+
+
+def test_what_a_runtime_does_not_load_is_one_line() -> None:
+    pytest.importorskip("mlx_lm", reason="mlx-lm is there on Linux and macOS only")
+    line = complaint(here(str(MODELS / "json-frames"), "--runtime", "mlx-lm"))
+    assert line.startswith(f"{MODELS / 'json-frames'}: mlx-lm does not load it (")
+
+
+def test_a_template_alone_is_not_run() -> None:
+    pytest.importorskip("mlx_lm", reason="mlx-lm is there on Linux and macOS only")
+    line = complaint(here(str(MODELS / "json-frames" / "chat_template.jinja")))
+    assert "does not load it" in line or "only a model directory with weights" in line
+
+
+@pytest.mark.parametrize(
+    ("runtime", "told"),
+    [
+        ([], "needs mlx-lm or transformers: pip install 'toolfmt[mlx]' or pip install 'toolfmt[transformers]' torch;"),
+        (["--runtime", "mlx-lm"], "needs mlx-lm: pip install 'toolfmt[mlx]'; or give --endpoint"),
+        (["--runtime", "transformers"], "needs transformers: pip install 'toolfmt[transformers]' torch; or give"),
+    ],
+)
+def test_without_a_runtime_the_extras_are_named(runtime: list[str], told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for package in ("mlx_lm", "torch"):
+        monkeypatch.setitem(sys.modules, package, None)
+    assert f"toolfmt: to run a model here {told}" in "toolfmt: " + complaint(
+        here(str(MODELS / "json-frames"), *runtime)
+    )
+
+
+def test_only_a_chat_endpoint_is_told_about_calling(tiny: str) -> None:
+    line = complaint(here(tiny, "--tool-choice", "required"))
+    assert line == "tool_choice required: only a chat endpoint can be told so; leave --tool-choice out"

@@ -67,7 +67,7 @@ def _way(cells: list[tuple[Cell, Tally]], shown: list[str]) -> RenderableType:
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True, min_width=7)
     for _ in shown:
-        table.add_column(no_wrap=True)
+        table.add_column(no_wrap=True, min_width=7)
     table.add_row("", *(Text(_HEADINGS[name], "bold") for name in shown))
     for one, tally in cells:
         label = Text.assemble(one.wording, (f"\n of {tally.rates[_OF].of:,}", "dim"))
