@@ -1,0 +1,257 @@
+"""Many streams at once through the example server: how long they take, whether anything is lost, what a shape costs.
+
+    python -m benchmarks.concurrent_streams [--streams N] [--tokens N] [--wait SECONDS]
+
+The server runs in a process of its own, on this machine alone. Its token source writes to each stream what no other is
+told: a text, a call with it as its argument, and a text behind that; a token is four characters, and `--wait` passes
+before each (0.05: a model at 20 tokens a second). The streams go in turn to the four protocols; each is read to its end
+and compared with what it was to be told. Printed are the same streams one after the other, all at once, and all at once
+without waiting, which is as fast as the server goes. What the parser and a shape cost a token is measured apart, in one
+process without HTTP. The exit status is 1 where a stream lost anything.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "examples")]
+
+from answer_scenarios import TOOLS, call_text, model, serving  # noqa: E402  # its folder is named above
+from server import PROTOCOLS, Served  # noqa: E402  # likewise
+from token_sources import Piece, Source  # noqa: E402  # likewise
+
+import toolfmt  # noqa: E402  # stands behind those
+from toolfmt.events import Event  # noqa: E402  # likewise
+from toolfmt.shapes import Chat, Messages, Ollama, Responses, Shape, Usage  # noqa: E402  # likewise
+
+Answer = tuple[str, list[tuple[str, Any]]]
+
+
+def note_of(number: int, tokens: int) -> str:
+    """A text of a stream of its own."""
+    return " ".join(f"{number}:{word}" for word in range(tokens // 3))
+
+
+def answer_of(number: int, tokens: int) -> Answer:
+    note = note_of(number, tokens)
+    return f"Stream {number}.\n\nAnd {note}", [("save_note", {"text": note})]
+
+
+def pieces_of(number: int, tokens: int) -> list[str]:
+    ((name, arguments),) = answer_of(number, tokens)[1]
+    text = f"Stream {number}.\n{call_text(name, arguments)}\nAnd {note_of(number, tokens)}"
+    return [text[at : at + 4] for at in range(0, len(text), 4)]
+
+
+def source_of(tokens: int, wait: float) -> Source:
+    """Writes for a prompt what its question's number says."""
+
+    async def source(prompt: toolfmt.Prompt, limit: int, sampling: Mapping[str, Any]) -> AsyncGenerator[Piece, None]:
+        number = int(re.findall(r"This is stream (\d+)", prompt.text)[-1])
+        for piece in pieces_of(number, tokens):
+            await asyncio.sleep(wait)
+            yield Piece(piece)
+        yield Piece("", "stop", Usage(1, tokens))
+
+    return source
+
+
+def serve(tokens: int, wait: float) -> None:
+    """Serve until standard input ends; the address is printed, and the processor time it took."""
+    model().profile  # noqa: B018  # probed once, before anybody is waiting
+    before = time.process_time()
+    served = {"waits": Served(model(), source_of(tokens, wait)), "hurries": Served(model(), source_of(tokens, 0))}
+    with serving(served) as base:
+        print(base, flush=True)
+        for _ in sys.stdin:
+            print(time.process_time() - before, flush=True)
+            before = time.process_time()
+
+
+# --- what a stream came to
+
+
+@dataclass
+class Stream:
+    """One answer: what was told, when the first of it came and when the last, in seconds from its request."""
+
+    answer: Answer
+    first: float
+    last: float
+
+
+def told_by_chat(payloads: list[Any]) -> Answer:
+    deltas = [choice["delta"] for payload in payloads for choice in payload["choices"]]
+    calls = [call["function"] for delta in deltas for call in delta.get("tool_calls", ())]
+    arguments = "".join(function["arguments"] for function in calls)
+    names = [function["name"] for function in calls if "name" in function]
+    return "".join(delta.get("content") or "" for delta in deltas), [(name, json.loads(arguments)) for name in names]
+
+
+def told_by_messages(payloads: list[Any]) -> Answer:
+    deltas = [payload["delta"] for payload in payloads if payload["type"] == "content_block_delta"]
+    begun = [payload["content_block"] for payload in payloads if payload["type"] == "content_block_start"]
+    arguments = "".join(delta.get("partial_json", "") for delta in deltas)
+    names = [block["name"] for block in begun if block["type"] == "tool_use"]
+    return "".join(delta.get("text", "") for delta in deltas), [(name, json.loads(arguments)) for name in names]
+
+
+def told_by_responses(payloads: list[Any]) -> Answer:
+    text = "".join(payload["delta"] for payload in payloads if payload["type"] == "response.output_text.delta")
+    done = [payload for payload in payloads if payload["type"] == "response.function_call_arguments.done"]
+    return text, [(payload["name"], json.loads(payload["arguments"])) for payload in done]
+
+
+def told_by_ollama(payloads: list[Any]) -> Answer:
+    messages = [payload["message"] for payload in payloads]
+    calls = [call["function"] for message in messages for call in message.get("tool_calls", ())]
+    return "".join(message["content"] for message in messages), [(call["name"], call["arguments"]) for call in calls]
+
+
+TOLD: dict[type[Shape], Callable[[list[Any]], Answer]] = {
+    Chat: told_by_chat,
+    Messages: told_by_messages,
+    Responses: told_by_responses,
+    Ollama: told_by_ollama,
+}
+SHAPES: dict[str, type[Shape]] = {"chat": Chat, "messages": Messages, "responses": Responses, "ollama": Ollama}
+
+
+async def read(base: str, name: str, number: int) -> Stream:
+    """Reads a stream without an HTTP client, which would take more of the machine than the server does."""
+    path, protocol = list(PROTOCOLS.items())[number % len(PROTOCOLS)]
+    asked: list[Any] = [{"role": "user", "content": f"This is stream {number}."}]
+    request = {"model": name, "messages": asked, "input": asked, "tools": TOOLS, "stream": True}
+    del request["messages" if path == "/v1/responses" else "input"]
+    sent = json.dumps(request).encode()
+    host, port = base.removeprefix("http://").split(":")
+    head = f"POST {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: {len(sent)}\r\n\r\n"
+    began = time.monotonic()
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(head.encode() + sent)
+    status = await reader.readuntil(b"\r\n\r\n")
+    if not status.startswith(b"HTTP/1.1 200"):
+        raise RuntimeError((await reader.read()).decode())
+    body = await reader.read(1)
+    first = time.monotonic() - began
+    body += await reader.read()
+    last = time.monotonic() - began
+    writer.close()
+    lines = (line.removeprefix("data: ") for line in unchunked(body).decode().split("\n"))
+    shape: Any = protocol.shape
+    return Stream(TOLD[shape]([json.loads(line) for line in lines if line.startswith("{")]), first, last)
+
+
+def unchunked(body: bytes) -> bytes:
+    """What HTTP sent in chunks."""
+    parts, at = [], 0
+    while size := int(body[at : (begin := body.index(b"\r\n", at) + 2)], 16):
+        parts.append(body[begin : begin + size])
+        at = begin + size + 2
+    return b"".join(parts)
+
+
+async def read_all(base: str, name: str, streams: int, at_once: int) -> list[Stream]:
+    room = asyncio.Semaphore(at_once)
+
+    async def one(number: int) -> Stream:
+        async with room:
+            return await read(base, name, number)
+
+    return await asyncio.gather(*map(one, range(streams)))
+
+
+# --- what a shape costs
+
+
+def microseconds(run: Callable[[], object], count: int) -> float:
+    """The quickest of seven runs, a token."""
+    times = []
+    for _ in range(7):
+        began = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - began)
+    return min(times) / count * 1e6
+
+
+def fed(pieces: list[str]) -> list[list[Event]]:
+    parser = toolfmt.Parser("json", tools=TOOLS)
+    return [*(parser.feed(piece) for piece in pieces), parser.finish()]
+
+
+def said(shape: type[Shape], batches: list[list[Event]], whole_calls: bool) -> None:
+    telling = shape("id", "m", 1, whole_calls=whole_calls)
+    for events in batches:
+        for payload in telling.push(events):
+            telling.wire(payload)
+
+
+def print_costs(tokens: int) -> None:
+    pieces = pieces_of(1, tokens)
+    batches = fed(pieces)
+    print(f"\nmicroseconds a token ({len(pieces)} tokens of text and of a call); the parser alone: ", end="")
+    print(f"{microseconds(partial(fed, pieces), len(pieces)):.1f}")
+    for whole in (True, False):
+        costs = [
+            f"{name} {microseconds(partial(said, shape, batches, whole), len(pieces)):.1f}"
+            for name, shape in SHAPES.items()
+        ]
+        print(f"  a shape and its JSON, {'whole calls' if whole else 'streamed arguments'}: {', '.join(costs)}")
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser(description="Many streams at once through the example server")
+    arguments.add_argument("--streams", type=int, default=200, metavar="N")
+    arguments.add_argument("--tokens", type=int, default=300, metavar="N", help="of each stream, about")
+    arguments.add_argument("--wait", type=float, default=0.05, metavar="SECONDS", help="before each token")
+    arguments.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    given = arguments.parse_args()
+    if given.serve:
+        serve(given.tokens, given.wait)
+        return 0
+    length = len(pieces_of(10, given.tokens))
+    command = [sys.executable, "-m", "benchmarks.concurrent_streams", "--serve"]
+    command += ["--tokens", str(given.tokens), "--wait", str(given.wait)]
+    lost = 0
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as server:
+        assert server.stdin is not None and server.stdout is not None
+        base = server.stdout.readline().strip()
+        print(f"{given.streams} streams of about {length} tokens, {given.wait * 1000:g} ms before each, four protocols")
+        print(f"{'':32}{'seconds':>9}{'tokens/s':>10}{'first, median':>15}{'first, last':>13}{'CPU':>7}{'lost':>6}")
+        ways = [
+            ("one after the other (4 of them)", "waits", 4, 1),
+            ("all at once", "waits", given.streams, given.streams),
+            ("all at once, without waiting", "hurries", given.streams, given.streams),
+        ]
+        for title, name, streams, at_once in ways:
+            began = time.monotonic()
+            answers = asyncio.run(read_all(base, name, streams, at_once))
+            took = time.monotonic() - began
+            print(file=server.stdin, flush=True)
+            used = float(server.stdout.readline())
+            wrong = sum(one.answer != answer_of(number, given.tokens) for number, one in enumerate(answers))
+            firsts = [one.first for one in answers]
+            rate = sum(len(pieces_of(number, given.tokens)) for number in range(streams)) / took
+            times = f"{statistics.median(firsts):>13.2f} s{max(firsts):>11.2f} s{used:>5.1f} s"
+            print(f"{title:32}{took:>9.1f}{rate:>10.0f}{times}{wrong:>6}", flush=True)
+            lost += wrong
+        server.stdin.close()
+    print_costs(given.tokens)
+    return int(lost > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
