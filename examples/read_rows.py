@@ -1,0 +1,39 @@
+"""Recorded answers as messages, a batch of rows at a time: one function for every engine that hands out batches.
+
+A row has the text of an answer under `text_key`; it gets the message that `toolfmt parse --jsonl` prints for it, as the
+text of JSON: a table then has one type for it, whatever the answers hold. A row without a text gets none.
+`with_datasets.py` and `with_ray.py` call it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import toolfmt
+
+
+def read_rows(rows: Mapping[str, Any], format: str, tools: list[Any] | None, text_key: str) -> dict[str, Any]:
+    """The columns of a batch, and the column `message`."""
+    texts = list(rows[text_key])
+    messages = iter(toolfmt.parse_many([text for text in texts if text is not None], format, tools=tools))
+    read = [None if text is None else json.dumps(next(messages).to_dict()) for text in texts]
+    return {**rows, "message": read}
+
+
+def arguments(what: str) -> Any:
+    """What both programs are asked with; `tools` is the list that the file holds."""
+    parser = argparse.ArgumentParser(description=what)
+    parser.add_argument("recorded", help="a file with a JSON object a line")
+    parser.add_argument("output", help="where the same goes with messages: a file for datasets, a directory for Ray")
+    parser.add_argument("--format", required=True)
+    parser.add_argument("--tools", help="a JSON file of tool definitions")
+    parser.add_argument("--text-key", default="output")
+    parser.add_argument("--processes", type=int, default=2)
+    given = parser.parse_args()
+    if given.tools is not None:
+        with open(given.tools, encoding="utf-8") as file:
+            given.tools = json.load(file)
+    return given
