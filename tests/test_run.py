@@ -530,22 +530,25 @@ DEFINITIONS = [{"name": "f", "parameters": SCHEMA}, {"name": "now", "parameters"
 
 
 def ended_calls(events: list[Event]) -> list[tuple[str, Any]]:
-    """Name and arguments of the calls that ended, as the events say."""
+    """Name and arguments of the calls that ended, as the events say; no arguments where a name stands there twice."""
     ended = {event.index for event in events if isinstance(event, ToolCallEnd)}
-    return [
-        (
-            event.name,
-            json.loads(
-                "".join(
-                    piece.delta
-                    for piece in events
-                    if isinstance(piece, ToolCallArguments) and piece.index == event.index
-                )
-            ),
-        )
-        for event in events
-        if isinstance(event, ToolCallStart) and event.index in ended
-    ]
+    told: dict[int, str] = dict.fromkeys(ended, "")
+    for event in events:
+        if isinstance(event, ToolCallArguments) and event.index in ended:
+            told[event.index] += event.delta
+    names = {event.index: event.name for event in events if isinstance(event, ToolCallStart)}
+    twice: list[bool] = []
+
+    def read(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        twice.append(len(dict(pairs)) < len(pairs))
+        return dict(pairs)
+
+    calls = []
+    for index in sorted(ended):
+        twice.clear()
+        arguments = json.loads(told[index], object_pairs_hook=read)
+        calls.append((names[index], None if any(twice) else arguments))
+    return calls
 
 
 @pytest.mark.parametrize("format", NAMES)

@@ -244,6 +244,8 @@ def test_arguments_of_a_definition_are_json_as_it_was_read() -> None:
         ("", "they are no JSON (Expecting value: line 1 column 1 (char 0))"),
         ('{"city": "Os', "they are no JSON (Unterminated string starting at: line 1 column 10 (char 9))"),
         ('{"city": NaN}', "they are no JSON (NaN is no JSON)"),
+        ('{"city": "Oslo", "city": "Rome"}', "they are no JSON ('city' stands there twice)"),
+        ('{"city": {"a": 1, "b": 2, "a": 1}}', "they are no JSON ('a' stands there twice)"),
         ("[" * 100_000, "they are no JSON (nested too deeply)"),
         ("1" * 5000, "they are no JSON (an integer of more than 4300 digits)"),
         ('["Oslo"]', "they are no JSON object"),
@@ -454,8 +456,13 @@ def test_what_ends_a_program_passes(end: type[BaseException]) -> None:
     def stop() -> None:
         raise end
 
-    with pytest.raises(end):
-        execute(ToolRegistry([stop]), "stop", {})
+    async def stop_later() -> None:
+        await asyncio.sleep(0)
+        raise end
+
+    for tool in (stop, stop_later):
+        with pytest.raises(end):
+            execute(ToolRegistry([tool]), tool.__name__, {})
 
 
 @pytest.mark.parametrize(

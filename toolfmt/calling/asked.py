@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
@@ -34,10 +35,19 @@ def read_arguments(arguments: object) -> tuple[dict[str, Any], str]:
     if not isinstance(arguments, str):
         return {}, "they are missing" if arguments is None else f"they are a {type(arguments).__name__}"
     try:
-        read = json.loads(arguments, parse_constant=_no_constant)
+        read = json.loads(arguments, parse_constant=_no_constant, object_pairs_hook=_each_once)
     except (ValueError, RecursionError) as error:
         return {}, f"they are no JSON ({json_fault(error)})"
     return (read, "") if isinstance(read, dict) else ({}, "they are no JSON object")
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object; of a name that stands there twice nobody knows which value was meant, or was shown to a user."""
+    named = dict(pairs)
+    if len(named) < len(pairs):
+        [(twice, _)] = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"{twice[:_MOST_TOLD]!r} stands there twice")
+    return named
 
 
 def _no_constant(name: str) -> NoReturn:
