@@ -351,18 +351,34 @@ def _check_one_way(
 @click.option("--runtime", type=click.Choice(["mlx-lm", "transformers"]), help="What runs MODEL here.")
 @click.option("--runs", type=Count(), default=5, show_default=True, metavar="N", help="Ask every question N times.")
 @click.option(
-    "--prompt", "wordings", type=click.Choice(["direct", "neutral", "no-tool"]), multiple=True, help="Repeatable."
+    "--prompt",
+    "wordings",
+    type=click.Choice(["direct", "neutral", "no-tool"]),
+    multiple=True,
+    help="Ask in this wording only. Repeatable.",
 )
-@click.option("--strategy", "strategies", type=click.Choice(["template", "prose"]), multiple=True, help="Repeatable.")
 @click.option(
-    "--tool-choice", "choices", type=click.Choice(["left-out", "auto", "required"]), multiple=True, help="Repeatable."
+    "--strategy",
+    "strategies",
+    type=click.Choice(["template", "prose"]),
+    multiple=True,
+    help="Give tools in this way only. Repeatable.",
+)
+@click.option(
+    "--tool-choice",
+    "choices",
+    type=click.Choice(["left-out", "auto", "required"]),
+    multiple=True,
+    help="Say only this about calling. Repeatable.",
 )
 @click.option("--scenario", "scenarios", metavar="NAME", multiple=True, help="Ask this one only. Repeatable.")
-@click.option("--temperature", callback=temperature, default="0.7", show_default=True, metavar="T", help="Or unset.")
+@click.option(
+    "--temperature", callback=temperature, default="0.7", show_default=True, metavar="T", help="A number, or unset."
+)
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="The seed of the first run.")
 @click.option("--max-tokens", type=Count(), default=512, show_default=True, metavar="N", help="Of an answer.")
 @click.option("--var", "typed", multiple=True, metavar="NAME=JSON", help="A variable of the template. Repeatable.")
-@click.option("--parallel", type=Count(), default=1, show_default=True, metavar="K", help="Ask K questions at once.")
+@click.option("--parallel", type=Count(), default=1, show_default=True, metavar="K", help="Ask an endpoint K at once.")
 @click.option(
     "--timeout", type=click.FloatRange(min=0, min_open=True), default=300, show_default=True, metavar="SECONDS"
 )

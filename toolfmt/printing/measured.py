@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable
 from itertools import groupby
 from types import TracebackType
+from typing import Any
 
 from rich import progress
 from rich.console import Console, Group, RenderableType
@@ -48,7 +49,7 @@ def measured_text(measurement: Measurement, width: int, colour: bool) -> str:
 
 
 def _head(measurement: Measurement) -> Text:
-    settings = ", ".join(f"{name} {visible(str(value))}" for name, value in measurement.settings.items())
+    settings = ", ".join(f"{name} {_setting(value)}" for name, value in measurement.settings.items())
     tool, none = (sum(bool(one.calls) is wanted for one in measurement.plan.scenarios) for wanted in (True, False))
     needs = "scenario that needs a tool" if tool == 1 else "scenarios that need a tool"
     runs = measurement.plan.runs
@@ -57,6 +58,10 @@ def _head(measurement: Measurement) -> Text:
     left = len(measurement.questions) - measurement.asked
     broken_off = f"\nBroken off: {measurement.asked:,} of {len(measurement.questions):,} requests." if left else ""
     return Text.assemble((visible(measurement.name), "bold"), f"\n{asked}\n{settings}", (broken_off, "red"))
+
+
+def _setting(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else visible(str(value))
 
 
 def _way(cells: list[tuple[Cell, Tally]], shown: list[str]) -> RenderableType:
@@ -71,9 +76,13 @@ def _way(cells: list[tuple[Cell, Tally]], shown: list[str]) -> RenderableType:
     table.add_row("", *(Text(_HEADINGS[name], "bold") for name in shown))
     for one, tally in cells:
         label = Text.assemble(one.wording, (f"\n of {tally.rates[_OF].of:,}", "dim"))
-        table.add_row(label, *(_rate(tally.rates[name], name in _FAULTS) for name in shown))
+        table.add_row(label, *(_rate(tally.rates[name], _is_fault(name, one)) for name in shown))
     failures = [Text(line, "red") for one, tally in cells for line in _failed(one, tally)]
     return Group(Text(title + said, "bold"), table, *failures)
+
+
+def _is_fault(name: str, cell: Cell) -> bool:
+    return name in _FAULTS or (name == "called" and cell.wording == "no-tool")
 
 
 def _rate(rate: Rate, is_fault: bool) -> Text:
@@ -106,6 +115,8 @@ def _legend(measurement: Measurement) -> Text:
     ]
     if "no-tool" in {cell.wording for cell in measurement.tallies}:
         lines.append("no-tool: no tool helps with the question, and a call is wrong.")
+    if any(tally.rates["left_in_text"].count for tally in measurement.tallies.values()):
+        lines.append("Left in text: the server read no call there; toolfmt inspect MODEL names the parser it needs.")
     if cut := sum(tally.cut for tally in measurement.tallies.values()):
         answers = measurement.answers
         lines.append(f"{cut:,} of {answers:,} answers ran out of tokens: --max-tokens N gives them more.")
