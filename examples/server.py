@@ -325,31 +325,31 @@ class Server:
         return Starlette(routes=routes)
 
 
-def source_of(kind: str, model: toolfmt.Model, name: str) -> Source:
+SOURCES = {"mlx-lm": mlx_lm_source, "transformers": transformers_source}
+
+
+def source_of(kind: str, model: toolfmt.Model, called: str) -> Source:
     if kind.startswith(("http://", "https://")):
-        return endpoint_source(kind, name)
+        return endpoint_source(kind, called)
     if kind in SOURCES:
         return SOURCES[kind](str(model.files.directory))
     return text_source(Path(kind).read_text("utf-8"))
 
 
-SOURCES = {"mlx-lm": mlx_lm_source, "transformers": transformers_source}
-
-
 def main() -> None:
     """The command line."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("models", nargs="+", metavar="MODEL")
-    arguments.add_argument("--with", dest="kind", default="mlx-lm", metavar="SOURCE", help="what generates")
-    arguments.add_argument("--stream-arguments", action="store_true", help="stream calls before they are whole")
+    arguments.add_argument("models", nargs="+", metavar="MODEL", help="as toolfmt.load takes it")
+    arguments.add_argument("--with", dest="kind", default="mlx-lm", metavar="SOURCE", help="what generates: see above")
+    arguments.add_argument("--called", metavar="NAME", help="what an endpoint calls its model, where that is not MODEL")
+    arguments.add_argument("--stream-arguments", action="store_true", help="send calls before they are whole")
     arguments.add_argument("--host", default="127.0.0.1")
     arguments.add_argument("--port", type=int, default=8000)
     given = arguments.parse_args()
     models = {}
     for path in given.models:
-        model = toolfmt.load(path)
-        name = Path(path).name
-        models[name] = Served(model, source_of(given.kind, model, name))
+        name, model = Path(path).name, toolfmt.load(path)
+        models[name] = Served(model, source_of(given.kind, model, given.called or name))
     uvicorn.run(Server(models, whole_calls=not given.stream_arguments).app(), host=given.host, port=given.port)
 
 

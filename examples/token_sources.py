@@ -59,13 +59,22 @@ def transformers_source(directory: str) -> Source:
     ends = model.generation_config.eos_token_id
     ends = ends if isinstance(ends, list) else [ends]
 
+    class Counting(TextIteratorStreamer):
+        """Hands over whole words, and counts their tokens."""
+
+        tokens = 0
+
+        def put(self, value: Any) -> None:
+            self.tokens += 0 if self.next_tokens_are_prompt else value.numel()
+            super().put(value)  # type: ignore[no-untyped-call]  # transformers' has no types
+
     def pieces(prompt: Prompt, limit: int, sampling: Mapping[str, Any]) -> Generator[Piece, None, None]:
         ids = torch.tensor([prompt.token_ids(tokenizer)])
-        streamer: Any = TextIteratorStreamer(tokenizer, skip_prompt=True, skip_special_tokens=False)
+        streamer: Any = Counting(tokenizer, skip_prompt=True, skip_special_tokens=False)
         gone = threading.Event()
         sampled = {"do_sample": True, **sampling} if sampling.get("temperature") else {"do_sample": False}
 
-        def generate() -> list[int]:
+        def generate() -> bool:
             try:
                 whole = model.generate(
                     ids,
@@ -75,7 +84,7 @@ def transformers_source(directory: str) -> Source:
                     stopping_criteria=[lambda told, scores: torch.full((len(told),), gone.is_set())],
                     **sampled,
                 )
-                return [int(id) for id in whole[0, ids.shape[1] :]]
+                return int(whole[0, -1]) in ends
             finally:
                 streamer.end()  # where generating fails, too: else the loop below waits for ever
 
@@ -83,11 +92,10 @@ def transformers_source(directory: str) -> Source:
             generated = thread.submit(generate)
             try:
                 for text in streamer:
-                    yield Piece(text)
+                    yield Piece(text, usage=Usage(ids.shape[1], streamer.tokens))
             finally:
                 gone.set()
-            new = generated.result()
-            yield Piece("", "stop" if new and new[-1] in ends else "length", Usage(ids.shape[1], len(new)))
+            yield Piece("", "stop" if generated.result() else "length")
 
     return _in_one_thread(pieces, ThreadPoolExecutor(1))
 

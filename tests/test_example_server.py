@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -16,6 +17,7 @@ import pytest
 from answer_scenarios import (
     BERGEN,
     CUT,
+    MODEL,
     OSLO,
     SCENARIOS,
     TOOLS,
@@ -29,7 +31,7 @@ from answer_scenarios import (
     serving,
 )
 from sdk_clients import CLIENTS, Told, told
-from server import Served
+from server import SOURCES, Served
 from starlette.applications import Starlette
 from starlette.requests import Request  # noqa: TC002 - what a route takes, beside what it returns
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
@@ -555,3 +557,50 @@ def completing(sent: list[dict[str, Any]], stopped: threading.Event) -> Abstract
         return StreamingResponse(chunks(), media_type="text/event-stream")
 
     return running(Starlette(routes=[Route("/v1/completions", complete, methods=["POST"])]))
+
+
+# --- real generation
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory whose model says one answer with a call to the question of these tests."""
+    pytest.importorskip("mlx_lm")
+    from tiny_models import build
+
+    template = (MODEL / "chat_template.jinja").read_text("utf-8")
+    directory = tmp_path_factory.mktemp("tiny")
+    return build(directory, template=template, messages=[USER], tools=TOOLS, answer="Let me see.\n" + WEATHER)
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_a_model_generates(kind: str, tiny: Path) -> None:
+    """The whole way: a request is rendered, the runtime generates from its tokens, and a client reads the call."""
+    if kind == "transformers":
+        pytest.importorskip("torch", reason="transformers generates with torch, which is no part of the test extra")
+    served = toolfmt.load(tiny)
+    prompt = served.render([USER], TOOLS)
+    with serving({"m": Served(served, SOURCES[kind](str(tiny)))}) as base:
+        answer = post(base, CHAT, tools=TOOLS)
+        cut = post(base, CHAT, tools=TOOLS, max_tokens=answer["usage"]["completion_tokens"] - 12)
+        asked = body(CHAT, tools=TOOLS, stream=True)
+        with httpx.stream("POST", base + CHAT, json=asked) as going:
+            next(going.iter_lines())  # and the client goes away
+        again = ask_openai(base, "m", True)
+    (choice,) = answer["choices"]
+    assert [json.loads(call["function"]["arguments"]) for call in choice["message"]["tool_calls"]] == [OSLO]
+    assert (choice["message"]["content"], choice["finish_reason"]) == ("Let me see.\n", "tool_calls")
+    assert answer["usage"]["prompt_tokens"] == len(prompt.token_ids(tokenizer_of(tiny)))
+    assert cut["choices"][0]["finish_reason"] == "length" and "tool_calls" not in cut["choices"][0]["message"]
+    assert cut["usage"]["completion_tokens"] == answer["usage"]["completion_tokens"] - 12
+    assert again == Told("Let me see.\n", "", [("get_weather", OSLO)], "tool_calls")
+
+
+def tokenizer_of(directory: Path) -> Any:
+    from tokenizers import Tokenizer
+
+    return Tokenizer.from_file(str(directory / "tokenizer.json"))
+
+
+def ask_openai(base: str, name: str, stream: bool) -> Told:
+    return CLIENTS["openai chat"][0](base, name, stream)
