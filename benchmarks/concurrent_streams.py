@@ -59,7 +59,7 @@ def pieces_of(number: int, tokens: int) -> list[str]:
 def source_of(tokens: int, wait: float) -> Source:
     """Writes for a prompt what its question's number says."""
 
-    async def source(prompt: toolfmt.Prompt, limit: int, sampling: Mapping[str, Any]) -> AsyncGenerator[Piece, None]:
+    async def source(prompt: toolfmt.Prompt, limit: int, sampling: Mapping[str, float]) -> AsyncGenerator[Piece, None]:
         number = int(re.findall(r"This is stream (\d+)", prompt.text)[-1])
         for piece in pieces_of(number, tokens):
             await asyncio.sleep(wait)

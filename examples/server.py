@@ -106,7 +106,7 @@ class Asked:
     source: Source
     prompt: toolfmt.Prompt
     limit: int
-    sampling: Mapping[str, Any]
+    sampling: Mapping[str, float]
     stop: list[str]
     """Strings of the client's at which the answer ends."""
     one_call: bool
@@ -127,41 +127,50 @@ async def read(request: Request, models: Mapping[str, Served], protocol: Protoco
     if not isinstance(name, str) or name not in models:
         raise Refused(404, f"no model is called {name!r} here; models: {', '.join(models)}")
     served = models[name]
-    said = {**body, **options} if isinstance(options := body.get("options"), dict) else body  # Ollama's, one deeper
+    said = body | object_under("options", body)  # where Ollama has its settings
+    choice = tool_choice_of(said)
     refuse_what_is_not_done(said)
-    choice = said.get("tool_choice")
-    about = choice if isinstance(choice, dict) else {"type": choice}
-    if about.get("type") not in (None, "auto", "none"):
-        # Nothing but constrained decoding makes a model call a tool, and a server that has none must not say it did.
-        raise Refused(400, f"tool_choice {choice!r} cannot be promised here; send 'auto' or 'none'")
     try:
         conversation = toolfmt.read_request(body)
-        # Without tools no call is one: an empty list, unlike None, tells the parser so.
-        tools = [] if about.get("type") == "none" else conversation.tools or []
-        options = thinking(said, served.model)
-        prompt = await run_in_threadpool(served.model.render, conversation.messages, tools, **options)
-        taken = toolfmt.taken_ids(conversation.messages)
-    except (toolfmt.ToolfmtError, TypeError) as error:
+        # Who offers no tools is sent no call: an empty list, unlike None, tells the parser so.
+        tools = [] if choice == "none" else conversation.tools or []
+        switches = thinking(said, served.model)
+        prompt = await run_in_threadpool(served.model.render, conversation.messages, tools, **switches)
+    except toolfmt.ToolfmtError as error:
         raise Refused(400, str(error)) from None
-    stream = said.get("stream")
     return Asked(
         name,
         served.source,
         prompt,
         limit_of(said),
-        {key: said[key] for key in SAMPLING if said.get(key) is not None},
+        sampling_of(said),
         stops_of(said),
-        one_call=said.get("parallel_tool_calls") is False or about.get("disable_parallel_tool_use") is True,
-        stream=protocol.streams if stream is None else stream is True,
-        stream_usage=protocol.shape is not Chat or bool((said.get("stream_options") or {}).get("include_usage")),
-        taken_ids=taken,
+        one_call=said.get("parallel_tool_calls") is False
+        or object_under("tool_choice", said).get("disable_parallel_tool_use") is True,
+        stream=protocol.streams if said.get("stream") is None else said["stream"] is True,
+        stream_usage=protocol.shape is not Chat or object_under("stream_options", said).get("include_usage") is True,
+        taken_ids=toolfmt.taken_ids(conversation.messages),
     )
+
+
+def object_under(key: str, said: Mapping[str, Any]) -> dict[str, Any]:
+    found = said.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def tool_choice_of(said: Mapping[str, Any]) -> str:
+    """`auto` or `none`, however the protocol says it."""
+    choice = said.get("tool_choice")
+    kind = choice.get("type") if isinstance(choice, dict) else choice
+    if kind not in (None, "auto", "none"):
+        # Nothing but constrained decoding makes a model call a tool; who has it, makes a grammar for the call here.
+        raise Refused(400, f"tool_choice {choice!r} cannot be promised here; send 'auto' or 'none'")
+    return kind or "auto"
 
 
 def refuse_what_is_not_done(said: Mapping[str, Any]) -> None:
     """Raises `Refused` for what would change the answer and is not done here: to pass it over would be a lie."""
-    text = said.get("text")
-    formats = (said.get("response_format"), said.get("format"), text.get("format") if isinstance(text, dict) else None)
+    formats = (said.get("response_format"), said.get("format"), object_under("text", said).get("format"))
     if any(one and not (isinstance(one, dict) and one.get("type") == "text") for one in formats):
         raise Refused(400, "an answer in JSON cannot be promised here; ask for it in a message")
     if said.get("n") not in (None, 1):
@@ -170,13 +179,21 @@ def refuse_what_is_not_done(said: Mapping[str, Any]) -> None:
         raise Refused(400, "logprobs are not told here; leave them out")
 
 
-def thinking(said: Mapping[str, Any], model: toolfmt.Model) -> dict[str, Any]:
-    """The template's own switch, where it has one, for what vLLM, Anthropic and Ollama call thinking."""
-    asked = (said.get("chat_template_kwargs") or {}).get("enable_thinking", said.get("think"))
-    if isinstance(about := said.get("thinking"), dict):
-        asked = about.get("type") != "disabled"
-    read = "enable_thinking" in model.profile.variables
-    return {"enable_thinking": bool(asked)} if asked is not None and read else {}
+def thinking(said: Mapping[str, Any], model: toolfmt.Model) -> dict[str, bool]:
+    """The template's own switch, where it has one, for what vLLM, Ollama and Anthropic call thinking."""
+    asked = object_under("chat_template_kwargs", said).get("enable_thinking", said.get("think"))
+    if "type" in (anthropic := object_under("thinking", said)):
+        asked = anthropic["type"] != "disabled"
+    has_switch = "enable_thinking" in model.profile.variables
+    return {"enable_thinking": bool(asked)} if has_switch and asked is not None else {}
+
+
+def sampling_of(said: Mapping[str, Any]) -> dict[str, float]:
+    given = {key: said[key] for key in SAMPLING if said.get(key) is not None}
+    for key, value in given.items():
+        if not isinstance(value, (int, float)):
+            raise Refused(400, f"{key} is a number, not {value!r}")
+    return given
 
 
 def limit_of(said: Mapping[str, Any]) -> int:

@@ -28,7 +28,7 @@ class Piece:
     usage: Usage | None = None
 
 
-Source: TypeAlias = Callable[[Prompt, int, Mapping[str, Any]], AsyncGenerator[Piece, None]]
+Source: TypeAlias = Callable[[Prompt, int, Mapping[str, float]], AsyncGenerator[Piece, None]]
 """Generates for a prompt at most so many tokens, sampled with the `temperature` and `top_p` that the request names."""
 
 
@@ -40,7 +40,7 @@ def mlx_lm_source(directory: str) -> Source:
     thread = ThreadPoolExecutor(1)  # arrays of MLX belong to the thread that made them
     model, tokenizer = thread.submit(load, directory).result()
 
-    def pieces(prompt: Prompt, limit: int, sampling: Mapping[str, Any]) -> Generator[Piece, None, None]:
+    def pieces(prompt: Prompt, limit: int, sampling: Mapping[str, float]) -> Generator[Piece, None, None]:
         ids = prompt.token_ids(tokenizer._tokenizer)  # in the ids of `prompt.text`, a user's text may be a marker
         sampler = make_sampler(temp=sampling.get("temperature", 0.0), top_p=sampling.get("top_p", 0.0))
         for told in stream_generate(model, tokenizer, ids, max_tokens=limit, sampler=sampler):
@@ -68,7 +68,7 @@ def transformers_source(directory: str) -> Source:
             self.tokens += 0 if self.next_tokens_are_prompt else value.numel()
             super().put(value)  # type: ignore[no-untyped-call]  # transformers' has no types
 
-    def pieces(prompt: Prompt, limit: int, sampling: Mapping[str, Any]) -> Generator[Piece, None, None]:
+    def pieces(prompt: Prompt, limit: int, sampling: Mapping[str, float]) -> Generator[Piece, None, None]:
         ids = torch.tensor([prompt.token_ids(tokenizer)])
         streamer: Any = Counting(tokenizer, skip_prompt=True, skip_special_tokens=False)
         gone = threading.Event()
@@ -101,12 +101,12 @@ def transformers_source(directory: str) -> Source:
 
 
 def _in_one_thread(
-    pieces: Callable[[Prompt, int, Mapping[str, Any]], Generator[Piece, None, None]], thread: ThreadPoolExecutor
+    pieces: Callable[[Prompt, int, Mapping[str, float]], Generator[Piece, None, None]], thread: ThreadPoolExecutor
 ) -> Source:
     """A source of a generator function that waits for its model: each step runs in the thread, one answer at a time."""
     alone = asyncio.Lock()
 
-    async def source(prompt: Prompt, limit: int, sampling: Mapping[str, Any]) -> AsyncGenerator[Piece, None]:
+    async def source(prompt: Prompt, limit: int, sampling: Mapping[str, float]) -> AsyncGenerator[Piece, None]:
         loop = asyncio.get_running_loop()
         async with alone:
             generating = pieces(prompt, limit, sampling)
@@ -132,7 +132,7 @@ def endpoint_source(url: str, model: str) -> Source:
     as_it_is = {"skip_special_tokens": False, "spaces_between_special_tokens": False, "add_special_tokens": False}
     asked = {"model": model, "stream": True, "stream_options": {"include_usage": True}, **as_it_is}
 
-    async def source(prompt: Prompt, limit: int, sampling: Mapping[str, Any]) -> AsyncGenerator[Piece, None]:
+    async def source(prompt: Prompt, limit: int, sampling: Mapping[str, float]) -> AsyncGenerator[Piece, None]:
         body = {**asked, **sampling, "prompt": prompt.text, "max_tokens": limit}
         async with httpx.AsyncClient(timeout=None) as client, client.stream("POST", url, json=body) as response:
             if response.is_error:
@@ -158,7 +158,7 @@ def text_source(text: str) -> Source:
     """Says the same to everybody, a word at a time."""
     words = re.findall(r"\s*\S+|\s+", text)
 
-    async def source(prompt: Prompt, limit: int, sampling: Mapping[str, Any]) -> AsyncGenerator[Piece, None]:
+    async def source(prompt: Prompt, limit: int, sampling: Mapping[str, float]) -> AsyncGenerator[Piece, None]:
         for word in words[:limit]:
             yield Piece(word)
         told = min(limit, len(words))

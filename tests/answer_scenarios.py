@@ -115,12 +115,12 @@ class Script:
     def __init__(self, text: str, reason: FinishReason = "stop", *, wait: float = 0.0) -> None:
         self.tokens = [text[at : at + 4] for at in range(0, len(text), 4)]
         self.reason, self.wait = reason, wait
-        self.asked: list[tuple[toolfmt.Prompt, int, Mapping[str, Any]]] = []
+        self.asked: list[tuple[toolfmt.Prompt, int, Mapping[str, float]]] = []
         self.told = 0
         self.closed = threading.Event()
 
     async def __call__(
-        self, prompt: toolfmt.Prompt, limit: int, sampling: Mapping[str, Any]
+        self, prompt: toolfmt.Prompt, limit: int, sampling: Mapping[str, float]
     ) -> AsyncGenerator[Piece, None]:
         self.asked.append((prompt, limit, sampling))
         try:

@@ -328,6 +328,22 @@ def test_a_stop_string_ends_the_answer_and_the_generating(path: str, asked: dict
     assert script.told < 15
 
 
+def test_thinking_is_switched_as_the_template_does_it(tmp_path: Path) -> None:
+    """vLLM's, Ollama's and Anthropic's word for it; without one the template decides."""
+    switch = "{%- if enable_thinking is defined %}thinks: {{ enable_thinking }}{% endif %}"
+    template = tmp_path / "chat_template.jinja"
+    template.write_text((MODEL / "chat_template.jinja").read_text("utf-8") + switch, "utf-8")
+    script = Script("Yes.")
+    with serving({"m": Served(toolfmt.load(template), script)}) as base:
+        post(base, CHAT, chat_template_kwargs={"enable_thinking": False})
+        post(base, OLLAMA, think=True)
+        post(base, MESSAGES, thinking={"type": "disabled"})
+        post(base, MESSAGES, thinking={"type": "enabled", "budget_tokens": 9})
+        post(base, CHAT)
+    told = [prompt.text.partition("thinks: ")[2] for prompt, _, _ in script.asked]
+    assert told == ["False", "True", "False", "True", ""]
+
+
 # --- what is refused, and what fails
 
 ERRORS: dict[str, Callable[[Any], Any]] = {
@@ -373,6 +389,7 @@ def test_what_cannot_be_promised_is_refused(path: str, refused: Refused) -> None
         (CHAT, {"logprobs": True}, "logprobs are not told here; leave them out"),
         (CHAT, {"max_tokens": 0}, "0 is no number of tokens; send one above 0"),
         (CHAT, {"max_tokens": "9"}, "'9' is no number of tokens; send one above 0"),
+        (CHAT, {"temperature": "hot"}, "temperature is a number, not 'hot'"),
         (CHAT, {"stop": [1]}, "stop is a string or a list of strings"),
         (CHAT, {"messages": []}, "messages is an empty list; give at least one message"),
         (CHAT, {"messages": [USER, 1]}, "messages[1] must be an object, not a number"),
@@ -397,6 +414,7 @@ def test_what_changes_nothing_is_taken() -> None:
     with serving(models) as base:
         assert text_of(CHAT, post(base, CHAT, **taken)) == "Yes."
         assert text_of(RESPONSES, post(base, RESPONSES, text={"format": {"type": "text"}})) == "Yes."
+        assert text_of(CHAT, post(base, CHAT, chat_template_kwargs=[], stream_options=1, options=2)) == "Yes."
         assert text_of(OLLAMA, post(base, OLLAMA, think=True, options={"num_predict": -1})) == "Yes."
 
 
@@ -414,7 +432,7 @@ def test_what_is_no_json_object_is_refused(path: str, sent: bytes, whole: str) -
     assert ERRORS[path](answer.json()).startswith("the request is no JSON")
 
 
-async def failing(prompt: toolfmt.Prompt, limit: int, sampling: Mapping[str, Any]) -> AsyncGenerator[Piece, None]:
+async def failing(prompt: toolfmt.Prompt, limit: int, sampling: Mapping[str, float]) -> AsyncGenerator[Piece, None]:
     yield Piece("Yes, ")
     raise RuntimeError("out of memory")
 
