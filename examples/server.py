@@ -179,7 +179,7 @@ def refuse_what_is_not_done(said: Mapping[str, Any]) -> None:
         raise Refused(400, "logprobs are not told here; leave them out")
 
 
-def thinking(said: Mapping[str, Any], model: toolfmt.Model) -> dict[str, bool]:
+def thinking(said: Mapping[str, Any], model: toolfmt.Model) -> dict[str, Any]:
     """The template's own switch, where it has one, for what vLLM, Ollama and Anthropic call thinking."""
     asked = object_under("chat_template_kwargs", said).get("enable_thinking", said.get("think"))
     if "type" in (anthropic := object_under("thinking", said)):
