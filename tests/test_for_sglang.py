@@ -3,6 +3,9 @@ installed (`runtime_stand_ins.py`), and SGLang's own `FunctionCallParser` where 
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterable, Iterator
 from importlib import import_module
@@ -18,6 +21,8 @@ from runtime_stand_ins import SGLANG, adaptor
 import toolfmt
 from toolfmt.formats import get
 
+ROOT = Path(__file__).parent.parent
+INSTALLED = find_spec("sglang") is not None
 GLM = "<tool_call>get_weather<arg_key>city</arg_key><arg_value>Paris</arg_value></tool_call>"
 UNDECLARED = "<tool_call>delete_all<arg_key>city</arg_key><arg_value>Paris</arg_value></tool_call>"
 BROKEN = "<tool_call>get_weather<arg_key>city</arg_key><arg_value>Paris</arg_value>broken</tool_call>"
@@ -165,16 +170,69 @@ def test_the_parsers_are_registered_in_both_places_and_once(for_sglang: ModuleTy
     assert {detector.format.name for name, detector in known.items() if name in ours} == set(FORMATS)
 
 
-def test_installing_toolfmt_is_enough(for_sglang: ModuleType) -> None:
-    project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text("utf-8"))["project"]
+# What a process of SGLang has, where it is not installed: the least of it that can be imported.
+PACKAGE = {
+    "base_format_detector": "class BaseFormatDetector:\n    pass",
+    "core_types": "StreamingParseResult = ToolCallItem = None",
+    "function_call_parser": "class FunctionCallParser:\n    ToolCallParserEnum = {'own': None}",
+    "parser_names": "TOOL_CALL_PARSER_NAMES = ['own']",
+}
+A_PROCESS = """
+import sys
+from importlib import import_module
+{plugin}.register()
+names = import_module("sglang.srt.function_call.parser_names").TOOL_CALL_PARSER_NAMES
+print("toolfmt_glm4" in names, "sglang.srt.function_call.function_call_parser" in sys.modules)
+from sglang.srt.function_call.function_call_parser import FunctionCallParser
+print(set(names) == set(FunctionCallParser.ToolCallParserEnum), len(names) - len(set(names)))
+"""
+
+
+def a_process(folder: Path, **changed: str) -> subprocess.CompletedProcess[str]:
+    """What a process says that loads the plug-in, and imports the parsers after that."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     where, _, function = project["entry-points"]["sglang.srt.plugins"]["toolfmt"].partition(":")
-    assert getattr(import_module(where), function) is for_sglang.register
+    assert function == "register"
+    if changed or not INSTALLED:
+        inside = folder / "sglang" / "srt" / "function_call"
+        inside.mkdir(parents=True)
+        (folder / "sglang" / "__init__.py").write_text("", "utf-8")
+        for name, code in (PACKAGE | changed).items():
+            (inside / f"{name}.py").write_text(code, "utf-8")
+    code = A_PROCESS.format(plugin=f'import_module("{where}")')
+    paths = os.pathsep.join([str(folder), str(ROOT), *filter(None, sys.path)])
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": paths},
+    )
+
+
+def test_installing_toolfmt_is_enough_and_costs_a_process_that_reads_nothing_no_parsers(tmp_path: Path) -> None:
+    done = a_process(tmp_path)
+    assert (done.stdout.split(), done.returncode) == (["True", "False", "True", "0"], 0), done.stderr
+
+
+def test_an_sglang_of_another_age_goes_on_without_toolfmt(tmp_path: Path) -> None:
+    done = a_process(tmp_path, core_types="")
+    assert (done.stdout.split(), done.returncode) == (["True", "False", "False", "0"], 0)
+    assert "toolfmt's parsers do not fit this SGLang" in done.stderr
+
+
+def test_what_is_imported_already_gets_its_parsers_at_once(for_sglang: ModuleType) -> None:
+    known = import_module("sglang.srt.function_call.function_call_parser").FunctionCallParser.ToolCallParserEnum
+    del known["toolfmt_glm4"]
+    import_module("toolfmt.runtimes.for_sglang_plugin").register()
+    assert issubclass(known["toolfmt_glm4"], for_sglang.ToolfmtDetector)
 
 
 # --- SGLang itself
 
 
-@pytest.mark.skipif(find_spec("sglang") is None, reason="SGLang is not installed")
+@pytest.mark.skipif(not INSTALLED, reason="SGLang is not installed")
 @pytest.mark.parametrize("format", FORMATS)
 def test_sglang_reads_every_format_as_toolfmt_does(format: str) -> None:
     from benchmarks.runtime_reading import sglang_streamed, sglang_whole, tokenizer_for, tokens_of
@@ -191,7 +249,7 @@ def test_sglang_reads_every_format_as_toolfmt_does(format: str) -> None:
                 assert (told.content, told.calls) == expected
 
 
-@pytest.mark.skipif(find_spec("sglang") is None, reason="SGLang is not installed")
+@pytest.mark.skipif(not INSTALLED, reason="SGLang is not installed")
 def test_sglang_forces_nothing_where_a_call_is_required() -> None:
     parser = import_module("sglang.srt.function_call.function_call_parser").FunctionCallParser(tools(), "toolfmt_glm4")
     assert (parser.get_structure_constraint("required"), parser.owns_tool_format()) == (None, True)

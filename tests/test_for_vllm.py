@@ -16,6 +16,7 @@ from runtime_stand_ins import VLLM, adaptor
 
 import toolfmt
 
+INSTALLED = find_spec("vllm") is not None
 ASKED: list[dict[str, Any]] = [{"role": "user", "content": "Do it."}]
 GLM = "<tool_call>get_weather<arg_key>city</arg_key><arg_value>Paris</arg_value></tool_call>"
 UNDECLARED = "<tool_call>delete_all<arg_key>city</arg_key><arg_value>Paris</arg_value></tool_call>"
@@ -190,7 +191,7 @@ def test_a_vllm_of_another_age_is_told_in_one_line(monkeypatch: pytest.MonkeyPat
 # --- vLLM itself
 
 
-@pytest.mark.skipif(find_spec("vllm") is None, reason="vLLM is not installed")
+@pytest.mark.skipif(not INSTALLED, reason="vLLM is not installed")
 @pytest.mark.parametrize("format", FORMATS)
 def test_vllm_reads_every_format_as_toolfmt_does(format: str) -> None:
     from benchmarks.runtime_reading import tokenizer_for, tokens_of, vllm_streamed, vllm_whole
@@ -207,7 +208,7 @@ def test_vllm_reads_every_format_as_toolfmt_does(format: str) -> None:
         assert (whole.content, whole.calls) == expected
 
 
-@pytest.mark.skipif(find_spec("vllm") is None, reason="vLLM is not installed")
+@pytest.mark.skipif(not INSTALLED, reason="vLLM is not installed")
 def test_a_cut_is_told_as_one_by_vllm() -> None:
     from benchmarks.runtime_reading import tokenizer_for, tokens_of, vllm_streamed
 

@@ -2,10 +2,10 @@
 
     python -m sglang.launch_server --model-path MODEL --tool-call-parser toolfmt_glm4
 
-SGLang calls `register` by the entry point of toolfmt's package in the group `sglang.srt.plugins`, before it reads its
-arguments. Contract: SGLang 0.5.23, `sglang/srt/function_call/base_format_detector.py` and `function_call_parser.py`;
-one detector reads one choice of an answer. Nothing is kept in `prev_tool_call_arr`: SGLang would send again what it
-believes to have been left out there, and `{}` for a call that was cut before its arguments. The ids are SGLang's.
+Installing toolfmt is enough (`for_sglang_plugin.py`); `register` does the same by hand. Contract: SGLang 0.5.23,
+`sglang/srt/function_call/base_format_detector.py` and `function_call_parser.py`; one detector reads one choice of an
+answer. Nothing is kept in `prev_tool_call_arr`: SGLang would send again what it believes to have been left out there,
+and `{}` for a call that was cut before its arguments. The ids are SGLang's.
 """
 
 from __future__ import annotations
