@@ -2,7 +2,7 @@
 
 `generate` runs in a thread of its own and hands its tokens to a streamer; the parser reads in the caller's. Contracts
 as in transformers 5.23: `generation/streamers.py`, `generation/stopping_criteria.py`. Templates are made and proven in
-`toolfmt.runtimes.proven_templates`.
+`toolfmt.runtimes.proven_templates`, those that models declare are read in `toolfmt.formats.declared`.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from transformers import TextIteratorStreamer
 
 from toolfmt.events import Event
 from toolfmt.formats import Parser
+from toolfmt.formats.declared import from_response_template
 from toolfmt.render.prompt import Prompt
 from toolfmt.runtimes.proven_templates import LIMITS, limits, response_template
 
-__all__ = ["LIMITS", "limits", "response_template", "stream"]
+__all__ = ["LIMITS", "from_response_template", "limits", "response_template", "stream"]
 
 _BROKEN = "\ufffd"
 """What a decoder writes for the first bytes of a character whose others are in the next token."""

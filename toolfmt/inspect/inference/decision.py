@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from toolfmt.errors import TemplateError, UnknownFormat
 from toolfmt.formats import FORMATS, RuntimeParser, ToolCallFormat, default_format, get
+from toolfmt.formats.declared import formats_declared
 from toolfmt.inspect.inference.read_back import (
     NASTY,
     SINGLE_CALL,
@@ -155,12 +156,14 @@ def declarations(tokenizer_config: Mapping[str, Any], config: Mapping[str, Any])
             if isinstance(value, str) and value:
                 value = value if len(value) <= LONGEST_NAME else quote(value)
                 found.append(Declaration(file, key, value, _named(value, runtime), runtime))
-        literals = _response_literals(values.get(_RESPONSE_TEMPLATE))
-        if literals:
-            formats = tuple(
-                format for format in FORMATS if any(opener in text for opener in format.openers for text in literals)
+        template = values.get(_RESPONSE_TEMPLATE)
+        opens, meant = _response_opens(template, "open"), formats_declared(template)
+        if opens or meant:
+            formats = meant or tuple(
+                format for format in FORMATS if any(opener in text for opener in format.openers for text in opens)
             )
-            found.append(Declaration(file, _RESPONSE_TEMPLATE, quote(" ".join(sorted(literals))), formats))
+            opens = opens or _response_opens(template, "open_pattern")
+            found.append(Declaration(file, _RESPONSE_TEMPLATE, quote(" ".join(sorted(opens))), formats))
     return tuple(found)
 
 
@@ -310,13 +313,13 @@ def _named(value: str, runtime: str) -> tuple[ToolCallFormat, ...]:
         return tuple(format for format in FORMATS if value in format.runtime_parsers.values())
 
 
-def _response_literals(template: Any) -> set[str]:
-    """The literals that open the tool calls in a `response_template` of transformers."""
+def _response_opens(template: Any, key: str) -> set[str]:
+    """What opens the tool calls in a `response_template` of transformers."""
     fields = template.get("fields") if isinstance(template, dict) else None
     calls = fields.get("tool_calls") if isinstance(fields, dict) else None
-    opens = calls.get("open") if isinstance(calls, dict) else None
-    literals = opens[:_MOST_LITERALS] if isinstance(opens, list) else [opens]
-    return {literal for literal in literals if isinstance(literal, str) and len(literal) <= LONGEST_TOKEN}
+    opens = calls.get(key) if isinstance(calls, dict) else None
+    texts = opens[:_MOST_LITERALS] if isinstance(opens, list) else [opens]
+    return {text for text in texts if isinstance(text, str) and len(text) <= LONGEST_TOKEN}
 
 
 def _without_comments(source: str) -> str:

@@ -1,0 +1,440 @@
+"""Formats that models declare in a `response_template`: those of real models, and what makes a format of its own."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import laws
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test_inspect import TEMPLATE, codes, directory
+from test_response_template import every_format
+from transformers.utils.chat_parsing import parse_response
+
+import toolfmt
+from toolfmt.errors import NoResponseTemplate
+from toolfmt.events import ToolCallEnd
+from toolfmt.formats import Call, ToolCallFormat, get
+from toolfmt.formats.declared import formats_declared, from_response_template
+from toolfmt.formats.patterns import Matcher, Steps, Unreadable, read_pattern
+from toolfmt.formats.response_template import described
+from toolfmt.runtimes.proven_templates import TOOLS, plain_cases
+
+NAMED = {"type": "function", "function": {"name": "{name}", "arguments": "{content}"}}
+WHOLE = {"type": "function", "function": "{content}"}
+THINK = {"open": "<think>", "close": "</think>", "content": "text"}
+HEADER = r"(?:<\|message_model\|>)?[^<]*"
+STRINGS = {"unquoted_keys": True, "string_delims": [['<|"|>', '<|"|>']]}
+GPT_OSS_CALL = r"<\|channel\|>commentary to=functions\.(?P<name>\w+).*?<\|message\|>"
+QWEN_TAG = r"<parameter=(?P<key>\w+)>\s*(?P<value>.*?)\s*</parameter>"
+
+
+def declared(calls: dict[str, Any], anchor: Any = "<|assistant|>", **fields: Any) -> dict[str, Any]:
+    return {"defaults": {"role": "assistant"}, "start_anchor": anchor, "fields": {**fields, "tool_calls": calls}}
+
+
+# The templates of real models, as facts of the wire: those with which transformers 5.23 tests its parser
+# (`tests/utils/test_chat_parsing.py`, made for the models named here).
+REAL: dict[str, tuple[str, dict[str, Any]]] = {
+    "Cohere Command A": (
+        "command_a",
+        declared(
+            {
+                "open": "<|START_ACTION|>",
+                "close": "<|END_ACTION|>",
+                "content": "json",
+                "transform_each": True,
+                "transform": {"type": "function", "function": {"name": "{tool_name}", "arguments": "{parameters}"}},
+            },
+            "<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>",
+            content={"open": "<|START_RESPONSE|>", "close": "<|END_RESPONSE|>", "content": "text"},
+            thinking={"open": "<|START_THINKING|>", "close": "<|END_THINKING|>", "content": "text"},
+        ),
+    ),
+    "ERNIE 4.5": (
+        "json",
+        declared(
+            {"open": "<tool_call>", "close": "</tool_call>", "repeats": True, "content": "json", "transform": WHOLE},
+            "Assistant:",
+            thinking={"open_pattern": r"(?:^|<think>\s*)", "close": "</think>", "content": "text"},
+            content={"open": "<response>\n", "close_pattern": r"\n?</response>", "content": "text"},
+        ),
+    ),
+    "gpt-oss": (
+        "gpt_oss",
+        declared(
+            {"open_pattern": GPT_OSS_CALL, "close": "<|call|>", "repeats": True, "content": "json", "transform": NAMED},
+            "<|start|>assistant",
+            thinking={"open": "<|channel|>analysis<|message|>", "close": "<|end|>", "content": "text"},
+            content={"open": "<|channel|>final<|message|>", "close": "<|end|>", "content": "text"},
+        ),
+    ),
+    "SmolLM3": (
+        "json",
+        declared(
+            {"open": "<tool_call>", "close": "</tool_call>", "repeats": True, "content": "json", "transform": WHOLE},
+            "<|im_start|>assistant\n",
+            thinking=THINK,
+            content={"close": "<|im_end|>", "content": "text"},
+        ),
+    ),
+    "Qwen3 Coder": (
+        "qwen3_5",
+        declared(
+            {
+                "open_pattern": r"<tool_call>\s*<function=(?P<name>\w+)>",
+                "close": "</tool_call>",
+                "repeats": True,
+                "content": "xml-inline",
+                "content_args": {
+                    "tag_pattern": QWEN_TAG,
+                    "value_parser": {"name": "json", "args": {"allow_non_json": True}},
+                },
+                "transform": NAMED,
+            },
+            "<|im_start|>assistant\n",
+            thinking=THINK,
+        ),
+    ),
+    "Gemma 4": (
+        "gemma4",
+        declared(
+            {
+                "open_pattern": r"<\|tool_call>call:(?P<name>\w+)",
+                "close": "<tool_call|>",
+                "repeats": True,
+                "content": "json",
+                "content_args": STRINGS,
+                "transform": NAMED,
+            },
+            ["<|turn>model\n", "<tool_response|>"],
+            thinking={"open": "<|channel>thought\n", "close": "<channel|>", "content": "text"},
+            content={"close": ["<turn|>", "<|tool_response>", "<eos>"], "content": "text"},
+        ),
+    ),
+    "Inkling": (
+        "inkling",
+        declared(
+            {
+                "open_pattern": HEADER + r"<\|content_invoke_tool_json\|>",
+                "close": "<|end_message|>",
+                "repeats": True,
+                "content": "json",
+                "transform": {
+                    "type": "function",
+                    "function": {"name": "{content.name}", "arguments": "{content.args}"},
+                },
+            },
+            "<|message_model|>",
+            thinking={"open_pattern": HEADER + r"<\|content_thinking\|>", "close": "<|end_message|>"},
+            content={"open_pattern": HEADER + r"<\|content_text\|>", "close": "<|end_message|>"},
+        ),
+    ),
+}
+ARGS = {
+    "tool": declared(
+        {
+            "open_pattern": r"(?:<\|turn\|>bot)?<\|tool\|>(?P<name>[A-Za-z_][A-Za-z0-9_.]*)<\|args\|>",
+            "close": ["<|done|>", "<|eos|>"],
+            "repeats": True,
+            "content": "xml-inline",
+            "content_args": {"tag_pattern": r'<arg name="(?P<key>[^"]+)">(?P<value>.*?)</arg>'},
+            "transform": NAMED,
+        },
+        thinking={"open_pattern": r"<\|think\|>", "close": "<|done|>", "content": "text"},
+        content={"open_pattern": r"<\|say\|>", "close": "<|done|>", "content": "text"},
+    ),
+    "JSON": declared(
+        {
+            "open": "<my_call>",
+            "close": "</my_call>",
+            "repeats": True,
+            "content": "json",
+            "transform": {"type": "function", "function": {"name": "{content.fn}", "arguments": "{content.given}"}},
+        },
+        reasoning_content=THINK,
+    ),
+    "a list": declared(
+        {
+            "open": "<my_calls>",
+            "close": "</my_calls>",
+            "content": "json",
+            "transform_each": True,
+            "transform": {"type": "function", "function": {"name": "{fn}", "arguments": "{given}"}},
+        }
+    ),
+    "a name and JSON": declared(
+        {
+            "open_pattern": r"\s*\[my call (?P<name>[\w-]+)\]\s*",
+            "close_pattern": r"\s*\[end of it\]",
+            "repeats": True,
+            "content": "json",
+            "transform": NAMED,
+        }
+    ),
+    "a name and tags": declared(
+        {
+            "open_pattern": r"\s*<my_call>\s*<tool=(?P<name>[^>\n]+)>",
+            "close_pattern": r"</tool>\s*</my_call>",
+            "repeats": True,
+            "content": "xml-inline",
+            "content_args": {"tag_pattern": r"<is=(?P<key>[^>\n]+)>\n?(?P<value>.*?)\n?</is>"},
+            "transform": NAMED,
+        }
+    ),
+    "keys and values": declared(
+        {
+            "open_pattern": r"<my_call>(?P<name>\w+)",
+            "close": "</my_call>",
+            "repeats": True,
+            "content": "xml-inline",
+            "content_args": {"tag_pattern": r"<my_key>(?P<key>.*?)</my_key>\s*<my_value>(?P<value>.*?)</my_value>"},
+            "transform": NAMED,
+        }
+    ),
+    "strings between marks": declared(
+        {
+            "open_pattern": r"<my_call>do:(?P<name>\w+)",
+            "close": "</my_call>",
+            "repeats": True,
+            "content": "json",
+            "content_args": {"unquoted_keys": True, "string_delims": [["<my_mark>", "<my_mark>"]]},
+            "transform": NAMED,
+        }
+    ),
+}
+CALLS: list[Call] = [("f", {"text": "Paris </x> and {so on}", "count": 3}), ("get_it", {}), ("f", {"other": "a\n  b"})]
+
+
+def compared(message: toolfmt.Message) -> dict[str, Any]:
+    """A message as transformers tells one."""
+    calls = [{"name": call.name, "arguments": json.loads(call.arguments)} for call in message.tool_calls]
+    texts = {"content": (message.content or "").strip(), "thinking": (message.reasoning or "").strip()}
+    return {name: text for name, text in texts.items() if text} | ({"calls": calls} if calls else {})
+
+
+def by_transformers(text: str, template: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    said = parse_response(text, template, prefix=prefix, tools=[*TOOLS])
+    texts = {"content": said.get("content"), "thinking": said.get("thinking", said.get("reasoning_content"))}
+    calls = [call["function"] for call in said.get("tool_calls", [])]
+    return {name: text for name, text in texts.items() if text} | ({"calls": calls} if calls else {})
+
+
+@pytest.mark.parametrize("model", REAL)
+def test_what_real_models_declare_is_the_format_that_they_speak(model: str) -> None:
+    name, template = REAL[model]
+    format = from_response_template(template)
+    assert format.name == name
+    assert formats_declared(template)[0] == get(name)
+    for case in plain_cases(get(name)):
+        read = compared(toolfmt.parse(case.answer, format, tools=TOOLS))
+        wanted = {"content": case.content, "thinking": case.reasoning}
+        calls = [{"name": called, "arguments": given} for called, given in case.calls]
+        assert read == {key: text for key, text in wanted.items() if text} | ({"calls": calls} if calls else {})
+
+
+ANSWERS = {
+    "Cohere Command A": "<|START_THINKING|>Hm.<|END_THINKING|><|START_RESPONSE|>Hi.<|END_RESPONSE|>",
+    "ERNIE 4.5": "Hm.\n</think>\n\n<response>\nHi.\n</response>\n",
+    "gpt-oss": "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>Hi.",
+    "SmolLM3": "<think>\nHm.\n</think>\n\nHi.<|im_end|>",
+    "Gemma 4": "<|channel>thought\nHm.<channel|>Hi.<turn|>",
+    "Inkling": "<|content_thinking|>Hm.<|end_message|><|message_model|><|content_text|>Hi.<|end_message|>",
+}
+
+
+@pytest.mark.parametrize("model", ANSWERS)
+def test_reasoning_and_content_are_told_apart_as_transformers_does(model: str) -> None:
+    template = REAL[model][1]
+    begun = (
+        "<think>\n" if model == "ERNIE 4.5" else ""
+    )  # its prompt opens the block, which the template takes for granted
+    read = toolfmt.parse(ANSWERS[model], from_response_template(template), prefix=begun)
+    assert compared(read) == {"content": "Hi.", "thinking": "Hm."}
+    assert by_transformers(ANSWERS[model], template) == {"content": "Hi.", "thinking": "Hm."}
+
+
+def test_what_transformers_serves_models_with_that_declare_nothing_is_read() -> None:
+    from transformers.cli.serving.utils import _RESPONSE_TEMPLATE_FALLBACKS
+
+    read = {types[0]: from_response_template(template).name for types, template in _RESPONSE_TEMPLATE_FALLBACKS.items()}
+    assert read == {"qwen2": "json", "qwen3_5": "qwen3_5", "gemma4": "gemma4"}
+
+
+SAME_WIRE = {"ernie45": "json", "xml_function": "qwen3_5", "jamba": "hunyuan_a13b"}
+
+
+@pytest.mark.parametrize("format", list(every_format()))
+def test_what_is_written_for_a_format_declares_that_format(format: ToolCallFormat) -> None:
+    try:
+        template = described(format)
+    except NoResponseTemplate:
+        return
+    name = from_response_template(template).name
+    assert name in (format.name, SAME_WIRE.get(format.name))
+
+
+def test_the_markers_of_a_template_are_added_to_those_of_the_format() -> None:
+    template = declared(REAL["SmolLM3"][1]["fields"]["tool_calls"], content={"close": ["<|im_end|>", "<|eot|>"]})
+    template["fields"]["thinking"] = {"open": "[think]", "close": "[/think]"}
+    format = from_response_template(template)
+    read = toolfmt.parse("[think]a[/think]b<|eot|>", format, prefix="<|assistant|>")
+    assert compared(read) == {"thinking": "a", "content": "b"}
+    assert toolfmt.parse("<think>a</think>b", format).reasoning == "a"
+    plain = declared(REAL["SmolLM3"][1]["fields"]["tool_calls"], anchor=None, thinking=THINK)
+    assert from_response_template(plain) is get("json")
+
+
+@pytest.mark.parametrize("kind", ARGS)
+def test_a_template_of_no_known_format_makes_one_that_reads_more_than_transformers_does(kind: str) -> None:
+    format = from_response_template(ARGS[kind])
+    assert (format.name, formats_declared(ARGS[kind])) == ("declared", ())
+    text = toolfmt.write(format, CALLS, TOOLS)
+    wanted = {"calls": [{"name": name, "arguments": given} for name, given in CALLS]}
+    assert compared(toolfmt.parse(text, format, tools=TOOLS)) == wanted
+    assert by_transformers(text, ARGS[kind]) == wanted
+    whole = laws.events_of(format, [text], tools=TOOLS)  # type: ignore[arg-type]  # a parser takes both
+    assert whole == laws.events_of(format, text, tools=TOOLS)  # type: ignore[arg-type]  # as above
+    for end in range(len(text)):
+        events = laws.events_of(format, [text[:end]], tools=TOOLS)  # type: ignore[arg-type]  # as above
+        laws.check_shape(events)
+        ended = [event for event in events if isinstance(event, ToolCallEnd)]
+        assert [event.index for event in ended] == list(range(len(ended)))
+
+
+@pytest.mark.parametrize("kind", ARGS)
+@given(st.text(max_size=60))
+def test_what_is_said_of_a_template_holds_for_any_text(kind: str, text: str) -> None:
+    format = from_response_template(ARGS[kind])
+    pieces = toolfmt.write(format, CALLS[:1], TOOLS)
+    answer = pieces[: len(pieces) * 2 // 3] + text + pieces[len(pieces) // 3 :]
+    events = laws.events_of(format, [answer])  # type: ignore[arg-type]  # a parser takes both
+    assert events == laws.events_of(format, answer)  # type: ignore[arg-type]  # as above
+    laws.check_shape(events)
+    laws.check_arguments(events)
+
+
+def test_a_closer_in_a_value_is_text_where_the_value_says_so() -> None:
+    format = from_response_template(ARGS["JSON"])
+    call: list[Call] = [("f", {"text": "see {}</my_call> there"})]
+    read = toolfmt.parse(toolfmt.write(format, call, TOOLS), format, tools=TOOLS)
+    assert json.loads(read.tool_calls[0].arguments) == call[0][1]
+    with pytest.raises(ValueError, match="could not parse"):
+        by_transformers(toolfmt.write(format, call, TOOLS), ARGS["JSON"])
+
+
+JSON_CALL = {"open": "<x>", "close": "</x>", "content": "json"}
+TAGS_CALL = {"open_pattern": "<x>(?P<name>.*?)</n>", "close": "</x>", "content": "xml-inline", "transform": NAMED}
+
+
+@pytest.mark.parametrize(
+    ("template", "why"),
+    [
+        (None, "no object whose fields hold one for tool_calls"),
+        ([], "no object whose fields hold one for tool_calls"),
+        ({"fields": {"content": {}}}, "no object whose fields hold one for tool_calls"),
+        (declared(JSON_CALL) | {"version": 2}, "its version is 2, and only 1 is known"),
+        (declared(JSON_CALL, plan={"open": "<p>"}), "its field 'plan' is neither content, reasoning nor calls"),
+        (declared({"close": "</x>"}), "nothing opens its tool_calls"),
+        (declared({**JSON_CALL, "content": "kv-lines"}), "the content of its tool_calls is 'kv-lines'"),
+        (declared({**JSON_CALL, "content": ["x"]}), "the content of its tool_calls is ''"),
+        (declared({**JSON_CALL, "open": None, "open_pattern": "(x)+"}), "behind more than one character"),
+        (declared({**JSON_CALL, "open": None, "open_pattern": r"(a)\1"}), r"it holds \\1 in"),
+        (declared({**JSON_CALL, "open": None, "open_pattern": "(?i:x)"}), "a group of another kind"),
+        (declared({**JSON_CALL, "open": None, "open_pattern": "(x"}), "a group without its end"),
+        (declared({**JSON_CALL, "open": None, "open_pattern": "[x"}), "a class of characters without its end"),
+        (declared({**JSON_CALL, "open": None, "open_pattern": "x" * 3000}), "a pattern of 3000 characters"),
+        (declared({**JSON_CALL, "open": None, "open_pattern": r"\s" * 300}), "a pattern of more than 100 parts"),
+        (declared({**JSON_CALL, "open": None, "open_pattern": "(" * 50 + ")" * 50}), "nested too deeply"),
+        (declared({**JSON_CALL, "open": None, "open_pattern": ".*" * 12 + "(?!)"}), "can match in too many ways"),
+        (declared({**JSON_CALL, "open": None, "open_pattern": "<x.*?>"}), "more than literals, blanks and a name"),
+        (declared({**JSON_CALL, "open": None, "open_pattern": r"(?P<name>\w+)"}), "nothing but a name opens a call"),
+        (declared({**JSON_CALL, "transform": {"function": {"name": "{content.a}"}}}), "where the arguments of a call"),
+        (declared({**JSON_CALL, "content_args": {"unquoted_keys": True}}), "its JSON has a notation of its own"),
+        (declared(TAGS_CALL), "a tag of its calls is not a key and a value"),
+    ],
+)
+def test_what_is_not_read_is_refused_by_name(template: Any, why: str) -> None:
+    with pytest.raises(
+        NoResponseTemplate, match=f"^the response_template declares no format that is read here: .*{why}"
+    ):
+        from_response_template(template)
+    assert formats_declared(template) == ()
+
+
+def test_a_template_that_is_nested_too_deeply_is_refused() -> None:
+    deep: Any = "x"
+    for _ in range(100_000):
+        deep = [{"function": deep}]
+    with pytest.raises(NoResponseTemplate):
+        from_response_template(declared({**JSON_CALL, "transform": {"function": deep}}))
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"<t.*?.*?.*?.*?.*?.*?>", r"(?:.*|.*)(?:.*|.*)(?:.*|.*)(?:.*|.*)<tool_call>!", r"\s*.*" * 30]
+)
+def test_a_pattern_that_never_ends_for_others_ends_here(pattern: str) -> None:
+    begin = time.process_time()
+    with pytest.raises(NoResponseTemplate):
+        from_response_template(declared({**JSON_CALL, "open": None, "open_pattern": pattern}))
+    assert time.process_time() - begin < 10  # about one second
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "found"),
+    [
+        (r"\s*<a>", "x \n<a>", (1, 6, {})),
+        (r"<a>(?P<name>\w+)\s*(?=\{)", "<a>f <a>gh {", (5, 11, {"name": "gh"})),
+        (r"(?<=\})\s*</a>", "</a> }x</a> } </a>", (13, 18, {})),
+        (r"(?<!\})</a>(?!x)", "}</a> </a>x </a>", (12, 16, {})),
+        (r"(?:<b>\s*)?<c>", "<b> <c>", (0, 7, {})),
+        (r"(?P<k>.+?)=(?P<v>.*)\Z", "a=b=c", (0, 5, {"k": "a", "v": "b=c"})),
+        (r"\n?\[A\]|B", "xB", (1, 2, {})),
+        (r"[^<>\n]{2,3}[\]x]", "ab]", (0, 3, {})),
+        (r"\d{2}-", "1-23-", (2, 5, {})),
+        (r"a+?b*$", "caabb", (1, 5, {})),
+        (r"x{", "ax{", (1, 3, {})),
+        (r"(?:a|ab)c", "abc", (0, 3, {})),
+        (r"y", "x", None),
+    ],
+)
+def test_patterns_match_as_regular_expressions_do(pattern: str, text: str, found: Any) -> None:
+    import re
+
+    seen = Matcher(text, Steps()).search(read_pattern(pattern), 0)
+    assert (seen and (seen.begin, seen.end, dict(seen.groups))) == found
+    same = re.compile(pattern, re.DOTALL).search(text)
+    assert (same and (*same.span(), same.groupdict())) == found
+
+
+@pytest.mark.parametrize("pattern", ["^a", "a**", r"\b", "(?P=x)", "a)", "[b-a]", "\\"])
+def test_patterns_of_another_kind_are_refused(pattern: str) -> None:
+    with pytest.raises(Unreadable):
+        read_pattern(pattern)
+
+
+# --- what a report says of it
+
+
+def test_a_declared_pattern_is_evidence(tmp_path: Path) -> None:
+    calls = {"open_pattern": r"\s*<tool_call>", "close": "</tool_call>", "repeats": True, "content": "json"}
+    report = directory(tmp_path, tokenizer_config={"response_template": declared({**calls, "transform": WHOLE})})
+    assert (report.format.name, report.format.confidence, codes(report)) == ("json", "declared", [])
+    assert report.format.evidence[0].source == "declared"
+
+
+def test_a_declaration_that_means_other_calls_than_the_template_renders_is_a_finding(tmp_path: Path) -> None:
+    assert "<tool_call>" in TEMPLATE
+    report = directory(tmp_path, tokenizer_config={"response_template": REAL["Qwen3 Coder"][1]})
+    assert report.format.name in ("qwen3_5", "json")
+    assert "TF022" in codes(report)
+
+
+def test_a_pattern_that_nobody_reads_declares_nothing(tmp_path: Path) -> None:
+    calls = {"open_pattern": r"(?i:<call>)", "close": "</call>", "content": "json", "transform": WHOLE}
+    report = directory(tmp_path, tokenizer_config={"response_template": declared(calls)})
+    assert (report.format.name, report.format.confidence, codes(report)) == ("json", "verified", [])
