@@ -4,19 +4,30 @@
 
 Needs transformers from 5.23 on (torch is not needed). For every format and variant: whether a template was written and
 proven, what it is known not to read, or why there is none. Then the same answers, read by transformers' parser and by
-toolfmt's: plain ones, and those that are named as limits. What toolfmt reads otherwise is printed whole: in the formats
-of channels a control token of a message is no text, and a recipient stands where a message begins.
+toolfmt's: plain ones, and those that are named as limits. Then the templates that real models declare, read by
+transformers as they stand, and by toolfmt as the format that they mean (a template without a field for text loses it
+in transformers). What toolfmt reads otherwise is printed whole: in the formats of channels a control token of a
+message is no text, and a recipient stands where a message begins.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+
+from declared_templates import OWN, REAL
+from transformers.cli.serving.utils import _RESPONSE_TEMPLATE_FALLBACKS
 
 from toolfmt import parse
 from toolfmt.errors import NoResponseTemplate
 from toolfmt.formats import Parser, ToolCallFormat, formats
+from toolfmt.formats.declared import from_response_template
 from toolfmt.message import Message
 from toolfmt.runtimes.proven_templates import LIMITS, Case, hard_cases, misread, plain_cases, response_template
 
@@ -79,6 +90,31 @@ def main() -> None:
     print(f"\n{'answers':24}{'tried':>8}{'transformers wrong':>20}{'toolfmt wrong':>15}")
     for about in ("plain", *LIMITS):
         print(f"{about:24}{tried[about]:8}{wrong[about, 'transformers']:20}{wrong[about, 'toolfmt']:15}")
+    print(f"\n{'declared by':40}{'is':12}{'answers':>8}{'transformers wrong':>20}{'toolfmt wrong':>15}")
+    for who, template in declared():
+        report(who, template)
+
+
+def declared() -> Iterator[tuple[str, dict[str, Any]]]:
+    yield from ((model, template) for model, (_, template) in REAL.items())
+    served = _RESPONSE_TEMPLATE_FALLBACKS.items()
+    yield from ((f"transformers serve, {types[0]}", template) for types, template in served)
+    yield from ((f"composed, {kind}", template) for kind, template in OWN.items())
+
+
+def report(who: str, template: dict[str, Any]) -> None:
+    """One line: what a declared template and the format that it means make of the format's own answers."""
+    try:
+        format = from_response_template(template)
+    except NoResponseTemplate as error:
+        print(f"{who:40}{error}")
+        return
+    cases = [*plain_cases(format), *hard_cases(format)]
+    theirs = [case.name for case in cases if misread(template, case)]
+    ours = [case.name for case in cases if toolfmt_misreads(format, case)]
+    print(f"{who:40}{format.name:12}{len(cases):8}{len(theirs):20}{len(ours):15}  {', '.join(dict.fromkeys(theirs))}")
+    if ours:
+        print(f"    toolfmt: {', '.join(dict.fromkeys(ours))}")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from typing import Any
 
 import laws
 import pytest
+from declared_templates import NAMED, OWN, REAL, THINK, WHOLE, declared
 from hypothesis import given
 from hypothesis import strategies as st
 from test_inspect import TEMPLATE, codes, directory
@@ -24,189 +25,6 @@ from toolfmt.formats.patterns import Matcher, Steps, Unreadable, read_pattern
 from toolfmt.formats.response_template import described
 from toolfmt.runtimes.proven_templates import TOOLS, plain_cases
 
-NAMED = {"type": "function", "function": {"name": "{name}", "arguments": "{content}"}}
-WHOLE = {"type": "function", "function": "{content}"}
-THINK = {"open": "<think>", "close": "</think>", "content": "text"}
-HEADER = r"(?:<\|message_model\|>)?[^<]*"
-STRINGS = {"unquoted_keys": True, "string_delims": [['<|"|>', '<|"|>']]}
-GPT_OSS_CALL = r"<\|channel\|>commentary to=functions\.(?P<name>\w+).*?<\|message\|>"
-QWEN_TAG = r"<parameter=(?P<key>\w+)>\s*(?P<value>.*?)\s*</parameter>"
-
-
-def declared(calls: dict[str, Any], anchor: Any = "<|assistant|>", **fields: Any) -> dict[str, Any]:
-    return {"defaults": {"role": "assistant"}, "start_anchor": anchor, "fields": {**fields, "tool_calls": calls}}
-
-
-# The templates of real models, as facts of the wire: those with which transformers 5.23 tests its parser
-# (`tests/utils/test_chat_parsing.py`, made for the models named here).
-REAL: dict[str, tuple[str, dict[str, Any]]] = {
-    "Cohere Command A": (
-        "command_a",
-        declared(
-            {
-                "open": "<|START_ACTION|>",
-                "close": "<|END_ACTION|>",
-                "content": "json",
-                "transform_each": True,
-                "transform": {"type": "function", "function": {"name": "{tool_name}", "arguments": "{parameters}"}},
-            },
-            "<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>",
-            content={"open": "<|START_RESPONSE|>", "close": "<|END_RESPONSE|>", "content": "text"},
-            thinking={"open": "<|START_THINKING|>", "close": "<|END_THINKING|>", "content": "text"},
-        ),
-    ),
-    "ERNIE 4.5": (
-        "json",
-        declared(
-            {"open": "<tool_call>", "close": "</tool_call>", "repeats": True, "content": "json", "transform": WHOLE},
-            "Assistant:",
-            thinking={"open_pattern": r"(?:^|<think>\s*)", "close": "</think>", "content": "text"},
-            content={"open": "<response>\n", "close_pattern": r"\n?</response>", "content": "text"},
-        ),
-    ),
-    "gpt-oss": (
-        "gpt_oss",
-        declared(
-            {"open_pattern": GPT_OSS_CALL, "close": "<|call|>", "repeats": True, "content": "json", "transform": NAMED},
-            "<|start|>assistant",
-            thinking={"open": "<|channel|>analysis<|message|>", "close": "<|end|>", "content": "text"},
-            content={"open": "<|channel|>final<|message|>", "close": "<|end|>", "content": "text"},
-        ),
-    ),
-    "SmolLM3": (
-        "json",
-        declared(
-            {"open": "<tool_call>", "close": "</tool_call>", "repeats": True, "content": "json", "transform": WHOLE},
-            "<|im_start|>assistant\n",
-            thinking=THINK,
-            content={"close": "<|im_end|>", "content": "text"},
-        ),
-    ),
-    "Qwen3 Coder": (
-        "qwen3_5",
-        declared(
-            {
-                "open_pattern": r"<tool_call>\s*<function=(?P<name>\w+)>",
-                "close": "</tool_call>",
-                "repeats": True,
-                "content": "xml-inline",
-                "content_args": {
-                    "tag_pattern": QWEN_TAG,
-                    "value_parser": {"name": "json", "args": {"allow_non_json": True}},
-                },
-                "transform": NAMED,
-            },
-            "<|im_start|>assistant\n",
-            thinking=THINK,
-        ),
-    ),
-    "Gemma 4": (
-        "gemma4",
-        declared(
-            {
-                "open_pattern": r"<\|tool_call>call:(?P<name>\w+)",
-                "close": "<tool_call|>",
-                "repeats": True,
-                "content": "json",
-                "content_args": STRINGS,
-                "transform": NAMED,
-            },
-            ["<|turn>model\n", "<tool_response|>"],
-            thinking={"open": "<|channel>thought\n", "close": "<channel|>", "content": "text"},
-            content={"close": ["<turn|>", "<|tool_response>", "<eos>"], "content": "text"},
-        ),
-    ),
-    "Inkling": (
-        "inkling",
-        declared(
-            {
-                "open_pattern": HEADER + r"<\|content_invoke_tool_json\|>",
-                "close": "<|end_message|>",
-                "repeats": True,
-                "content": "json",
-                "transform": {
-                    "type": "function",
-                    "function": {"name": "{content.name}", "arguments": "{content.args}"},
-                },
-            },
-            "<|message_model|>",
-            thinking={"open_pattern": HEADER + r"<\|content_thinking\|>", "close": "<|end_message|>"},
-            content={"open_pattern": HEADER + r"<\|content_text\|>", "close": "<|end_message|>"},
-        ),
-    ),
-}
-ARGS = {
-    "tool": declared(
-        {
-            "open_pattern": r"(?:<\|turn\|>bot)?<\|tool\|>(?P<name>[A-Za-z_][A-Za-z0-9_.]*)<\|args\|>",
-            "close": ["<|done|>", "<|eos|>"],
-            "repeats": True,
-            "content": "xml-inline",
-            "content_args": {"tag_pattern": r'<arg name="(?P<key>[^"]+)">(?P<value>.*?)</arg>'},
-            "transform": NAMED,
-        },
-        thinking={"open_pattern": r"<\|think\|>", "close": "<|done|>", "content": "text"},
-        content={"open_pattern": r"<\|say\|>", "close": "<|done|>", "content": "text"},
-    ),
-    "JSON": declared(
-        {
-            "open": "<my_call>",
-            "close": "</my_call>",
-            "repeats": True,
-            "content": "json",
-            "transform": {"type": "function", "function": {"name": "{content.fn}", "arguments": "{content.given}"}},
-        },
-        reasoning_content=THINK,
-    ),
-    "a list": declared(
-        {
-            "open": "<my_calls>",
-            "close": "</my_calls>",
-            "content": "json",
-            "transform_each": True,
-            "transform": {"type": "function", "function": {"name": "{fn}", "arguments": "{given}"}},
-        }
-    ),
-    "a name and JSON": declared(
-        {
-            "open_pattern": r"\s*\[my call (?P<name>[\w-]+)\]\s*",
-            "close_pattern": r"\s*\[end of it\]",
-            "repeats": True,
-            "content": "json",
-            "transform": NAMED,
-        }
-    ),
-    "a name and tags": declared(
-        {
-            "open_pattern": r"\s*<my_call>\s*<tool=(?P<name>[^>\n]+)>",
-            "close_pattern": r"</tool>\s*</my_call>",
-            "repeats": True,
-            "content": "xml-inline",
-            "content_args": {"tag_pattern": r"<is=(?P<key>[^>\n]+)>\n?(?P<value>.*?)\n?</is>"},
-            "transform": NAMED,
-        }
-    ),
-    "keys and values": declared(
-        {
-            "open_pattern": r"<my_call>(?P<name>\w+)",
-            "close": "</my_call>",
-            "repeats": True,
-            "content": "xml-inline",
-            "content_args": {"tag_pattern": r"<my_key>(?P<key>.*?)</my_key>\s*<my_value>(?P<value>.*?)</my_value>"},
-            "transform": NAMED,
-        }
-    ),
-    "strings between marks": declared(
-        {
-            "open_pattern": r"<my_call>do:(?P<name>\w+)",
-            "close": "</my_call>",
-            "repeats": True,
-            "content": "json",
-            "content_args": {"unquoted_keys": True, "string_delims": [["<my_mark>", "<my_mark>"]]},
-            "transform": NAMED,
-        }
-    ),
-}
 CALLS: list[Call] = [("f", {"text": "Paris </x> and {so on}", "count": 3}), ("get_it", {}), ("f", {"other": "a\n  b"})]
 
 
@@ -289,14 +107,14 @@ def test_the_markers_of_a_template_are_added_to_those_of_the_format() -> None:
     assert from_response_template(plain) is get("json")
 
 
-@pytest.mark.parametrize("kind", ARGS)
+@pytest.mark.parametrize("kind", OWN)
 def test_a_template_of_no_known_format_makes_one_that_reads_more_than_transformers_does(kind: str) -> None:
-    format = from_response_template(ARGS[kind])
-    assert (format.name, formats_declared(ARGS[kind])) == ("declared", ())
+    format = from_response_template(OWN[kind])
+    assert (format.name, formats_declared(OWN[kind])) == ("declared", ())
     text = toolfmt.write(format, CALLS, TOOLS)
     wanted = {"calls": [{"name": name, "arguments": given} for name, given in CALLS]}
     assert compared(toolfmt.parse(text, format, tools=TOOLS)) == wanted
-    assert by_transformers(text, ARGS[kind]) == wanted
+    assert by_transformers(text, OWN[kind]) == wanted
     whole = laws.events_of(format, [text], tools=TOOLS)  # type: ignore[arg-type]  # a parser takes both
     assert whole == laws.events_of(format, text, tools=TOOLS)  # type: ignore[arg-type]  # as above
     for end in range(len(text)):
@@ -306,10 +124,10 @@ def test_a_template_of_no_known_format_makes_one_that_reads_more_than_transforme
         assert [event.index for event in ended] == list(range(len(ended)))
 
 
-@pytest.mark.parametrize("kind", ARGS)
+@pytest.mark.parametrize("kind", OWN)
 @given(st.text(max_size=60))
 def test_what_is_said_of_a_template_holds_for_any_text(kind: str, text: str) -> None:
-    format = from_response_template(ARGS[kind])
+    format = from_response_template(OWN[kind])
     pieces = toolfmt.write(format, CALLS[:1], TOOLS)
     answer = pieces[: len(pieces) * 2 // 3] + text + pieces[len(pieces) // 3 :]
     events = laws.events_of(format, [answer])  # type: ignore[arg-type]  # a parser takes both
@@ -319,12 +137,12 @@ def test_what_is_said_of_a_template_holds_for_any_text(kind: str, text: str) -> 
 
 
 def test_a_closer_in_a_value_is_text_where_the_value_says_so() -> None:
-    format = from_response_template(ARGS["JSON"])
+    format = from_response_template(OWN["JSON"])
     call: list[Call] = [("f", {"text": "see {}</my_call> there"})]
     read = toolfmt.parse(toolfmt.write(format, call, TOOLS), format, tools=TOOLS)
     assert json.loads(read.tool_calls[0].arguments) == call[0][1]
     with pytest.raises(ValueError, match="could not parse"):
-        by_transformers(toolfmt.write(format, call, TOOLS), ARGS["JSON"])
+        by_transformers(toolfmt.write(format, call, TOOLS), OWN["JSON"])
 
 
 JSON_CALL = {"open": "<x>", "close": "</x>", "content": "json"}

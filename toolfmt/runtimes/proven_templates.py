@@ -193,7 +193,8 @@ def _found(message: dict[str, Any]) -> tuple[str, str, list[str]]:
     made = message.get("tool_calls") or []
     functions = [call["function"] for call in (made if isinstance(made, list) else [made])]
     calls = [(function.get("name"), function.get("arguments")) for function in functions]
-    return message.get("content", "").strip(), message.get("reasoning_content", "").strip(), _canonical(calls)
+    reasoning = message.get("reasoning_content", message.get("thinking", ""))
+    return message.get("content", "").strip(), reasoning.strip(), _canonical(calls)
 
 
 def _canonical(calls: Sequence[tuple[Any, Any]]) -> list[str]:
