@@ -165,6 +165,7 @@ SERVED = {
     "for_smolagents": {"smolagents"},
     "for_transformers": {"transformers"},
     "for_vllm": {"vllm"},
+    "proven_templates": {"transformers"},
 }
 
 
