@@ -171,7 +171,6 @@ _CODE_SIMPLE = {
     quote: re.compile(rf"[^{quote}\\\x00-\x1f]*+(?:\\[\\'\"nrtbf][^{quote}\\\x00-\x1f]*+)*+") for quote in "'\""
 }
 _CODE_SPECIAL = {quote: re.compile(r"[\\\x00-\x1f" + quote + "]") for quote in "'\""}
-_CODE_REWRITE = re.compile(r"\\.|\"")
 _CODE_ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-7]{1,3}|\r\n|[^xuU0-7])", re.DOTALL)
 _CODE_PARTIAL = re.compile(r"\\(?:x[0-9a-fA-F]?|u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7}|[0-7]{1,2}|\r)?\Z")
 _CODE_AHEAD = 128
@@ -184,11 +183,6 @@ _CODE_QUOTATION = re.compile(r"(?:\A|[^\w])(?:[fFrRbBuU]{1,2})?\Z")
 _APOSTROPHE = re.compile(r"[^\W\d_]'[^\W\d_A-Z]\Z|[A-Z]'[A-Z]\Z|(?:\A|\W)\w?[^\W\d_]'[^\W\d_]\Z")
 _CODE_JOINS = re.compile(r"[ \t\r\n]{1,64}['\"]")
 _CODE_NAMED = {"a": "\a", "v": "\v", "\n": "", "\r": "", "\r\n": ""}
-
-
-def _code_simple(found: re.Match[str]) -> str:
-    token = found.group()
-    return "'" if token == "\\'" else token if len(token) == 2 else '\\"'
 
 
 class CodeString:
@@ -304,11 +298,12 @@ def _double_quotes_escaped(text: str) -> str:
 
 def _rewritten(text: str) -> str:
     """A stretch of a string without its quote and without rare escapes, as the inside of a JSON string."""
-    if "\\" not in text:
-        return _double_quotes_escaped(text)
-    if "\\\\" not in text and '"' not in text:
-        return text.replace("\\'", "'")
-    return _CODE_REWRITE.sub(_code_simple, text)
+    # Between escaped backslashes every other one begins an escape of its quote or of a letter.
+    return "\\\\".join(map(_requoted, text.split("\\\\")))
+
+
+def _requoted(text: str) -> str:
+    return _double_quotes_escaped(text.replace('\\"', '"')).replace("\\'", "'")
 
 
 def _unescaped(escape: str) -> str:
