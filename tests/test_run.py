@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import json
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -221,6 +222,27 @@ def test_async_tools_share_one_loop_in_a_run() -> None:
 
     assert asyncio.run(notebook()) == "answered"
     assert len(set(map(id, loops[3:]))) == 1 and loops[3] is not loops[0]
+
+
+TURN: contextvars.ContextVar[int] = contextvars.ContextVar("TURN", default=0)
+
+
+@pytest.mark.parametrize("beside_a_loop", [False, True])
+def test_async_tools_see_the_context_that_they_are_called_in(beside_a_loop: bool) -> None:
+    seen: list[int] = []
+
+    async def look() -> None:
+        seen.append(TURN.get())
+
+    def model(messages: list[Any], tools: list[Any]) -> Message:
+        TURN.set(len(messages))
+        return Message(tool_calls=[ToolCall(str(len(messages)), "look", "{}")])
+
+    async def notebook() -> None:
+        run(model, [USER], ToolRegistry([look]), turns=2)
+
+    asyncio.run(notebook()) if beside_a_loop else run(model, [USER], ToolRegistry([look]), turns=2)
+    assert seen == [1, 3]
 
 
 # --- a chat endpoint, by OpenAI's client

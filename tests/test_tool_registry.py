@@ -354,7 +354,7 @@ class Telling:
         ({"p": Point(1, date(2026, 11, 23))}, '{"p": {"x": 1, "when": "2026-11-23"}}'),
         ({"b", "c", "a"}, '["a", "b", "c"]'),
         ({1, 10, 2}, "[1, 2, 10]"),
-        (frozenset({1, "a"}), '[1, "a"]'),
+        (frozenset({1, "b", 3, "a", 2, "c"}), '[1, 2, 3, "a", "b", "c"]'),
         (Unit.KELVIN, '"kelvin"'),
         (b"bytes", '"bytes"'),
         (b"\xff", "b'\\xff'"),
