@@ -31,6 +31,11 @@ UNUSABLE = "the tool's own schema cannot be used: "
         ({"city": 5}, "5 is not of type 'string' (at $.city)"),
         ({"city": "Oslo", "days": 0}, "0 is less than the minimum of 1 (at $.days)"),
         ({"city": "Oslo", "days": "3"}, "'3' is not of type 'integer' (at $.days)"),
+        (
+            {"days": 0, "town": "Oslo"},
+            "'city' is a required property; Additional properties are not allowed ('town' was unexpected); "
+            "0 is less than the minimum of 1 (at $.days)",
+        ),
         ({"city": "Oslo", "when": 1}, "Additional properties are not allowed ('when' was unexpected)"),
         ({"city": "line\nline", "days": "a\nb"}, "'a\\nb' is not of type 'integer' (at $.days)"),
         ([], "[] is not of type 'object'"),
@@ -116,6 +121,18 @@ def test_nothing_is_fetched(keyword: str, draft: str | None) -> None:
             server.accept()
 
 
+def test_of_many_faults_three_are_told() -> None:
+    told = invalid_arguments(
+        {"list": list(range(100_000)), "n": 1}, {"additionalProperties": {"items": {"type": "null"}}}
+    )
+    assert told == "; ".join(f"{n} is not of type 'null' (at $.list[{n}])" for n in range(3))
+
+
+def test_of_a_choice_the_nearest_is_told() -> None:
+    schema = {"properties": {"when": {"anyOf": [{"type": "object", "required": ["day"]}, {"type": "null"}]}}}
+    assert invalid_arguments({"when": {}}, schema) == "'day' is a required property (at $.when)"
+
+
 def test_a_part_of_the_schema_may_be_referred_to() -> None:
     schema = {"properties": {"n": {"$ref": "#/$defs/text"}}, "$defs": {"text": {"type": "string"}}}
     assert invalid_arguments({"n": 1}, schema) == "1 is not of type 'string' (at $.n)"
@@ -155,7 +172,7 @@ KEYWORDS = st.sampled_from(
 @given(JSON_VALUES, st.dictionaries(KEYWORDS, JSON_VALUES, max_size=4))
 def test_no_value_and_no_schema_raises(arguments: object, schema: dict[str, Any]) -> None:
     told = invalid_arguments(arguments, schema)
-    assert len(told.splitlines()) <= 1 and len(told) < 500
+    assert len(told.splitlines()) <= 1 and len(told) < 1300
 
 
 def test_without_jsonschema_the_extra_is_named() -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from toolfmt.errors import ToolfmtError, json_fault
@@ -22,16 +23,18 @@ _WRONG_SCHEMA = "the tool's own schema cannot be used"
 _TOO_DEEP = "they are nested too deeply for their schema"
 _MOST_TOLD = 300
 """Characters of a message: it holds the value that it is about, which may be as long as the answer."""
+_MOST_FAULTS, _MOST_JUDGED = 3, 20
+"""Faults that are told, and among how many of them they are chosen."""
 
 
 def invalid_arguments(arguments: object, parameters: Mapping[str, Any]) -> str:
     """Why arguments do not fit the schema of a tool's parameters; empty where they fit.
 
     Takes the arguments as JSON was read, and the JSON Schema (draft 2020-12 where it names no other). Arguments are an
-    object, whatever the schema says. Returns one line of some 400 characters at most: the message of jsonschema for
-    what is most wrong, and behind it the place of the value as a JSONPath where that is not the arguments as a whole. A
-    schema that cannot be used is told as such (`invalid_schema` tells that beforehand). Raises `ToolfmtError` where
-    jsonschema is not installed, and nothing else.
+    object, whatever the schema says. Returns one line: the messages of jsonschema for what is wrong, three at most and
+    of some 400 characters each, what concerns the whole first; behind each the place of the value as a JSONPath where
+    that is not the arguments as a whole. A schema that cannot be used is told as such (`invalid_schema` tells that
+    beforehand). Raises `ToolfmtError` where jsonschema is not installed, and nothing else.
     """
     if fault := why_no_json(arguments):
         return f"they hold what JSON does not: {fault}"
@@ -44,14 +47,14 @@ def invalid_arguments(arguments: object, parameters: Mapping[str, Any]) -> str:
     from referencing.exceptions import Unresolvable
 
     try:
-        error = best_match(validator.iter_errors(arguments))
+        errors = sorted(islice(validator.iter_errors(arguments), _MOST_JUDGED), key=lambda error: len(error.path))
+        return "; ".join(_told(best_match([error])) for error in errors[:_MOST_FAULTS])
     except RecursionError:
         return _TOO_DEEP
     except Unresolvable as error:
         return f"{_WRONG_SCHEMA}: it refers to {_bounded(str(error.ref))}, which it does not hold"
     except Exception as error:  # noqa: BLE001  a number beyond Python's floats, a pattern that `re` cannot read, …
         return f"they cannot be judged by their schema: {_bounded(f'{type(error).__name__}: {error}')}"
-    return "" if error is None else _told(error)
 
 
 def invalid_schema(parameters: Mapping[str, Any]) -> str:
