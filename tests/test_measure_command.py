@@ -248,6 +248,26 @@ def test_a_model_directory_prepares_the_prose_and_tells_the_format() -> None:
         assert "tools" not in body
 
 
+IN_WORDS = ("--runs", "1", "--scenario", "order", "--prompt", "direct", "--strategy", "prose", "--json")
+
+
+@pytest.mark.parametrize("directory", [[], [str(MODELS / "no-tools-no-system")]])
+def test_in_words_an_answer_ends_where_the_model_invents_a_result(directory: list[str]) -> None:
+    invented = toolfmt.write("json", [("list_alarms", {})])
+    with endpoint(lambda body: chat(f"{CALL}\n\nResult of look_up_order:\n{{}}\n\n{invented}")) as url:
+        (cell,) = cells(measure(url, *directory, *IN_WORDS)).values()
+    assert (counts(cell)["called"], counts(cell)["right_tool"]) == ((1, 1), (1, 1))
+
+
+@pytest.mark.parametrize(("finish", "called", "rejected"), [("stop", (1, 1), (0, 1)), ("length", (0, 1), (1, 1))])
+def test_a_call_without_its_end_is_one_only_where_the_model_ended_it(finish: str, called: Any, rejected: Any) -> None:
+    open_call = CALL.removesuffix("\n</tool_call>")
+    with endpoint(lambda body: chat(open_call, finish=finish)) as url:
+        (cell,) = cells(measure(url, *IN_WORDS)).values()
+    assert open_call != CALL
+    assert (called, rejected) == (counts(cell)["called"], counts(cell)["rejected"])
+
+
 def test_calls_in_the_format_of_the_directory_are_found_in_the_text() -> None:
     text = toolfmt.write("glm4", [("look_up_order", ARGUMENTS)])
     only = ("--runs", "3", "--scenario", "order", "--prompt", "direct", "--tool-choice", "auto", "--json")
@@ -328,7 +348,7 @@ def complaint(result: Result) -> str:
 def test_where_nothing_is_answered_one_line_says_why(answer: tuple[int, Any], told: str) -> None:
     with endpoint(lambda body: answer) as url:
         line = complaint(measure(url, "--runs", "1", "--scenario", "poem", "--tool-choice", "auto"))
-    assert line.startswith(f"{url}: no request was answered; 1 times {told}")
+    assert line.startswith(f"{url}: no request was answered: {told}")
     assert line.endswith("; look at --endpoint (most end in /v1) and --model")
 
 
@@ -521,6 +541,15 @@ def test_the_seed_and_the_temperature_decide_what_is_drawn(tiny: str) -> None:
     assert warm[0] == warm[1]
     assert len(set(warm)) > 1
     assert len(set(cold)) == 1
+
+
+def test_a_runtime_that_fails_while_it_generates_is_told(tiny: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: Any, **__: Any) -> Any:
+        raise RuntimeError("no memory\nleft")
+
+    monkeypatch.setattr("toolfmt.runtimes.for_mlx.stream", fails)
+    line = complaint(here(tiny, "--scenario", "sum", "--runs", "1"))
+    assert line == "no request was answered: RuntimeError: no memory left"
 
 
 def test_what_a_runtime_does_not_load_is_one_line() -> None:

@@ -415,12 +415,15 @@ def test_whoever_breaks_off_has_what_was_measured_and_nothing_more_is_asked() ->
             assert released.wait(10)
         return right(question)
 
+    before = set(threading.enumerate())
     subject = Scripted(slow)
     measurement = Measurement("it", Plan(named(("poem",)), 50, strategies=["prose"]))
     asking: Iterator[Outcome] = outcomes(subject, measurement.questions, parallel=2)
     measurement.add(next(asking))
     asking.close()  # type: ignore[attr-defined]  # it is a generator
     released.set()
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
     assert not measurement.whole
     assert measurement.answers == 1
     assert len(subject.asked) <= 3

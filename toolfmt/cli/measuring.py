@@ -153,7 +153,7 @@ class Measuring:
             print_text(measured_text(measurement, *terminal()))
 
     def _nothing(self, measurement: Measurement) -> str:
-        (why, count), *_ = measurement.failures.most_common(1)
+        ((why, _),) = measurement.failures.most_common(1)
         url = "" if self.endpoint is None else f"{self.endpoint}: "
         hint = "" if self.endpoint is None else "; look at --endpoint (most end in /v1) and --model"
-        return f"{url}no request was answered; {count:,} times {why}{hint}"
+        return f"{url}no request was answered: {why}{hint}"

@@ -110,7 +110,7 @@ def _failed(cell: Cell, tally: Tally) -> Iterable[str]:
 def _legend(measurement: Measurement) -> Text:
     level = round(100 * LEVEL)
     lines = [
-        f"Below each rate its {level} % interval (Wilson). Right tool, valid and invented arguments: of the answers",
+        f"Below each rate its {level} % interval (Wilson). Right tool, valid and invented arguments: of the answers "
         "that call; misread results: of the answers to results; the others: of all answers to the question.",
     ]
     if "no-tool" in {cell.wording for cell in measurement.tallies}:
@@ -122,7 +122,7 @@ def _legend(measurement: Measurement) -> Text:
         lines.append(f"{cut:,} of {answers:,} answers ran out of tokens: --max-tokens N gives them more.")
     if measurement.settings.get("temperature") == 0 and measurement.plan.runs > 1:
         lines.append("At temperature 0 every run of a scenario is likely to be the same: the intervals are too narrow.")
-    return Text(" ".join(lines))
+    return Text("\n".join(lines))
 
 
 class Asking:
