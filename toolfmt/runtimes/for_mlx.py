@@ -1,7 +1,8 @@
-"""mlx-lm: answers as events while they are generated, and toolfmt's parsers in mlx-lm's own code.
+"""mlx-lm: answers as events while they are generated, toolfmt's parsers in mlx-lm's own code, and its server.
 
     for event in stream(model, tokenizer, prompt, max_tokens=500): ...      # model and tokenizer of mlx_lm.load
     register()                               # "tool_parser_type": "toolfmt_glm4" is then known to mlx-lm
+    python -m toolfmt.runtimes.for_mlx --model DIR                          # for_mlx_server.py
 
 Contracts as in mlx-lm 0.32: `stream_generate` in generate.py; `load` in tokenizer_utils.py, which imports
 `mlx_lm.tool_parsers.<tool_parser_type>` and takes three names from it.
@@ -133,7 +134,7 @@ def _marker(format: ToolCallFormat) -> str:
     if not begun or of_content:
         raise ImportError(
             f"mlx-lm hands over what follows a marker, and calls of the format {format.name} begin with none of their "
-            "own; take toolfmt.runtimes.for_mlx.stream"
+            "own; take toolfmt.runtimes.for_mlx.stream, or the server: python -m toolfmt.runtimes.for_mlx"
         )
     return max(begun, key=len)
 
@@ -152,3 +153,9 @@ def _calls(text: str, format: ToolCallFormat, tools: Any) -> list[dict[str, Any]
         {"name": call.name, "arguments": json.loads(call.arguments), "id": call.id if call.id in written else None}
         for call in message.tool_calls
     ]
+
+
+if __name__ == "__main__":
+    from toolfmt.runtimes.for_mlx_server import main
+
+    main()
