@@ -29,6 +29,7 @@ class Told(NamedTuple):
     calls: list[tuple[str, str]]
     """Names with the text of their arguments."""
     finish_reason: str | None = None
+    reasoning: str = ""
 
 
 def tokenizer_for(texts: Iterable[str], tools: Sequence[Any]) -> Any:
@@ -64,38 +65,53 @@ def tokens_of(tokenizer: Any, text: str) -> list[Token]:
     return tokens
 
 
-def vllm_streamed(name: str, tokenizer: Any, tokens: Sequence[Token], tools: Sequence[Any], *, cut: bool) -> Told:
+def vllm_streamed(
+    name: str,
+    tokenizer: Any,
+    tokens: Sequence[Token],
+    tools: Sequence[Any],
+    *,
+    cut: bool,
+    reasoning_parser: str | None = None,
+) -> Told:
     """A stream, a token a step. `cut` is an answer whose tokens ran out."""
     from vllm.entrypoints.openai.chat_completion.stream_processor import ChatStreamProcessor
 
-    request, parser, parser_class = _vllm(name, tokenizer, tools)
+    request, parser, parser_class = _vllm(name, tokenizer, tools, reasoning_parser)
     processor = ChatStreamProcessor(request, parser, enable_auto_tools=True, parser_cls=parser_class)
-    content, reason = "", None
+    content = reasoning = ""
+    reason = None
     calls: dict[int, list[str]] = {}
     for count, (token, text) in enumerate(tokens, start=1):
         ended = ("length" if cut else "stop") if count == len(tokens) else None
         delta, reason = processor.step(text, [token], ended, [1])
         if delta is not None:
             content += delta.content or ""
+            reasoning += delta.reasoning or ""
             for call in delta.tool_calls:
                 told = calls.setdefault(call.index, ["", ""])
                 told[0] += call.function.name or ""
                 told[1] += call.function.arguments or ""
-    return Told(content, [(name, arguments) for name, arguments in calls.values()], reason)
+    return Told(content, [(name, arguments) for name, arguments in calls.values()], reason, reasoning)
 
 
-def vllm_whole(name: str, tokenizer: Any, tokens: Sequence[Token], tools: Sequence[Any]) -> Told:
-    request, parser, _ = _vllm(name, tokenizer, tools)
+def vllm_whole(
+    name: str, tokenizer: Any, tokens: Sequence[Token], tools: Sequence[Any], *, reasoning_parser: str | None = None
+) -> Told:
+    """A whole answer."""
+    request, parser, _ = _vllm(name, tokenizer, tools, reasoning_parser)
     text, ids = "".join(text for _, text in tokens), [token for token, _ in tokens]
-    _, content, calls = parser.parse(text, request, enable_auto_tools=True, model_output_token_ids=ids)
-    return Told(content or "", [(call.name, call.arguments) for call in calls or ()])
+    reasoning, content, calls = parser.parse(text, request, enable_auto_tools=True, model_output_token_ids=ids)
+    return Told(content or "", [(call.name, call.arguments) for call in calls or ()], None, reasoning or "")
 
 
-def _vllm(name: str, tokenizer: Any, tools: Sequence[Any]) -> tuple[Any, Any, Any]:
+def _vllm(name: str, tokenizer: Any, tools: Sequence[Any], reasoning_parser: str | None) -> tuple[Any, Any, Any]:
     from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
     from vllm.parser import ParserManager
 
-    parser_class = ParserManager.get_parser(tool_parser_name=name, enable_auto_tools=True, tokenizer=tokenizer)
+    parser_class = ParserManager.get_parser(
+        tool_parser_name=name, reasoning_parser_name=reasoning_parser, enable_auto_tools=True, tokenizer=tokenizer
+    )
     messages = [{"role": "user", "content": "Do it."}]
     request = ChatCompletionRequest(model="m", messages=messages, tools=list(tools), tool_choice="auto")
     assert parser_class is not None

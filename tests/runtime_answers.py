@@ -53,8 +53,8 @@ def pieces(text: str, size: int = 3) -> list[str]:
 
 
 def cut_places(text: str) -> list[int]:
-    """Where an answer may be cut: at every third character, and at each of the last ones, where closers stand."""
-    return [end for end in range(1, len(text)) if end % 3 == 0 or end > len(text) - 20]
+    """Where an answer may be cut: at every fifth character, and at each of the last ones, where closers stand."""
+    return [end for end in range(1, len(text)) if end % 5 == 0 or end > len(text) - 20]
 
 
 def is_whole(arguments: str) -> bool:

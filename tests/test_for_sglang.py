@@ -181,6 +181,7 @@ A_PROCESS = """
 import sys
 from importlib import import_module
 {plugin}.register()
+{plugin}.register()
 names = import_module("sglang.srt.function_call.parser_names").TOOL_CALL_PARSER_NAMES
 print("toolfmt_glm4" in names, "sglang.srt.function_call.function_call_parser" in sys.modules)
 from sglang.srt.function_call.function_call_parser import FunctionCallParser

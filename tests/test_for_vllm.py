@@ -34,6 +34,11 @@ def request(tool_choice: str | None = "auto", messages: list[dict[str, Any]] = A
     return protocol.ChatCompletionRequest(model="m", messages=messages, tools=tools, tool_choice=tool_choice)
 
 
+def responses_request(tools: list[Any]) -> Any:
+    protocol = import_module("vllm.entrypoints.openai.responses.protocol")
+    return protocol.ResponsesRequest(model="m", input="Do it.", tools=tools)
+
+
 def parser_of(name: str) -> Any:
     manager = import_module("vllm.tool_parsers.abstract_tool_parser").ToolParserManager
     return manager.get_tool_parser(name)(tokenizer=None, tools=None)
@@ -128,9 +133,10 @@ def test_where_no_call_is_told_to_the_client_everything_is_content(tool_choice: 
     assert parser.adjust_request(asked).skip_special_tokens is None
 
 
-def test_special_tokens_are_kept_where_calls_may_come() -> None:
+def test_special_tokens_are_kept_where_calls_may_come_and_nowhere_else() -> None:
     for tool_choice in ("auto", "required"):
         assert parser_of("toolfmt_glm4").adjust_request(request(tool_choice)).skip_special_tokens is False
+    assert parser_of("toolfmt_glm4").adjust_request(responses_request([])).skip_special_tokens is None
 
 
 def test_vllm_is_told_to_flush_and_to_force_no_json() -> None:
@@ -172,9 +178,7 @@ def test_ids_go_on_from_those_of_the_conversation_in_the_form_of_the_family() ->
 
 
 def test_ids_are_of_no_other_answer_where_the_server_holds_the_conversation() -> None:
-    tools = [{"type": "function", **TOOLS[0]["function"]}]
-    protocol = import_module("vllm.entrypoints.openai.responses.protocol")
-    asked = protocol.ResponsesRequest(model="m", input="Do it.", tools=tools)
+    asked = responses_request([{"type": "function", **TOOLS[0]["function"]}])
     told = [streamed(parser_of("toolfmt_glm4"), [GLM + GLM], asked)[1] for _ in range(2)]
     assert [[call[1:] for call in calls] for calls in told] == [[("get_weather", '{"city": "Paris"}')] * 2] * 2
     assert len({id for calls in told for id, _, _ in calls}) == 4
@@ -206,6 +210,23 @@ def test_vllm_reads_every_format_as_toolfmt_does(format: str) -> None:
             assert (told.content, told.calls, told.finish_reason) == (*expected, "tool_calls")
         whole = vllm_whole(f"toolfmt_{format}", tokenizer, tokens, TOOLS)
         assert (whole.content, whole.calls) == expected
+
+
+@pytest.mark.skipif(not INSTALLED, reason="vLLM is not installed")
+@pytest.mark.parametrize(("reasoning_parser", "format"), [("qwen3", "json"), ("glm45", "glm4"), ("kimi_k2", "kimi_k2")])
+def test_vllm_reads_the_reasoning_by_itself(reasoning_parser: str, format: str) -> None:
+    from benchmarks.runtime_reading import tokenizer_for, tokens_of, vllm_streamed, vllm_whole
+
+    text = f"<think>Hm.</think>So. {answers(format)[0]}"
+    tokenizer = tokenizer_for([text], TOOLS)
+    tokens = tokens_of(tokenizer, text)
+    name = f"toolfmt_{format}"
+    calls = [(name, arguments) for _, name, arguments in parsed(text, format)[1]]
+    for told in (
+        vllm_streamed(name, tokenizer, tokens, TOOLS, cut=False, reasoning_parser=reasoning_parser),
+        vllm_whole(name, tokenizer, tokens, TOOLS, reasoning_parser=reasoning_parser),
+    ):
+        assert (told.reasoning, told.content.strip(), told.calls) == ("Hm.", "So.", calls)
 
 
 @pytest.mark.skipif(not INSTALLED, reason="vLLM is not installed")
