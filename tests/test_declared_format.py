@@ -107,6 +107,18 @@ def test_the_markers_of_a_template_are_added_to_those_of_the_format() -> None:
     assert from_response_template(plain) is get("json")
 
 
+def test_an_anchor_is_where_the_answer_begins() -> None:
+    format = from_response_template(declared(REAL["SmolLM3"][1]["fields"]["tool_calls"], "@@bot@@", thinking=THINK))
+    read = toolfmt.parse("a</think>b", format, prefix="<think>old</think>Old.\n@@bot@@<think>")
+    assert compared(read) == {"thinking": "a", "content": "b"}
+
+
+@pytest.mark.parametrize("model", ["Cohere Command A", "gpt-oss", "Inkling"])
+def test_markers_that_a_format_knows_are_not_told_twice(model: str) -> None:
+    name, template = REAL[model]
+    assert from_response_template(template).content_markers == get(name).content_markers
+
+
 @pytest.mark.parametrize("kind", OWN)
 def test_a_template_of_no_known_format_makes_one_that_reads_more_than_transformers_does(kind: str) -> None:
     format = from_response_template(OWN[kind])
@@ -193,7 +205,13 @@ def test_a_template_that_is_nested_too_deeply_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "pattern", [r"<t.*?.*?.*?.*?.*?.*?>", r"(?:.*|.*)(?:.*|.*)(?:.*|.*)(?:.*|.*)<tool_call>!", r"\s*.*" * 30]
+    "pattern",
+    [
+        r"<t.*?.*?.*?.*?.*?.*?>",
+        r"(?:.*|.*)(?:.*|.*)(?:.*|.*)(?:.*|.*)<tool_call>!",
+        r"\s*.*" * 30,
+        "(?:|)" * 60 + "(?!)",
+    ],
 )
 def test_a_pattern_that_never_ends_for_others_ends_here(pattern: str) -> None:
     begin = time.process_time()
@@ -229,6 +247,12 @@ def test_patterns_match_as_regular_expressions_do(pattern: str, text: str, found
     assert (same and (*same.span(), same.groupdict())) == found
 
 
+def test_where_a_literal_is_missing_nothing_is_tried() -> None:
+    steps = Steps()
+    assert Matcher("x" * 5000, steps).search(read_pattern("[^<]*<call>"), 0) is None
+    assert steps == Steps()
+
+
 @pytest.mark.parametrize("pattern", ["^a", "a**", r"\b", "(?P=x)", "a)", "[b-a]", "\\"])
 def test_patterns_of_another_kind_are_refused(pattern: str) -> None:
     with pytest.raises(Unreadable):
@@ -242,7 +266,8 @@ def test_a_declared_pattern_is_evidence(tmp_path: Path) -> None:
     calls = {"open_pattern": r"\s*<tool_call>", "close": "</tool_call>", "repeats": True, "content": "json"}
     report = directory(tmp_path, tokenizer_config={"response_template": declared({**calls, "transform": WHOLE})})
     assert (report.format.name, report.format.confidence, codes(report)) == ("json", "declared", [])
-    assert report.format.evidence[0].source == "declared"
+    said = r"tokenizer_config.json: response_template is '\\s*<tool_call>', which is json, ernie45 or step3_vl"
+    assert (report.format.evidence[0].source, report.format.evidence[0].detail) == ("declared", said)
 
 
 def test_a_declaration_that_means_other_calls_than_the_template_renders_is_a_finding(tmp_path: Path) -> None:

@@ -26,7 +26,13 @@ ANSWER = 'Let me see. <tool_call>\n{"name": "f", "arguments": {"text": "Zoë</to
 
 
 class Arrays(PreTrainedTokenizerFast):
-    """A real tokenizer, whose ids come as arrays, since torch is not everywhere."""
+    """A real tokenizer, whose ids come as arrays, since torch is not everywhere; it counts what it decodes at once."""
+
+    most_decoded = 0
+
+    def decode(self, token_ids: Any, *given: Any, **options: Any) -> Any:
+        self.most_decoded = max(self.most_decoded, len(token_ids))
+        return super().decode(token_ids, *given, **options)
 
     def __call__(self, text: Any, **options: Any) -> Any:
         assert (options["return_tensors"], options["add_special_tokens"]) == ("pt", False)
@@ -86,6 +92,7 @@ def test_a_scripted_answer_is_told_as_the_parser_tells_its_text(tokenizer: Array
     expected = Parser("json")
     assert merge(events) == merge([*expected.feed(ANSWER), *expected.finish()])
     assert len([event for event in events if isinstance(event, ToolCallArguments)]) > 8  # they stream
+    assert tokenizer.most_decoded < 10  # however long the answer is
     prompt = tokenizer.encode("Say it.", add_special_tokens=False)
     attention = model.given.pop("attention_mask")
     assert attention.tolist() == [[1] * len(prompt)]
@@ -95,7 +102,7 @@ def test_a_scripted_answer_is_told_as_the_parser_tells_its_text(tokenizer: Array
 @pytest.mark.parametrize("kind", [kind for kind, tokenizer in KINDS.items() if isinstance(tokenizer, Tokenizer)])
 def test_tokens_come_as_the_text_that_all_of_them_are(kind: str) -> None:
     tokenizer = of(KINDS[kind], "</s>")
-    said = "the  cat's 日本 🙂🙂 é\n\n\n <tool_call>x</s>y the table. "
+    said = "the  cat's 日本 🙂🙂 é\n\n\n <tool_call>x</s>y the table , the cat ? it rains . "
     tokens = tokenizer.encode(said, add_special_tokens=False)
     events = stream(Scripted(tokens, -1), tokenizer, "the", parser=Parser("glm4"))
     whole = tokenizer.decode(tokens, clean_up_tokenization_spaces=False)
@@ -157,6 +164,18 @@ def test_what_generate_raises_reaches_the_caller_behind_what_was_told(tokenizer:
         for event in stream(model_of(tokenizer, "abc!def", wait=fail), tokenizer, "", parser=parser()):
             told.append(event)  # noqa: PERF402  # what came before it is raised
     assert merge(told) == [Content("abc", 0)]
+
+
+def test_what_is_raised_behind_the_last_token_reaches_the_caller(tokenizer: Arrays) -> None:
+    class Late(Scripted):
+        def generate(self, ids: Any, **options: Any) -> None:
+            super().generate(ids, **options)
+            threading.Event().wait(0.05)
+            raise MemoryError("too late")
+
+    model = Late(tokenizer.encode("abc", add_special_tokens=False), -1)
+    with pytest.raises(MemoryError, match="too late"):
+        list(stream(model, tokenizer, "", parser=parser()))
 
 
 def test_who_stops_iterating_stops_the_generation(tokenizer: Arrays) -> None:

@@ -90,6 +90,19 @@ def test_what_transformers_misreads_is_refused_with_what_it_made_of_it(monkeypat
         response_template("json")
 
 
+def test_a_template_that_reads_otherwise_while_it_streams_is_misread() -> None:
+    template = response_template("mistral")
+    case = Case("a call", toolfmt.write("mistral", calls := [("f", {"text": "{x} y"})]), calls=calls)
+    assert misread(template, case) == ""
+    template["fields"]["tool_calls"]["close_pattern"] = r"(?<=\})(?=\s*\Z)"
+    assert by_itself(case.answer, template) == {"text": "{x} y"}
+    assert misread(template, case) == "an error (ValueError)"
+
+
+def by_itself(text: str, template: dict[str, Any]) -> Any:
+    return parse_response(text, template, prefix="")["tool_calls"][0]["function"]["arguments"]
+
+
 def test_a_number_is_no_word_and_an_integer_no_fraction() -> None:
     template = response_template("json")
 

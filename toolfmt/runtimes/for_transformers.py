@@ -48,14 +48,14 @@ def stream(
 
 
 def _events(generation: _Generation, parser: Parser, stop: list[str]) -> Iterator[Event]:
-    tail, longest, ended = "", max(map(len, stop), default=0), False
+    tail, longest = "", max(map(len, stop), default=0)
     try:
         for text in generation.texts():
             yield from parser.feed(text)
             tail = (tail + text)[-longest - len(text) :]
-            if ended := any(mark in tail for mark in stop):
+            if any(mark in tail for mark in stop):
                 break  # the parser reads no further
-        yield from parser.finish(cut=generation.cut and not ended)
+        yield from parser.finish(cut=generation.cut)
     finally:
         generation.end_it()
 
