@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -54,11 +53,7 @@ ARGUMENTS = {"path": "a.py", "text": f"def f():\n{INDENT}return '🦀 </tool_cal
 TEXT = "I write it.\n"
 CALL = toolfmt.write("json", [("write_file", ARGUMENTS)], TOOLS)
 END = "<|im_end|>"
-_OTHERS = {END, "<|im_start|>", tiny_models.PADDING}
-MARKERS = sorted(
-    {mark for format in FORMATS for mark in format.markers.in_answers if re.fullmatch(r"<[^\s\"]+>", mark)} - _OTHERS
-)
-"""What stands between angle brackets is a control token in most tokenizers."""
+MARKERS = tiny_gguf.markers(but={END, "<|im_start|>", tiny_models.PADDING})
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
+
+from toolfmt.formats import FORMATS
 
 _TENSORS = {
     "embed_tokens": "token_embd",
@@ -26,7 +29,14 @@ _TENSORS = {
     "mlp.up_proj": "ffn_up",
     "mlp.down_proj": "ffn_down",
 }
+_IN_BRACKETS = re.compile(r"<[^\s\"]+>")
 _NORMAL, _CONTROL, _USER_DEFINED = 1, 3, 4
+
+
+def markers(but: Collection[str]) -> list[str]:
+    """The markers of all formats that most tokenizers hold as control tokens: what stands between angle brackets."""
+    marks = {mark for format in FORMATS for mark in format.markers.in_answers if _IN_BRACKETS.fullmatch(mark)}
+    return sorted(marks.difference(but))
 
 
 def written(directory: Path, file: Path, control: Collection[str] = ()) -> Path:
