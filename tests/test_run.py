@@ -493,6 +493,11 @@ def test_an_engine_says_that_an_answer_was_cut(
     assert (ended, carried_out) == (outcome.ended, len(weather.asked))
 
 
+def test_an_answer_that_ended_with_its_last_token_was_not_cut(weather: Weather) -> None:
+    model = from_text(loaded(), lambda prompt: [("It rains.<|im_end|>", "length")])
+    assert run(model, [USER], weather.registry).ended == "answered"
+
+
 def test_what_was_rejected_stays_where_it_was_written(weather: Weather) -> None:
     engine = Engine("One " + OPEN_CALL[:-3] + "\n\ntwo", "It rains.")
     outcome = run(from_text(loaded(), engine.whole), [USER], weather.registry)

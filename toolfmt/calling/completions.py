@@ -45,8 +45,9 @@ def from_completions(create: Callable[..., Any], **options: Any) -> AskModel:
     completion of OpenAI's API, an object or a mapping (as `Llama.create_chat_completion` of llama-cpp-python does).
 
     What a server tells as a call is one only where its arguments are a JSON object, else it is rejected; so is the last
-    call of an answer that was cut (`finish_reason` "length"), whose arguments some servers complete. Reasoning is sent
-    back under the key that the server told it under. Raises `ValueError` for the option `stream`. The model raises what
+    call of an answer that was cut (`finish_reason` "length"), whose arguments some servers complete. What a server
+    leaves in the content is content: a call that it could not read ends a run as an answer. Reasoning is sent back
+    under the key that the server told it under. Raises `ValueError` for the option `stream`. The model raises what
     `create` raises, and `ToolfmtError` for what is no completion.
     """
     if options.get("stream"):
