@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,6 @@ import toolfmt
 from toolfmt import BadMessages, Message, ToolCall, ToolfmtError, ToolRegistry, run
 from toolfmt.calling import Answer, AskModel, from_completions, from_openai, from_stream, from_text
 from toolfmt.events import Content, Event, ToolCallArguments, ToolCallEnd, ToolCallStart, merge
-from toolfmt.formats import get
 from toolfmt.message import Rejected
 from toolfmt.render.prompt import Prompt
 
@@ -529,13 +529,23 @@ def test_a_stream_may_say_that_it_was_cut(weather: Weather) -> None:
     )
 
 
+class Kimi:
+    """A model whose calls have ids of its family's own form."""
+
+    def render(self, *given: Any, **options: Any) -> Prompt:
+        return replace(loaded().render(*given, **options), format="kimi_k2")
+
+
 def test_ids_have_the_form_of_the_models_family(weather: Weather) -> None:
-    answer = toolfmt.write("lfm2", [("get_weather", {"city": "Oslo"})] * 2)
-    engine = Engine(answer, "So.", end="")
-    outcome = run(from_stream(loaded("lfm2-python-calls"), engine.events), [USER], weather.registry)
-    form = get("lfm2").call_id
-    ids = [told["id"] for told in outcome.messages[1]["tool_calls"]]
-    assert ids == [form.format(name="get_weather", number=number) for number in (0, 1)]
+    events = [event for index in (0, 1) for event in called(index)]
+    model: Any = Kimi()
+    outcome = run(from_stream(model, lambda prompt: events), [USER], weather.registry, turns=2)
+    ids = [told["id"] for message in outcome.messages for told in message.get("tool_calls", ())]
+    assert ids == [f"functions.get_weather:{number}" for number in range(4)]
+
+
+def called(index: int) -> list[Event]:
+    return [ToolCallStart(index, "get_weather"), ToolCallArguments(index, CITY), ToolCallEnd(index, (0, 1))]
 
 
 def test_variables_of_the_template_are_handed_on(weather: Weather) -> None:
