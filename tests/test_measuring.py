@@ -66,6 +66,11 @@ def test_the_interval_is_wilsons(count: int, level: float, low: float, high: flo
     assert wilson(count, 10, level) == pytest.approx((low, high), rel=1e-6)
 
 
+def test_the_interval_of_none_begins_at_nothing_and_that_of_all_ends_at_all() -> None:
+    assert {0.0} == {wilson(0, of)[0] for of in range(1, 300)}
+    assert {1.0} == {wilson(of, of)[1] for of in range(1, 300)}
+
+
 def test_a_rate_counts_what_could_have_happened() -> None:
     rate = Rate()
     assert (rate.share, rate.interval) == (None, None)
