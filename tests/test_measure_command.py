@@ -438,28 +438,29 @@ def test_without_the_library_the_extra_is_named() -> None:
     assert (2, "", expected) == (done.returncode, done.stdout, done.stderr)
 
 
-@pytest.mark.parametrize("parallel", ["1", "3"])
-def test_interrupted_it_prints_what_was_measured(parallel: str) -> None:
+@pytest.mark.parametrize("parallel", [1, 3])
+def test_interrupted_it_prints_what_was_measured(parallel: int) -> None:
     waits = threading.Event()
-    stuck = threading.Event()
+    stuck = threading.Semaphore(0)
 
     def answers(body: Body) -> tuple[int, Any]:
         if body["seed"] >= 2:
-            stuck.set()
-            waits.wait(30)
+            stuck.release()
+            waits.wait(60)
         return scripted(body)
 
     only = ["--runs", "50", "--scenario", "sum", "--strategy", "template", "--tool-choice", "auto", "--json"]
     with endpoint(answers) as url:
-        typed = ["measure", "--endpoint", url, "--model", "m", "--parallel", parallel, *only]
+        typed = ["measure", "--endpoint", url, "--model", "m", "--parallel", str(parallel), *only]
         code = "from toolfmt.cli.commands import main; main(prog_name='toolfmt')"
         command = subprocess.Popen(
             [sys.executable, "-c", code, *typed], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
-        assert stuck.wait(60)
-        time.sleep(0.5)  # the answers before are on their way to be counted
+        for _ in range(parallel):  # then whoever asks is stuck, and has handed on what was answered before
+            assert stuck.acquire(timeout=60)
+        time.sleep(1)  # until that is counted
         command.send_signal(signal.SIGINT)
-        out, err = command.communicate(timeout=20)
+        out, err = command.communicate(timeout=30)
         waits.set()
     assert (command.returncode, err) == (130, "")
     told = json.loads(out)
