@@ -116,10 +116,18 @@ class Script:
         self.tokens = [text[at : at + 4] for at in range(0, len(text), 4)]
         self.reason, self.wait = reason, wait
         self.asked: list[tuple[toolfmt.Prompt, int, Mapping[str, float]]] = []
+        self.kept: list[AsyncGenerator[Piece, None]] = []
+        """What generates: kept, so that nothing but the server closes it."""
         self.told = 0
         self.closed = threading.Event()
 
-    async def __call__(
+    def __call__(
+        self, prompt: toolfmt.Prompt, limit: int, sampling: Mapping[str, float]
+    ) -> AsyncGenerator[Piece, None]:
+        self.kept.append(self._generate(prompt, limit, sampling))
+        return self.kept[-1]
+
+    async def _generate(
         self, prompt: toolfmt.Prompt, limit: int, sampling: Mapping[str, float]
     ) -> AsyncGenerator[Piece, None]:
         self.asked.append((prompt, limit, sampling))

