@@ -330,9 +330,9 @@ def test_where_one_call_is_asked_for_generating_stops_behind_it(path: str, asked
     script, models = one(WEATHER + "\n" + call_text("get_weather", BERGEN) + "\nand much more" * 50)
     with serving(models) as base:
         answer = post(base, path, tools=TOOLS, **asked)
+        assert script.closed.wait(SOON) and script.told < len(script.tokens) / 2
     calls = answer["choices"][0]["message"]["tool_calls"] if path == CHAT else answer["content"]
     assert len(calls) == 1
-    assert script.closed.wait(SOON) and script.told < len(script.tokens) / 2
 
 
 @pytest.mark.parametrize(
@@ -347,7 +347,7 @@ def test_a_stop_string_ends_the_answer_and_the_generating(path: str, asked: dict
     script, models = one("It will rain. " + "And more. " * 50)
     with serving(models) as base:
         assert text_of(path, post(base, path, **asked)) == "It will "
-    assert script.closed.wait(SOON) and script.told < 10
+        assert script.closed.wait(SOON) and script.told < 10
     script, models = one("It will pour.<|im_end|>\n<|im_start|>user" + "And more. " * 50)
     with serving(models) as base:
         assert text_of(path, post(base, path)) == "It will pour."
