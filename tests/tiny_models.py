@@ -1,8 +1,9 @@
 """Model directories of some 300 KB that answer as they are told to: real runtimes generate from them, token by token.
 
-`build` trains a Qwen3-shaped model on the CPU, in seconds, until it knows its answers to its prompts by heart. The
-directory loads in mlx-lm and in transformers. Needs mlx, mlx-lm and transformers; a test module that imports this one
-says so first (`pytest.importorskip`).
+`build` trains a Qwen3-shaped model on the CPU, in seconds, until it knows its answers to its prompts by heart. `recite`
+makes one without training, which says one answer, of any length, to every prompt. The directories load in mlx-lm and in
+transformers. Needs mlx, mlx-lm and transformers; a test module that imports this one says so first
+(`pytest.importorskip`).
 """
 
 from __future__ import annotations
@@ -58,6 +59,56 @@ def build(
     weights = dict(importlib.import_module("mlx.utils").tree_flatten(model.parameters()))
     mx.save_safetensors(str(directory / "model.safetensors"), weights, metadata={"format": "pt"})
     return directory
+
+
+def recite(
+    directory: Path, *, template: str, answer: str, end: str = "<|im_end|>", special: Iterable[str] = ()
+) -> Path:
+    """A model directory with this template, whose model says `answer` and `end` to every prompt.
+
+    Nothing is learnt: the answer is cut into pieces that are all different, each is a token, and each leads to the
+    next; every other token leads to the first. The pieces are two characters and longer, longer where much was said.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    pieces = _different_pieces(answer)
+    tokenizer = _tokenizer([], template, end, special, pieces)
+    tokenizer.save_pretrained(directory)
+    chain = [*tokenizer.convert_tokens_to_ids(pieces), tokenizer.eos_token_id]
+    prompt = tokenizer.apply_chat_template([{"role": "user", "content": "?"}], add_generation_prompt=True)["input_ids"]
+    assert prompt[-1] not in chain, f"the prompt's last token {tokenizer.decode(prompt[-1:])!r} is one of the answer's"
+    config = _config(len(tokenizer), tokenizer.eos_token_id) | {"tie_word_embeddings": False}
+    (directory / "config.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
+    weights = dict(importlib.import_module("mlx.utils").tree_flatten(_model(config).parameters()))
+    for adding in [name for name in weights if name.endswith(("o_proj.weight", "down_proj.weight"))]:
+        weights[adding] = mx.zeros_like(weights[adding])
+    directions = mx.random.normal((len(chain), config["hidden_size"]))
+    directions /= mx.linalg.norm(directions, axis=1, keepdims=True)
+    # The last direction is that of all tokens that are not in the answer.
+    said = mx.repeat(directions[-1:], config["vocab_size"], axis=0)
+    said[mx.array(chain[:-1])] = directions[:-1]
+    follows = mx.zeros_like(said)
+    follows[mx.array(chain)] = mx.concatenate([directions[-1:], directions[:-1]])
+    weights |= {"model.embed_tokens.weight": said, "lm_head.weight": follows}
+    mx.save_safetensors(str(directory / "model.safetensors"), weights, metadata={"format": "pt"})
+    return directory
+
+
+def _different_pieces(text: str) -> list[str]:
+    """The text in pieces of at least two characters, none of them twice."""
+    assert text.isascii(), "what a token says is not put together from bytes here"
+    pieces: dict[str, None] = {}
+    begin = 0
+    while begin < len(text):
+        end = begin + 2
+        while text[begin:end] in pieces and end < len(text):
+            end += 1
+        piece = text[begin:end]
+        if piece in pieces or len(piece) < 2:  # the rest of it
+            piece = pieces.popitem()[0] + piece
+            assert piece not in pieces
+        pieces[piece] = None
+        begin = end
+    return list(pieces)
 
 
 def _tokenizer(learnt: list[str], template: str, end: str, special: Iterable[str], added: Iterable[str]) -> Any:
