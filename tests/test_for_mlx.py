@@ -148,21 +148,15 @@ TINY = {
         added=("<tool_call>", "</tool_call>", "<think>", "</think>"),
         messages=ASKED_AGAIN,
     ),
-    # The template drops the tools: they have to be told in words.
-    "prose": Tiny(WITHOUT_TOOLS, "json", "I see.\n", end="<|im_end|>", special=("<|im_start|>",)),
 }
 
 
-def built(tiny: Tiny, directory: Path, tools: list[Any]) -> Path:
-    """The model's directory: it learns the prompt that toolfmt renders."""
-    alone = directory.with_suffix(".jinja")
-    alone.write_text(tiny.source, encoding="utf-8")
-    asked = toolfmt.load(alone, trusted=True).render(tiny.messages, tools, **tiny.variables).request()
+def built(tiny: Tiny, directory: Path) -> Path:
     return tiny_models.build(
         directory,
         template=tiny.source,
-        messages=asked["messages"],
-        tools=asked.get("tools", []),
+        messages=tiny.messages,
+        tools=TOOLS,
         answer=tiny.answer + tiny.behind,
         end=tiny.end,
         special=tiny.special,
@@ -174,7 +168,7 @@ def built(tiny: Tiny, directory: Path, tools: list[Any]) -> Path:
 @pytest.fixture(scope="session")
 def directories(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     home = tmp_path_factory.mktemp("tiny")
-    return {name: built(tiny, home / name, TOOLS) for name, tiny in TINY.items()}
+    return {name: built(tiny, home / name) for name, tiny in TINY.items()}
 
 
 @dataclass
@@ -213,7 +207,7 @@ def test_an_answer_is_streamed_as_events(name: str, loaded: dict[str, Loaded]) -
     message = Message.from_events(events)
     assert calls_of(message) == CALLS
     assert (message.content or "").strip() == "I see."
-    assert (message.reasoning or "").strip() == ("Hm." if name in ("glm", "hermes") else "")
+    assert (message.reasoning or "").strip() == ("" if name == "gemma" else "Hm.")
     assert not message.rejected
     assert sum(isinstance(event, ToolCallArguments) for event in events) > 10
     prompt = loaded[name].tokenizer.encode(loaded[name].prompt.text, add_special_tokens=False)
@@ -353,7 +347,7 @@ def test_a_tool_parser_has_all_names_of_its_format_and_keeps_ids() -> None:
 
 
 @pytest.mark.usefixtures("registered")
-@pytest.mark.parametrize("name", ["glm", "gemma", "hermes"])
+@pytest.mark.parametrize("name", TINY)
 def test_mlx_lm_takes_it_and_reads_what_its_model_says(name: str, directories: dict[str, Path]) -> None:
     server, generate = (importlib.import_module(f"mlx_lm.{module}") for module in ("server", "generate"))
     chosen = {"tool_parser_type": f"toolfmt_{TINY[name].format}"}
@@ -369,6 +363,17 @@ def test_mlx_lm_takes_it_and_reads_what_its_model_says(name: str, directories: d
 
 
 # --- the server
+
+
+SAID = "I see.\n" + write("json", CALLS, tools=TOOLS)
+
+
+@pytest.fixture(scope="module")
+def reciting(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that makes its calls whatever it is told, and whose template drops tools."""
+    return tiny_models.recite(
+        tmp_path_factory.mktemp("tiny"), template=WITHOUT_TOOLS, answer=SAID, special=["<|im_start|>"]
+    )
 
 
 STREAMED = Options()
@@ -466,7 +471,7 @@ def test_a_client_gets_what_the_model_said(
     answered = ask(address, directories[name], stream=stream, messages=TINY[name].messages)
     assert answered.read == CALLS
     assert answered.content.strip() == "I see."
-    assert answered.reasoning == ({"Hm."} if name in ("glm", "hermes") else {""})
+    assert answered.reasoning == ({""} if name == "gemma" else {"Hm."})
     assert answered.finish_reason == "tool_calls"
     events = loaded[name].stream()
     list(events)
@@ -514,27 +519,33 @@ def test_several_requests_at_once(directories: dict[str, Path], address: str) ->
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
-def test_without_tools_a_call_is_text(stream: bool, plain: Path, address: str) -> None:
+def test_without_tools_a_call_is_text(stream: bool, reciting: Path, address: str) -> None:
     no_tools: list[tuple[Any, dict[str, Any]]] = [(None, {}), (TOOLS, {"tool_choice": "none"})]
     for tools, asked in no_tools:
-        answered = ask(address, plain, stream=stream, tools=tools, **asked)
+        answered = ask(address, reciting, stream=stream, tools=tools, **asked)
         # But for the blanks between two calls.
-        assert answered.content.split() == TINY["prose"].answer.replace("</tool_call>\n<", "</tool_call><").split()
+        assert answered.content.split() == SAID.replace("</tool_call>\n<", "</tool_call><").split()
         assert (answered.calls, answered.finish_reason) == ([], "stop")
 
 
-@pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model that calls a tool without being told of any."""
-    return built(TINY["prose"], tmp_path_factory.mktemp("tiny") / "plain", [])
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+def test_a_stop_word_ends_the_answer_and_is_left_out(stream: bool, reciting: Path, address: str) -> None:
+    for word in ("see.", "see", "e.\n<too"):
+        answered = ask(address, reciting, stream=stream, tools=None, stop=[word])
+        assert answered.content == SAID.partition(word)[0]
+        assert answered.finish_reason == "stop"
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
-def test_a_stop_word_ends_the_answer_and_is_left_out(stream: bool, plain: Path, address: str) -> None:
-    for word in ("see.", "see", "e.\n<too"):
-        answered = ask(address, plain, stream=stream, tools=None, stop=[word])
-        assert answered.content == TINY["prose"].answer.partition(word)[0]
-        assert answered.finish_reason == "stop"
+def test_a_model_whose_template_drops_tools_is_told_of_them_in_words(
+    stream: bool, reciting: Path, address: str
+) -> None:
+    answered = ask(address, reciting, stream=stream)
+    assert (answered.read, answered.content.strip(), answered.finish_reason) == (CALLS, "I see.", "tool_calls")
+    prompt = toolfmt.load(reciting, trusted=True).render(ASKED, TOOLS)
+    assert prompt.strategy == "prose"
+    _, tokenizer, *_ = mlx_lm.load(str(reciting))
+    assert answered.usage.prompt_tokens == len(tokenizer.encode(prompt.text, add_special_tokens=False))
 
 
 def test_what_is_bad_in_a_request_is_told(directories: dict[str, Path], address: str) -> None:
@@ -543,10 +554,10 @@ def test_what_is_bad_in_a_request_is_told(directories: dict[str, Path], address:
     assert refused.value.body == 'messages[0]: "role" must be a string, not null'
 
 
-def test_raw_completions_are_as_ever(plain: Path, address: str) -> None:
-    prompt = toolfmt.load(plain, trusted=True).render(ASKED).text
-    said = client_of(address).completions.create(model=str(plain), prompt=prompt, max_tokens=300).choices[0]
-    assert (said.text, said.finish_reason) == (TINY["prose"].answer, "stop")
+def test_raw_completions_are_as_ever(reciting: Path, address: str) -> None:
+    prompt = toolfmt.load(reciting, trusted=True).render(ASKED).text
+    said = client_of(address).completions.create(model=str(reciting), prompt=prompt, max_tokens=300).choices[0]
+    assert (said.text, said.finish_reason) == (SAID, "stop")
 
 
 def test_a_prompt_that_mlx_lm_renders_is_read_by_its_end(
