@@ -22,6 +22,7 @@ import sys
 import tempfile
 import time
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -122,7 +123,7 @@ class Streamed:
                 self.calls[call["index"]][1] += told
                 self.first = self.first or (now if told else None)
         if "error" in payload:
-            self.finish = f"error: {payload['error']}"
+            self.finish = f"error ({payload['error']['type']})"
 
     @property
     def executable(self) -> list[tuple[str, Any]]:
@@ -216,11 +217,12 @@ def told(server: str, format: str, url: str, directory: Path) -> None:
     calls = "exact" if whole.executable == CALLS else f"{len(whole.executable)} of 2" if whole.calls else "none"
     content = "exact" if whole.content.strip() == "I see." else "other"
     tokens = json.loads((directory / "tokenizer.json").read_text("utf-8"))["added_tokens"]
-    cuts = range(4, len(tokens) - 2, 3)
+    cuts = range(4, sum(not token["special"] for token in tokens), 3)
     cut = [streamed(url, directory, max_tokens=most) for most in cuts]
     wrong = sum(any(call not in CALLS for call in one.executable) for one in cut)
-    unsaid = sum(one.finish != "length" for one in cut)
-    print(f"{server:14}  {format:14}{calls:>8}{content:>10}{len(cut):>8}{wrong:>12}{unsaid:>12}", flush=True)
+    endings = Counter(str(one.finish) for one in cut if one.finish != "length")
+    otherwise = ", ".join(f"{number} {ending}" for ending, number in endings.items()) or "0"
+    print(f"{server:14}  {format:14}{calls:>8}{content:>10}{len(cut):>8}{wrong:>12}  {otherwise}", flush=True)
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from http.server import ThreadingHTTPServer
 from pathlib import Path
@@ -254,6 +254,14 @@ def test_who_stops_reading_ends_the_generation(loaded: dict[str, Loaded], monkey
         if isinstance(event, Content):
             break
     assert (generated[-1], "Paris" in "".join(generated)) == ("closed", False)
+
+
+def test_a_stop_string_that_ends_calls_ends_the_generation(loaded: dict[str, Loaded]) -> None:
+    """As `<|call|>` does, which a parser reads on behind: it is a marker of the format."""
+    known = loaded["hermes"]
+    stream = known.stream(replace(known.prompt, stop=("</tool_call>",)))
+    assert calls_of(Message.from_events(stream)) == CALLS[:1]
+    assert stream.finish_reason == "stop"
 
 
 def test_a_text_or_ids_are_read_by_the_parser_that_is_given(loaded: dict[str, Loaded]) -> None:
@@ -546,6 +554,34 @@ def test_a_model_whose_template_drops_tools_is_told_of_them_in_words(
     assert prompt.strategy == "prose"
     _, tokenizer, *_ = mlx_lm.load(str(reciting))
     assert answered.usage.prompt_tokens == len(tokenizer.encode(prompt.text, add_special_tokens=False))
+
+
+def test_arguments_reach_a_template_in_the_form_that_it_takes(
+    tmp_path: Path, address: str, directories: dict[str, Path]
+) -> None:
+    """mlx-lm makes objects of all arguments; this template joins them to a text, and fails for an object."""
+    template = templates()["deepseek-ai-DeepSeek-R1-Distill-Llama-8B"]
+    directory = tiny_models.recite(tmp_path, template=template, answer="It rains.")
+    answered = ask(address, directory, stream=False, messages=[*ASKED_AGAIN[:3], *ASKED], tools=None)
+    assert answered.content + "".join(answered.reasoning) == "It rains."
+
+
+def test_the_server_stops_where_calls_end(
+    directories: dict[str, Path], address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        for_mlx_server, "stop_tokens", lambda tokenizer, stop: for_mlx.stop_tokens(tokenizer, (*stop, "</tool_call>"))
+    )
+    answered = ask(address, directories["hermes"], stream=True, messages=ASKED_AGAIN)
+    assert (answered.read, answered.finish_reason) == (CALLS[:1], "tool_calls")
+
+
+def test_a_system_message_that_the_template_refuses_is_merged(tmp_path: Path, address: str) -> None:
+    """mlx-lm renders it alone, to cache it, which fails too."""
+    refusing = "{% if messages[0].role == 'system' %}{{ raise_exception('no system role') }}{% endif %}" + WITHOUT_TOOLS
+    directory = tiny_models.recite(tmp_path, template=refusing, answer="It rains.", special=["<|im_start|>"])
+    answered = ask(address, directory, stream=False, messages=[{"role": "system", "content": "Be kind."}, *ASKED])
+    assert (answered.content, answered.finish_reason) == ("It rains.", "stop")
 
 
 def test_what_is_bad_in_a_request_is_told(directories: dict[str, Path], address: str) -> None:
