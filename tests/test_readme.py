@@ -1,11 +1,14 @@
-"""The README shows what commands print and lists what there is; `python tests/test_readme.py --update` rewrites it.
+"""README and `docs/` show what commands print and list what there is; `python tests/test_readme.py --update` rewrites
+them.
 
 Every block behind an `<!-- output of: … -->` comment is compared with a real run; the tables are generated from the
-registry and the findings. The two set-up commands are run by `.ci/run` as they stand.
+registry and the findings. The two set-up commands are run by `.ci/run` as they stand. An example without an output
+needs what is not here (a model, a runtime): that it compiles, and that what it takes of toolfmt is there, is seen.
 """
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import io
 import json
@@ -13,19 +16,18 @@ import re
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import pytest
 from click.testing import CliRunner
 
+import toolfmt
 from toolfmt.cli.commands import main
 from toolfmt.formats import FORMATS, TOLERANCES
 from toolfmt.inspect import checks
 
-if TYPE_CHECKING:
-    import pytest
-
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
+PAGES = [README, *sorted(ROOT.glob("docs/*.md"))]
 _SHOWN = re.compile(r"(<!-- output of: (.*?) -->\n```(text|console)\n)(.*?)(```\n)", re.DOTALL)
 _PYTHON = re.compile(
     r"```python\n((?:(?!```).)*)```\n(?:(?!```).)*(<!-- output of the Python above -->\n```text\n)(.*?)(```\n)",
@@ -86,7 +88,7 @@ def findings_table() -> str:
 
 
 def updated(text: str) -> str:
-    """The README with every output and table as it is now."""
+    """A page with every output as it is now."""
 
     def output(found: re.Match[str]) -> str:
         shown = run(found[2])
@@ -96,7 +98,11 @@ def updated(text: str) -> str:
     def python(found: re.Match[str]) -> str:
         return found[0][: found.start(3) - found.start(0)] + run_python(found[1]) + found[4]
 
-    text = _PYTHON.sub(python, _SHOWN.sub(output, text))
+    return _PYTHON.sub(python, _SHOWN.sub(output, text))
+
+
+def with_tables(text: str) -> str:
+    """The README with every table as it is now."""
     for heading, table in (
         ("Formats", formats_table()),
         ("What is read generously", tolerances_table()),
@@ -108,9 +114,41 @@ def updated(text: str) -> str:
     return text
 
 
-def test_the_readme_shows_what_is() -> None:
-    text = README.read_text(encoding="utf-8")
-    assert updated(text) == text, "the README is stale: read what `python tests/test_readme.py --update` makes of it"
+def page_as_it_is(page: Path) -> str:
+    text = updated(page.read_text(encoding="utf-8"))
+    return with_tables(text) if page == README else text
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_shows_what_is(page: Path) -> None:
+    stale = f"{page.name} is stale: read what `python tests/test_readme.py --update` makes of it"
+    assert page_as_it_is(page) == page.read_text(encoding="utf-8"), stale
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_examples_compile_and_what_they_take_of_toolfmt_is_there(page: Path) -> None:
+    for code in re.findall(r"```python\n(.*?)```\n", page.read_text(encoding="utf-8"), re.DOTALL):
+        for node in ast.walk(ast.parse(code)):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "toolfmt":
+                assert hasattr(toolfmt, node.attr), node.attr
+            elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("toolfmt"):
+                defined = _defined(node.module or "")
+                assert set() == {alias.name for alias in node.names} - defined, node.module
+
+
+def _defined(module: str) -> set[str]:
+    """The names of a module, which may need a package that is not installed here."""
+    path = ROOT.joinpath(*module.split("."))
+    tree = ast.parse((path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text(encoding="utf-8"))
+    named = {node.name for node in tree.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+    taken = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+    return named | taken
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_within_the_project_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []
 
 
 def test_the_profile_that_the_readme_saves_is_read_the_next_time(
@@ -135,4 +173,5 @@ def test_the_readme_has_two_commands_that_set_up() -> None:
 if __name__ == "__main__":
     if sys.argv[1:] != ["--update"]:
         raise SystemExit("usage: python tests/test_readme.py --update")
-    README.write_text(updated(README.read_text(encoding="utf-8")), encoding="utf-8")
+    for one in PAGES:
+        one.write_text(page_as_it_is(one), encoding="utf-8")
