@@ -186,6 +186,13 @@ def test_a_call_that_broke_under_way_ends_a_stream_with_an_error(kind: type[Shap
     assert error(cut[-1]) is None and ENDINGS[kind]["cut"] in json.dumps(cut[-2:])
 
 
+@pytest.mark.parametrize("kind", SHAPES)
+def test_a_whole_answer_has_whole_calls_whatever_a_stream_would_have(kind: type[Shape]) -> None:
+    for wrong in (INCOMPLETE, MALFORMED):
+        told = [event for pushed in events(CALL + wrong) for event in pushed]
+        assert made(kind).whole(told, "length") == made(kind, whole_calls=False).whole(told, "length")
+
+
 @pytest.mark.parametrize("kind", [Chat, Messages, Responses])
 def test_the_first_call_that_broke_decides(kind: type[Shape]) -> None:
     payloads = stream(kind, events(MALFORMED + INCOMPLETE), "length", whole_calls=False)

@@ -113,9 +113,10 @@ class Shape(ABC):
         return list(self._failed(message, kind))
 
     def whole(self, events: Iterable[Event], reason: FinishReason | None = None, usage: Usage | None = None) -> Payload:
-        """The same answer as it is sent where nothing is streamed, of all its events: what the stream's payloads join
-        to. For a shape that has pushed nothing yet.
+        """The same answer as it is sent where nothing is streamed, of all its events: what the payloads of a stream of
+        whole calls join to. For a shape that has pushed nothing yet.
         """
+        self._whole = self._whole or WholeCalls()
         return self._joined([*self.push(events), *self.finish(reason, usage)])
 
     @staticmethod
