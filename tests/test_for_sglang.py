@@ -153,6 +153,18 @@ def test_a_detector_reads_one_answer_after_another() -> None:
     assert [streamed(detector, pieces(GLM)) for _ in range(2)] == [expected, expected]
 
 
+def test_kimi_k3_stops_behind_its_calls_and_they_are_whole() -> None:
+    """SGLang takes the detector's `eot_token` for a stop string of this model, and cuts it off the answer."""
+    stop = detector_of("toolfmt_kimi_k3").eot_token
+    assert "" not in {detector_of(f"toolfmt_{format}").eot_token for format in FORMATS}
+    for text in answers("kimi_k3"):
+        assert text.endswith(stop)
+        cut = text.removesuffix(stop)
+        for name in ("toolfmt_kimi_k3", "toolfmt_kimi_k3_whole"):
+            assert streamed(detector_of(name), pieces(cut)) == parsed(text, "kimi_k3")
+        assert at_once(detector_of("toolfmt_kimi_k3"), cut) == parsed(text, "kimi_k3")
+
+
 def test_sglang_is_told_to_force_nothing() -> None:
     detector = detector_of("toolfmt_glm4")
     assert (detector.parses_required_natively(), detector.supports_structural_tag()) == (True, False)

@@ -30,6 +30,8 @@ class ToolfmtDetector(BaseFormatDetector):  # type: ignore[misc]  # SGLang is no
 
     def __init__(self) -> None:
         super().__init__()
+        # At this SGLang stops models of Kimi K3; an empty text, which it would be else, stops them at once.
+        self.eot_token = next(iter(self.format.closers), None)
         self._deltas: Deltas | None = None
 
     def has_tool_call(self, text: str) -> bool:
