@@ -80,6 +80,7 @@ class ChatCompletionRequest(Value):
     tools: list[Tool] | None = None
     tool_choice: str | None = "none"
     skip_special_tokens: bool | None = None
+    spaces_between_special_tokens: bool = True
 
 
 class FunctionTool(Value):
@@ -95,6 +96,7 @@ class ResponsesRequest(Value):
     tools: list[FunctionTool] = []
     tool_choice: str = "auto"
     skip_special_tokens: bool | None = None
+    spaces_between_special_tokens: bool = True
 
 
 class ToolParser:

@@ -133,10 +133,17 @@ def test_where_no_call_is_told_to_the_client_everything_is_content(tool_choice: 
     assert parser.adjust_request(asked).skip_special_tokens is None
 
 
-def test_special_tokens_are_kept_where_calls_may_come_and_nowhere_else() -> None:
-    for tool_choice in ("auto", "required"):
-        assert parser_of("toolfmt_glm4").adjust_request(request(tool_choice)).skip_special_tokens is False
-    assert parser_of("toolfmt_glm4").adjust_request(responses_request([])).skip_special_tokens is None
+def test_the_frame_of_an_answer_is_no_content_where_no_call_may_come_either() -> None:
+    text = "<|open|>response<|sep|>Hi.<|close|>response<|sep|><|close|>message<|sep|>"
+    assert streamed(parser_of("toolfmt_kimi_k3"), pieces(text), request("none")) == ("Hi.", [])
+    assert at_once(parser_of("toolfmt_kimi_k3"), text, request("none")) == ("Hi.", [])
+
+
+def test_special_tokens_are_kept_as_they_are_where_calls_may_come_and_nowhere_else() -> None:
+    kept = [parser_of("toolfmt_glm4").adjust_request(request(choice)) for choice in ("auto", "required")]
+    kept += [parser_of("toolfmt_glm4").adjust_request(responses_request([]))]
+    told = [(asked.skip_special_tokens, asked.spaces_between_special_tokens) for asked in kept]
+    assert told == [(False, False), (False, False), (None, True)]
 
 
 def test_vllm_is_told_to_flush_and_to_force_no_json() -> None:

@@ -42,17 +42,15 @@ class ToolfmtToolParser(ToolParser):  # type: ignore[misc]  # vLLM is not there 
         self._deltas: Deltas | None = None
 
     def adjust_request(self, request: Any) -> Any:
-        """Markers that are special tokens are part of calls."""
+        """Markers that are special tokens are part of calls, and nothing stands between two of them."""
         request = super().adjust_request(request)
         if _may_call(request):
-            request.skip_special_tokens = False
+            request.skip_special_tokens = request.spaces_between_special_tokens = False
         return request
 
     def extract_tool_calls(self, model_output: str, request: Any) -> Any:
         """A whole answer: no call of it that was cut or rejected is told as one."""
-        delta = Delta(model_output, [])
-        if _may_call(request):
-            delta = whole(self._reading(request, whole_calls=True), model_output)
+        delta = whole(self._reading(request, whole_calls=True), model_output)
         calls = [{"id": call["id"], "function": call["function"]} for call in delta.calls]
         return ExtractedToolCallInformation(tools_called=bool(calls), tool_calls=calls, content=delta.content or None)
 
@@ -67,8 +65,6 @@ class ToolfmtToolParser(ToolParser):  # type: ignore[misc]  # vLLM is not there 
         request: Any,
     ) -> Any:
         """What is new of an answer; None where that is nothing yet."""
-        if not _may_call(request):
-            return _message(Delta(delta_text, []))
         if self._deltas is None:
             self._deltas = self._reading(request, whole_calls=self.whole_calls)
         return _message(self._deltas.feed(delta_text))
@@ -84,7 +80,7 @@ class ToolfmtToolParser(ToolParser):  # type: ignore[misc]  # vLLM is not there 
         call_id = make_tool_call_id() + "-{number}" if messages is None else self.format.call_id
         return Deltas(
             self.format,
-            get_function_tools(request.tools),
+            get_function_tools(request.tools) if _may_call(request) else [],
             whole_calls=whole_calls,
             taken_ids=taken_ids(messages or ()),
             call_id=call_id,
@@ -92,7 +88,7 @@ class ToolfmtToolParser(ToolParser):  # type: ignore[misc]  # vLLM is not there 
 
 
 def _may_call(request: Any) -> bool:
-    """Whether calls of the answer are told to the client: where not, all of it is content."""
+    """Whether calls are told to the client. Where not, no tool is declared, and what looks like a call is content."""
     return bool(request.tools) and request.tool_choice not in (None, "none")
 
 
