@@ -62,7 +62,6 @@ class Declared:
     tag: Pattern | None
     transform: Any
     each: bool
-    repeats: bool
     reasoning: tuple[tuple[str, str], ...]
     content_markers: tuple[tuple[str, str], ...]
     """What stands around the part for the user, where something opens that."""
@@ -102,7 +101,7 @@ def read_declaration(template: object) -> Declared:
     ):
         raise _refused("it is no object whose fields hold one for tool_calls")
     if template.get("version", 1) != 1:
-        raise _refused(f"its version is {template['version']!r:.40}, and only 1 is known")
+        raise _refused("its version is not 1, which is the only one there is")
     others = [name for name in fields if name not in (_CALLS, _CONTENT, *_REASONING)]
     if others:
         raise _refused(f"its field {others[0]!r:.80} is neither content, reasoning nor calls")
@@ -125,7 +124,6 @@ def read_declaration(template: object) -> Declared:
         tag=_pattern(tag) if isinstance(tag, str) else None,
         transform=calls.get("transform"),
         each=calls.get("transform_each") is True,
-        repeats=calls.get("repeats") is True,
         reasoning=tuple(pairs),
         content_markers=framed,
         silent=tuple(filter(None, map(str.strip, (*ends, *_plain(calls, "close"))))),
@@ -136,12 +134,11 @@ def read_declaration(template: object) -> Declared:
 def formats_meant(declared: Declared) -> tuple[ToolCallFormat, ...]:
     """The formats whose calls the template reads, each in every variant in which it writes them so; those that its
     words fit best come first."""
-    samples = (_ONE, _TWO) if declared.repeats or declared.each else (_ONE,)
     steps = Steps()
     meant = [
         (_distance(declared, format, texts[1]), at, format)
         for at, (format, *texts) in enumerate(_written())
-        if all(_reads(declared, text, calls, steps) for text, calls in zip(texts, samples, strict=False))
+        if all(_reads(declared, text, calls, steps) for text, calls in zip(texts, (_ONE, _TWO), strict=True))
     ]
     return tuple(format for _, _, format in sorted(meant, key=lambda one: one[:2]))
 
@@ -287,10 +284,7 @@ def _derived(declared: Declared) -> ToolCallFormat:
     except CannotWrite as error:
         raise _refused(f"what it says makes no format: {error}") from None
     steps = Steps()
-    if not all(
-        _reads(declared, text, calls, steps)
-        for text, calls in texts[: None if declared.repeats or declared.each else 1]
-    ):
+    if not all(_reads(declared, text, calls, steps) for text, calls in texts):
         raise _refused("no engine writes calls as it reads them")
     return format
 
