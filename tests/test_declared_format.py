@@ -183,8 +183,13 @@ TAGS_CALL = {"open_pattern": "<x>(?P<name>.*?)</n>", "close": "</x>", "content":
         (declared({**JSON_CALL, "open": None, "open_pattern": ".*" * 12 + "(?!)"}), "can match in too many ways"),
         (declared({**JSON_CALL, "open": None, "open_pattern": "<x.*?>"}), "more than literals, blanks and a name"),
         (declared({**JSON_CALL, "open": None, "open_pattern": r"(?P<name>\w+)"}), "nothing but a name opens a call"),
-        (declared({**JSON_CALL, "transform": {"function": {"name": "{content.a}"}}}), "where the arguments of a call"),
+        (
+            declared({**JSON_CALL, "transform": {"function": {"name": "{content.a}"}}}),
+            "where name and arguments of a call",
+        ),
         (declared({**JSON_CALL, "content_args": {"unquoted_keys": True}}), "its JSON has a notation of its own"),
+        (declared({**JSON_CALL, "open": ["<tool_call>", "<other>"]}), "more than literals, blanks and a name"),
+        (declared({**JSON_CALL, "transform": {"function": "{name}"}}), "where name and arguments of a call"),
         (declared(TAGS_CALL), "a tag of its calls is not a key and a value"),
     ],
 )
