@@ -136,6 +136,16 @@ def test_a_template_of_no_known_format_makes_one_that_reads_more_than_transforme
         assert [event.index for event in ended] == list(range(len(ended)))
 
 
+@pytest.mark.parametrize("each", [True, False])
+def test_an_object_around_name_and_arguments_may_be_openais(each: bool) -> None:
+    keys = {key: "{" + ("" if each else "content.") + f"function.{key}" + "}" for key in ("name", "arguments")}
+    calls = {**JSON_CALL, "transform_each": each, "transform": {"type": "function", "function": keys}}
+    format = from_response_template(declared(calls))
+    assert compared(toolfmt.parse(toolfmt.write(format, CALLS), format)) == {
+        "calls": [{"name": name, "arguments": given} for name, given in CALLS]
+    }
+
+
 @pytest.mark.parametrize("kind", OWN)
 @given(st.text(max_size=60))
 def test_what_is_said_of_a_template_holds_for_any_text(kind: str, text: str) -> None:
@@ -158,6 +168,7 @@ def test_a_closer_in_a_value_is_text_where_the_value_says_so() -> None:
 
 
 JSON_CALL = {"open": "<x>", "close": "</x>", "content": "json"}
+FN = {"function": {"name": "{content.fn.name}", "arguments": "{content.fn.arguments}"}}
 TAGS_CALL = {"open_pattern": "<x>(?P<name>.*?)</n>", "close": "</x>", "content": "xml-inline", "transform": NAMED}
 
 
@@ -190,6 +201,7 @@ TAGS_CALL = {"open_pattern": "<x>(?P<name>.*?)</n>", "close": "</x>", "content":
         (declared({**JSON_CALL, "content_args": {"unquoted_keys": True}}), "its JSON has a notation of its own"),
         (declared({**JSON_CALL, "open": ["<tool_call>", "<other>"]}), "more than literals, blanks and a name"),
         (declared({**JSON_CALL, "transform": {"function": "{name}"}}), "where name and arguments of a call"),
+        (declared({**JSON_CALL, "transform": FN}), "its calls stand in an object called 'fn'"),
         (declared(TAGS_CALL), "a tag of its calls is not a key and a value"),
     ],
 )

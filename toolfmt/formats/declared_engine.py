@@ -19,6 +19,9 @@ from toolfmt.formats.named_json import NamedJson
 from toolfmt.formats.patterns import Pattern
 from toolfmt.formats.tagged import PLAIN, QUOTED, Tagged
 
+_WRAPPER = "function"
+"""The object around name and arguments, as OpenAI writes it."""
+
 
 def engine_of(declared: Declared) -> Engine:
     before, behind = _markers(declared.opener, "tool_calls open with")
@@ -50,8 +53,10 @@ def engine_of(declared: Declared) -> Engine:
     if behind is not None:
         return NamedJson(call_opener=opener, separator="".join(behind), call_closer=closer)
     name, arguments = _keys(declared)
-    if name[:-1] != arguments[:-1] or len(name) > 2:
+    if name[:-1] != arguments[:-1]:
         raise refused("name and arguments of a call stand in different objects")
+    if name[:-1] not in ([], [_WRAPPER]):
+        raise refused(f"its calls stand in an object called {name[0]!r:.80}, and only {_WRAPPER!r} is read so")
     enclosing = ("[", "]") if declared.each else ()
     wrapper = name[0] if len(name) > 1 else ""
     return JsonObject(
@@ -62,13 +67,13 @@ def engine_of(declared: Declared) -> Engine:
         name_key=name[-1],
         arguments_key=arguments[-1],
         wrapper=wrapper,
-        written=partial(_wrapped, wrapper, name[-1], arguments[-1]) if wrapper else None,
+        written=partial(_wrapped, name[-1], arguments[-1]) if wrapper else None,
     )
 
 
-def _wrapped(wrapper: str, name_key: str, arguments_key: str, name: str, arguments: Mapping[str, Any], at: int) -> str:
-    """The object of a call whose name and arguments stand in another one."""
-    return json.dumps({wrapper: {name_key: name, arguments_key: dict(arguments)}}, ensure_ascii=False)
+def _wrapped(name_key: str, arguments_key: str, name: str, arguments: Mapping[str, Any], at: int) -> str:
+    """The object of a call whose name and arguments stand in one of their own."""
+    return json.dumps({_WRAPPER: {name_key: name, arguments_key: dict(arguments)}}, ensure_ascii=False)
 
 
 def _tagged(declared: Declared, before: list[str], behind: list[str] | None, closers: list[str]) -> Engine:
