@@ -196,6 +196,13 @@ def test_criteria_of_the_caller_are_asked_too(tokenizer: Arrays) -> None:
     assert merge(events) == [Content("abc", 0)]
 
 
+def test_stop_strings_are_given_with_the_tokenizer_that_they_are_found_by(tokenizer: Arrays) -> None:
+    model = model_of(tokenizer, "abc")
+    list(stream(model, tokenizer, "", parser=parser(), stop_strings=["c"]))
+    assert model.given["tokenizer"] is tokenizer
+    assert model.given["stop_strings"] == ["c"]
+
+
 def test_what_is_never_iterated_generates_nothing(tokenizer: Arrays) -> None:
     model = model_of(tokenizer, "abc")
     stream(model, tokenizer, "", parser=parser())
@@ -261,5 +268,7 @@ def test_a_real_model_streams_its_call_and_stops_where_it_is_told_to(tmp_path: P
     before = threading.active_count()
     left.close()  # type: ignore[attr-defined]  # a generator is what one iterates over
     assert threading.active_count() == before - 1
+    stopped = list(answered(max_new_tokens=300, stop_strings=["see."]))
+    assert merge(stopped) == [Content("Let me see.", 0)]
     with pytest.raises(ValueError, match="beam search"):
         list(answered(num_beams=2, max_new_tokens=9))

@@ -126,6 +126,8 @@ class _Generation(TextIteratorStreamer):
     def _generate(self) -> None:
         try:
             ids = self.tokenizer(self._prompt, return_tensors="pt", add_special_tokens=False).to(self._model.device)
+            if self._options.get("stop_strings"):
+                self._options["tokenizer"] = self.tokenizer  # by which `generate` finds them
             criteria = [*self._options.pop("stopping_criteria", ()), self._is_unwanted]
             self._model.generate(
                 ids["input_ids"],
