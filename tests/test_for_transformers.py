@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,14 +19,17 @@ import toolfmt
 from toolfmt.events import Content, Event, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart, merge
 from toolfmt.formats import Parser
 from toolfmt.render.prompt import Prompt
+from toolfmt.runtimes import for_transformers
 from toolfmt.runtimes.for_transformers import stream
+from toolfmt.runtimes.streaming import Stream
+from toolfmt.shapes import Usage
 
 END = "<|im_end|>"
 ANSWER = 'Let me see. <tool_call>\n{"name": "f", "arguments": {"text": "Zoë</tool_call>日本\\n🙂"}}\n</tool_call>'
 
 
-class Arrays(PreTrainedTokenizerFast):
-    """A real tokenizer, whose ids come as arrays, since torch is not everywhere; it counts what it decodes at once."""
+class Counting(PreTrainedTokenizerFast):
+    """A real tokenizer, which counts what it decodes at once."""
 
     most_decoded = 0
 
@@ -34,15 +37,22 @@ class Arrays(PreTrainedTokenizerFast):
         self.most_decoded = max(self.most_decoded, len(token_ids))
         return super().decode(token_ids, *given, **options)
 
-    def __call__(self, text: Any, **options: Any) -> Any:
-        assert (options["return_tensors"], options["add_special_tokens"]) == ("pt", False)
-        return _OnDevice(super().__call__(text, return_tensors="np", add_special_tokens=False))
-
 
 class _OnDevice(dict[str, Any]):
     def to(self, device: str) -> _OnDevice:
         assert device == "the model's"
         return self
+
+
+@pytest.fixture(autouse=True)
+def arrays_for_tensors(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "real" not in request.node.name:
+        monkeypatch.setattr(for_transformers, "BatchEncoding", arrays)
+
+
+def arrays(ids: dict[str, list[list[int]]], tensor_type: str) -> _OnDevice:
+    assert tensor_type == "pt"
+    return _OnDevice({name: np.array(values) for name, values in ids.items()})
 
 
 class Scripted:
@@ -69,16 +79,16 @@ class Scripted:
         streamer.end()
 
 
-def of(tokenizer: Any, end: str) -> Arrays:
-    return Arrays(tokenizer_object=tokenizer, eos_token=end)  # type: ignore[no-untyped-call]  # theirs
+def of(tokenizer: Any, end: str) -> Counting:
+    return Counting(tokenizer_object=tokenizer, eos_token=end)  # type: ignore[no-untyped-call]  # theirs
 
 
 @pytest.fixture
-def tokenizer() -> Arrays:
+def tokenizer() -> Counting:
     return of(by_bytes(), END)
 
 
-def model_of(tokenizer: Arrays, answer: str, **options: Any) -> Scripted:
+def model_of(tokenizer: Counting, answer: str, **options: Any) -> Scripted:
     return Scripted(tokenizer.encode(answer, add_special_tokens=False), tokenizer.eos_token_id, **options)
 
 
@@ -86,14 +96,16 @@ def parser(**options: Any) -> Parser:
     return Parser("json", stop=[END], **options)
 
 
-def test_a_scripted_answer_is_told_as_the_parser_tells_its_text(tokenizer: Arrays) -> None:
+def test_a_scripted_answer_is_told_as_the_parser_tells_its_text(tokenizer: Counting) -> None:
     model = model_of(tokenizer, ANSWER + END)
-    events = list(stream(model, tokenizer, "Say it.", parser=parser(), max_new_tokens=99))
+    told = stream(model, tokenizer, "Say it.", parser=parser(), max_new_tokens=99)
+    events = list(told)
     expected = Parser("json")
     assert merge(events) == merge([*expected.feed(ANSWER), *expected.finish()])
     assert len([event for event in events if isinstance(event, ToolCallArguments)]) > 8  # they stream
     assert tokenizer.most_decoded < 10  # however long the answer is
     prompt = tokenizer.encode("Say it.", add_special_tokens=False)
+    assert (told.finish_reason, told.usage) == ("stop", Usage(len(prompt), len(model.tokens)))
     attention = model.given.pop("attention_mask")
     assert attention.tolist() == [[1] * len(prompt)]
     assert model.given == {"ids": [prompt], "max_new_tokens": 99}
@@ -109,7 +121,7 @@ def test_tokens_come_as_the_text_that_all_of_them_are(kind: str) -> None:
     assert "".join(event.text for event in events if isinstance(event, Content)) == whole
 
 
-def test_a_text_waits_for_no_blank_but_for_whole_characters(tokenizer: Arrays) -> None:
+def test_a_text_waits_for_no_blank_but_for_whole_characters(tokenizer: Counting) -> None:
     """transformers' own streamer hands a line without blanks over at its end."""
     go_on = threading.Semaphore(0)
     model = model_of(tokenizer, "abc🙂def", wait=lambda token: go_on.acquire() and None)
@@ -124,7 +136,7 @@ def test_a_text_waits_for_no_blank_but_for_whole_characters(tokenizer: Arrays) -
     assert rest == "🙂def"
 
 
-def test_a_character_that_stays_broken_is_told_as_it_is(tokenizer: Arrays) -> None:
+def test_a_character_that_stays_broken_is_told_as_it_is(tokenizer: Counting) -> None:
     first_byte = tokenizer.encode("🙂", add_special_tokens=False)[0]
     tokens = [*[first_byte] * 3, *tokenizer.encode("a", add_special_tokens=False)]
     events = list(stream(Scripted(tokens, -1), tokenizer, "", parser=parser()))
@@ -142,7 +154,7 @@ def test_a_character_that_stays_broken_is_told_as_it_is(tokenizer: Arrays) -> No
     ],
 )
 def test_an_open_call_is_cut_where_the_model_did_not_end_its_answer(
-    tokenizer: Arrays, said: str, options: dict[str, Any], last: type
+    tokenizer: Counting, said: str, options: dict[str, Any], last: type
 ) -> None:
     def id_of(text: str) -> int:
         return int(tokenizer.encode(text, add_special_tokens=False)[0])
@@ -154,7 +166,7 @@ def test_an_open_call_is_cut_where_the_model_did_not_end_its_answer(
     assert type(list(stream(model, tokenizer, "", parser=Parser("json"), **options))[-1]) is last
 
 
-def test_what_generate_raises_reaches_the_caller_behind_what_was_told(tokenizer: Arrays) -> None:
+def test_what_generate_raises_reaches_the_caller_behind_what_was_told(tokenizer: Counting) -> None:
     def fail(token: int) -> None:
         if token == tokenizer.encode("!", add_special_tokens=False)[0]:
             raise MemoryError("no more")
@@ -166,7 +178,7 @@ def test_what_generate_raises_reaches_the_caller_behind_what_was_told(tokenizer:
     assert merge(told) == [Content("abc", 0)]
 
 
-def test_what_is_raised_behind_the_last_token_reaches_the_caller(tokenizer: Arrays) -> None:
+def test_what_is_raised_behind_the_last_token_reaches_the_caller(tokenizer: Counting) -> None:
     class Late(Scripted):
         def generate(self, ids: Any, **options: Any) -> None:
             super().generate(ids, **options)
@@ -178,38 +190,38 @@ def test_what_is_raised_behind_the_last_token_reaches_the_caller(tokenizer: Arra
         list(stream(model, tokenizer, "", parser=parser()))
 
 
-def test_who_stops_iterating_stops_the_generation(tokenizer: Arrays) -> None:
+def test_who_stops_iterating_stops_the_generation(tokenizer: Counting) -> None:
     never = threading.Event()
     model = model_of(tokenizer, "ab" * 5000, wait=lambda token: bool(never.wait(0.001)) and None)
     events = stream(model, tokenizer, "", parser=parser())
     assert next(events) == Content("a", 0)
-    events.close()  # type: ignore[attr-defined]  # a generator is what one iterates over
+    events.close()
     assert model.generated < 5000
     assert model.thread is not None
     assert not model.thread.is_alive()
 
 
-def test_criteria_of_the_caller_are_asked_too(tokenizer: Arrays) -> None:
+def test_criteria_of_the_caller_are_asked_too(tokenizer: Counting) -> None:
     model = model_of(tokenizer, "abcdef")
     criterion = lambda *_: model.generated == 3  # noqa: E731  # said where it is used
     events = stream(model, tokenizer, "", parser=parser(), stopping_criteria=[criterion])
     assert merge(events) == [Content("abc", 0)]
 
 
-def test_stop_strings_are_given_with_the_tokenizer_that_they_are_found_by(tokenizer: Arrays) -> None:
+def test_stop_strings_are_given_with_the_tokenizer_that_they_are_found_by(tokenizer: Counting) -> None:
     model = model_of(tokenizer, "abc")
     list(stream(model, tokenizer, "", parser=parser(), stop_strings=["c"]))
     assert model.given["tokenizer"] is tokenizer
     assert model.given["stop_strings"] == ["c"]
 
 
-def test_what_is_never_iterated_generates_nothing(tokenizer: Arrays) -> None:
+def test_what_is_never_iterated_generates_nothing(tokenizer: Counting) -> None:
     model = model_of(tokenizer, "abc")
     stream(model, tokenizer, "", parser=parser())
     assert model.thread is None
 
 
-def test_a_prompt_reads_its_own_answer_and_ends_it(tokenizer: Arrays) -> None:
+def test_a_prompt_reads_its_own_answer_and_ends_it(tokenizer: Counting) -> None:
     tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
     prompt = Prompt("Q", "prose", "json", prefill="<think>", stop=("\n\nUser:", "[TOOL RESULT"), tools=tools)
     text = 'hm</think>A <tool_call>{"name": "f", "arguments": {}}</tool_call>\n\nUser: and then' + "x" * 5000
@@ -221,7 +233,14 @@ def test_a_prompt_reads_its_own_answer_and_ends_it(tokenizer: Arrays) -> None:
     assert model.generated < 5000  # nobody reads behind a stop string
 
 
-def test_a_text_without_a_parser_is_refused_at_once(tokenizer: Arrays) -> None:
+def test_token_ids_are_a_prompt_too(tokenizer: Counting) -> None:
+    model = model_of(tokenizer, "abc")
+    told = stream(model, tokenizer, [5, 7, 9], parser=parser())
+    assert merge(told) == [Content("abc", 0)]
+    assert (model.given["ids"], told.finish_reason) == ([[5, 7, 9]], "length")
+
+
+def test_a_text_without_a_parser_is_refused_at_once(tokenizer: Counting) -> None:
     with pytest.raises(TypeError, match="needs a parser"):
         stream(model_of(tokenizer, "abc"), tokenizer, "text")
 
@@ -251,7 +270,7 @@ def test_a_real_model_streams_its_call_and_stops_where_it_is_told_to(tmp_path: P
     model: Any = AutoModelForCausalLM.from_pretrained(str(directory))
     prompt = toolfmt.load(directory).render(messages, tools=tools)
 
-    def answered(**options: Any) -> Iterator[Any]:
+    def answered(**options: Any) -> Stream:
         return stream(model, tokenizer, prompt, do_sample=False, **options)
 
     events = list(answered(max_new_tokens=300))
@@ -266,7 +285,7 @@ def test_a_real_model_streams_its_call_and_stops_where_it_is_told_to(tmp_path: P
     left = answered(max_new_tokens=300)
     assert next(event for event in left if isinstance(event, ToolCallStart)).name == "f"
     before = threading.active_count()
-    left.close()  # type: ignore[attr-defined]  # a generator is what one iterates over
+    left.close()
     assert threading.active_count() == before - 1
     stopped = list(answered(max_new_tokens=300, stop_strings=["see."]))
     assert merge(stopped) == [Content("Let me see.", 0)]

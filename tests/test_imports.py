@@ -77,6 +77,8 @@ ALLOWED = {
         "toolfmt.formats",
         "toolfmt.render",
         "toolfmt.runtimes.proven_templates",
+        "toolfmt.runtimes.streaming",
+        "toolfmt.shapes",
     },
     "toolfmt/runtimes/proven_templates.py": {"transformers", "toolfmt.errors", "toolfmt.formats"},
     # What runs within limits is handed to it.

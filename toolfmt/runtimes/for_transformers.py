@@ -8,16 +8,18 @@ as in transformers 5.23: `generation/streamers.py`, `generation/stopping_criteri
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
-from transformers import TextIteratorStreamer
+from transformers import BatchEncoding, TextIteratorStreamer
 
 from toolfmt.events import Event
 from toolfmt.formats import Parser
 from toolfmt.formats.declared import from_response_template
 from toolfmt.render.prompt import Prompt
 from toolfmt.runtimes.proven_templates import LIMITS, limits, response_template
+from toolfmt.runtimes.streaming import Stream
+from toolfmt.shapes import FinishReason, Usage
 
 __all__ = ["LIMITS", "from_response_template", "limits", "response_template", "stream"]
 
@@ -27,37 +29,37 @@ _MOST_OF_A_CHARACTER = 4
 """Tokens that one character takes; what is broken behind so many stays so."""
 
 
-def stream(
-    model: Any, tokenizer: Any, prompt: Prompt | str, *, parser: Parser | None = None, **options: Any
-) -> Iterator[Event]:
+def stream(model: Any, tokenizer: Any, prompt: Any, *, parser: Parser | None = None, **options: Any) -> Stream:
     """The events of a model's answer to a prompt, as it is generated.
 
-    Takes a model and a tokenizer of transformers; a `Prompt`, or a text and the `parser` to read its answer with (made
-    with the texts of the tokens that end a turn as `stop`, since control tokens are handed over); and what `generate`
-    takes as `options`. Where the model did not end its answer itself, an open call is `incomplete_output`. Closing what
-    is returned ends the generation at its next token. Raises `TypeError` for a text without a parser, what
-    `Prompt.parser` raises, and, while one iterates, what `generate` raised.
+    Takes a model and a tokenizer of transformers; a `Prompt`, or a text or token ids and the `parser` to read the
+    answer with (made with the texts of the tokens that end a turn as `stop`, since control tokens are handed over);
+    and what `generate` takes as `options`. No special tokens are added to a text. A stop string of the parser ends the
+    generation. Where the model did not end its answer itself, an open call is `incomplete_output`. Closing the stream
+    ends the generation at its next token. Raises `TypeError` for a text without a parser, what `Prompt.parser` raises,
+    and, while one iterates, what `generate` raised.
     """
-    text = prompt if isinstance(prompt, str) else prompt.text
-    stop: list[str] = []
+    if isinstance(prompt, Prompt):
+        parser = parser or prompt.parser()
+        prompt = prompt.text
     if parser is None:
-        if isinstance(prompt, str):
-            raise TypeError("a prompt that is a text needs a parser: stream(…, parser=Parser(format, stop=[…]))")
-        parser, stop = prompt.parser(), prompt.ending_answers()
-    return _events(_Generation(model, tokenizer, text, options), parser, stop)
+        raise TypeError(
+            "a prompt that is a text or token ids needs a parser: stream(…, parser=Parser(format, stop=[…]))"
+        )
+    return Stream(_events(_Generation(model, tokenizer, prompt, options), parser))
 
 
-def _events(generation: _Generation, parser: Parser, stop: list[str]) -> Iterator[Event]:
-    tail, longest = "", max(map(len, stop), default=0)
+def _events(generation: _Generation, parser: Parser) -> Generator[Event, None, tuple[FinishReason, Usage]]:
     try:
         for text in generation.texts():
             yield from parser.feed(text)
-            tail = (tail + text)[-longest - len(text) :]
-            if any(mark in tail for mark in stop):
-                break  # the parser reads no further
-        yield from parser.finish(cut=generation.cut)
+            if parser.ended:
+                break
+        reason: FinishReason = "length" if generation.cut and not parser.ended else "stop"
+        yield from parser.finish(cut=reason == "length")
     finally:
         generation.end_it()
+    return reason, Usage(generation.asked, generation.generated)
 
 
 class _Generation(TextIteratorStreamer):
@@ -67,12 +69,14 @@ class _Generation(TextIteratorStreamer):
     characters only, and decodes the last few tokens: an argument without blanks arrives as it is written.
     """
 
-    def __init__(self, model: Any, tokenizer: Any, prompt: str, options: dict[str, Any]) -> None:
+    def __init__(self, model: Any, tokenizer: Any, prompt: Any, options: dict[str, Any]) -> None:
         super().__init__(tokenizer, skip_prompt=True, skip_special_tokens=False, clean_up_tokenization_spaces=False)
-        self._model, self._prompt, self._options = model, prompt, dict(options)
+        self._model, self._options = model, dict(options)
+        self._ids = tokenizer.encode(prompt, add_special_tokens=False) if isinstance(prompt, str) else [*prompt]
         self._told = 0
         """How many tokens of the cache are told: they stay there for the blanks of the next ones."""
         self._last: int | None = None
+        self.asked, self.generated = len(self._ids), 0
         self._unwanted = threading.Event()
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._generate, daemon=True)
@@ -105,6 +109,7 @@ class _Generation(TextIteratorStreamer):
             return
         for token in value.flatten().tolist():
             self._last = token
+            self.generated += 1
             self.token_cache.append(token)
             text = self._untold()
             if text and (not text.endswith(_BROKEN) or len(self.token_cache) > self._told + _MOST_OF_A_CHARACTER):
@@ -125,7 +130,8 @@ class _Generation(TextIteratorStreamer):
 
     def _generate(self) -> None:
         try:
-            ids = self.tokenizer(self._prompt, return_tensors="pt", add_special_tokens=False).to(self._model.device)
+            ids = BatchEncoding({"input_ids": [self._ids], "attention_mask": [[1] * len(self._ids)]}, tensor_type="pt")
+            ids = ids.to(self._model.device)
             if self._options.get("stop_strings"):
                 self._options["tokenizer"] = self.tokenizer  # by which `generate` finds them
             criteria = [*self._options.pop("stopping_criteria", ()), self._is_unwanted]
