@@ -181,3 +181,15 @@ def test_bad_input_is_told_when_the_reader_is_made() -> None:
         read_calls("json", [{"name": ""}])
     with pytest.raises(TypeError, match=r"^read_calls takes an AIMessage or text, not HumanMessage$"):
         read_calls("json").invoke(HumanMessage("hi"))
+
+
+def test_a_chunk_alone_is_read_to_a_message_and_may_hold_all_of_an_answer() -> None:
+    wrong = '<tool_call>\n{"name": "now", "arguments": 3}\n</tool_call>'
+    chunk = AIMessageChunk(content=wrong + toolfmt.write("json", CALLS, TOOLS), response_metadata={"k": 1})
+    reader = read_calls("json", TOOLS)
+    message = reader.invoke(chunk)
+    assert (type(message), message.response_metadata) == (AIMessage, {"k": 1})
+    streamed = joined(reader.transform(iter([chunk])))
+    assert made(message) == made(streamed) == CALLS
+    assert [bad["args"] for bad in message.invalid_tool_calls] == [wrong]
+    assert [json.loads(bad["args"]) for bad in streamed.invalid_tool_calls] == [wrong]
