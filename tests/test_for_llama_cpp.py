@@ -145,6 +145,16 @@ def test_content_streams_and_the_call_comes_whole(llama: Any) -> None:
     assert (message["content"], calls_of(message), reason) == (TEXT, [("write_file", ARGUMENTS)], "tool_calls")
 
 
+def test_what_it_answers_is_what_openai_s_client_takes(llama: Any) -> None:
+    asked: Any = {"messages": MESSAGES, "tools": TOOLS, "temperature": 0.0}
+    (choice,) = llama.create_chat_completion_openai_v1(**asked).choices
+    (call,) = choice.message.tool_calls
+    assert (call.function.name, json.loads(call.function.arguments)) == ("write_file", ARGUMENTS)
+    chunks = list(llama.create_chat_completion_openai_v1(**asked, stream=True))
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == TEXT
+    assert chunks[-1].choices[0].finish_reason == "tool_calls"
+
+
 def test_arguments_stream_where_that_is_asked_for(file: Path) -> None:
     llama = opened(file, ChatHandler(toolfmt.load(file), whole_calls=False))
     chunks = list(ask(llama, stream=True))
@@ -254,6 +264,12 @@ def test_bytes_that_are_no_text_take_nothing_with_them(llama: Any, monkeypatch: 
     saying(monkeypatch, llama, [*ids[:1], *more, *ids, *more, *ids[:1]])
     for message, _ in both_ways(llama):
         assert message["content"] == "\N{REPLACEMENT CHARACTER} so🦀 so\N{REPLACEMENT CHARACTER}"
+
+
+def test_half_a_character_in_a_message_is_a_question_mark(llama: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = saying(monkeypatch, llama, "Yes.")
+    llama.create_chat_completion([{"role": "user", "content": "\ud83d so"}])
+    assert "user\n? so" in asked["prompt"]
 
 
 def test_ids_go_on_from_those_of_the_conversation(llama: Any) -> None:

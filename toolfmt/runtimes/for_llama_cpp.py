@@ -122,7 +122,8 @@ class _Tokens:
     def __init__(self, llama: Any, prompt: str, most: int | None, options: dict[str, Any]) -> None:
         self._llama = llama
         self._options = {_SAMPLING.get(name, name): value for name, value in options.items()}
-        self._prompt = llama.tokenize(prompt.encode(), add_bos=False, special=True)
+        # Half a character (a lone surrogate of JSON) is none that a tokenizer takes.
+        self._prompt = llama.tokenize(prompt.encode(errors="replace"), add_bos=False, special=True)
         room = llama.n_ctx() - len(self._prompt)
         if room <= 0:
             raise ValueError(f"the prompt has {len(self._prompt)} tokens, the context {llama.n_ctx()}: give more n_ctx")
