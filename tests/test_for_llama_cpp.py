@@ -160,6 +160,8 @@ def test_arguments_stream_where_that_is_asked_for(file: Path) -> None:
     chunks = list(ask(llama, stream=True))
     assert len([chunk for chunk in chunks if "tool_calls" in chunk["choices"][0]["delta"]]) > 20
     assert calls_of(joined(chunks)[0]) == [("write_file", ARGUMENTS)]
+    cut = ask(llama, max_tokens=len(llama.tokenize((TEXT + CALL[:-40]).encode(), False, True)))["choices"][0]
+    assert (calls_of(cut["message"]), cut["finish_reason"]) == ([], "length")
     llama.close()
 
 
