@@ -305,6 +305,18 @@ def test_a_completions_endpoint_is_sent_what_toolfmt_renders_and_toolfmt_reads_i
     assert prompt.ending_answers()[:4] == bodies[0].get("stop", [])
 
 
+@pytest.mark.parametrize(("strategy", "format"), [("template", "glm4"), ("prose", "json")])
+def test_completions_are_read_in_the_format_that_is_named_but_in_words_in_the_one_that_was_taught(
+    strategy: str, format: str
+) -> None:
+    text = toolfmt.write(format, [("look_up_order", ARGUMENTS)])
+    only = ("--runs", "1", "--scenario", "order", "--prompt", "direct", "--strategy", strategy, "--json")
+    with endpoint(lambda body: (200, {"choices": [{"text": text}]})) as url:
+        named = measure(url, str(MODELS / "json-frames"), "--completions", "--format", "glm4", *only)
+    (cell,) = cells(named).values()
+    assert counts(cell)["called"] == (1, 1)
+
+
 # what goes wrong
 
 
