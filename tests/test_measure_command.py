@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -303,6 +304,40 @@ def test_a_completions_endpoint_is_sent_what_toolfmt_renders_and_toolfmt_reads_i
         False,
     )
     assert prompt.ending_answers()[:4] == bodies[0].get("stop", [])
+
+
+def test_every_prompt_is_the_one_that_its_cell_and_its_variables_make(tmp_path: Path) -> None:
+    template = (MODELS / "json-frames" / "chat_template.jinja").read_text("utf-8")
+    (tmp_path / "chat_template.jinja").write_text(template + "{{ 'deep' if deep else '' }}", "utf-8")
+    bodies: list[Body] = []
+
+    def answers(body: Body) -> tuple[int, Any]:
+        bodies.append(body)
+        return 200, {"choices": [{"text": "Well."}]}
+
+    only = ("--runs", "1", "--scenario", "order", "--completions", "--var", "deep=true")
+    with endpoint(answers) as url:
+        assert measure(url, str(tmp_path), *only).exit_code == 0
+    model = toolfmt.load(tmp_path)
+    told = [
+        model.render(messages, tools(), strategy, deep=True)
+        for strategy in ("template", "prose")
+        for wording in ("direct", "neutral")
+        for messages in (ORDER.asked(wording), ORDER.answered(wording))
+    ]
+    assert [prompt.text for prompt in told] == [body["prompt"] for body in bodies]
+    assert len({body["prompt"] for body in bodies}) == 8
+    assert [prompt.ending_answers()[:4] for prompt in told] == [body.get("stop", []) for body in bodies]
+    assert max(len(prompt.ending_answers()) for prompt in told) > 4
+
+
+def test_tools_that_the_template_drops_are_told_of_its_cells() -> None:
+    only = ("--runs", "1", "--scenario", "order", "--prompt", "direct", "--completions", "--json")
+    with endpoint(lambda body: (200, {"choices": [{"text": CALL}]})) as url:
+        told = cells(measure(url, str(MODELS / "no-tools-no-system"), *only), status=1)
+    (why,) = told["template", "left out", "direct"]["failures"]
+    assert "tools" in why
+    assert counts(told["prose", "left out", "direct"])["called"] == (1, 1)
 
 
 @pytest.mark.parametrize(("strategy", "format"), [("template", "glm4"), ("prose", "json")])
