@@ -25,8 +25,9 @@ from model_cases import MODELS
 
 import toolfmt
 from toolfmt.cli.commands import main
-from toolfmt.measuring import Answer, Plan, named, scenarios, tools
+from toolfmt.measuring import Answer, Measurement, Plan, Rate, named, scenarios, tools
 from toolfmt.measuring.subject import Sampling
+from toolfmt.printing.measured import measured_text
 
 (ORDER,) = named(("order",))
 ARGUMENTS = {"order_number": "A-20417"}
@@ -186,6 +187,16 @@ def test_the_table_shows_the_rates_above_their_intervals() -> None:
     assert table + "\n" == TABLE
     assert max(map(len, result.stdout.splitlines())) <= 80
     assert "no-tool: no tool helps with the question, and a call is wrong." in " ".join(legend.split())
+
+
+@pytest.mark.parametrize(
+    ("count", "told"), [(0, "0 %"), (1, "1 %"), (5, "1 %"), (450, "50 %"), (899, "99 %"), (900, "100 %")]
+)
+def test_some_are_never_told_as_none_nor_nearly_all_as_all(count: int, told: str) -> None:
+    measurement = Measurement("it", Plan((ORDER,), 1, ["direct"], ["prose"]))
+    (tally,) = measurement.tallies.values()
+    tally.rates["called"] = Rate(count, 900)
+    assert told in [line.removeprefix("direct").strip() for line in measured_text(measurement, 80, False).splitlines()]
 
 
 def test_what_nobody_has_looked_for_is_not_told() -> None:
