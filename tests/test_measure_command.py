@@ -462,6 +462,9 @@ def test_answers_that_were_cut_are_told() -> None:
     [
         ([], "give a MODEL directory, or --endpoint URL --model NAME"),
         (["--endpoint", "http://x"], "--endpoint needs --model NAME"),
+        (["--endpoint", "localhost:8000", "--model", "m"], "--endpoint takes a URL such as"),
+        (["--endpoint", "http://x\ny", "--model", "m"], "--endpoint takes a URL such as"),
+        (["--endpoint", "http://x\x01", "--model", "m"], "--endpoint takes a URL such as"),
         (["--model", "m"], "--model goes with --endpoint URL"),
         (["DIR", "--parallel", "2"], "--parallel goes with --endpoint URL"),
         (["DIR", "--completions"], "--completions goes with --endpoint URL"),
@@ -488,12 +491,21 @@ def test_what_cannot_be_measured_is_one_line(arguments: list[str], told: str) ->
     assert told in complaint(result)
 
 
-def test_without_the_library_the_extra_is_named() -> None:
-    code = "import sys; sys.modules['openai'] = None\nfrom toolfmt.cli.commands import main; main()"
+@pytest.mark.parametrize(
+    ("library", "told"),
+    [
+        ("openai", "to ask an endpoint needs the library openai: pip install 'toolfmt[measure]'"),
+        (
+            "jsonschema",
+            "to check arguments by the schema of their tool needs jsonschema: pip install 'toolfmt[validate]'",
+        ),
+    ],
+)
+def test_without_a_library_the_extra_is_named(library: str, told: str) -> None:
+    code = f"import sys; sys.modules[{library!r}] = None\nfrom toolfmt.cli.commands import main; main()"
     typed = [sys.executable, "-c", code, "measure", "--endpoint", "http://127.0.0.1:9", "--model", "m"]
     done = subprocess.run(typed, capture_output=True, text=True, check=False)
-    expected = "toolfmt: to ask an endpoint needs the library openai: pip install 'toolfmt[measure]'\n"
-    assert (2, "", expected) == (done.returncode, done.stdout, done.stderr)
+    assert (2, "", f"toolfmt: {told}\n") == (done.returncode, done.stdout, done.stderr)
 
 
 @pytest.mark.parametrize("parallel", [1, 3])

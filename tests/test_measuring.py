@@ -323,7 +323,7 @@ def test_questions_come_run_by_run_and_results_where_the_model_may_answer() -> N
 class Scripted:
     """A subject that says what a function tells it to, and remembers what it was asked."""
 
-    name, side_by_side = "scripted", True
+    name = "scripted"
     tool_choices: Collection[ToolChoice] = TOOL_CHOICES
 
     def __init__(self, say: Callable[[Question], Answer]) -> None:

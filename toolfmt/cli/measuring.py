@@ -6,6 +6,7 @@ anything is asked.
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ import click
 from toolfmt.cli.output import check_printable, print_json, print_text, terminal
 from toolfmt.cli.request import variables
 from toolfmt.errors import ToolfmtError
-from toolfmt.measuring import Measurement, NotReached, Plan, Subject, named, outcomes
+from toolfmt.measuring import Measurement, NotReached, Plan, Subject, check_judge, named, outcomes
 from toolfmt.measuring.plan import STRATEGIES, TOOL_CHOICES
 from toolfmt.measuring.scenarios import WORDINGS, Scenario
 from toolfmt.measuring.subject import Sampling
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from toolfmt.model import Model
 
 _INTERRUPTED = 130
+_URL = re.compile(r"https?://\S+")
 ALL_CHOICES = tuple(choice.replace(" ", "-") for choice in TOOL_CHOICES)
 """What --tool-choice takes."""
 
@@ -59,7 +61,8 @@ class Measuring:
         go together, and `ToolfmtError`.
         """
         self._check()
-        check_printable()  # hours of asking for nothing
+        check_printable()  # else hours of asking are for nothing
+        check_judge()
         sampling = Sampling(self.temperature, self.max_tokens, variables(self.typed))
         chosen = named(self.scenarios)
         subject = self._subject(sampling)
@@ -99,6 +102,8 @@ class Measuring:
                 raise click.UsageError(f"{given[0]} goes with --endpoint URL")
             if self.place is None:
                 raise click.UsageError("give a MODEL directory, or --endpoint URL --model NAME")
+        elif not (_URL.fullmatch(self.endpoint) and self.endpoint.isprintable()):
+            raise click.UsageError("--endpoint takes a URL such as http://127.0.0.1:8000/v1")
         elif self.model_name is None:
             raise click.UsageError("--endpoint needs --model NAME: what the endpoint calls the model")
         elif self.runtime is not None:

@@ -5,7 +5,7 @@ process, and what came back counted with intervals.
 counts. It stands above `toolfmt.model` and `toolfmt.runtimes`, and prints nothing.
 """
 
-from toolfmt.measuring.judging import Judgement, judge
+from toolfmt.measuring.judging import Judgement, check_judge, judge
 from toolfmt.measuring.measurement import Measurement, Outcome, outcomes
 from toolfmt.measuring.plan import Cell, Plan, Question
 from toolfmt.measuring.rates import Rate, wilson
@@ -25,6 +25,7 @@ __all__ = [
     "Rate",
     "Scenario",
     "Subject",
+    "check_judge",
     "judge",
     "named",
     "outcomes",

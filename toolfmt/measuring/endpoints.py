@@ -20,13 +20,12 @@ from toolfmt.formats.prose import result_heading
 from toolfmt.measuring.plan import TOOL_CHOICES, Question, ToolChoice
 from toolfmt.measuring.prompts import Prompts, messages_in_words
 from toolfmt.measuring.scenarios import tools
-from toolfmt.measuring.subject import Answer, NotAnswered, NotReached, Sampling
+from toolfmt.measuring.subject import Answer, NotAnswered, NotReached, Sampling, in_one_line
 from toolfmt.message import Message, ToolCall
 from toolfmt.model import Model
 
 _MOST_STOPS = 4
 """Stop strings that OpenAI's protocol takes."""
-_LONGEST_WHY = 200
 
 
 @dataclass(frozen=True)
@@ -41,8 +40,6 @@ class Address:
 
 class _Endpoint:
     """What both have in common: requests go out, and what goes wrong with them is told in a line."""
-
-    side_by_side = True
 
     def __init__(self, address: Address, sampling: Sampling) -> None:
         try:
@@ -68,11 +65,11 @@ class _Endpoint:
         except openai.APITimeoutError:
             raise NotAnswered(f"no answer within {self._address.timeout:g} seconds") from None
         except openai.APIConnectionError as error:
-            raise NotReached(_line(f"cannot be reached ({error.__cause__ or error})")) from None
+            raise NotReached(in_one_line(f"cannot be reached ({error.__cause__ or error})")) from None
         except openai.APIStatusError as error:
-            raise NotAnswered(_line(f"{error.status_code} {_said(error)}")) from None
+            raise NotAnswered(in_one_line(f"{error.status_code} {_said(error)}")) from None
         except (openai.OpenAIError, ValueError, RecursionError) as error:
-            raise NotAnswered(_line(f"no answer that can be read ({type(error).__name__}: {error})")) from None
+            raise NotAnswered(in_one_line(f"no answer that can be read ({type(error).__name__}: {error})")) from None
         choices = answered.get("choices") if isinstance(answered, dict) else None
         if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
             raise NotAnswered("no answer that can be read: it has no choices")
@@ -187,8 +184,3 @@ def _said(error: Any) -> str:
     body = error.body
     told = body.get("message") if isinstance(body, Mapping) else None
     return told if isinstance(told, str) and told else str(error.message)
-
-
-def _line(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _LONGEST_WHY else line[: _LONGEST_WHY - 1] + "…"

@@ -15,7 +15,7 @@ from toolfmt.errors import ToolfmtError
 from toolfmt.events import Event
 from toolfmt.measuring.plan import TOOL_CHOICES, Question, ToolChoice
 from toolfmt.measuring.prompts import Prompts
-from toolfmt.measuring.subject import Answer, NotAnswered, Sampling
+from toolfmt.measuring.subject import Answer, NotAnswered, Sampling, in_one_line
 from toolfmt.message import Message
 from toolfmt.model import Model
 from toolfmt.render.prompt import Prompt
@@ -24,7 +24,6 @@ Runtime: TypeAlias = Literal["mlx-lm", "transformers"]
 _PACKAGES: dict[Runtime, str] = {"mlx-lm": "mlx_lm", "transformers": "torch"}
 """What has to be installed for each; transformers generates with torch."""
 _EXTRAS: dict[Runtime, str] = {"mlx-lm": "'toolfmt[mlx]'", "transformers": "'toolfmt[transformers]' torch"}
-_LONGEST_WHY = 200
 _Generate: TypeAlias = Callable[[Prompt, int], Iterator[Event]]
 """The events of an answer to a prompt, drawn with a seed."""
 
@@ -33,7 +32,6 @@ class InProcess:
     """A model in this process. Raises `ToolfmtError` where no runtime is installed, or it does not load the model."""
 
     tool_choices: Collection[ToolChoice] = TOOL_CHOICES[:1]
-    side_by_side = False
 
     def __init__(self, model: Model, sampling: Sampling, runtime: Runtime | None = None) -> None:
         chosen = _chosen(runtime)
@@ -45,7 +43,8 @@ class InProcess:
         try:
             self._generate = (_mlx if chosen == "mlx-lm" else _transformers)(str(path), sampling)
         except Exception as error:  # noqa: BLE001  whatever a runtime makes of weights that are none
-            raise ToolfmtError(f"{path}: {chosen} does not load it ({_line(error)})") from None
+            why = in_one_line(f"{type(error).__name__}: {error}")
+            raise ToolfmtError(f"{path}: {chosen} does not load it ({why})") from None
 
     def ask(self, question: Question, seed: int) -> Answer:
         prompt = self._prompts.of(question)
@@ -57,15 +56,10 @@ class InProcess:
             stream = self._generate(prompt, seed)
             events = list(stream)
         except Exception as error:  # noqa: BLE001  a runtime may fail in any way: no memory, a prompt too long for it
-            raise NotAnswered(_line(error)) from None
+            raise NotAnswered(in_one_line(f"{type(error).__name__}: {error}")) from None
         message = Message.from_events([*parser.continued, *events], (), parser.format.call_id)
         broken_off = any(one.reason == "incomplete_output" for one in message.rejected)
         return Answer(message, cut=broken_off or getattr(stream, "finish_reason", None) == "length")
-
-
-def _line(error: Exception) -> str:
-    line = " ".join(f"{type(error).__name__}: {error}".split())
-    return line if len(line) <= _LONGEST_WHY else line[: _LONGEST_WHY - 1] + "…"
 
 
 def _chosen(runtime: Runtime | None) -> Runtime:

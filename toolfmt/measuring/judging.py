@@ -70,6 +70,11 @@ def judge(question: Question, answer: Answer) -> Judgement:
     return Judgement(**judgement)
 
 
+def check_judge() -> None:
+    """Raises `ToolfmtError` where jsonschema is not installed: who asks a model for hours wants to know it before."""
+    invalid_arguments({}, {})
+
+
 def is_valid(call: ToolCall) -> bool:
     """Whether a tool of this name is there and its schema takes the arguments."""
     parameters = _parameters().get(call.name)

@@ -12,9 +12,17 @@ from typing import Any, Protocol
 from toolfmt.measuring.plan import Question, ToolChoice
 from toolfmt.message import Message
 
+_LONGEST_WHY = 200
+
 
 class NotAnswered(Exception):
     """A request came to nothing; the message is one line that says why."""
+
+
+def in_one_line(text: object) -> str:
+    """What somebody else says about a failure, in one line of bounded length."""
+    line = " ".join(str(text).split())
+    return line if len(line) <= _LONGEST_WHY else line[: _LONGEST_WHY - 1] + "…"
 
 
 class NotReached(NotAnswered):
@@ -53,8 +61,6 @@ class Subject(Protocol):
     """What it is called in a report."""
     tool_choices: Collection[ToolChoice]
     """What a request to it can say about calling."""
-    side_by_side: bool
-    """Whether several may be asked at once."""
 
     def ask(self, question: Question, seed: int) -> Answer:
         """The answer to a question. Raises `NotAnswered`, and nothing that depends on the answer."""
