@@ -556,14 +556,18 @@ def test_a_model_whose_template_drops_tools_is_told_of_them_in_words(
     assert answered.usage.prompt_tokens == len(tokenizer.encode(prompt.text, add_special_tokens=False))
 
 
-def test_arguments_reach_a_template_in_the_form_that_it_takes(
-    tmp_path: Path, address: str, directories: dict[str, Path]
-) -> None:
-    """mlx-lm makes objects of all arguments; this template joins them to a text, and fails for an object."""
+def test_a_call_of_before_reaches_the_template_in_the_form_that_it_takes(tmp_path: Path, address: str) -> None:
+    """This template renders a call without content, and its arguments as text; mlx-lm gives every message a content and
+    every call an object, and the call is not in its prompt."""
     template = templates()["deepseek-ai-DeepSeek-R1-Distill-Llama-8B"]
     directory = tiny_models.recite(tmp_path, template=template, answer="It rains.")
-    answered = ask(address, directory, stream=False, messages=[*ASKED_AGAIN[:3], *ASKED], tools=None)
-    assert answered.content + "".join(answered.reasoning) == "It rains."
+    messages = [*ASKED_AGAIN[:3], *ASKED]
+    answered = ask(address, directory, stream=False, messages=messages, tools=None)
+    assert (answered.reasoning, answered.finish_reason) == ({"It rains."}, "stop")
+    _, tokenizer, *_ = mlx_lm.load(str(directory))
+    prompt = toolfmt.load(directory, trusted=True).render(messages).text
+    assert "get_weather" in prompt
+    assert answered.usage.prompt_tokens == len(tokenizer.encode(prompt, add_special_tokens=False))
 
 
 def test_the_server_stops_where_calls_end(

@@ -136,7 +136,7 @@ def _marker(format: ToolCallFormat) -> str:
             f"mlx-lm hands over what follows a marker, and calls of the format {format.name} begin with none of their "
             "own; take toolfmt.runtimes.for_mlx.stream, or the server: python -m toolfmt.runtimes.for_mlx"
         )
-    return max(begun, key=len)
+    return begun[0]
 
 
 def _calls(text: str, format: ToolCallFormat, tools: Any) -> list[dict[str, Any]]:
