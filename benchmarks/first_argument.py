@@ -205,7 +205,7 @@ def answers(home: Path) -> None:
     for format, (template, end, *special) in FAMILIES.items():
         text = "I see.\n" + toolfmt.write(format, CALLS, tools=TOOLS)
         models[format] = recite(home / format, template=templates()[template], answer=text, end=end, special=special)
-    print(f"\n{'':14}{'':16}{'calls':>8}{'content':>10}{'cuts':>8}{'wrong call':>12}{'as if whole':>13}")
+    print(f"\n{'':14}{'':16}{'calls':>8}{'content':>10}{'cuts':>8}{'wrong call':>12}  not as cut")
     for server in SERVERS:
         with serving(server, models["json"]) as url:
             for format, directory in models.items():

@@ -6,6 +6,7 @@ import importlib
 import json
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ from openai.lib.streaming.chat import ChatCompletionStreamState
 import toolfmt
 from toolfmt.events import Content, ToolCallArguments, merge
 from toolfmt.formats import FORMATS, Parser, get, write
+from toolfmt.formats.prose import result_heading
 from toolfmt.message import Message
 
 pytest.importorskip("mlx.core", reason="mlx is there on Linux and macOS only")
@@ -546,14 +548,18 @@ def test_a_stop_word_ends_the_answer_and_is_left_out(stream: bool, reciting: Pat
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 def test_a_model_whose_template_drops_tools_is_told_of_them_in_words(
-    stream: bool, reciting: Path, address: str
+    stream: bool, tmp_path: Path, address: str
 ) -> None:
-    answered = ask(address, reciting, stream=stream)
+    """And stopped where it goes on to write a result itself."""
+    invented = f"{SAID}\n{result_heading('get_weather')}\nSun and rain, sun and rain."
+    directory = tiny_models.recite(tmp_path, template=WITHOUT_TOOLS, answer=invented, special=["<|im_start|>"])
+    answered = ask(address, directory, stream=stream)
     assert (answered.read, answered.content.strip(), answered.finish_reason) == (CALLS, "I see.", "tool_calls")
-    prompt = toolfmt.load(reciting, trusted=True).render(ASKED, TOOLS)
+    prompt = toolfmt.load(directory, trusted=True).render(ASKED, TOOLS)
     assert prompt.strategy == "prose"
-    _, tokenizer, *_ = mlx_lm.load(str(reciting))
+    _, tokenizer, *_ = mlx_lm.load(str(directory))
     assert answered.usage.prompt_tokens == len(tokenizer.encode(prompt.text, add_special_tokens=False))
+    assert answered.usage.completion_tokens < len(tiny_models._different_pieces(invented)) - 5
 
 
 def test_a_call_of_before_reaches_the_template_in_the_form_that_it_takes(tmp_path: Path, address: str) -> None:
@@ -586,6 +592,31 @@ def test_a_system_message_that_the_template_refuses_is_merged(tmp_path: Path, ad
     directory = tiny_models.recite(tmp_path, template=refusing, answer="It rains.", special=["<|im_start|>"])
     answered = ask(address, directory, stream=False, messages=[{"role": "system", "content": "Be kind."}, *ASKED])
     assert (answered.content, answered.finish_reason) == ("It rains.", "stop")
+
+
+def test_a_client_that_goes_away_ends_the_generation(
+    tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server: Any = importlib.import_module("mlx_lm.server")
+    generated: list[Any] = []
+    response = server.Response
+
+    def counted(*given: Any) -> Any:
+        generated.append(given)
+        return response(*given)
+
+    monkeypatch.setattr(server, "Response", counted)
+    answer = " ".join(str(number * 7919) for number in range(400))
+    directory = tiny_models.recite(tmp_path, template=WITHOUT_TOOLS, answer=answer, special=["<|im_start|>"])
+    whole = len(tiny_models._different_pieces(answer))
+    create: Any = client_of(address).chat.completions.create
+    with create(model=str(directory), messages=ASKED, max_tokens=5000, stream=True) as stream:
+        next(iter(stream))
+    before = 0
+    while before < len(generated):
+        before = len(generated)
+        time.sleep(0.3)
+    assert before < whole / 2
 
 
 def test_what_is_bad_in_a_request_is_told(directories: dict[str, Path], address: str) -> None:
