@@ -619,6 +619,19 @@ def test_a_client_that_goes_away_ends_the_generation(
     assert before < whole / 2
 
 
+def test_a_generation_that_fails_ends_the_stream_as_an_error(reciting: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    server: Any = importlib.import_module("mlx_lm.server")
+    response, left = server.Response, [*range(10)]
+
+    def failing(*given: Any) -> Any:
+        left.pop()
+        return response(*given)
+
+    monkeypatch.setattr(server, "Response", failing)
+    with served(reciting) as url, pytest.raises(openai.APIError, match="generation thread died"):
+        ask(url, reciting, stream=True)
+
+
 def test_what_is_bad_in_a_request_is_told(directories: dict[str, Path], address: str) -> None:
     with pytest.raises(openai.APIStatusError) as refused:
         ask(address, directories["glm"], stream=False, messages=[{"content": "Paris?"}])

@@ -203,7 +203,7 @@ class _Reading(_InFrontOf):
     def generate(self, request: ChatRequest, args: Any, progress_callback: Any = None) -> Any:
         context, responses = self._other.generate(request, args, progress_callback)
         self._handler.answer = answer = _Answer(self._handler, request, self._other.options)
-        return context, answer.read(responses, args.stop_words)
+        return context, answer.read(answer.or_told(responses), args.stop_words)
 
 
 class _Answer:
@@ -244,6 +244,15 @@ class _Answer:
             yield replace(response, text="", finish_reason="stop" if stopped else response.finish_reason)
             if stopped:
                 return
+
+    def or_told(self, responses: Iterator[Any]) -> Iterator[Any]:
+        """The responses; a generation that fails ends a stream as an error, where mlx-lm would only break off."""
+        try:
+            yield from responses
+        except Exception as error:
+            if self._handler.stream:
+                self._handler.tell(self._shape.fail(str(error)))
+            raise
 
     def last(self, finish_reason: Any, told: dict[str, Any]) -> dict[str, Any]:
         """What ends the answer: the last chunk of a stream, or all of it in the frame that mlx-lm has made."""
