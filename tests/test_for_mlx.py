@@ -500,7 +500,7 @@ def test_a_call_that_is_cut_is_never_told_as_whole(
     asked: dict[str, Any] = {"directory": directories["hermes"], "messages": ASKED_AGAIN}
     tokens = ask(address, **asked, stream=False).usage.completion_tokens
     open_ones = 0
-    for cut in range(12, tokens - 1, 6):
+    for cut in range(12, tokens - 1, 9):
         streamed = ask(address, **asked, stream=True, max_tokens=cut)
         assert streamed.finish_reason == "length"
         for (_, name, arguments), call in zip(streamed.calls, CALLS, strict=False):
@@ -518,7 +518,7 @@ def test_a_call_that_is_cut_is_never_told_as_whole(
             left = told.content.removeprefix("\n\nI see.\n")
             assert left in (TINY["hermes"].answer if url == address else "")
             assert left or url == whole_calls or len(streamed.calls) == len(told.calls)
-    assert open_ones > 3
+    assert open_ones > 2
 
 
 def test_several_requests_at_once(directories: dict[str, Path], address: str) -> None:
@@ -541,7 +541,7 @@ def test_without_tools_a_call_is_text(stream: bool, reciting: Path, address: str
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 def test_a_stop_word_ends_the_answer_and_is_left_out(stream: bool, reciting: Path, address: str) -> None:
     for word in ("see.", "see", "e.\n<too"):
-        answered = ask(address, reciting, stream=stream, tools=None, stop=[word])
+        answered = ask(address, reciting, stream=stream, tools=None, stop=[word, ""])
         assert answered.content == SAID.partition(word)[0]
         assert answered.finish_reason == "stop"
 

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from http.server import ThreadingHTTPServer
-from typing import Any
+from typing import Any, Literal
 
 from mlx_lm import server, tokenizer_utils
 
@@ -34,7 +34,7 @@ from toolfmt.message import taken_ids
 from toolfmt.model import Model
 from toolfmt.render.prompt import Prompt, render
 from toolfmt.runtimes.for_mlx import stop_tokens
-from toolfmt.shapes import Chat, FinishReason, Payload, RejectedCalls
+from toolfmt.shapes import Chat, FinishReason, Payload
 from toolfmt.templates import TemplateSource, load_files
 
 _log = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ class Options:
     rejected call's text, and the format of a model whose files do not show it."""
 
     whole_calls: bool = False
-    rejected: RejectedCalls = "content"
+    rejected: Literal["content", "drop"] = "content"
     format: ToolCallFormat | None = None
 
 
@@ -230,7 +230,8 @@ class _Answer:
 
         mlx-lm looks for the tokens of a stop word; here it is looked for in the text, which other tokens may say too.
         """
-        words = server.TextStateMachine({"normal": [(word, None) for word in stop_words]} if stop_words else None)
+        ends = [(word, None) for word in stop_words if word]
+        words = server.TextStateMachine({"normal": ends} if ends else None)
         state, within = words.make_state(), "normal"
         for response in responses:
             stopped = response.token in self._ends
