@@ -544,6 +544,9 @@ def test_a_stop_word_ends_the_answer_and_is_left_out(stream: bool, reciting: Pat
         answered = ask(address, reciting, stream=stream, tools=None, stop=[word, ""])
         assert answered.content == SAID.partition(word)[0]
         assert answered.finish_reason == "stop"
+    # What may begin one is told where nothing more comes.
+    cut: dict[str, Any] = {"stream": stream, "tools": None, "max_tokens": 4}
+    assert ask(address, reciting, **cut, stop=["see.\n<tool_x"]).content == ask(address, reciting, **cut).content
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
