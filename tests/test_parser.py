@@ -334,6 +334,18 @@ def test_a_cut_answer_has_no_call_but_whole_ones(format: ToolCallFormat) -> None
             assert any(closer in text[:at] for closer in own), text[:at]
 
 
+@pytest.mark.parametrize("name", ["deepseek_dsml", "glm4", "kimi_k3", "minimax_m2", "qwen3_5", "xml_function"])
+def test_a_value_that_was_cut_behind_a_closer_that_it_quotes_is_incomplete(name: str) -> None:
+    """More of the answer would have shown that it is quoted; where the model has ended it, a call went wrong there."""
+    (closer,) = (one for one in get(name).closers if write(name, [("get_weather", {"city": "Oslo"})]).endswith(one))
+    text = write(name, [("get_weather", {"city": f'print("{closer}", 1)\nx'})], TOOLS)
+    for cut, reason in ((True, "incomplete_output"), (False, "malformed_syntax")):
+        parser = Parser(name, tools=TOOLS)
+        events = parser.feed(text[: text.index(closer) + len(closer) + 4]) + parser.finish(cut=cut)
+        assert [event.reason for event in events if isinstance(event, ToolCallRejected)] == [reason]
+        assert not any(isinstance(event, ToolCallEnd) for event in events)
+
+
 _CLOSERS = {"atem": ("</atem:invoke>",), "k2_horizon": ("</ifm|tool_call>",), "step3_vl": ("</tool_call>",)}
 """What closes a call inside a frame, where the engine keeps it to itself."""
 

@@ -272,7 +272,7 @@ class Value:
             self._never_ended()
 
     def _never_ended(self) -> NoReturn:
-        if self.doubt is None:
+        if self.doubt is None or self.scan.cut:
             raise Incomplete
         self._wrong(self.doubt)
 
