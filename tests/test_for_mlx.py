@@ -544,7 +544,9 @@ def test_a_stop_word_ends_the_answer_and_is_left_out(stream: bool, reciting: Pat
         answered = ask(address, reciting, stream=stream, tools=None, stop=[word, ""])
         assert answered.content == SAID.partition(word)[0]
         assert answered.finish_reason == "stop"
-    # What may begin one is told where nothing more comes.
+    # What may begin one is told where nothing more comes: at the answer's end, or where it is cut.
+    whole = ask(address, reciting, stream=stream, tools=None)
+    assert ask(address, reciting, stream=stream, tools=None, stop=["_call>x"]).content == whole.content
     cut: dict[str, Any] = {"stream": stream, "tools": None, "max_tokens": 4}
     assert ask(address, reciting, **cut, stop=["see.\n<tool_x"]).content == ask(address, reciting, **cut).content
 
@@ -657,19 +659,29 @@ def test_a_prompt_that_mlx_lm_renders_is_read_by_its_end(
     assert (answered.usage.completion_tokens, answered.finish_reason) == (59, "tool_calls")
 
 
-def test_the_variables_of_a_request_reach_the_template(directories: dict[str, Path], address: str) -> None:
+def test_the_variables_of_a_request_reach_the_template(
+    directories: dict[str, Path], loaded: dict[str, Loaded], address: str
+) -> None:
     def tokens(**variables: Any) -> int:
-        asked = {"chat_template_kwargs": variables, "strategy": "prose", "lossy": True}
-        return int(ask(address, directories["glm"], stream=False, max_tokens=1, extra_body=asked).usage.prompt_tokens)
-
-    # `<think>` or `</think>` is written; what no template reads, or is an option of toolfmt's, is no matter.
-    model = toolfmt.load(directories["glm"], trusted=True)
-    encode = mlx_lm.load(str(directories["glm"]))[1].encode
-    for thinks in (False, True):
-        expected = model.render(ASKED, TOOLS, enable_thinking=thinks).text
-        assert tokens(enable_thinking=thinks, unknown=1, strategy="prose") == len(
-            encode(expected, add_special_tokens=False)
+        asked = {"chat_template_kwargs": variables}
+        return int(
+            ask(address, directories["hermes"], stream=False, max_tokens=1, extra_body=asked).usage.prompt_tokens
         )
+
+    # Without thinking this template closes an empty block; what it does not read is no matter.
+    model = toolfmt.load(directories["hermes"], trusted=True)
+    given = {thinks: model.render(ASKED, TOOLS, enable_thinking=thinks).text for thinks in (False, True)}
+    encode = loaded["hermes"].tokenizer.encode
+    expected = {thinks: len(encode(text, add_special_tokens=False)) for thinks, text in given.items()}
+    assert expected[False] > expected[True]
+    assert {thinks: tokens(enable_thinking=thinks, unknown=1) for thinks in (False, True)} == expected
+
+
+def test_no_variable_of_a_request_is_an_option_of_the_rendering(tmp_path: Path, address: str) -> None:
+    template = WITHOUT_TOOLS + "{{ strategy or '' }}"
+    directory = tiny_models.recite(tmp_path, template=template, answer=SAID, special=["<|im_start|>"])
+    asked = {"chat_template_kwargs": {"strategy": "template"}}
+    assert ask(address, directory, stream=False, extra_body=asked).read == CALLS
 
 
 def test_a_model_as_it_is_served(directories: dict[str, Path], caplog: pytest.LogCaptureFixture) -> None:
