@@ -121,6 +121,18 @@ def test_content_stands_before_between_and_behind_calls() -> None:
         assert (" ".join(content.split()), calls) == ("Let me see. Then and done.", [call, call])
 
 
+@pytest.mark.parametrize("behind", ["Then more.", UNDECLARED])
+def test_content_behind_a_call_that_goes_on_waits_for_the_next_result(behind: str) -> None:
+    """SGLang tells the content of a result first; the rest of the call would be another one for Responses."""
+    detector = detector_of("toolfmt_glm4")
+    chunks = [GLM[:-20], f"{GLM[-20:]}{behind}{GLM}", " "]
+    results = [detector.parse_streaming_increment(chunk, tools()) for chunk in chunks]
+    told = [(result.normal_text, [(call.tool_index, call.name) for call in result.calls]) for result in results]
+    assert told == [("", [(0, "get_weather")]), ("", [(0, None)]), (behind, [(1, "get_weather")])]
+    whole = ("get_weather", '{"city": "Paris"}')
+    assert streamed(detector_of("toolfmt_glm4"), chunks) == (behind, [whole, whole])
+
+
 def test_a_rejected_call_is_content() -> None:
     for name in ("toolfmt_glm4", "toolfmt_glm4_whole"):
         assert streamed(detector_of(name), pieces(f"So: {UNDECLARED}")) == (f"So: {UNDECLARED}", [])

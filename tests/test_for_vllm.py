@@ -111,6 +111,19 @@ def test_content_stands_before_between_and_behind_calls() -> None:
         assert (" ".join(told[0].split()), told[1]) == expected
 
 
+@pytest.mark.parametrize("behind", ["Then more.", UNDECLARED])
+def test_content_behind_a_call_that_goes_on_waits_for_the_next_delta(behind: str) -> None:
+    """vLLM tells the content of a delta first; the rest of the call would be one without a name for Responses."""
+    parser, asked = parser_of("toolfmt_glm4"), request()
+    chunks = [GLM[:-20], f"{GLM[-20:]}{behind}{GLM}", " "]
+    first, second, third = (parser.extract_tool_calls_streaming("", "", chunk, [], [], [], asked) for chunk in chunks)
+    assert [(call.index, call.id) for call in first.tool_calls] == [(0, "call_0")]
+    assert (second.content, [(call.index, call.id) for call in second.tool_calls]) == (None, [(0, None)])
+    assert (third.content, [(call.index, call.id) for call in third.tool_calls]) == (behind, [(1, "call_1")])
+    whole = [("call_0", "get_weather", '{"city": "Paris"}'), ("call_1", "get_weather", '{"city": "Paris"}')]
+    assert streamed(parser_of("toolfmt_glm4"), chunks, asked) == (behind, whole)
+
+
 def test_a_rejected_call_is_content() -> None:
     for name in ("toolfmt_glm4", "toolfmt_glm4_whole"):
         assert streamed(parser_of(name), pieces(f"So: {UNDECLARED}"), request()) == (f"So: {UNDECLARED}", [])

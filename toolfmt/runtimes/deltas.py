@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from toolfmt.events import Event
+from toolfmt.events import Content, Event, ToolCallArguments, ToolCallRejected
 from toolfmt.formats import Parser, ToolCallFormat, formats
 from toolfmt.message import CALL_ID
 from toolfmt.shapes import Chat
@@ -49,14 +49,19 @@ class Deltas:
     ) -> None:
         self._parser = Parser(format, tools=tools, reasoning="text")
         self._chat = Chat("", "", 0, taken_ids=taken_ids, call_id=call_id, whole_calls=whole_calls)
+        self._later: list[Event] = []
 
     def feed(self, text: str) -> Delta:
         """More of the answer."""
-        return self._told(self._parser.feed(text))
+        events = [*self._later, *self._parser.feed(text)]
+        end = _end_of_delta(events)
+        self._later = events[end:]
+        return self._told(events[:end])
 
     def finish(self) -> Delta:
         """The answer has ended: what was held back of it."""
-        return self._told(self._parser.finish())
+        events, self._later = [*self._later, *self._parser.finish()], []
+        return self._told(events)
 
     def _told(self, events: Iterable[Event]) -> Delta:
         content = ""
@@ -71,6 +76,18 @@ class Deltas:
                 else:
                     calls.append(call)
         return Delta(content, calls)
+
+
+def _end_of_delta(events: list[Event]) -> int:
+    """How many of the events one delta may hold.
+
+    Servers tell the content of a delta before its calls. Where a call goes on that began in an earlier one, content
+    that stands behind it waits for the next: the Responses API has one item open at a time.
+    """
+    if events and isinstance(events[0], ToolCallArguments):
+        told_as_content = (Content, ToolCallRejected)
+        return next((at for at, event in enumerate(events) if isinstance(event, told_as_content)), len(events))
+    return len(events)
 
 
 def whole(deltas: Deltas, text: str) -> Delta:

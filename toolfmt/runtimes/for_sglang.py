@@ -43,7 +43,7 @@ class ToolfmtDetector(BaseFormatDetector):  # type: ignore[misc]  # SGLang is no
         return bool(named and named in text) or any(not isinstance(event, Content) for event in said)
 
     def detect_and_parse(self, text: str, tools: list[Any]) -> Any:
-        """A whole answer: no call of it that was cut or rejected is told as one."""
+        """A whole answer. What was rejected or cut is no call of it; what lacks nothing but closers is one."""
         return _result(whole(Deltas(self.format, tools, whole_calls=True), text))
 
     def parse_streaming_increment(self, new_text: str, tools: list[Any]) -> Any:

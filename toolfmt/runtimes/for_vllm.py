@@ -49,7 +49,7 @@ class ToolfmtToolParser(ToolParser):  # type: ignore[misc]  # vLLM is not there 
         return request
 
     def extract_tool_calls(self, model_output: str, request: Any) -> Any:
-        """A whole answer: no call of it that was cut or rejected is told as one."""
+        """A whole answer. What was rejected or cut is no call of it; what lacks nothing but closers is one."""
         delta = whole(self._reading(request, whole_calls=True), model_output)
         calls = [{"id": call["id"], "function": call["function"]} for call in delta.calls]
         return ExtractedToolCallInformation(tools_called=bool(calls), tool_calls=calls, content=delta.content or None)
