@@ -35,6 +35,7 @@ import tiny_models  # noqa: E402  it needs mlx
 
 from toolfmt.runtimes import for_mlx, for_mlx_server  # noqa: E402  it needs mlx-lm
 from toolfmt.runtimes.for_mlx_server import Options  # noqa: E402  it needs mlx-lm
+from toolfmt.runtimes.streaming import Stream  # noqa: E402  stands with its users
 
 TOOLS: list[Any] = [
     {
@@ -181,7 +182,7 @@ class Loaded:
     tokenizer: Any
     prompt: toolfmt.Prompt
 
-    def stream(self, prompt: Any = None, **options: Any) -> for_mlx.Stream:
+    def stream(self, prompt: Any = None, **options: Any) -> Stream:
         return for_mlx.stream(self.model, self.tokenizer, prompt or self.prompt, **{"max_tokens": 300, **options})
 
 

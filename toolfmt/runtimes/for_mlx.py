@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import closing
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -26,6 +26,7 @@ from toolfmt.events import Event, ToolCallStart
 from toolfmt.formats import Parser, ToolCallFormat, get, write
 from toolfmt.message import Message
 from toolfmt.render.prompt import Prompt
+from toolfmt.runtimes.streaming import Stream
 from toolfmt.shapes import FinishReason, Usage
 
 PARSERS = "mlx_lm.tool_parsers.toolfmt_"
@@ -48,33 +49,10 @@ def stream(model: Any, tokenizer: Any, prompt: Any, *, parser: Parser | None = N
         prompt = tokenizer.encode(prompt.text, add_special_tokens=False)
     if parser is None:
         raise TypeError("a prompt that is a text or token ids needs a parser: stream(…, parser=Parser(format))")
-    return Stream(stream_generate(model, tokenizer, prompt, **options), parser, ends)
-
-
-class Stream(Iterator[Event]):
-    """The events of an answer. Once it has ended, `finish_reason` tells why, and `usage` its tokens.
-
-    `close` ends the generation, and so does whoever stops iterating and lets go of it.
-    """
-
-    def __init__(self, generated: Any, parser: Parser, ends: set[int]) -> None:
-        self.finish_reason: FinishReason | None = None
-        self.usage: Usage | None = None
-        self._events = _events(generated, parser, ends)
-
-    def __next__(self) -> Event:
-        try:
-            return next(self._events)
-        except StopIteration as ended:
-            self.finish_reason, self.usage = ended.value or (self.finish_reason, self.usage)
-            raise
-
-    def close(self) -> None:
-        self._events.close()
+    return Stream(_events(stream_generate(model, tokenizer, prompt, **options), parser, ends))
 
 
 def _events(generated: Any, parser: Parser, ends: set[int]) -> Generator[Event, None, tuple[FinishReason, Usage]]:
-    # A function, not a method: who lets go of the stream ends it, and nothing here may hold on to it.
     with closing(generated):
         for response in generated:
             yield from parser.feed(response.text)
