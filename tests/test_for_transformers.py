@@ -201,6 +201,17 @@ def test_who_stops_iterating_stops_the_generation(tokenizer: Counting) -> None:
     assert not model.thread.is_alive()
 
 
+def test_who_lets_go_of_a_stream_stops_the_generation(tokenizer: Counting) -> None:
+    never = threading.Event()
+    model = model_of(tokenizer, "ab" * 5000, wait=lambda token: bool(never.wait(0.001)) and None)
+    for event in stream(model, tokenizer, "", parser=parser()):
+        assert event == Content("a", 0)
+        break
+    assert model.generated < 5000
+    assert model.thread is not None
+    assert not model.thread.is_alive()
+
+
 def test_criteria_of_the_caller_are_asked_too(tokenizer: Counting) -> None:
     model = model_of(tokenizer, "abcdef")
     criterion = lambda *_: model.generated == 3  # noqa: E731  # said where it is used
