@@ -15,6 +15,7 @@ from functools import cache
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 from queue import Queue
+from types import SimpleNamespace
 from typing import Any
 
 import openai
@@ -685,7 +686,23 @@ def test_no_variable_of_a_request_is_an_option_of_the_rendering(tmp_path: Path, 
     assert ask(address, directory, stream=False, extra_body=asked).read == CALLS
 
 
-def test_a_model_as_it_is_served(directories: dict[str, Path], caplog: pytest.LogCaptureFixture) -> None:
+def test_the_format_that_is_given_is_for_calls_and_not_for_what_is_told_in_words(
+    reciting: Path, loaded: dict[str, Loaded], directories: dict[str, Path]
+) -> None:
+    def format_of(directory: Path, prompt: toolfmt.Prompt | None, given: str | None) -> str:
+        generator: Any = SimpleNamespace(options=Options(format=None if given is None else get(given)))
+        request = SimpleNamespace(tools=TOOLS)
+        model = toolfmt.load(directory, trusted=True)
+        return for_mlx_server.Generator._parser(generator, model, prompt, request, "").format.name
+
+    in_words = toolfmt.load(reciting, trusted=True).render(ASKED, TOOLS)
+    assert (format_of(reciting, in_words, "glm4"), format_of(reciting, None, "glm4")) == ("json", "glm4")
+    for prompt in (loaded["glm"].prompt, None):
+        given = [format_of(directories["glm"], prompt, name) for name in ("lfm2", None)]
+        assert given == ["lfm2", "glm4"]
+
+
+def test_a_template_that_mlx_lm_is_told_to_take_is_the_one_that_is_seen(directories: dict[str, Path]) -> None:
     own = for_mlx_server.model_at(str(directories["glm"]))
     assert own.profile.format == "glm4"
     given = for_mlx_server.model_at(str(directories["glm"]), templates()["Qwen-Qwen3-0.6B"])
