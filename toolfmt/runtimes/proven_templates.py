@@ -12,8 +12,6 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from transformers.utils.chat_parsing import ResponseParser
-
 from toolfmt.errors import CannotWrite, NoResponseTemplate
 from toolfmt.formats import Call, ToolCallFormat, get, write
 from toolfmt.formats.response_template import described
@@ -173,6 +171,8 @@ def _closers(format: ToolCallFormat) -> list[str]:
 
 def misread(template: dict[str, Any], case: Case) -> str:
     """What transformers makes of an answer, where that is not what it says; empty where it is."""
+    from transformers.utils.chat_parsing import ResponseParser  # from 5.13 on; what streams needs none of it
+
     wanted = (case.content, case.reasoning, _canonical(case.calls))
     pieces: tuple[Sequence[str], ...] = ([case.answer], case.answer)
     for given in pieces:
