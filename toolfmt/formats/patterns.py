@@ -1,9 +1,9 @@
 """The regular expressions that a declared template is made of, read and matched here.
 
-They come with a model from strangers, so `re` never runs them: a part of the language is read (literals, classes of
-characters and their runs, named groups, options, alternatives, what stands before or behind), which is what templates
-are written with, and anything else is refused by name. Matching is for short texts that toolfmt itself wrote, and
-counts its steps.
+They come with a model from strangers, so `re` is given single classes of characters and nothing more: a part of the
+language is read (literals, classes of characters and their runs, named groups, options, alternatives, what stands
+before or behind), which is what templates are written with, and anything else is refused by name. Matching is for short
+texts that toolfmt itself wrote, and counts its steps.
 """
 
 from __future__ import annotations
