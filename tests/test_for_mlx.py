@@ -702,6 +702,25 @@ def test_the_format_that_is_given_is_for_calls_and_not_for_what_is_told_in_words
         assert given == ["lfm2", "glm4"]
 
 
+def test_a_format_that_is_not_known_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    alone = tmp_path / "alone.jinja"
+    called = (
+        "{%- for message in messages %}{%- for call in message.tool_calls or [] %}{{- '@@' + call.function.name }}"
+        "{%- for key, value in call.function.arguments | items %}{{- '~' + key + '=:' + value | string }}{%- endfor %}"
+        "{%- endfor %}{%- endfor %}{%- for tool in tools %}{{- tool | tojson }}{%- endfor %}"
+    )
+    alone.write_text(called + WITHOUT_TOOLS, encoding="utf-8")
+    for given, told in ((None, 1), (get("glm4"), 0)):
+        caplog.clear()
+        generator: Any = SimpleNamespace(options=Options(format=given), _template="", _models={})
+        for _ in range(2):
+            for_mlx_server.Generator._model(generator, str(alone))
+        lines = [record.getMessage() for record in caplog.records]
+        assert [line.endswith("are read as json, unless --tool-format names another") for line in lines] == [
+            True
+        ] * told
+
+
 def test_a_template_that_mlx_lm_is_told_to_take_is_the_one_that_is_seen(directories: dict[str, Path]) -> None:
     own = for_mlx_server.model_at(str(directories["glm"]))
     assert own.profile.format == "glm4"
