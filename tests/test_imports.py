@@ -297,3 +297,10 @@ def test_importing_a_part_pulls_in_no_more_than_it_needs(name: str, unwanted: li
 
 def test_the_standard_inspect_is_found_even_inside_the_package() -> None:
     assert run("import inspect; print(hasattr(inspect, 'signature'))", PACKAGE) == "True"
+
+
+def test_every_public_name_is_there_once() -> None:
+    import toolfmt
+
+    assert sorted(set(toolfmt.__all__)) == sorted(toolfmt.__all__)
+    assert [name for name in toolfmt.__all__ if not hasattr(toolfmt, name)] == []
