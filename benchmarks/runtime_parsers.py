@@ -194,7 +194,7 @@ def compared(runtime: str, format: ToolCallFormat, natives: Sequence[str]) -> Ro
     for variant in ("", *format.variants):
         answers = list(answers_of(format.with_variant(variant)))
         reads = readings(runtime, tokenizer_for([answer.text for answer in answers], TOOLS))
-        ours = wrong_of(f"toolfmt_{format.name}", reads, answers)
+        ours = wrong_of(f"toolfmt_{format.name}_streamed", reads, answers)
         for name in natives:
             try:
                 reads["whole"](name, Answer("", ""))
@@ -284,7 +284,7 @@ def main() -> int:
         print(shown(runtime, rows))
         failed |= any(row.wrong for row in rows)
         for row in rows if given.wrong else ():
-            for name, wrong in ((row.native, row.native_wrong), (f"toolfmt_{row.format}", row.wrong)):
+            for name, wrong in ((row.native, row.native_wrong), (f"toolfmt_{row.format}_streamed", row.wrong)):
                 for (way, title), told in wrong.items():
                     print(f"{runtime} {row.format} {name}, {way}, {title}: {told[:300]}")
     return int(failed)

@@ -79,7 +79,7 @@ def test_every_format_is_read_as_toolfmt_reads_it(format: str) -> None:
     for text in answers(format):
         expected = parsed(text, format)
         assert expected[1]
-        for name in (f"toolfmt_{format}", f"toolfmt_{format}_whole"):
+        for name in (f"toolfmt_{format}", f"toolfmt_{format}_streamed"):
             assert streamed(detector_of(name), pieces(text)) == expected
             assert streamed(detector_of(name), [text]) == expected
             assert at_once(detector_of(name), text) == expected
@@ -92,9 +92,9 @@ def test_no_call_that_was_cut_is_whole(format: str) -> None:
     ((_, arguments),) = parsed(text, format)[1]
     for end in cut_places(text):
         kept = at_once(detector_of(f"toolfmt_{format}"), text[:end])[1]
-        kept += streamed(detector_of(f"toolfmt_{format}_whole"), pieces(text[:end]))[1]
+        kept += streamed(detector_of(f"toolfmt_{format}"), pieces(text[:end]))[1]
         assert {told for _, told in kept} <= {arguments}
-        under_way = streamed(detector_of(f"toolfmt_{format}"), pieces(text[:end]))[1]
+        under_way = streamed(detector_of(f"toolfmt_{format}_streamed"), pieces(text[:end]))[1]
         assert {told for _, told in under_way if is_whole(told)} <= {arguments}
 
 
@@ -124,7 +124,7 @@ def test_content_stands_before_between_and_behind_calls() -> None:
 @pytest.mark.parametrize("behind", ["Then more.", UNDECLARED])
 def test_content_behind_a_call_that_goes_on_waits_for_the_next_result(behind: str) -> None:
     """SGLang tells the content of a result first; the rest of the call would be another one for Responses."""
-    detector = detector_of("toolfmt_glm4")
+    detector = detector_of("toolfmt_glm4_streamed")
     chunks = [GLM[:-20], f"{GLM[-20:]}{behind}{GLM}", " "]
     results = [detector.parse_streaming_increment(chunk, tools()) for chunk in chunks]
     told = [(result.normal_text, [(call.tool_index, call.name) for call in result.calls]) for result in results]
@@ -134,15 +134,15 @@ def test_content_behind_a_call_that_goes_on_waits_for_the_next_result(behind: st
 
 
 def test_a_rejected_call_is_content() -> None:
-    for name in ("toolfmt_glm4", "toolfmt_glm4_whole"):
+    for name in ("toolfmt_glm4", "toolfmt_glm4_streamed"):
         assert streamed(detector_of(name), pieces(f"So: {UNDECLARED}")) == (f"So: {UNDECLARED}", [])
         assert at_once(detector_of(name), f"So: {UNDECLARED}") == (f"So: {UNDECLARED}", [])
 
 
 def test_a_call_that_goes_wrong_under_way_never_ends_and_is_content_where_only_whole_calls_are_told() -> None:
-    content, ((name, arguments),) = streamed(detector_of("toolfmt_glm4"), pieces(BROKEN))
+    content, ((name, arguments),) = streamed(detector_of("toolfmt_glm4_streamed"), pieces(BROKEN))
     assert (content, name, arguments[:14], is_whole(arguments)) == ("", "get_weather", '{"city": "Pari', False)
-    assert streamed(detector_of("toolfmt_glm4_whole"), pieces(BROKEN)) == (BROKEN, [])
+    assert streamed(detector_of("toolfmt_glm4"), pieces(BROKEN)) == (BROKEN, [])
     assert at_once(detector_of("toolfmt_glm4"), BROKEN) == (BROKEN, [])
 
 
@@ -172,7 +172,7 @@ def test_kimi_k3_stops_behind_its_calls_and_they_are_whole() -> None:
     for text in answers("kimi_k3"):
         assert text.endswith(stop)
         cut = text.removesuffix(stop)
-        for name in ("toolfmt_kimi_k3", "toolfmt_kimi_k3_whole"):
+        for name in ("toolfmt_kimi_k3", "toolfmt_kimi_k3_streamed"):
             assert streamed(detector_of(name), pieces(cut)) == parsed(text, "kimi_k3")
         assert at_once(detector_of("toolfmt_kimi_k3"), cut) == parsed(text, "kimi_k3")
 
@@ -188,7 +188,7 @@ def test_the_parsers_are_registered_in_both_places_and_once(for_sglang: ModuleTy
     for_sglang.register()
     names = import_module("sglang.srt.function_call.parser_names").TOOL_CALL_PARSER_NAMES
     known = import_module("sglang.srt.function_call.function_call_parser").FunctionCallParser.ToolCallParserEnum
-    ours = sorted(f"toolfmt_{format}{ending}" for format in FORMATS for ending in ("", "_whole"))
+    ours = sorted(f"toolfmt_{format}{ending}" for format in FORMATS for ending in ("", "_streamed"))
     assert ours == sorted(name for name in names if name.startswith("toolfmt_"))
     assert set(ours) <= set(known)
     assert {detector.format.name for name, detector in known.items() if name in ours} == set(FORMATS)
@@ -266,7 +266,7 @@ def test_sglang_reads_every_format_as_toolfmt_does(format: str) -> None:
     for text in answers(format):
         expected = parsed(text, format)
         tokens = tokens_of(tokenizer, text)
-        for name in (f"toolfmt_{format}", f"toolfmt_{format}_whole"):
+        for name in (f"toolfmt_{format}", f"toolfmt_{format}_streamed"):
             for told in (
                 sglang_streamed(name, tokenizer, tokens, TOOLS),
                 sglang_whole(name, tokenizer, tokens, TOOLS),

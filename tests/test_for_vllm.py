@@ -78,7 +78,7 @@ def test_every_format_is_read_as_toolfmt_reads_it(format: str) -> None:
     for text in answers(format):
         expected = parsed(text, format)
         assert expected[1]
-        for name in (f"toolfmt_{format}", f"toolfmt_{format}_whole"):
+        for name in (f"toolfmt_{format}", f"toolfmt_{format}_streamed"):
             assert streamed(parser_of(name), pieces(text), asked) == expected
             assert streamed(parser_of(name), [text], asked) == expected
             assert at_once(parser_of(name), text, asked) == expected
@@ -93,10 +93,10 @@ def test_no_call_that_was_cut_is_whole(format: str) -> None:
     for end in cut_places(text):
         kept = [
             *at_once(parser_of(f"toolfmt_{format}"), text[:end], asked)[1],
-            *streamed(parser_of(f"toolfmt_{format}_whole"), pieces(text[:end]), asked)[1],
+            *streamed(parser_of(f"toolfmt_{format}"), pieces(text[:end]), asked)[1],
         ]
         assert {told for _, _, told in kept} <= {arguments}
-        under_way = streamed(parser_of(f"toolfmt_{format}"), pieces(text[:end]), asked)[1]
+        under_way = streamed(parser_of(f"toolfmt_{format}_streamed"), pieces(text[:end]), asked)[1]
         assert {told for _, _, told in under_way if is_whole(told)} <= {arguments}
 
 
@@ -114,7 +114,7 @@ def test_content_stands_before_between_and_behind_calls() -> None:
 @pytest.mark.parametrize("behind", ["Then more.", UNDECLARED])
 def test_content_behind_a_call_that_goes_on_waits_for_the_next_delta(behind: str) -> None:
     """vLLM tells the content of a delta first; the rest of the call would be one without a name for Responses."""
-    parser, asked = parser_of("toolfmt_glm4"), request()
+    parser, asked = parser_of("toolfmt_glm4_streamed"), request()
     chunks = [GLM[:-20], f"{GLM[-20:]}{behind}{GLM}", " "]
     first, second, third = (parser.extract_tool_calls_streaming("", "", chunk, [], [], [], asked) for chunk in chunks)
     assert [(call.index, call.id) for call in first.tool_calls] == [(0, "call_0")]
@@ -125,15 +125,15 @@ def test_content_behind_a_call_that_goes_on_waits_for_the_next_delta(behind: str
 
 
 def test_a_rejected_call_is_content() -> None:
-    for name in ("toolfmt_glm4", "toolfmt_glm4_whole"):
+    for name in ("toolfmt_glm4", "toolfmt_glm4_streamed"):
         assert streamed(parser_of(name), pieces(f"So: {UNDECLARED}"), request()) == (f"So: {UNDECLARED}", [])
         assert at_once(parser_of(name), f"So: {UNDECLARED}", request()) == (f"So: {UNDECLARED}", [])
 
 
 def test_a_call_that_goes_wrong_under_way_never_ends_and_is_content_where_only_whole_calls_are_told() -> None:
-    content, ((_, name, arguments),) = streamed(parser_of("toolfmt_glm4"), pieces(BROKEN), request())
+    content, ((_, name, arguments),) = streamed(parser_of("toolfmt_glm4_streamed"), pieces(BROKEN), request())
     assert (content, name, arguments[:14], is_whole(arguments)) == ("", "get_weather", '{"city": "Pari', False)
-    assert streamed(parser_of("toolfmt_glm4_whole"), pieces(BROKEN), request()) == (BROKEN, [])
+    assert streamed(parser_of("toolfmt_glm4"), pieces(BROKEN), request()) == (BROKEN, [])
     assert at_once(parser_of("toolfmt_glm4"), BROKEN, request()) == (BROKEN, [])
 
 
@@ -225,7 +225,7 @@ def test_vllm_reads_every_format_as_toolfmt_does(format: str) -> None:
         content, calls = parsed(text, format)
         expected = (content, [(name, arguments) for _, name, arguments in calls])
         tokens = tokens_of(tokenizer, text)
-        for name in (f"toolfmt_{format}", f"toolfmt_{format}_whole"):
+        for name in (f"toolfmt_{format}", f"toolfmt_{format}_streamed"):
             told = vllm_streamed(name, tokenizer, tokens, TOOLS, cut=False)
             assert (told.content, told.calls, told.finish_reason) == (*expected, "tool_calls")
         whole = vllm_whole(f"toolfmt_{format}", tokenizer, tokens, TOOLS)
@@ -255,9 +255,9 @@ def test_a_cut_is_told_as_one_by_vllm() -> None:
 
     tokenizer = tokenizer_for([GLM], TOOLS)
     tokens = tokens_of(tokenizer, GLM)[:-3]
-    told = vllm_streamed("toolfmt_glm4", tokenizer, tokens, TOOLS, cut=True)
+    told = vllm_streamed("toolfmt_glm4_streamed", tokenizer, tokens, TOOLS, cut=True)
     assert told.finish_reason == "length"
     assert [is_whole(arguments) for _, arguments in told.calls] == [False]
-    told = vllm_streamed("toolfmt_glm4_whole", tokenizer, tokens, TOOLS, cut=True)
+    told = vllm_streamed("toolfmt_glm4", tokenizer, tokens, TOOLS, cut=True)
     assert (told.finish_reason, told.calls) == ("length", [])
     assert told.content == "".join(text for _, text in tokens)

@@ -19,8 +19,8 @@ from toolfmt.shapes import Chat
 def parsers() -> Iterator[tuple[str, ToolCallFormat, bool]]:
     """What a server is given: names, each with the format and whether whole calls alone are told."""
     for format in formats():
-        yield f"toolfmt_{format.name}", format, False
-        yield f"toolfmt_{format.name}_whole", format, True
+        yield f"toolfmt_{format.name}", format, True
+        yield f"toolfmt_{format.name}_streamed", format, False
 
 
 class Delta(NamedTuple):

@@ -1,4 +1,5 @@
-"""SGLang's tool-call parsers, two a format: `toolfmt_<format>`, and `toolfmt_<format>_whole`, which tells whole calls.
+"""SGLang's tool-call parsers, two a format: `toolfmt_<format>` tells whole calls, `toolfmt_<format>_streamed` what
+comes as it comes, arguments too.
 
     python -m sglang.launch_server --model-path MODEL --tool-call-parser toolfmt_glm4
 

@@ -1,4 +1,5 @@
-"""vLLM's tool parsers, two a format: `toolfmt_<format>`, and `toolfmt_<format>_whole`, which tells whole calls.
+"""vLLM's tool parsers, two a format: `toolfmt_<format>` tells whole calls, `toolfmt_<format>_streamed` what comes as
+it comes, arguments too.
 
     vllm serve MODEL --enable-auto-tool-choice --tool-parser-plugin toolfmt.runtimes.for_vllm \
         --tool-call-parser toolfmt_glm4
