@@ -11,6 +11,7 @@ from typing import Any
 import depth
 import pytest
 from client_readers import ENDINGS, READERS, Answer
+from openai.types.responses import ResponseUsage
 
 import toolfmt
 from toolfmt.events import Content, Event, ToolCallArguments, ToolCallEnd, ToolCallStart
@@ -259,7 +260,10 @@ def test_what_was_used_is_told_at_the_end(kind: type[Shape]) -> None:
         Ollama: ('"prompt_eval_count": 7', '"eval_count": 5'),
     }
     assert [name for name in names[kind] if name not in told] == []
-    whole = json.dumps(made(kind).whole([Content("Hi.")], "stop", Usage(7, 5, 3, 2)))
+    answer = made(kind).whole([Content("Hi.")], "stop", Usage(7, 5, 3, 2))
+    if kind is Responses:
+        ResponseUsage.model_validate(answer["usage"])
+    whole = json.dumps(answer)
     assert [name for name in names[kind] if name not in whole] == []
 
 
@@ -355,6 +359,17 @@ def test_a_number_that_no_reader_holds_is_told_as_text(kind: type[Shape], writte
         whole["content"][0]["input"] if kind is Messages else whole["message"]["tool_calls"][0]["function"]["arguments"]
     )
     assert said == {"n": told}
+
+
+@pytest.mark.parametrize("kind", [Messages, Ollama])
+def test_half_a_character_in_arguments_can_be_sent(kind: type[Shape]) -> None:
+    written = r'{"a\uD83C": "\ud83c\udf0d \uD800", "b": "\\ud800"}'
+    call: list[Event] = [ToolCallStart(0, "f"), ToolCallArguments(0, written), ToolCallEnd(0, (0, 1))]
+    whole = made(kind).whole(call)
+    assert json.loads(json.dumps(whole, ensure_ascii=False).encode()) == whole
+    (said,) = whole["content"] if kind is Messages else whole["message"]["tool_calls"]
+    told = said["input"] if kind is Messages else said["function"]["arguments"]
+    assert told == {"a\ufffd": "🌍 \ufffd", "b": "\\ud800"}
 
 
 @pytest.mark.parametrize("kind", SHAPES)

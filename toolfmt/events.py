@@ -114,19 +114,32 @@ def no_event(value: object) -> TypeError:
 def merge(events: Iterable[Event]) -> list[Event]:
     """The same events with neighbours of one kind joined: what a text means, whatever its chunks were."""
     merged: list[Event] = []
+    run: list[Any] = []
     for event in events:
-        last = merged[-1] if merged else None
-        if isinstance(event, Content) and isinstance(last, Content) and _continues(event, last):
-            merged[-1] = Content(last.text + event.text, last.start)
-        elif isinstance(event, Reasoning) and isinstance(last, Reasoning) and _continues(event, last):
-            merged[-1] = Reasoning(last.text + event.text, last.start)
-        elif isinstance(event, ToolCallArguments) and isinstance(last, ToolCallArguments) and event.index == last.index:
-            merged[-1] = ToolCallArguments(last.index, last.delta + event.delta)
-        else:
-            merged.append(event)
-    return merged
+        if run and not _continues(event, run[-1]):
+            merged.append(_joined(run))
+            run = []
+        run.append(event)
+    return [*merged, _joined(run)] if run else merged
 
 
-def _continues(event: Content | Reasoning, last: Content | Reasoning) -> bool:
-    """Whether no marker stands between two stretches of text: two reasoning blocks stay two."""
-    return last.start + len(last.text) == event.start
+def _joined(run: list[Any]) -> Event:
+    """One event for events of which each continues the one before it."""
+    first = run[0]
+    if len(run) == 1:
+        alone: Event = first
+        return alone
+    if isinstance(first, ToolCallArguments):
+        return ToolCallArguments(first.index, "".join(event.delta for event in run))
+    text = "".join(event.text for event in run)
+    return Content(text, first.start) if isinstance(first, Content) else Reasoning(text, first.start)
+
+
+def _continues(event: Event, last: Event) -> bool:
+    """Whether an event says more of the last one. Between two stretches of text no marker may stand: two reasoning
+    blocks stay two."""
+    if isinstance(event, Content) and isinstance(last, Content):
+        return last.start + len(last.text) == event.start
+    if isinstance(event, Reasoning) and isinstance(last, Reasoning):
+        return last.start + len(last.text) == event.start
+    return isinstance(event, ToolCallArguments) and isinstance(last, ToolCallArguments) and event.index == last.index

@@ -88,21 +88,32 @@ class Message:
         message = cls()
         ids = CallIds(taken_ids, call_id)
         begun: dict[int, ToolCall] = {}
+        # Joined once each: an answer may come in as many pieces as it has characters.
+        content: list[str] = []
+        reasoning: list[str] = []
+        arguments: dict[int, list[str]] = {}
         for event in events:
             if isinstance(event, Content):
-                message.content = (message.content or "") + event.text
+                content.append(event.text)
             elif isinstance(event, Reasoning):
-                message.reasoning = (message.reasoning or "") + event.text
+                reasoning.append(event.text)
             elif isinstance(event, ToolCallStart):
                 begun[event.index] = ToolCall(ids.of(event), event.name, "")
+                arguments[event.index] = []
             elif isinstance(event, ToolCallArguments):
-                begun[event.index].arguments += event.delta
-            elif isinstance(event, ToolCallEnd):
-                message.tool_calls.append(begun.pop(event.index))
-            elif isinstance(event, ToolCallRejected):
-                message.rejected.append(_rejected(event, begun.pop(event.index, None)))
+                arguments[event.index].append(event.delta)
+            elif isinstance(event, (ToolCallEnd, ToolCallRejected)):
+                call = begun.pop(event.index, None)
+                if call is not None:
+                    call.arguments = "".join(arguments.pop(event.index))
+                if isinstance(event, ToolCallRejected):
+                    message.rejected.append(_rejected(event, call))
+                elif call is not None:
+                    message.tool_calls.append(call)
             else:
                 raise no_event(event)
+        message.content = "".join(content) if content else None
+        message.reasoning = "".join(reasoning) if reasoning else None
         return message
 
     def to_dict(self) -> dict[str, Any]:

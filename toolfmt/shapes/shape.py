@@ -185,9 +185,14 @@ class Shape(ABC):
 def arguments_object(arguments: str) -> dict[str, Any]:
     """A call's arguments as the object that a protocol holds in their place.
 
-    A number that no JSON reader is sure to read (beyond a double, or longer than Python converts) is told as text.
+    A number that no JSON reader is sure to read (beyond a double, or longer than Python converts) is told as text. Half
+    a character, which an escape can name and UTF-8 cannot hold, is told as U+FFFD.
     """
-    told: dict[str, Any] = json.loads(arguments, parse_int=_whole_number, parse_float=_number)
+    read = json.loads(arguments, parse_int=_whole_number, parse_float=_number)
+    if "\\ud" in arguments.lower():
+        whole = json.dumps(read, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        read = json.loads(whole)
+    told: dict[str, Any] = read
     return told
 
 
