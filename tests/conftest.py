@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,13 +34,28 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What needs the material outside the repository is no part of a run without it."""
+    """What needs the material outside the repository is no part of a run without it, and of the cases of a test that
+    are dear and alike the usual run takes some (`every`)."""
     if not SHARED.is_dir():
         items[:] = [item for item in items if item.get_closest_marker("outside") is None]
+    if not depth.exhaustive:
+        seen: Counter[str] = Counter()
+        items[:] = [item for item in items if _is_taken(item, seen)]
+
+
+def _is_taken(item: pytest.Item, seen: Counter[str]) -> bool:
+    marker = item.get_closest_marker("every")
+    if marker is None:
+        return True
+    test = item.nodeid.partition("[")[0]
+    seen[test] += 1
+    nth: int = marker.args[0]
+    return (seen[test] - 1) % nth == 0
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "outside: needs the folder of templates and cases that the founders keep")
+    config.addinivalue_line("markers", "every(n): the usual run takes every n-th case, the exhaustive one all")
     depth.exhaustive = config.getoption("--exhaustive")
     settings.load_profile("exhaustive" if depth.exhaustive else "ci" if os.environ.get("CI") else "usual")
 

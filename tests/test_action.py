@@ -102,6 +102,7 @@ def inspected(folder: Path, **inputs: str) -> tuple[Runner, subprocess.Completed
     return runner, done, runner.run(named("Result")).returncode
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(
     ("places", "inputs", "status"),
     [

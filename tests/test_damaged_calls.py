@@ -13,6 +13,7 @@ from toolfmt.formats import FORMATS
 MODES = ({"tools": TOOLS, "strict": False}, {"tools": None, "strict": True})
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("format", [format.name for format in FORMATS])
 def test_no_value_holds_another_ones_text(format: str) -> None:
     found = [

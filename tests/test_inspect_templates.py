@@ -247,6 +247,7 @@ SHARED_TEMPLATES = [
 ]
 
 
+@pytest.mark.every(3)
 @pytest.mark.outside
 @pytest.mark.parametrize(
     ("path", "named", "model_type"), SHARED_TEMPLATES, ids=[path.name for path, *_ in SHARED_TEMPLATES]

@@ -226,6 +226,7 @@ def test_half_a_draft_does_not_hold_the_answer(format: str) -> None:
         assert any(isinstance(event, Content) for event in merge(told))
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("format", NAMES)
 def test_cost_is_linear(format: str) -> None:
     """Law 9: the characters looked at, counted, stay a multiple of the characters fed: at most a marker's length
@@ -247,6 +248,7 @@ def test_cost_is_linear(format: str) -> None:
             assert parser.scanned_characters <= most * len(text), (text[:60], size)
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("format", NAMES)
 @pytest.mark.parametrize("opening", ["[", "{", '{"a":', "-", "x", "\n", "<", "\\", '"'])
 def test_absurd_lengths_end_in_events(format: str, opening: str) -> None:

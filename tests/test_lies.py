@@ -53,6 +53,7 @@ def test_an_honest_template_hides_nothing() -> None:
     assert told(inspect_template(HONEST)) == []
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("name", LIES)
 def test_a_lie_is_told_with_its_line(name: str) -> None:
     lie = LIES[name]

@@ -287,6 +287,7 @@ CASES: dict[str, tuple[str, str, list[tuple[str, str]]]] = {
 }
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("name", CASES)
 def test_a_finding_is_healed_by_the_smallest_change(name: str) -> None:
     wanted, before, lines = CASES[name]

@@ -111,6 +111,7 @@ def through_transformers(template: str, request: Mapping[str, Any]) -> str:
     return str(rendered[0])
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_transformers_makes_the_same_prompt_of_the_request(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chat_template_utils, "datetime", FrozenDatetime)

@@ -95,6 +95,7 @@ def attacks() -> list[str]:
     return [name for name in ATTACKS if depth.exhaustive or name in HARMLESS or name in first.values()]
 
 
+@pytest.mark.every(4)
 @linux
 @pytest.mark.parametrize("name", attacks())
 def test_an_attack_ends_as_a_finding_and_the_next_template_is_inspected(name: str, model: Any) -> None:

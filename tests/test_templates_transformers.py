@@ -109,6 +109,7 @@ class FrozenDatetime(datetime_module.datetime):
         return cls(*NOW.timetuple()[:6])
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("source", real_templates())
 def test_a_real_template_renders_to_the_same_bytes(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chat_template_utils, "datetime", FrozenDatetime)

@@ -280,6 +280,7 @@ CASES += [
 ]  # fmt: skip
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize(
     ("name", "answer", "how", "says", "template"),
     CASES,
@@ -553,6 +554,7 @@ def quirks() -> dict[str, list[str]]:
     }
 
 
+@pytest.mark.every(2)
 @pytest.mark.outside
 @pytest.mark.parametrize(
     ("heading", "code", "least"),
