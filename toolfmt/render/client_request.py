@@ -24,8 +24,8 @@ _SYSTEM_TEXTS = ("system", "instructions")
 class ClientRequest:
     """What is to be rendered: `messages` and `tools` in the client's shapes, not checked yet.
 
-    With `begins_with_system` the first message is made of the request's own system text: the client's first is
-    `messages[1]`.
+    With `begins_with_system` the conversation begins with the request's own system text, a message for each key that
+    holds one (`system`, `instructions`), and the client's first message stands behind.
     """
 
     messages: Any

@@ -34,7 +34,7 @@ FinishReason: TypeAlias = Literal["stop", "length"]
 """What the runtime knows of an answer's end and no parser can: the model ended it, or its tokens ran out."""
 RejectedCalls: TypeAlias = Literal["content", "drop", "error"]
 """What becomes of a call that was rejected before it was told: its text is content, is left out, or the answer ends
-as an error."""
+as an error (one that was cut ends as cut, without that text)."""
 _CUT = "incomplete_output"
 _MOST_DIGITS = 300
 """Of a whole number that is told as one: a double reaches to 308."""
