@@ -58,6 +58,7 @@ ALLOWED = {
         "toolfmt.message",
         "toolfmt.model",
         "toolfmt.python_tools",
+        "toolfmt.readable_calls",
         "toolfmt.render",
     },
     # The validator is an extra, imported inside the functions that use it.
@@ -123,6 +124,7 @@ ALLOWED = {
     "toolfmt/tools.py": {"toolfmt.errors", "toolfmt.plain_json", "toolfmt.python_tools"},
     "toolfmt/plain_json.py": set[str](),
     "toolfmt/message.py": {"toolfmt.events"},
+    "toolfmt/readable_calls.py": {"toolfmt.errors", "toolfmt.events", "toolfmt.plain_json"},
 }
 
 

@@ -299,8 +299,13 @@ def test_reasoning_goes_back_under_the_key_it_came_under(weather: Weather, serve
     [
         ('{"city": "Os', "length", "it ends before it is whole (incomplete_output)"),
         (CITY, "length", "it ends before it is whole (incomplete_output)"),
-        ('{"city": "Os', "tool_calls", "its arguments cannot be read (invalid_arguments)"),
-        ("[1]", "tool_calls", "its arguments cannot be read (invalid_arguments)"),
+        (
+            '{"city": "Os',
+            "tool_calls",
+            "its arguments cannot be read (invalid_arguments): they are no JSON (Unterminated string starting at: "
+            "line 1 column 10 (char 9))",
+        ),
+        ("[1]", "tool_calls", "its arguments cannot be read (invalid_arguments): they are no JSON object"),
         ("", "tool_calls", "its arguments cannot be read (invalid_arguments)"),
     ],
 )
@@ -506,6 +511,57 @@ def test_what_was_rejected_stays_where_it_was_written(weather: Weather) -> None:
     assert engine.prompts[1].text.startswith(engine.prompts[0].text + "One " + OPEN_CALL[:-3])
 
 
+UNREADABLE = [
+    ('{"city": 1e999}', "they are no JSON (1e999 is beyond every number that can be held)"),
+    ('{"city": "Oslo", "city": "Rome"}', "they are no JSON ('city' stands there twice)"),
+    ('{"city": "\\ud800"}', "they hold half of a character"),
+]
+
+
+@pytest.mark.parametrize("raw", [True, False, None])
+@pytest.mark.parametrize(("arguments", "why"), UNREADABLE)
+def test_a_call_that_no_conversation_can_hold_is_told_and_the_run_goes_on(
+    weather: Weather, arguments: str, why: str, raw: bool | None
+) -> None:
+    written = f'<tool_call>{{"name": "get_weather", "arguments": {arguments}}}</tool_call>'
+    engine = Engine("Well. " + written, JSON_CALL, "It rains.")
+    model = from_stream(loaded(), engine.events) if raw is None else from_text(loaded(), engine.whole, raw=raw)
+    outcome = run(model, [USER], weather.registry)
+    assert (outcome.ended, weather.asked) == ("answered", ["Oslo"])
+    assert [execution.outcome for execution in outcome.executions] == ["rejected", "result"]
+    assert outcome.messages[1:3] == [
+        {"role": "assistant", "content": "Well. " + (arguments if raw is None else written)},
+        user(
+            "Your call of get_weather was not carried out: its arguments cannot be read (invalid_arguments): "
+            f"{why}. {AGAIN}"
+        ),
+    ]
+
+
+def test_a_key_that_glm_writes_twice_is_told_and_the_run_goes_on(weather: Weather) -> None:
+    city = "<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>\n"
+    written = "<tool_call>get_weather\n{}</tool_call>"
+    engine = Engine(written.format(city * 2), written.format(city), "It rains.", end="<|user|>")
+    outcome = run(from_text(loaded("glm4-key-value"), engine.whole), [USER], weather.registry)
+    assert (outcome.ended, weather.asked) == ("answered", ["Oslo"])
+    assert "'city' stands there twice" in outcome.messages[2]["content"]
+
+
+@pytest.mark.parametrize(("arguments", "why"), UNREADABLE)
+def test_of_any_model_such_a_call_is_rejected(weather: Weather, arguments: str, why: str) -> None:
+    answer = calls("Rome")
+    answer.content = "Well. "
+    answer.tool_calls.append(ToolCall("id_x", "get_weather", arguments))
+    whole = Answer.of(answer, False, answer.to_openai())
+    for told in (answer, whole):
+        outcome = run(scripted(told, Message("So.")), [USER], weather.registry)
+        said = {"role": "assistant", "content": "Well. " + arguments, "tool_calls": [answer.tool_calls[0].to_dict()]}
+        assert outcome.messages[1] == said
+        assert [message["role"] for message in outcome.messages[2:]] == ["tool", "user", "assistant"]
+        assert why in outcome.messages[3]["content"]
+    assert weather.asked == ["Rome", "Rome"]
+
+
 def test_a_stream_of_events(weather: Weather) -> None:
     engine = Engine("Let me see. " + JSON_CALL, "It rains.")
     events: list[Event] = []
@@ -567,24 +623,31 @@ DEFINITIONS = [{"name": "f", "parameters": SCHEMA}, {"name": "now", "parameters"
 
 
 def ended_calls(events: list[Event]) -> list[tuple[str, Any]]:
-    """Name and arguments of the calls that ended, as the events say; no arguments where a name stands there twice."""
+    """Name and arguments of the calls that ended, as the events say; no arguments where a name stands there twice, or a
+    value that no conversation can hold."""
     ended = {event.index for event in events if isinstance(event, ToolCallEnd)}
     told: dict[int, str] = dict.fromkeys(ended, "")
     for event in events:
         if isinstance(event, ToolCallArguments) and event.index in ended:
             told[event.index] += event.delta
     names = {event.index: event.name for event in events if isinstance(event, ToolCallStart)}
-    twice: list[bool] = []
+    refused: list[bool] = []
 
     def read(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        twice.append(len(dict(pairs)) < len(pairs))
+        refused.append(len(dict(pairs)) < len(pairs))
         return dict(pairs)
+
+    def number(digits: str) -> float:
+        refused.append(float(digits) in (float("inf"), -float("inf")))
+        return float(digits)
 
     calls = []
     for index in sorted(ended):
-        twice.clear()
-        arguments = json.loads(told[index], object_pairs_hook=read)
-        calls.append((names[index], None if any(twice) else arguments))
+        refused.clear()
+        arguments = json.loads(told[index], object_pairs_hook=read, parse_float=number)
+        again = json.dumps(arguments, ensure_ascii=False)
+        held = not any(refused) and again.encode(errors="replace").decode() == again
+        calls.append((names[index], arguments if held else None))
     return calls
 
 
@@ -619,7 +682,8 @@ def check_carried_out(format: str, text: str, declared: bool) -> list[tuple[str,
     tools = DEFINITIONS if declared else None
     outcome = run(lambda *given: toolfmt.parse(text, format, tools=tools), [USER], registry, turns=1)
     schemas = {tool["name"]: tool["parameters"] for tool in DEFINITIONS}
-    wanted = ended_calls(events_of(format, [text], tools=tools))
+    ended = ended_calls(events_of(format, [text], tools=tools))
+    wanted = [(name, arguments) for name, arguments in ended if arguments is not None]
     assert carried_out == [
         (name, arguments)
         for name, arguments in wanted

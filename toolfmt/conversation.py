@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from toolfmt.errors import ToolfmtError
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.message import Message, said_in, taken_ids
+from toolfmt.readable_calls import unreadable_rejected
 from toolfmt.render.budget import Budget
 from toolfmt.render.delivery import Span
 from toolfmt.render.making import REASONING_LEFT_OUT
@@ -92,15 +93,16 @@ class Conversation:
         """Takes the whole text that the model wrote behind the last prompt, and adds it as a message.
 
         `cut` says that the model was stopped at its limit. Returns the message that it makes; its calls have ids that
-        no other call has. What was rejected stays in the conversation as the text that it is. Raises `ToolfmtError`
-        where no prompt has been made for it, and what `Prompt.parser` raises; never on the text.
+        no other call has. What was rejected stays in the conversation as the text that it is; a call whose arguments no
+        conversation can hold (a name twice, 1e999) is rejected as `invalid_arguments`. Raises `ToolfmtError` where no
+        prompt has been made for it, and what `Prompt.parser` raises; never on the text.
         """
         prompt = self._asked
         if prompt is None:
             raise ToolfmtError("no prompt has been made that this text would answer; call prompt() first")
         parser = prompt.parser()
         read = [*parser.feed(text), *parser.finish(cut=cut)]
-        events = [*parser.continued, *read]
+        events = unreadable_rejected([*parser.continued, *read], text)
         message = Message.from_events(events, taken_ids(self.messages), parser.format.call_id)
         said = said_in(events, message)
         self._computed = prompt.text + _up_to_stop(text, prompt)

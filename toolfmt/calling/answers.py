@@ -10,11 +10,12 @@ answer than a `Message` holds returns an `Answer`; those of `toolfmt.calling.mod
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from toolfmt.events import Event
-from toolfmt.message import CALL_ID, Message, said_in, taken_ids
+from toolfmt.message import CALL_ID, Message, Rejected, said_in, taken_ids
+from toolfmt.readable_calls import read_object, unreadable_rejected
 
 CUT = "length"
 """What runtimes give as the reason of an answer's end where the tokens ran out."""
@@ -35,10 +36,25 @@ class Answer(Message):
 
     @classmethod
     def told(cls, events: Iterable[Event], messages: Iterable[Any], cut: bool, call_id: str = CALL_ID) -> Answer:
-        """The answer to these messages that the events tell."""
-        events = list(events)
+        """The answer to these messages that the events tell; a call that no conversation can hold is rejected."""
+        events = unreadable_rejected(events)
         message = Message.from_events(events, taken_ids(messages), call_id)
         return cls.of(message, cut, said_in(events, message))
+
+
+def heard(message: Message) -> Message:
+    """The answer of a model; its calls that no conversation can hold are among what was rejected."""
+    unreadable = [call for call in message.tool_calls if read_object(call.arguments)[1]]
+    if not unreadable:
+        return message
+    rejected = [
+        Rejected(index, "invalid_arguments", (0, 0), call.arguments, call.name, call.arguments)
+        for index, call in enumerate(message.tool_calls)
+        if call in unreadable
+    ]
+    left = [call for call in message.tool_calls if call not in unreadable]
+    made = replace(message, tool_calls=left, rejected=[*message.rejected, *rejected])
+    return replace(made, said=None) if isinstance(made, Answer) else made
 
 
 def said_by(message: Message) -> dict[str, Any]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any
 
-from toolfmt.errors import json_fault
 from toolfmt.message import ToolCall
+from toolfmt.readable_calls import read_object
 from toolfmt.render.client_parts import as_mapping, function_of
 
 _MOST_TOLD = 100
@@ -34,21 +32,4 @@ def read_arguments(arguments: object) -> tuple[dict[str, Any], str]:
         return dict(arguments), ""
     if not isinstance(arguments, str):
         return {}, "they are missing" if arguments is None else f"they are a {type(arguments).__name__}"
-    try:
-        read = json.loads(arguments, parse_constant=_no_constant, object_pairs_hook=_each_once)
-    except (ValueError, RecursionError) as error:
-        return {}, f"they are no JSON ({json_fault(error)})"
-    return (read, "") if isinstance(read, dict) else ({}, "they are no JSON object")
-
-
-def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object; of a name that stands there twice nobody knows which value was meant, or was shown to a user."""
-    named = dict(pairs)
-    if len(named) < len(pairs):
-        [(twice, _)] = Counter(name for name, _ in pairs).most_common(1)
-        raise ValueError(f"{twice[:_MOST_TOLD]!r} stands there twice")
-    return named
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    return read_object(arguments)

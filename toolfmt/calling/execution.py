@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from toolfmt.events import RejectionReason
 from toolfmt.message import Rejected
+from toolfmt.readable_calls import read_object
 
 ExecutionOutcome: TypeAlias = Literal["result", "unknown_tool", "invalid_arguments", "exception", "rejected"]
 _LONGEST_NAME = 80
@@ -61,7 +62,11 @@ def raised(name: str, error: BaseException) -> str:
 
 def rejection(rejected: Rejected, known: Iterable[str]) -> str:
     called = f"of {_short(rejected.name)} " if rejected.name else ""
-    said = f"Your call {called}was not carried out: {_WHY_REJECTED[rejected.reason]} ({rejected.reason})."
+    why = f"{_WHY_REJECTED[rejected.reason]} ({rejected.reason})"
+    fault = read_object(rejected.arguments)[1] if rejected.arguments else ""
+    if fault and rejected.reason == "invalid_arguments":
+        why += f": {fault}"
+    said = f"Your call {called}was not carried out: {why}."
     return f"{said} {_listed(known)} Write the call again, whole, or answer without it."
 
 

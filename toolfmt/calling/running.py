@@ -2,6 +2,7 @@
 
 `run` asks the model, has the registry carry out the calls of its answer in their order, one after the other, and asks
 again with the results. What was rejected of an answer is never carried out: the model is told, and may write it again.
+So is a call whose arguments no conversation can hold (`toolfmt.readable_calls`).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from toolfmt.calling.answers import Answer, AskModel, said_by
+from toolfmt.calling.answers import Answer, AskModel, heard, said_by
 from toolfmt.calling.execution import Execution
 from toolfmt.calling.registry import ToolRegistry
 from toolfmt.calling.waiting import Waiting
@@ -78,6 +79,7 @@ def run(
             answer = model(list(said), registry.definitions)
             if not isinstance(answer, Message):
                 raise TypeError(f"a model answers with a toolfmt.Message, not {kind_of(answer)}")
+            answer = heard(answer)
             add(said_by(answer))
             for call in answer.tool_calls:
                 executions.append(registry.execute(call, wait))

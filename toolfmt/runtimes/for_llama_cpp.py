@@ -3,9 +3,10 @@
     llama = Llama("model.gguf", chat_handler=ChatHandler("model.gguf"))
     llama.create_chat_completion(messages, tools=tools, stream=True)
 
-Contract: llama-cpp-python 0.3.36, `LlamaChatCompletionHandler` and `Llama.generate`. The handler that it makes of a file's template reads no calls.
-Its `create_completion` leaves control tokens out of the text, in which calls of most families have their markers, and
-its `detokenize` every token of more than 32 bytes; so the text is made of the tokens here.
+Contract: llama-cpp-python 0.3.36, `LlamaChatCompletionHandler` and `Llama.generate`. The handler that it makes of a
+file's template reads no calls. Its `create_completion` leaves control tokens out of the text, in which calls of most
+families have their markers, and its `detokenize` every token of more than 32 bytes; so the text is made of the tokens
+here.
 """
 
 from __future__ import annotations
