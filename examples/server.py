@@ -219,25 +219,30 @@ class Answer:
     """An answer under way; once its events have been read, why it ended and what it took."""
 
     asked: Asked
-    reason: FinishReason = "stop"
+    reason: FinishReason = field(init=False)
     usage: Usage | None = None
 
     async def events(self) -> AsyncGenerator[list[Event], None]:
         asked, prompt = self.asked, self.asked.prompt
         parser = prompt.parser(format=format_of(prompt), stop=asked.stop)
+        ended: FinishReason | None = None
         async with aclosing(asked.source(prompt, asked.limit, asked.sampling)) as pieces:
             async for piece in pieces:
                 self.usage = piece.usage or self.usage
-                self.reason = piece.reason or self.reason
+                ended = piece.reason or ended
                 events = parser.feed(piece.text)
                 if asked.one_call and (end := first_end(events)) is not None:
+                    self.reason = "stop"
                     yield events[: end + 1]
                     return
                 yield events
                 if parser.ended:
-                    self.reason = "stop"
+                    ended = "stop"
                     break
-        yield parser.finish(cut=self.reason == "length")
+        if ended is None:  # it broke off: a call that lacks nothing but its end would pass for whole
+            raise RuntimeError("what generates told no end of its answer")
+        self.reason = ended
+        yield parser.finish(cut=ended == "length")
 
 
 def first_end(events: list[Event]) -> int | None:

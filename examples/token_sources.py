@@ -21,7 +21,10 @@ from toolfmt.shapes import FinishReason, Usage
 
 @dataclass(frozen=True)
 class Piece:
-    """Some text of an answer; why it ended, with its last piece; the tokens so far, where they are known."""
+    """Some text of an answer; why it ended, with its last piece; the tokens so far, where they are known.
+
+    An answer without a reason broke off, and so has failed.
+    """
 
     text: str
     reason: FinishReason | None = None
@@ -144,14 +147,19 @@ def endpoint_source(url: str, model: str) -> Source:
     return source
 
 
+_REASONS: dict[str, FinishReason] = {"stop": "stop", "eos": "stop", "length": "length"}
+
+
 def _piece_of(chunk: Mapping[str, Any]) -> Piece:
-    """A chunk of OpenAI's Completions."""
+    """A chunk of OpenAI's Completions; raises where the answer ends in any way but by the model or by the limit."""
     if chunk.get("error"):
         raise RuntimeError(str(chunk["error"]))
     choice: Mapping[str, Any] = next(iter(chunk.get("choices") or ()), {})
     ended, used = choice.get("finish_reason"), chunk.get("usage")
     usage = Usage(used["prompt_tokens"], used["completion_tokens"]) if used else None
-    return Piece(choice.get("text") or "", ended and ("length" if ended == "length" else "stop"), usage)
+    if ended and ended not in _REASONS:  # aborted, filtered, an error
+        raise RuntimeError(f"the endpoint broke its answer off: {ended!r}")
+    return Piece(choice.get("text") or "", _REASONS[ended] if ended else None, usage)
 
 
 def text_source(text: str) -> Source:

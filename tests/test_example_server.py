@@ -576,6 +576,63 @@ def test_a_raw_completion_endpoint_generates() -> None:
     assert broken.status_code == 500 and "503" in broken.json()["error"]["message"]
 
 
+BROKEN_CALL = '<tool_call>{"name": "get_weather", "arguments": {"city": "Os"}}'
+
+
+def chunk(text: str, reason: str | None = None) -> str:
+    return f"data: {json.dumps({'choices': [{'text': text, 'finish_reason': reason}]})}\n\n"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        "<html>Welcome</html>",
+        "data: [DONE]\n\n",
+        chunk("Hello, the"),
+        chunk(BROKEN_CALL),
+        chunk(BROKEN_CALL, "abort"),
+        chunk(BROKEN_CALL, "error"),
+        chunk(BROKEN_CALL, "content_filter"),
+    ],
+)
+def test_what_an_endpoint_breaks_off_is_no_answer_and_no_call(sent: str) -> None:
+    """A call that lacks nothing but its end would pass for whole: the client would execute what was cut."""
+    with completing_with(sent) as url, serving({"m": Served(model(), endpoint_source(url, "big"))}) as base:
+        answer = httpx.post(base + CHAT, json=body(CHAT, tools=TOOLS))
+        streamed = httpx.post(base + CHAT, json=body(CHAT, tools=TOOLS, stream=True)).text
+    assert answer.status_code == 500 and "the answer failed" in ERRORS[CHAT](answer.json())
+    assert "get_weather" not in streamed and 'finish_reason": "' not in streamed
+    assert "the answer failed" in streamed
+
+
+@pytest.mark.parametrize(("reason", "told"), [("stop", "stop"), ("eos", "stop"), ("length", "length")])
+def test_an_endpoint_tells_whether_the_model_ended_the_answer(reason: str, told: str) -> None:
+    sent = chunk("Yes.") + chunk("", reason)
+    with completing_with(sent) as url, serving({"m": Served(model(), endpoint_source(url, "big"))}) as base:
+        (choice,) = post(base, CHAT)["choices"]
+    assert (choice["message"]["content"], choice["finish_reason"]) == ("Yes.", told)
+
+
+def test_where_one_call_is_enough_nobody_waits_for_the_end() -> None:
+    sent = chunk(WEATHER)
+    with completing_with(sent) as url, serving({"m": Served(model(), endpoint_source(url, "big"))}) as base:
+        (choice,) = post(base, CHAT, tools=TOOLS, parallel_tool_calls=False)["choices"]
+    assert len(choice["message"]["tool_calls"]) == 1 and choice["finish_reason"] == "tool_calls"
+
+
+def completing_with(
+    sent: str, status: int = 200, asked: list[dict[str, Any]] | None = None
+) -> AbstractContextManager[str]:
+    """The address of an endpoint that answers everybody with this text, and keeps what it was asked."""
+
+    async def complete(request: Request) -> Response:
+        if asked is not None:
+            asked.append(json.loads(await request.body()))
+        return PlainTextResponse(sent, status)
+
+    return running(Starlette(routes=[Route("/", complete, methods=["POST"])]))
+
+
 def completing(sent: list[dict[str, Any]], stopped: threading.Event) -> AbstractContextManager[str]:
     """A server with a `/v1/completions` of its own."""
 
