@@ -32,7 +32,7 @@ from starlette.applications import Starlette
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from token_sources import Source, endpoint_source, mlx_lm_source, text_source, transformers_source
 
@@ -254,6 +254,12 @@ def format_of(prompt: toolfmt.Prompt) -> toolfmt.ToolCallFormat:
     return toolfmt.get(prompt.format or "json")
 
 
+def in_json(told: Any, status: int = 200) -> Response:
+    """A response of ASCII alone: a model may write half of a surrogate pair, which UTF-8 cannot hold and JSON can."""
+    text = json.dumps(told, allow_nan=False, separators=(",", ":"))
+    return Response(text, status, media_type="application/json")
+
+
 async def in_pieces(shape: Shape, answer: Answer) -> AsyncGenerator[str, None]:
     """The answer as it stands on the wire."""
     try:
@@ -308,7 +314,7 @@ class Server:
             status, message = error.status, str(error)
         except Exception as error:  # noqa: BLE001  # whatever failed is told in the protocol's own words
             status, message = 500, f"the answer failed: {error}"
-        return JSONResponse(protocol.error(status, message), status)
+        return in_json(protocol.error(status, message), status)
 
     async def answered(self, asked: Asked, request: Request, protocol: Protocol) -> Response:
         shape = protocol.shape(
@@ -331,14 +337,14 @@ class Server:
         if told is None:
             return Response(status_code=499)  # nobody reads it
         failed = told.get("error") is not None and "status" not in told  # a response has a status of its own
-        return JSONResponse(told, 500 if failed else 200)
+        return in_json(told, 500 if failed else 200)
 
     async def list_for_openai(self, request: Request) -> Response:
         about = {"object": "model", "created": self.created, "owned_by": "toolfmt"}
-        return JSONResponse({"object": "list", "data": [{"id": name, **about} for name in self.models]})
+        return in_json({"object": "list", "data": [{"id": name, **about} for name in self.models]})
 
     async def list_for_ollama(self, request: Request) -> Response:
-        return JSONResponse({"models": [{"name": name, "model": name} for name in self.models]})
+        return in_json({"models": [{"name": name, "model": name} for name in self.models]})
 
     def app(self) -> Starlette:
         """What an ASGI server runs."""

@@ -488,6 +488,18 @@ def test_a_rejected_call_can_be_an_error(path: str) -> None:
     assert "get_weather" not in answer.text
 
 
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("stream", [True, False], ids=["streaming", "not streaming"])
+def test_half_of_a_surrogate_pair_is_told(path: str, stream: bool) -> None:
+    """JSON can escape it, and a model writes it so; UTF-8 cannot hold it."""
+    written = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "\\ud800", "days": 2}}\n</tool_call>'
+    _, models = one(written)
+    with serving(models) as base:
+        answer = httpx.post(base + path, json=body(path, tools=TOOLS, stream=stream))
+    assert answer.status_code == 200
+    assert "ud800" in answer.text and "get_weather" in answer.text and "failed" not in answer.text
+
+
 def test_models_are_listed(whole: str) -> None:
     from ollama import Client
     from openai import OpenAI
