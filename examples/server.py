@@ -95,7 +95,8 @@ PROTOCOLS = {
 }
 LIMITS = ("max_completion_tokens", "max_tokens", "max_output_tokens", "num_predict")
 STOPS = ("stop", "stop_sequences")
-SAMPLING = ("temperature", "top_p")
+SAMPLING = {"temperature": 100, "top_p": 1}
+"""Settings of sampling, and the most that each may be."""
 
 
 @dataclass(frozen=True)
@@ -191,14 +192,14 @@ def thinking(said: Mapping[str, Any], model: toolfmt.Model) -> dict[str, Any]:
 def sampling_of(said: Mapping[str, Any]) -> dict[str, float]:
     given = {key: said[key] for key in SAMPLING if said.get(key) is not None}
     for key, value in given.items():
-        if not isinstance(value, (int, float)):
-            raise Refused(400, f"{key} is a number, not {value!r}")
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= SAMPLING[key]:
+            raise Refused(400, f"{key} is a number from 0 to {SAMPLING[key]}, not {value!r}")
     return given
 
 
 def limit_of(said: Mapping[str, Any]) -> int:
     limit = next((said[key] for key in LIMITS if said.get(key) is not None), DEFAULT_LIMIT)
-    if not isinstance(limit, int) or limit == 0:
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit == 0:
         raise Refused(400, f"{limit!r} is no number of tokens; send one above 0")
     return limit if limit > 0 else DEFAULT_LIMIT  # Ollama's -1 and -2: as many as there is room for
 

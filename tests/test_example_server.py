@@ -415,7 +415,12 @@ def test_what_cannot_be_promised_is_refused(path: str, refused: Refused) -> None
         (CHAT, {"logprobs": True}, "logprobs are not told here; leave them out"),
         (CHAT, {"max_tokens": 0}, "0 is no number of tokens; send one above 0"),
         (CHAT, {"max_tokens": "9"}, "'9' is no number of tokens; send one above 0"),
-        (CHAT, {"temperature": "hot"}, "temperature is a number, not 'hot'"),
+        (CHAT, {"max_tokens": True}, "True is no number of tokens; send one above 0"),
+        (CHAT, {"temperature": "hot"}, "temperature is a number from 0 to 100, not 'hot'"),
+        (CHAT, {"temperature": True}, "temperature is a number from 0 to 100, not True"),
+        (CHAT, {"temperature": -0.1}, "temperature is a number from 0 to 100, not -0.1"),
+        (OLLAMA, {"options": {"temperature": 101}}, "temperature is a number from 0 to 100, not 101"),
+        (MESSAGES, {"top_p": 1.1}, "top_p is a number from 0 to 1, not 1.1"),
         (CHAT, {"stop": [1]}, "stop is a string or a list of strings"),
         (CHAT, {"messages": []}, "messages is an empty list; give at least one message"),
         (CHAT, {"messages": [USER, 1]}, "messages[1] must be an object, not a number"),
@@ -432,6 +437,22 @@ def test_a_bad_request_is_refused_in_the_words_of_its_protocol(
     path: str, asked: dict[str, Any], told: str, refused: Refused
 ) -> None:
     assert refused(path, **asked) == (400, told)
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
+def test_what_is_no_number_of_json_is_no_temperature(number: str, whole: str) -> None:
+    """Python's reader takes it, and what generates, or the endpoint behind it, fails of it."""
+    sent = json.dumps(body(CHAT, "text", temperature=0)).replace('"temperature": 0', f'"temperature": {number}')
+    answer = httpx.post(whole + CHAT, content=sent)
+    assert answer.status_code == 400
+    assert ERRORS[CHAT](answer.json()).startswith("temperature is a number from 0 to 100, not ")
+
+
+@pytest.mark.parametrize("setting", [{"temperature": 100}, {"temperature": 0}, {"top_p": 1}, {"max_tokens": 1}])
+def test_the_bounds_of_a_setting_are_taken(setting: dict[str, Any]) -> None:
+    _, models = one("Yes.")
+    with serving(models) as base:
+        assert text_of(CHAT, post(base, CHAT, **setting)) == "Yes."
 
 
 def test_what_changes_nothing_is_taken() -> None:
