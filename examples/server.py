@@ -19,6 +19,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import logging
+import os
 import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -40,6 +42,9 @@ import toolfmt
 from toolfmt.events import Event, ToolCallEnd
 from toolfmt.shapes import Chat, FinishReason, Messages, Ollama, RejectedCalls, Responses, Shape, Usage
 
+FAILED = "the answer failed; the server's log says why"
+"""What a client is told: what failed may name files, addresses and keys."""
+log = logging.getLogger(__name__)
 DEFAULT_LIMIT = 4096
 """Tokens of an answer where the request names no number."""
 
@@ -138,7 +143,9 @@ async def read(request: Request, models: Mapping[str, Served], protocol: Protoco
         switches = thinking(said, served.model)
         prompt = await run_in_threadpool(served.model.render, conversation.messages, tools, **switches)
     except toolfmt.ToolfmtError as error:
-        raise Refused(400, str(error)) from None
+        place = str(served.model.files.directory)  # nothing to be told to a client
+        told = str(error).replace(place + os.sep, "").replace(place + ":", name + ":")
+        raise Refused(400, told) from None
     return Asked(
         name,
         served.source,
@@ -269,8 +276,9 @@ async def in_pieces(shape: Shape, answer: Answer) -> AsyncGenerator[str, None]:
                 if payloads := shape.push(events):
                     yield "".join(map(shape.wire, payloads))
         last = shape.finish(answer.reason, answer.usage if answer.asked.stream_usage else None)
-    except Exception as error:  # noqa: BLE001  # the status is out: whatever failed can be told in the stream alone
-        last = shape.fail(f"the answer failed: {error}")
+    except Exception:  # the status is out: whatever failed can be told in the stream alone
+        log.exception("an answer failed")
+        last = shape.fail(FAILED)
     yield "".join(map(shape.wire, last)) + shape.end
 
 
@@ -313,8 +321,9 @@ class Server:
             return await self.answered(await read(request, self.models, protocol), request, protocol)
         except Refused as error:
             status, message = error.status, str(error)
-        except Exception as error:  # noqa: BLE001  # whatever failed is told in the protocol's own words
-            status, message = 500, f"the answer failed: {error}"
+        except Exception:  # whatever failed is told in the protocol's own words
+            log.exception("an answer failed")
+            status, message = 500, FAILED
         return in_json(protocol.error(status, message), status)
 
     async def answered(self, asked: Asked, request: Request, protocol: Protocol) -> Response:

