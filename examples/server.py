@@ -26,6 +26,7 @@ import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
@@ -91,12 +93,12 @@ def ollama_error(status: int, message: str) -> dict[str, Any]:
     return {"error": message}
 
 
-CHAT = "/v1/chat/completions"
+CHAT, MESSAGES, OLLAMA = "/v1/chat/completions", "/v1/messages", "/api/chat"
 PROTOCOLS = {
     CHAT: Protocol(Chat, "chatcmpl-", openai_error),
     "/v1/responses": Protocol(Responses, "resp_", openai_error),
-    "/v1/messages": Protocol(Messages, "msg_", anthropic_error),
-    "/api/chat": Protocol(Ollama, "", ollama_error, streams=True),
+    MESSAGES: Protocol(Messages, "msg_", anthropic_error),
+    OLLAMA: Protocol(Ollama, "", ollama_error, streams=True),
 }
 LIMITS = ("max_completion_tokens", "max_tokens", "max_output_tokens", "num_predict")
 STOPS = ("stop", "stop_sequences")
@@ -268,6 +270,17 @@ def in_json(told: Any, status: int = 200) -> Response:
     return Response(text, status, media_type="application/json")
 
 
+async def not_served(request: Request, error: Exception) -> Response:
+    """What a path or a method that is not served here is told, in the words of the protocol that it seems to be of."""
+    assert isinstance(error, HTTPException)
+    path = request.scope["path"]
+    near = MESSAGES if path.startswith(MESSAGES) else OLLAMA if path.startswith("/api/") else CHAT
+    told = PROTOCOLS[near].error(error.status_code, f"{request.method} {path} is not served here")
+    answer = in_json(told, error.status_code)
+    answer.headers.update(error.headers or {})  # the methods that there are
+    return answer
+
+
 async def in_pieces(shape: Shape, answer: Answer) -> AsyncGenerator[str, None]:
     """The answer as it stands on the wire."""
     try:
@@ -315,8 +328,7 @@ class Server:
     rejected: RejectedCalls = "content"
     created: int = field(default_factory=lambda: int(time.time()))
 
-    async def answer(self, request: Request) -> Response:
-        protocol = PROTOCOLS[request.url.path]
+    async def answer(self, protocol: Protocol, request: Request) -> Response:
         try:
             return await self.answered(await read(request, self.models, protocol), request, protocol)
         except Refused as error:
@@ -358,9 +370,11 @@ class Server:
 
     def app(self) -> Starlette:
         """What an ASGI server runs."""
-        routes = [Route(path, self.answer, methods=["POST"]) for path in PROTOCOLS]
+        routes = [Route(path, partial(self.answer, one), methods=["POST"]) for path, one in PROTOCOLS.items()]
         routes += [Route("/v1/models", self.list_for_openai), Route("/api/tags", self.list_for_ollama)]
-        return Starlette(routes=routes)
+        app = Starlette(routes=routes, exception_handlers={HTTPException: not_served})
+        app.router.redirect_slashes = False  # clients that post do not follow
+        return app
 
 
 SOURCES = {"mlx-lm": mlx_lm_source, "transformers": transformers_source}

@@ -471,6 +471,33 @@ def test_a_model_that_is_not_served_is_told(path: str, refused: Refused) -> None
     assert refused(path, name=None) == (404, "no model is called None here; models: m")
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "near", "status"),
+    [
+        ("POST", "/v1/messages/", MESSAGES, 404),
+        ("POST", "/v1/messages/count_tokens", MESSAGES, 404),
+        ("GET", "/v1/messages", MESSAGES, 405),
+        ("GET", "/api/version", OLLAMA, 404),
+        ("PUT", "/api/chat", OLLAMA, 405),
+        ("POST", "/v1/chat/completions/", CHAT, 404),
+        ("GET", "/v1/responses/resp_1", RESPONSES, 404),
+        ("POST", "/", CHAT, 404),
+    ],
+)
+def test_what_is_not_served_is_told_in_the_words_of_the_protocol(
+    method: str, path: str, near: str, status: int, whole: str
+) -> None:
+    answer = httpx.request(method, whole + path, json={})
+    assert (answer.status_code, ERRORS[near](answer.json())) == (status, f"{method} {path} is not served here")
+    assert answer.headers.get("allow") == ("POST" if status == 405 else None)
+
+
+def test_what_a_client_calls_the_host_is_no_part_of_the_path(whole: str) -> None:
+    for host in ("x/y", "x?y", "x#y", "[", "x:99999", "a@b"):
+        answer = httpx.post(whole + CHAT, json=body(CHAT, "text"), headers={"Host": host})
+        assert answer.status_code == 200, host
+
+
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("sent", [b"{", b"[1]", b"\xff", b"[" * 100_000])
 def test_what_is_no_json_object_is_refused(path: str, sent: bytes, whole: str) -> None:
