@@ -127,7 +127,8 @@ def endpoint_source(url: str, model: str) -> Source:
     """Generates with a raw completion endpoint that takes the finished prompt: vLLM's, SGLang's, llama.cpp's, mlx-lm's.
 
     `model` is what the endpoint calls its model. Where the endpoint detokenises without special tokens, whatever it is
-    asked (llama.cpp without `--special`), markers that are special tokens are lost there.
+    asked (llama.cpp without `--special`), markers that are special tokens are lost there. A text is all that it takes:
+    so a marker in a user's text has a dot put into it (`neutralise`), and stays text.
     """
     import httpx
 
@@ -136,7 +137,8 @@ def endpoint_source(url: str, model: str) -> Source:
     asked = {"model": model, "stream": True, "stream_options": {"include_usage": True}, **as_it_is}
 
     async def source(prompt: Prompt, limit: int, sampling: Mapping[str, float]) -> AsyncGenerator[Piece, None]:
-        body = {**asked, **sampling, "prompt": prompt.text, "max_tokens": limit}
+        neutral = await asyncio.to_thread(prompt.render_again, neutralise=True)
+        body = {**asked, **sampling, "prompt": neutral.text, "max_tokens": limit}
         async with httpx.AsyncClient(timeout=None) as client, client.stream("POST", url, json=body) as response:
             if response.is_error:
                 raise RuntimeError(f"the endpoint answered {response.status_code}: {(await response.aread())[:200]!r}")
