@@ -391,3 +391,22 @@ def test_the_message_of_the_events_and_of_a_chat_completion_are_one() -> None:
     told = [event for pushed in events(f"<think>Hm.</think>A{CALL}") for event in pushed]
     said = made(Chat).whole(told)["choices"][0]["message"]
     assert said == Message.from_events(told).to_openai()
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+def test_a_shape_is_for_one_answer_and_knows_two_reasons(kind: type[Shape]) -> None:
+    shape = made(kind)
+    for reason in ("max_tokens", "tool_calls", 5):
+        with pytest.raises(ValueError, match=f"^reason is 'stop' or 'length', not {reason!r}$"):
+            shape.finish(reason)  # type: ignore[arg-type]  # another reason is the point
+    shape.finish("stop")
+    failed = made(kind)
+    failed.fail("no more memory")
+    for ended in (shape, failed):
+        over = pytest.raises(RuntimeError, match=r"^the answer has ended; make a shape for each answer$")
+        with over:
+            ended.push([])
+        with over:
+            ended.finish("stop")
+        with over:
+            ended.fail("again")

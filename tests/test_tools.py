@@ -41,6 +41,8 @@ def arguments(tools: Any) -> list[str]:
         Dumped(tool() | {"function": tool()["function"] | {"strict": None, "description": None}}),
         Dumped({"name": "find", "parameters": STRING, "strict": None}),
         {"type": "function", "function": Dumped(tool()["function"] | {"strict": None})},
+        tool() | {"function": tool()["function"] | {"strict": None}},
+        tool()["function"] | {"type": "function", "strict": None},
     ],
 )
 def test_an_object_that_tells_itself_is_a_definition(given: Any) -> None:

@@ -236,6 +236,8 @@ def _function(tool: object, position: int) -> dict[str, Any]:
             del inner[key]
         elif not isinstance(value, kinds):
             raise BadTools(f'tools[{position}] ({name}): "{key}" must be {wanted}, not {kind_of(value)}')
+    if inner.get("strict", ...) is None:
+        del inner["strict"]  # the Responses API wants the key where nothing is said
     if called != "parameters":
         inner["parameters"] = inner.pop(called)
     return inner

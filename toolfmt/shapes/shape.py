@@ -92,14 +92,24 @@ class Shape(ABC):
         self._incomplete = False
         self._wrong: ToolCallRejected | None = None
         """What makes the answer end as an error, if it was not cut."""
+        self._over = False
 
     def push(self, events: Iterable[Event]) -> list[Payload]:
-        """What these events make; raises `TypeError` for what is no event."""
+        """What these events make; raises `TypeError` for what is no event, and `RuntimeError` after the end."""
+        self._go_on()
         passed = events if self._whole is None else self._whole.events(events)
         return [payload for event in passed for payload in self._pushed(event)]
 
     def finish(self, reason: FinishReason | None = None, usage: Usage | None = None) -> list[Payload]:
-        """The last payloads. Without a reason, an answer whose last call is incomplete was cut."""
+        """The last payloads. Without a reason, an answer whose last call is incomplete was cut.
+
+        Raises `ValueError` for another reason than those of `FinishReason`, which each protocol says in its own word,
+        and `RuntimeError` after the end.
+        """
+        if reason not in (None, *get_args(FinishReason)):
+            raise ValueError(f"reason is 'stop' or 'length', not {reason!r}")
+        self._go_on()
+        self._over = True
         cut = reason == "length" or (reason is None and self._incomplete)
         wrong = self._wrong
         if wrong is None or (cut and wrong.reason == _CUT):
@@ -110,6 +120,8 @@ class Shape(ABC):
         """In the place of `finish`, for an answer that the runtime could not go on with: the protocol's own error.
         `kind` names it where the protocol has a place for that.
         """
+        self._go_on()
+        self._over = True
         return list(self._failed(message, kind))
 
     def whole(self, events: Iterable[Event], reason: FinishReason | None = None, usage: Usage | None = None) -> Payload:
@@ -123,6 +135,10 @@ class Shape(ABC):
     def wire(payload: Payload) -> str:
         """A payload as it stands in the response."""
         return f"data: {json.dumps(payload)}\n\n"
+
+    def _go_on(self) -> None:
+        if self._over:
+            raise RuntimeError("the answer has ended; make a shape for each answer")
 
     def _pushed(self, event: Event) -> Iterator[Payload]:
         if isinstance(event, Content):
