@@ -314,6 +314,42 @@ def test_arguments_that_the_schema_does_not_name_are_refused(schema: dict[str, A
     assert answered(registry, "f", {"x": 1}) == (wrong if told else "called")
 
 
+DRAFT_7 = {"$schema": "http://json-schema.org/draft-07/schema#"}
+X = {"properties": {"x": {"type": "integer"}}}
+
+
+OLD = [f"http://json-schema.org/draft-{number:02d}/schema#" for number in (4, 6, 7)]
+NEW = [f"https://json-schema.org/draft/{year}/schema" for year in ("2019-09", "2020-12")]
+NAMED = {"$ref": "#/definitions/X", "definitions": {"X": X}}
+NAMING_X: list[tuple[dict[str, Any], list[str]]] = [
+    (X, OLD + NEW),
+    ({"allOf": [X]}, OLD + NEW),
+    ({"anyOf": [X]}, OLD + NEW),
+    (NAMED, OLD + NEW),
+    ({"if": {"required": ["x"]}, "then": X}, OLD[2:] + NEW),
+    # Beside a $ref it counts in later drafts, and refuses what that names.
+    ({**NAMED, "additionalProperties": False}, OLD),
+    ({**NAMED, "definitions": {"X": {}}, "allOf": [X]}, OLD + NEW),
+]
+
+
+@pytest.mark.parametrize(
+    ("schema", "draft"), [(schema, draft) for schema, drafts in NAMING_X for draft in drafts], ids=repr
+)
+def test_whatever_draft_a_schema_names_other_arguments_are_refused(schema: dict[str, Any], draft: str) -> None:
+    registry = ToolRegistry([({"name": "f", "parameters": {"$schema": draft, **schema}}, lambda **named: "called")])
+    assert answered(registry, "f", {"x": 1}) == "called"
+    assert "('z' was unexpected)" in answered(registry, "f", {"x": 1, "z": 2})
+    assert "is not of type 'integer'" in answered(registry, "f", {"x": "1"})
+
+
+def test_a_draft_7_schema_may_take_more() -> None:
+    for schema in ({"allOf": [X], "additionalProperties": True}, {"$ref": "#/definitions/X", "definitions": {"X": {}}}):
+        more = {**DRAFT_7, "additionalProperties": True, **schema}
+        registry = ToolRegistry([({"name": "f", "parameters": more}, lambda **named: "called")])
+        assert answered(registry, "f", {"z": 1}) == "called"
+
+
 def test_a_class_that_takes_more_says_so() -> None:
     class Open(BaseModel):
         model_config = ConfigDict(extra="allow")

@@ -29,6 +29,8 @@ _Ready: TypeAlias = Callable[[Mapping[str, Any]], Callable[[], Any]]
 """Makes of arguments that fit the schema what remains to be called."""
 Made = TypeVar("Made", bound=Callable[..., Any])
 _SAYS_OF_OTHERS = ("additionalProperties", "unevaluatedProperties")
+_REF_ALONE = ("draft-03", "draft-04", "draft-06", "draft-07")
+"""Drafts in which what stands beside a `$ref` counts for nothing, be it that other arguments are refused."""
 _COMPOSED = ("$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas")
 
 
@@ -124,10 +126,21 @@ class ToolRegistry:
 
 def _closed(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     """The schema, which takes no arguments but those that it names unless it says otherwise itself."""
+    if "$ref" in schema and any(draft in str(schema.get("$schema")) for draft in _REF_ALONE):
+        schema = _ref_among_others(schema)
     if any(key in schema for key in _SAYS_OF_OTHERS):
         return schema
     composed = any(key in schema for key in _COMPOSED)
     return {**schema, _SAYS_OF_OTHERS[composed]: False}
+
+
+def _ref_among_others(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema with its `$ref` as one of the parts that count, as later drafts have it."""
+    parts = [{"$ref": schema["$ref"]}, *([{"allOf": schema["allOf"]}] if "allOf" in schema else [])]
+    made = {key: value for key, value in schema.items() if key not in ("$ref", "additionalProperties")}
+    if "additionalProperties" in schema:
+        made.setdefault("unevaluatedProperties", schema["additionalProperties"])
+    return {**made, "allOf": parts}
 
 
 def _ready(tool: Any, call: Callable[..., Any] | None, where: str) -> _Ready:

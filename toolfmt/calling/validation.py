@@ -3,8 +3,8 @@
 `invalid_arguments` takes what a model wrote, once it has been read as JSON: it never raises for that, and neither for a
 schema. The judge is the library jsonschema (extra `validate`), imported when it is first needed. It fetches nothing: a
 `$ref` that leads out of the schema is the schema's fault. `format` is not judged, as JSON Schema 2020-12 has it by
-default (specification "JSON Schema Validation", 7.2.1). Patterns are regular expressions of Python, and take the time
-that they take.
+default (specification "JSON Schema Validation", 7.2.1); `unevaluatedProperties` is, whatever the draft. Patterns are
+regular expressions of Python, and take the time that they take.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from toolfmt.plain_json import why_no_json
 _EXTRA = "pip install 'toolfmt[validate]'"
 _WRONG_SCHEMA = "the tool's own schema cannot be used"
 _TOO_DEEP = "they are nested too deeply for their schema"
+_UNEVALUATED = "unevaluatedProperties"
 _MOST_TOLD = 300
 """Characters of a message: it holds the value that it is about, which may be as long as the answer."""
 _MOST_FAULTS, _MOST_JUDGED = 3, 20
@@ -78,7 +79,7 @@ def _validator(text: str) -> tuple[str, Any]:
     """Why a schema, given as JSON, is none, else empty; and what judges by it."""
     try:
         from jsonschema.exceptions import SchemaError
-        from jsonschema.validators import Draft202012Validator, validator_for
+        from jsonschema.validators import Draft202012Validator, extend, validator_for
         from referencing import Registry
     except ImportError:
         raise ToolfmtError(f"to check arguments by the schema of their tool needs jsonschema: {_EXTRA}") from None
@@ -92,6 +93,8 @@ def _validator(text: str) -> tuple[str, Any]:
         return _told(error), None
     except RecursionError:
         return "it is nested too deeply", None
+    if _UNEVALUATED not in draft.VALIDATORS:
+        draft = extend(draft, {_UNEVALUATED: Draft202012Validator.VALIDATORS[_UNEVALUATED]})
     # An empty registry: the one that jsonschema takes otherwise fetches what a `$ref` names.
     return "", draft(schema, registry=Registry())
 
