@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 import signal
+import socketserver
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -449,6 +450,84 @@ def test_an_answer_that_does_not_come_in_time_is_told() -> None:
     assert (cell["failures"], cell["answers"]) == ({"no answer within 0.2 seconds": 1}, 1)
 
 
+# what a server does that is none of OpenAI's
+
+
+@contextmanager
+def sending(*pieces: bytes, wait: float = 0.0) -> Iterator[str]:
+    """An endpoint that sends everybody these bytes, whatever they are, and closes the connection."""
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            self.request.recv(1_000_000)
+            with suppress(OSError):  # who has asked has gone away
+                for piece in pieces:
+                    self.request.sendall(piece)
+                    time.sleep(wait)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+        server.shutdown()
+        thread.join()
+
+
+def head(*lines: str, status: str = "200 OK") -> bytes:
+    return "\r\n".join([f"HTTP/1.1 {status}", "Connection: close", *lines, "", ""]).encode()
+
+
+ONE = ("--runs", "1", "--scenario", "poem", "--tool-choice", "auto")
+JSON = "Content-Type: application/json"
+
+
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        ((head(JSON, "Content-Encoding: gzip"), b"no gzip"), "no answer that can be read (DecodingError: "),
+        ((head(JSON, "Content-Length: 1000"), b'{"cho'), "no answer that can be read (RemoteProtocolError: "),
+        ((b"",), "no answer that can be read (RemoteProtocolError: "),
+        ((head("Content-Type: text/html; charset=base64", status="400 Bad"), b"x"), "no answer that can be read ("),
+    ],
+    ids=["no gzip", "broken off", "closed at once", "an error in base64"],
+)
+def test_a_server_that_answers_anything_has_been_reached(sent: tuple[bytes, ...], told: str) -> None:
+    """A single answer like that once ended the whole run, and told that nobody was there."""
+    with sending(*sent) as url:
+        line = complaint(measure(url, *ONE))
+    assert line.startswith(f"{url}: no request was answered: {told}")
+
+
+@pytest.mark.parametrize("charset", ["base64", "idna", "none-such", "utf-16"])
+def test_the_charset_that_a_server_names_is_passed_over(charset: str) -> None:
+    """JSON has none: RFC 8259, 8.1."""
+    with sending(head(f"{JSON}; charset={charset}"), json.dumps(chat("A poem, yes, of the sea")[1]).encode()) as url:
+        (cell,) = cells(measure(url, *ONE, "--json")).values()
+    assert cell["answers"] == 1
+
+
+def test_an_answer_that_drips_is_not_waited_for() -> None:
+    begun = time.monotonic()
+    with sending(head(JSON, "Content-Length: 1000"), *[b" "] * 100, wait=0.1) as url:
+        line = complaint(measure(url, *ONE, "--timeout", "0.5"))
+    assert line.startswith(f"{url}: no request was answered: no answer within 0.5 seconds")
+    assert time.monotonic() - begun < 8
+
+
+def test_an_answer_without_an_end_is_not_read_to_its_end() -> None:
+    with sending(head(JSON), *[b"[" * 2**20] * 200) as url:
+        line = complaint(measure(url, *ONE))
+    assert line.startswith(f"{url}: no request was answered: no answer that can be read: it is longer than 33,554,432")
+
+
+@pytest.mark.parametrize("calls", [5, True, {}, [{"function": {}}], [{"function": {"name": None, "arguments": "{}"}}]])
+def test_what_no_client_can_execute_is_no_call(calls: Any) -> None:
+    message = {"content": "x", "tool_calls": calls}
+    with endpoint(lambda body: (200, {"choices": [{"message": message}]})) as url:
+        (cell,) = cells(measure(url, *ONE, "--json")).values()
+    assert counts(cell)["called"] == (0, 1)
+
+
 def test_answers_that_were_cut_are_told() -> None:
     with endpoint(lambda body: chat("So", finish="length")) as url:
         result = measure(url, "--runs", "2", "--scenario", "poem", "--temperature", "0", "--tool-choice", "auto")
@@ -481,6 +560,16 @@ def test_answers_that_were_cut_are_told() -> None:
         (["--endpoint", "http://x", "--model", "m", "--temperature", "-1"], "'-1' is neither a number"),
         (["--endpoint", "http://x", "--model", "m", "--runs", "0"], "'0' is not a whole number of at least 1"),
         (["--endpoint", "http://x", "--model", "m", "--timeout", "0"], "--timeout"),
+        (
+            ["--endpoint", "http://x", "--model", "m", "--timeout", "nan"],
+            "--timeout takes at most 86400 seconds, a day",
+        ),
+        (
+            ["--endpoint", "http://x", "--model", "m", "--timeout", "inf"],
+            "--timeout takes at most 86400 seconds, a day",
+        ),
+        (["--endpoint", "http://[::1", "--model", "m"], "http://[::1: no address to ask ("),
+        (["--endpoint", "http://x:port", "--model", "m"], "http://x:port: no address to ask ("),
         (["--endpoint", "http://x", "--model", "m", "--strategy", "prose", "--tool-choice", "auto"], "nothing is left"),
         (["--endpoint", "http://x", "--model", "m", "--scenario", "sum", "--prompt", "direct"], "nothing is left"),
         (["no-such-directory"], "no-such-directory"),

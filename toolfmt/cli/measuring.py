@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from toolfmt.model import Model
 
 _INTERRUPTED = 130
+_LONGEST = 86_400
 _URL = re.compile(r"https?://\S+")
 ALL_CHOICES = tuple(choice.replace(" ", "-") for choice in TOOL_CHOICES)
 """What --tool-choice takes."""
@@ -91,6 +92,8 @@ class Measuring:
         return False
 
     def _check(self) -> None:
+        if not self.timeout <= _LONGEST:  # nor is nan
+            raise click.UsageError(f"--timeout takes at most {_LONGEST} seconds, a day")
         beside_an_endpoint = {
             "--model": self.model_name,
             "--completions": self.completions,

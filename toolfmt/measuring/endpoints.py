@@ -10,6 +10,7 @@ pass them over.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -26,11 +27,14 @@ from toolfmt.model import Model
 
 _MOST_STOPS = 4
 """Stop strings that OpenAI's protocol takes."""
+_MOST_BYTES = 2**25
+"""Of an answer: one of a million tokens has some four million."""
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where an endpoint is (up to `/v1`), what its model is called there, the key, and how long an answer may take."""
+    """Where an endpoint is (up to `/v1`), what its model is called there, the key, and the `timeout`: the seconds
+    within which an answer has to begin, and once it has, to be whole."""
 
     url: str
     model: str
@@ -49,7 +53,10 @@ class _Endpoint:
             raise ToolfmtError(needs) from None
         self.name = f"{address.model} at {address.url}"
         self._address, self._sampling = address, sampling
-        self._client: Any = OpenAI(base_url=address.url, api_key=address.key, timeout=address.timeout)
+        try:
+            self._client: Any = OpenAI(base_url=address.url, api_key=address.key, timeout=address.timeout)
+        except Exception as error:  # noqa: BLE001  of openai's HTTP library, whose name depends on openai's version
+            raise ToolfmtError(in_one_line(f"{address.url}: no address to ask ({error}); look at --endpoint")) from None
 
     def _settings(self, seed: int) -> dict[str, Any]:
         sampling = self._sampling
@@ -61,19 +68,45 @@ class _Endpoint:
         import openai
 
         try:
-            answered = json.loads(create(**self._settings(seed), **request).text)
-        except openai.APITimeoutError:
-            raise NotAnswered(f"no answer within {self._address.timeout:g} seconds") from None
-        except openai.APIConnectionError as error:
-            raise NotReached(in_one_line(f"cannot be reached ({error.__cause__ or error})")) from None
+            answered = json.loads(self._body(create, request, seed))
+        except NotAnswered:
+            raise
         except openai.APIStatusError as error:
             raise NotAnswered(in_one_line(f"{error.status_code} {_said(error)}")) from None
-        except (openai.OpenAIError, ValueError, RecursionError) as error:
-            raise NotAnswered(in_one_line(f"no answer that can be read ({type(error).__name__}: {error})")) from None
+        except Exception as error:  # noqa: BLE001  whatever a server sends, and openai and its HTTP library make of it
+            raise self._failure(error) from None
         choices = answered.get("choices") if isinstance(answered, dict) else None
         if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
             raise NotAnswered("no answer that can be read: it has no choices")
         return choices[0]
+
+    def _body(self, create: Callable[..., Any], request: Mapping[str, Any], seed: int) -> bytes:
+        """What is answered; no longer waited for, and no more of it read, than an answer may take."""
+        body = bytearray()
+        with create(**self._settings(seed), **request) as response:
+            until = time.monotonic() + self._address.timeout
+            for piece in response.iter_bytes():
+                body += piece
+                if len(body) > _MOST_BYTES:
+                    raise NotAnswered(f"no answer that can be read: it is longer than {_MOST_BYTES:,} bytes")
+                if time.monotonic() > until:
+                    raise self._too_late()
+        return bytes(body)
+
+    def _failure(self, error: Exception) -> NotAnswered:
+        """Why there is no answer. Only where no connection was made is nobody there."""
+        import openai
+
+        cause = error.__cause__ if isinstance(error, openai.APIConnectionError) and error.__cause__ else error
+        kind = type(cause).__name__  # by its name: of httpx, or of what newer versions of openai have in its place
+        if isinstance(error, openai.APITimeoutError) or kind == "ReadTimeout":
+            return self._too_late()
+        if kind == "ConnectError":
+            return NotReached(in_one_line(f"cannot be reached ({cause})"))
+        return NotAnswered(in_one_line(f"no answer that can be read ({kind}: {cause})"))
+
+    def _too_late(self) -> NotAnswered:
+        return NotAnswered(f"no answer within {self._address.timeout:g} seconds")
 
 
 class ChatEndpoint(_Endpoint):
@@ -98,7 +131,7 @@ class ChatEndpoint(_Endpoint):
     def ask(self, question: Question, seed: int) -> Answer:
         prose = question.cell.strategy == "prose"
         request, parser = self._in_words(question) if prose else (self._plain(question), self._parser())
-        choice = self._choice(self._client.chat.completions.with_raw_response.create, request, seed)
+        choice = self._choice(self._client.chat.completions.with_streaming_response.create, request, seed)
         said = choice.get("message")
         said = said if isinstance(said, dict) else {}
         content, cut = said.get("content"), choice.get("finish_reason") == "length"
@@ -154,7 +187,7 @@ class CompletionEndpoint(_Endpoint):
         body = {"skip_special_tokens": False, "add_special_tokens": False}
         ends = prompt.ending_answers()[:_MOST_STOPS]
         request = {"prompt": prompt.text, "extra_body": body, **({"stop": ends} if ends else {})}
-        choice = self._choice(self._client.completions.with_raw_response.create, request, seed)
+        choice = self._choice(self._client.completions.with_streaming_response.create, request, seed)
         text, cut = choice.get("text"), choice.get("finish_reason") == "length"
         return Answer(_read(parser, text if isinstance(text, str) else "", cut), cut=cut)
 
@@ -165,13 +198,15 @@ def _read(parser: Parser, text: str, cut: bool) -> Message:
 
 
 def _calls(said: Mapping[str, Any]) -> list[ToolCall]:
-    """The calls of a message as a client takes them; arguments that are no text are what some servers send."""
+    """The calls of a message as a client takes them: no client executes one without a name; arguments that are no text
+    are what some servers send."""
     calls = said.get("tool_calls")
-    functions = [call.get("function") for call in calls or () if isinstance(call, dict)]
+    listed = calls if isinstance(calls, list) else []
+    functions = [call.get("function") for call in listed if isinstance(call, dict)]
     return [
-        ToolCall("", str(function.get("name")), _as_text(function.get("arguments")))
+        ToolCall("", function["name"], _as_text(function.get("arguments")))
         for function in functions
-        if isinstance(function, dict)
+        if isinstance(function, dict) and isinstance(function.get("name"), str)
     ]
 
 
