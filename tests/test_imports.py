@@ -85,6 +85,7 @@ ALLOWED = {
     # What runs within limits is handed to it.
     "toolfmt/sandbox": {"toolfmt.errors", "toolfmt.sandbox", "toolfmt.typed_json"},
     "toolfmt/measuring": {
+        "toolfmt.calling.asked",
         "toolfmt.calling.validation",
         "toolfmt.errors",
         "toolfmt.formats",

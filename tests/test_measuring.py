@@ -159,6 +159,10 @@ def test_an_unknown_scenario_is_told_with_those_that_there_are() -> None:
 RIGHT = call("get_forecast", place="Tromsø", days=4)
 
 
+TWICE = Judgement(True, True, False, False, False)
+"""A name that stands in the arguments twice is refused where calls are carried out."""
+
+
 @pytest.mark.parametrize(
     ("calls", "expected"),
     [
@@ -175,6 +179,7 @@ RIGHT = call("get_forecast", place="Tromsø", days=4)
         ([call("get_forecast", place="Paris", days=4)], Judgement(True, True, True, True, False)),
         ([RIGHT, call("get_forecast", place="Tromsø", days=5)], Judgement(True, True, True, True, False)),
         ([ToolCall("", "get_forecast", '{"place": "Tromsø"')], Judgement(True, True, False, True, False)),
+        ([ToolCall("", "get_forecast", '{"place": "Tromsø", "days": 4, "days": 4}')], TWICE),
         ([ToolCall("", "get_forecast", "null")], Judgement(True, True, False, False, False)),
     ],
 )
@@ -250,6 +255,13 @@ def test_every_fact_has_to_be_told() -> None:
         (0.5, "0.50", True),
         (10**400, "1", False),
         (4, "four", False),
+        ("€", "20 €.", True),
+        (" + ", "1+1", True),
+        ("\u2026", "well...", True),
+        ("\U0001f642", "a smile \U0001f642", True),
+        ("\U0001f642", "a smile", False),
+        ("€", "20 $", False),
+        ("€ 20", "20 €", True),
     ],
 )
 def test_a_value_stands_in_a_text_word_by_word_or_as_a_number(value: Any, text: str, there: bool) -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
 
+from toolfmt.calling.asked import read_arguments
 from toolfmt.calling.validation import invalid_arguments
 from toolfmt.measuring.plan import Question
 from toolfmt.measuring.scenarios import tools
@@ -76,9 +77,11 @@ def check_judge() -> None:
 
 
 def is_valid(call: ToolCall) -> bool:
-    """Whether a tool of this name is there and its schema takes the arguments."""
+    """Whether a tool of this name is there and its schema takes the arguments; as calls are carried out, so that a
+    name that stands in them twice is not."""
     parameters = _parameters().get(call.name)
-    return parameters is not None and not invalid_arguments(_arguments(call), parameters)
+    arguments, why_not = read_arguments(call.arguments)
+    return parameters is not None and not why_not and not invalid_arguments(arguments, parameters)
 
 
 def invented(call: ToolCall, conversation: str) -> list[str]:
@@ -95,11 +98,15 @@ def invented(call: ToolCall, conversation: str) -> list[str]:
 
 
 def occurs(value: str | float, text: str) -> bool:
-    """Whether a value stands in a text: its words one behind the other, or for a number one of the same value."""
+    """Whether a value stands in a text: its words one behind the other, or for a number one of the same value. Signs
+    without any word (`€`) stand there as they are."""
     number = _as_number(value)
     if number is not None and number in {_read(found) for found in _NUMBER.findall(text)}:
         return True
-    return isinstance(value, str) and _words(value) in _words(text)
+    if not isinstance(value, str):
+        return False
+    words = _words(value)
+    return words in _words(text) if words.strip() else _folded(value).strip() in _folded(text)
 
 
 def _as_number(value: str | float) -> float | None:
@@ -115,7 +122,11 @@ def _read(number: str) -> float:
 @lru_cache(maxsize=64)
 def _words(text: str) -> str:
     """The words of a text, folded, with a blank on both sides of each: what is in it word by word is in it as text."""
-    return f" {' '.join(_WORD.findall(unicodedata.normalize('NFKC', text).casefold()))} "
+    return f" {' '.join(_WORD.findall(_folded(text)))} "
+
+
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold()
 
 
 def _texts(messages: Iterable[Mapping[str, Any]]) -> str:
