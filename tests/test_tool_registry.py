@@ -10,11 +10,12 @@ import subprocess
 import sys
 import threading
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from uuid import UUID
 
 import pytest
 from openai.types.chat import ChatCompletionMessageFunctionToolCall
@@ -280,10 +281,94 @@ def test_what_the_hints_say_beyond_the_schema_is_told_too() -> None:
     assert answered(registry, "Booking", {"name": "Ada2"}) == (
         f"Booking {told} Value error, a name has no digits (at $.name)"
     )
-    wrong = answered(registry, "when", {"day": "soon"})
+    wrong = answered(registry, "when", {"day": "2026-02-30"})
     assert wrong.startswith(f"when {told} Input should be a valid date") and wrong.endswith("(at $.day)")
-    assert execute(registry, "when", {"day": "soon"}).outcome == "invalid_arguments"
+    assert execute(registry, "when", {"day": "2026-02-30"}).outcome == "invalid_arguments"
     assert called == []
+
+
+@dataclass
+class Meal:
+    dish: str
+    seats: list[Seat]
+
+
+REFUSED = "not carried out"
+VALUES: list[tuple[Any, str, Any]] = [
+    (int, "3.0", 3),
+    (int, "1e5", 100000),
+    (int, "0.0", 0),
+    (int, "9007199254740993", 9007199254740993),
+    (int, "9007199254740993.0", REFUSED),
+    (int, "1" + "0" * 400, 10**400),
+    (float, "3", 3.0),
+    (float, "-0.5e1", -5.0),
+    (float, "1" + "0" * 308, 1e308),
+    (float, "1" + "0" * 309, REFUSED),
+    (float, "-1" + "0" * 400, REFUSED),
+    (Decimal, "12345678901234567.89", REFUSED),
+    (Decimal, '"12345678901234567.89"', Decimal("12345678901234567.89")),
+    (Decimal, "0.10", Decimal("0.1")),
+    (bool | int, "1.0", 1),
+    (bool | int, "true", True),
+    (int | date, '"3"', REFUSED),
+    (int | UUID, '"3"', REFUSED),
+    (datetime, '"3"', REFUSED),
+    (datetime, '"2026-11-23"', REFUSED),
+    (datetime, '"2026-11-23T10:00"', datetime(2026, 11, 23, 10)),
+    (date, '"0"', REFUSED),
+    (date, '"2026-11-23T00:00:00"', REFUSED),
+    (list[date], '["0"]', REFUSED),
+    (time, '"10:30"', time(10, 30)),
+    (timedelta, '"3 days"', REFUSED),
+    (timedelta, '"P3D"', timedelta(3)),
+    (dict[bool, str], '{"yes": "a"}', REFUSED),
+    (dict[bool, str], '{"true": "a"}', {True: "a"}),
+    (dict[int, str], '{"3": "a", "03": "b"}', REFUSED),
+    (dict[int, str], '{"3": "a", "-4": "b"}', {3: "a", -4: "b"}),
+    (dict[date, str], '{"0": "a"}', REFUSED),
+    (Seat, '{"row": 1}', Seat(row=1)),
+    (Seat, '{"row": 1, "z": 2}', REFUSED),
+    (list[Seat], '[{"row": 1, "z": 2}]', REFUSED),
+    (Meal, '{"dish": "d", "seats": [{"row": 1}]}', Meal("d", [Seat(row=1)])),
+    (Meal, '{"dish": "d", "seats": [], "z": 1}', REFUSED),
+    (Meal, '{"dish": "d", "seats": [{"row": 1, "z": 2}]}', REFUSED),
+    (dict[str, Any], '{"z": {"y": 1.5}}', {"z": {"y": 1.5}}),
+    (str, '"3.0 \\" 3.0"', '3.0 " 3.0'),
+]
+
+
+@pytest.mark.parametrize(("hint", "written", "given"), VALUES)
+def test_what_is_carried_out_is_what_was_written(hint: Any, written: str, given: Any) -> None:
+    seen: list[Any] = []
+
+    def f(x: Any) -> None:
+        seen.append(x)
+
+    f.__annotations__["x"] = hint
+    execution = execute(ToolRegistry([f]), "f", f'{{"x": {written}}}')
+    if given is REFUSED:
+        assert (execution.outcome, seen) == ("invalid_arguments", [])
+    else:
+        assert [(type(given), given)] == [(type(x), x) for x in seen]
+
+
+def test_keys_that_can_be_written_in_many_ways_are_no_hint() -> None:
+    def f(x: dict[float, str]) -> None: ...
+
+    with pytest.raises(BadTools, match="keys of type float can be written in many ways; make them str"):
+        ToolRegistry([f])
+
+
+class OpenWithin(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+
+def test_a_model_within_that_takes_more_says_so() -> None:
+    def f(x: OpenWithin) -> Any:
+        return x.model_extra
+
+    assert answered(ToolRegistry([f]), "f", {"x": {"y": 1}}) == '{"y": 1}'
 
 
 def test_a_model_that_is_strict_is_given_json() -> None:

@@ -23,6 +23,8 @@ _EXTRA = "pip install 'toolfmt[pydantic]'"
 _FIRST_KEYS = ("type", "description")
 # What a docstring of each style goes on with where no blank line comes first.
 _SECTION = re.compile(r"\s*(?::\w[^:]*:|@param\b|[A-Z]\w*(?: \w+)?:\s*$|-{3,}\s*$)")
+_KEYS: dict[str, dict[str, Any]] = {"int": {"pattern": "^(0|-?[1-9][0-9]*)$"}, "bool": {"enum": ["true", "false"]}}
+_NO_KEYS = ("float", "decimal", "complex", "timedelta", "datetime", "time")
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _made: WeakKeyDictionary[Any, dict[bool, dict[str, Any]]] = WeakKeyDictionary()
 
@@ -106,6 +108,16 @@ def _pydantic() -> tuple[Any, Any]:
         """Titles are the caller's own; a default that JSON cannot hold is left out."""
 
         ignored_warning_kinds = GenerateJsonSchema.ignored_warning_kinds | {"non-serializable-default"}
+
+        def dict_schema(self, schema: Any) -> Any:
+            """Keys are strings in JSON, of which pydantic makes what their hint says: of these only one each."""
+            made: dict[str, Any] = super().dict_schema(schema)
+            kind = schema.get("keys_schema", {}).get("type")
+            if kind in _KEYS:
+                made["propertyNames"] = {**made.get("propertyNames", {}), **_KEYS[kind]}
+            elif kind in _NO_KEYS:
+                raise TypeError(f"keys of type {kind} can be written in many ways; make them str")
+            return made
 
         def field_title_should_be_set(self, schema: Any) -> bool:
             return False

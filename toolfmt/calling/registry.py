@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 from toolfmt.calling.asked import parts_of_call, read_arguments
+from toolfmt.calling.closed_schemas import closed, closed_within
 from toolfmt.calling.execution import Execution, ExecutionOutcome, raised, rejection, unfit_arguments, unknown_tool
 from toolfmt.calling.python_arguments import Unfit, taking
 from toolfmt.calling.results import told
@@ -25,13 +26,9 @@ from toolfmt.message import Rejected
 from toolfmt.python_tools import is_python_tool
 from toolfmt.tools import canonical_tools
 
-_Ready: TypeAlias = Callable[[Mapping[str, Any]], Callable[[], Any]]
-"""Makes of arguments that fit the schema what remains to be called."""
+_Ready: TypeAlias = Callable[[dict[str, Any], object], Callable[[], Any]]
+"""Makes of arguments that fit the schema, and of these as they were given, what remains to be called."""
 Made = TypeVar("Made", bound=Callable[..., Any])
-_SAYS_OF_OTHERS = ("additionalProperties", "unevaluatedProperties")
-_REF_ALONE = ("draft-03", "draft-04", "draft-06", "draft-07")
-"""Drafts in which what stands beside a `$ref` counts for nothing, be it that other arguments are refused."""
-_COMPOSED = ("$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas")
 
 
 @dataclass(frozen=True)
@@ -61,14 +58,17 @@ class ToolRegistry:
         say (pydantic's models, dates, …); those that a call leaves out have the function's defaults. Of a class of
         pydantic or a dataclass `call` is given an instance; without `call` the instance is called. With a definition in
         any shape of `toolfmt.tools`, `call` is given the arguments by name, as JSON was read. Arguments that the schema
-        does not name are refused, unless it says otherwise (`additionalProperties`). Raises `BadTools` for what is no
-        tool, has a name or a schema that does not do, or has nothing to call; `ToolfmtError` without the extra
+        does not name are refused, unless it says otherwise (`additionalProperties`); of a tool made of Python so is
+        what a model or a dataclass within them does not name. Dates, times and durations are those of JSON Schema (ISO
+        8601); nothing is made of another type that is not the same value (`3.0` is an int). Raises `BadTools` for what
+        is no tool, has a name or a schema that does not do, or has nothing to call; `ToolfmtError` without the extra
         `validate`.
         """
         made = canonical_tools([*self._definitions, tool])[-1]
         name = made["function"]["name"]
         where = f"tools[{len(self._definitions)}] ({name})"
-        schema = _closed(made["function"].get("parameters", {}))
+        parameters = made["function"].get("parameters", {})
+        schema = closed(closed_within(parameters) if is_python_tool(tool) else parameters)
         if fault := invalid_schema(schema):
             raise BadTools(f"{where}: its parameters are no JSON Schema: {fault}")
         ready = _ready(tool, call, where)
@@ -116,31 +116,12 @@ class ToolRegistry:
         if fault:
             return ended("invalid_arguments", unfit_arguments(name, fault))
         try:
-            value = _called(tool.ready(read), wait)
+            value = _called(tool.ready(read, arguments), wait)
             return ended("result", told(value), value=value)
         except Unfit as error:
             return ended("invalid_arguments", unfit_arguments(name, str(error)))
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  a tool is any code, and may raise anything
             return ended("exception", raised(name, error), error=error)
-
-
-def _closed(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The schema, which takes no arguments but those that it names unless it says otherwise itself."""
-    if "$ref" in schema and any(draft in str(schema.get("$schema")) for draft in _REF_ALONE):
-        schema = _ref_among_others(schema)
-    if any(key in schema for key in _SAYS_OF_OTHERS):
-        return schema
-    composed = any(key in schema for key in _COMPOSED)
-    return {**schema, _SAYS_OF_OTHERS[composed]: False}
-
-
-def _ref_among_others(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The schema with its `$ref` as one of the parts that count, as later drafts have it."""
-    parts = [{"$ref": schema["$ref"]}, *([{"allOf": schema["allOf"]}] if "allOf" in schema else [])]
-    made = {key: value for key, value in schema.items() if key not in ("$ref", "additionalProperties")}
-    if "additionalProperties" in schema:
-        made.setdefault("unevaluatedProperties", schema["additionalProperties"])
-    return {**made, "allOf": parts}
 
 
 def _ready(tool: Any, call: Callable[..., Any] | None, where: str) -> _Ready:
@@ -156,7 +137,7 @@ def _ready(tool: Any, call: Callable[..., Any] | None, where: str) -> _Ready:
         raise BadTools(
             f"{where}: a definition alone cannot be called; give its function too: add(definition, function)"
         )
-    return lambda arguments: partial(call, **arguments)
+    return lambda arguments, given: partial(call, **arguments)
 
 
 def _called(function: Callable[[], Any], wait: Waiting | None) -> Any:
