@@ -331,6 +331,58 @@ def test_only_the_last_call_of_a_cut_answer_is_in_doubt(weather: Weather, serve:
     assert [execution.outcome for execution in outcome.executions] == ["result", "rejected"]
 
 
+@pytest.mark.parametrize(
+    "reason",
+    ["length", "model_length", "max_tokens", "MAX_TOKENS", "content_filter", "abort", "error", "incomplete", 5],
+)
+def test_only_an_end_of_the_models_own_leaves_the_last_call_whole(weather: Weather, reason: Any) -> None:
+    def answer(reason: Any) -> list[str]:
+        script = iter([completion({"tool_calls": [call("get_weather", CITY)]}, reason), completion({"content": "So."})])
+        outcome = run(from_completions(lambda **given: next(script)), [USER], weather.registry)
+        return [execution.outcome for execution in outcome.executions]
+
+    assert answer(reason) == ["rejected"] and weather.asked == []
+    for ended in ("stop", "STOP", "tool_calls", "function_call", "end_turn", None):
+        assert answer(ended) == ["result"]
+
+
+@pytest.mark.parametrize("arguments", [[], 0, False, "null", "[]"])
+def test_arguments_that_are_no_object_are_not_none_at_all(arguments: Any) -> None:
+    called: list[str] = []
+    registry = ToolRegistry([({"name": "now"}, lambda: called.append("now"))])
+    told = completion({"tool_calls": [{"id": "a", "function": {"name": "now", "arguments": arguments}}]})
+    outcome = run(from_completions(lambda **given: told), [USER], registry, turns=1)
+    assert (outcome.ended, called) == ("rejected", [])
+
+
+def test_the_older_call_of_a_function_is_one(weather: Weather) -> None:
+    told = completion({"function_call": {"name": "get_weather", "arguments": CITY}}, "function_call")
+    outcome = run(from_completions(lambda **given: told), [USER], weather.registry, turns=1)
+    assert (weather.asked, outcome.answer.tool_calls) == (["Oslo"], [ToolCall("call_0", "get_weather", CITY)])
+
+
+def test_a_content_may_be_a_list_of_parts(weather: Weather) -> None:
+    parts = [
+        {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]},
+        {"type": "text", "text": "It "},
+        "rains",
+        {"type": "image", "n": 1},
+    ]
+    outcome = run(from_completions(lambda **given: completion({"content": parts})), [USER], weather.registry)
+    assert (outcome.answer.reasoning, outcome.text) == ("Hm.", 'It rains{"type": "image", "n": 1}')
+
+
+def test_half_of_a_character_is_sent_to_no_server(weather: Weather, serve: Serve) -> None:
+    half = "\ud800"
+    asked = [call("get_weather", CITY, half), call("f" + half, "{}"), call("get_weather", f'{{"city": "{half}"}}')]
+    said = {"content": half, "reasoning_content": half, "tool_calls": asked}
+    model, serving = serve(completion(said, "tool_calls"), completion({"content": "So."}))
+    outcome = run(model, [USER], weather.registry)
+    assert (outcome.ended, weather.asked) == ("answered", ["Oslo"])
+    assert [execution.outcome for execution in outcome.executions] == ["result", "unknown_tool", "rejected"]
+    assert serving.asked[1]["messages"][1]["content"] == '?{"city": "?"}'
+
+
 def test_no_arguments_at_all_are_those_of_a_tool_that_takes_none(serve: Serve) -> None:
     called: list[str] = []
     registry = ToolRegistry([({"name": "now"}, lambda: called.append("now"))])
@@ -374,10 +426,25 @@ def test_an_endpoint_that_fails_raises_what_its_client_raises(weather: Weather, 
         run(model, [USER], weather.registry)
 
 
-@pytest.mark.parametrize("told", [{}, {"choices": []}, {"choices": None}, {"choices": [{}]}, None, "x" * 1000])
+NO_MESSAGES: tuple[Any, ...] = (None, "hi", [], 5)
+NO_COMPLETIONS: list[Any] = [{}, {"choices": []}, {"choices": None}, {"choices": [{}]}, None, "x" * 1000]
+
+
+@pytest.mark.parametrize("told", NO_COMPLETIONS + [{"choices": [{"message": none}]} for none in NO_MESSAGES])
 def test_what_is_no_completion_is_told_in_a_line(weather: Weather, told: Any) -> None:
     with pytest.raises(ToolfmtError, match="no chat completion with a choice") as raised:
         run(from_completions(lambda **given: told), [USER], weather.registry)
+    assert len(str(raised.value)) < 300
+
+
+@pytest.mark.parametrize(
+    "message",
+    [{"tool_calls": 5}, {"tool_calls": "x" * 1000}, {"tool_calls": {}}, {"content": 5}, {"function_call": "f"}],
+)
+def test_a_message_that_is_none_is_told_in_a_line(weather: Weather, message: dict[str, Any]) -> None:
+    key = next(iter(message))
+    with pytest.raises(ToolfmtError, match=f"the message that was returned has the {key} ") as raised:
+        run(from_completions(lambda **given: {"choices": [{"message": message}]}), [USER], weather.registry)
     assert len(str(raised.value)) < 300
 
 
@@ -488,6 +555,10 @@ OPEN_CALL = '<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo"}}'
         ("It rains.", "<|im_end|>", "length", "answered", 0),
         (OPEN_CALL, "", "length", "rejected", 0),
         (OPEN_CALL, "", "stop", "turns", 1),
+        (OPEN_CALL, "", "eos", "turns", 1),
+        (OPEN_CALL, "", "abort", "rejected", 0),
+        (OPEN_CALL, "", "content_filter", "rejected", 0),
+        ("It rai", "", "error", "cut", 0),
     ],
 )
 def test_an_engine_says_that_an_answer_was_cut(

@@ -17,15 +17,20 @@ from toolfmt.events import Event
 from toolfmt.message import CALL_ID, Message, Rejected, said_in, taken_ids
 from toolfmt.readable_calls import read_object, unreadable_rejected
 
-CUT = "length"
-"""What runtimes give as the reason of an answer's end where the tokens ran out."""
+_ENDED = (
+    *("stop", "eos", "eos_token", "stop_sequence", "stop_string", "end_turn", "complete", "completed"),
+    *("tool_calls", "tool_call", "tool_use", "function_call"),
+)
+"""What servers and runtimes give as the reason of an answer's end where the model ended it: OpenAI ("stop",
+"tool_calls", "function_call"), Anthropic ("end_turn", "stop_sequence", "tool_use"), TGI ("eos_token",
+"stop_sequence"), Cohere ("COMPLETE", "TOOL_CALL"), the Responses API ("completed")."""
 AskModel: TypeAlias = Callable[[list[Any], list[dict[str, Any]]], Message]
 
 
 @dataclass(slots=True)
 class Answer(Message):
-    """A message, whether the model was stopped at its limit of tokens (`cut`), and the message as it stays in the
-    conversation (`said`)."""
+    """A message, whether the model was stopped before it ended (`cut`: at its limit of tokens, by a filter), and the
+    message as it stays in the conversation (`said`)."""
 
     cut: bool = False
     said: dict[str, Any] | None = None
@@ -40,6 +45,12 @@ class Answer(Message):
         events = unreadable_rejected(events)
         message = Message.from_events(events, taken_ids(messages), call_id)
         return cls.of(message, cut, said_in(events, message))
+
+
+def was_cut(reason: object) -> bool:
+    """Whether an answer that ended for this reason may lack its end: "length", "content_filter", "abort" and whatever
+    is not known; not where no reason is given."""
+    return reason is not None and not (isinstance(reason, str) and reason.lower() in _ENDED)
 
 
 def heard(message: Message) -> Message:

@@ -10,8 +10,9 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from toolfmt.calling.answers import CUT, Answer, AskModel
+from toolfmt.calling.answers import Answer, AskModel, was_cut
 from toolfmt.calling.asked import parts_of_call, read_arguments
+from toolfmt.calling.results import sendable
 from toolfmt.errors import ToolfmtError
 from toolfmt.events import (
     Content,
@@ -23,13 +24,20 @@ from toolfmt.events import (
     ToolCallRejected,
     ToolCallStart,
 )
-from toolfmt.render.client_parts import as_mapping
+from toolfmt.render.client_parts import as_mapping, sorted_parts
 from toolfmt.tools import tool_schemas
 
 _REASONING_KEYS = ("reasoning_content", "reasoning")
 _NO_SPAN = (0, 0)
 """Where a call stood in what the model wrote, a server does not say."""
+_NO_ARGUMENTS: tuple[object, ...] = (None, "", {})
 _MOST_SHOWN = 200
+_KINDS: dict[str, tuple[type, ...]] = {
+    "content": (str, list),
+    "refusal": (str,),
+    "tool_calls": (list, tuple),
+    "function_call": (Mapping,),
+}
 
 
 def from_openai(client: Any, model: str, **options: Any) -> AskModel:
@@ -45,9 +53,10 @@ def from_completions(create: Callable[..., Any], **options: Any) -> AskModel:
     completion of OpenAI's API, an object or a mapping (as `Llama.create_chat_completion` of llama-cpp-python does).
 
     What a server tells as a call is one only where its arguments are a JSON object, else it is rejected; so is the last
-    call of an answer that was cut (`finish_reason` "length"), whose arguments some servers complete. What a server
-    leaves in the content is content: a call that it could not read ends a run as an answer. Reasoning is sent back
-    under the key that the server told it under. Raises `ValueError` for the option `stream`. The model raises what
+    call of an answer that was cut (a `finish_reason` such as "length" or "content_filter"), whose arguments some
+    servers complete. The older `function_call` is a call too. What a server leaves in the content, a text or a list of
+    parts, is content: a call that it could not read ends a run as an answer. Reasoning is sent back under the key that
+    the server told it under. Raises `ValueError` for the option `stream`. The model raises what
     `create` raises, and `ToolfmtError` for what is no completion.
     """
     if options.get("stream"):
@@ -70,10 +79,16 @@ def _message_of(completion: Any) -> tuple[Mapping[str, Any], bool]:
     told = as_mapping(completion)
     try:
         choice = as_mapping(as_mapping(told["choices"])[0])
-        return as_mapping(choice["message"]), choice.get("finish_reason") == CUT
+        message = as_mapping(choice["message"])
     except (KeyError, IndexError, TypeError):
+        message = None
+    if not isinstance(message, Mapping):
         shown = repr(told)[:_MOST_SHOWN]
         raise ToolfmtError(f"what was asked returned no chat completion with a choice: {shown}") from None
+    for key, kinds in _KINDS.items():
+        if not isinstance(message.get(key), (*kinds, type(None))):
+            raise ToolfmtError(f"the message that was returned has the {key} {message[key]!r}"[:_MOST_SHOWN])
+    return message, was_cut(choice.get("finish_reason"))
 
 
 def _reasoning_key(told: Mapping[str, Any]) -> str:
@@ -81,27 +96,37 @@ def _reasoning_key(told: Mapping[str, Any]) -> str:
 
 
 def _events_of(told: Mapping[str, Any], cut: bool, tools: list[dict[str, Any]]) -> Iterator[Event]:
-    """What a server tells as a message, as events; what it tells as calls only where they are."""
+    """What a server tells as a message, as events; what it tells as calls only where they are. What no request can hold
+    (half of a character) stays out."""
     if key := _reasoning_key(told):
-        yield Reasoning(told[key])
-    text = told.get("content") or told.get("refusal")
-    if isinstance(text, str) and text:
-        yield Content(text)
+        yield Reasoning(sendable(told[key]))
+    content = told.get("content") or told.get("refusal") or ""
+    parts = sorted_parts(content if isinstance(content, list) else [content], "assistant", "content")
+    yield from (Reasoning(sendable(text)) for text in parts.reasoning)
+    yield from (Content(sendable(_text_of(part))) for part in parts.kept if _text_of(part))
+    calls = [*(told.get("tool_calls") or ()), *parts.calls]
+    if not calls and told.get("function_call"):
+        calls = [told["function_call"]]
     schemas = tool_schemas(tools)
-    calls = [as_mapping(call) for call in told.get("tool_calls") or ()]
-    for index, call in enumerate(calls):
+    for index, call in enumerate(map(as_mapping, calls)):
         try:
             id, name, given = parts_of_call(call)
         except TypeError:
             yield ToolCallRejected(index, "missing_tool_name", _NO_SPAN, json.dumps(call, default=str))
             continue
         arguments = given if isinstance(given, str) else json.dumps(given, default=str)
-        if not given and name in schemas and not schemas[name].get("properties"):
+        if given in _NO_ARGUMENTS and name in schemas and not schemas[name].get("properties"):
             arguments = "{}"
-        yield ToolCallStart(index, name, id)
-        yield ToolCallArguments(index, arguments)
         wrong = _wrong(arguments, cut and index == len(calls) - 1)
-        yield ToolCallRejected(index, wrong, _NO_SPAN, arguments) if wrong else ToolCallEnd(index, _NO_SPAN)
+        yield ToolCallStart(index, sendable(name), sendable(id))
+        yield ToolCallArguments(index, sendable(arguments))
+        yield ToolCallRejected(index, wrong, _NO_SPAN, sendable(arguments)) if wrong else ToolCallEnd(index, _NO_SPAN)
+
+
+def _text_of(part: Mapping[str, Any]) -> str:
+    """The text of a part of the content; what is none (an image) as the JSON that it is."""
+    text = part.get("text") if part.get("type") == "text" else None
+    return text if isinstance(text, str) else json.dumps(part, default=str)
 
 
 def _wrong(arguments: str, cut: bool) -> RejectionReason | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from toolfmt.calling.answers import CUT, Answer, AskModel
+from toolfmt.calling.answers import Answer, AskModel, was_cut
 from toolfmt.events import Event
 from toolfmt.formats import get
 from toolfmt.message import CALL_ID
@@ -32,15 +32,15 @@ def from_stream(
         from_stream(toolfmt.load(path), lambda prompt: for_mlx.stream(weights, tokenizer, prompt))
 
     `on_event` is given each event as it comes, `options` go to `Model.render`. What `stream` returns may say in
-    `finish_reason`, once it has ended, that the answer was cut ("length"). The model raises what `Model.render` and
-    `stream` raise.
+    `finish_reason`, once it has ended, that the answer was cut ("length", or whatever is no end of a model's own, as
+    "stop" and "eos" are). The model raises what `Model.render` and `stream` raise.
     """
 
     def ask(messages: list[Any], tools: list[dict[str, Any]]) -> Answer:
         prompt = model.render(messages, tools or None, **options)
         streamed = stream(prompt)
         events = _tell(streamed, on_event)
-        cut = getattr(streamed, "finish_reason", None) == CUT
+        cut = was_cut(getattr(streamed, "finish_reason", None))
         form = CALL_ID if prompt.format is None else get(prompt.format).call_id
         return Answer.told(events, messages, cut, form)
 
@@ -57,10 +57,11 @@ def from_text(
 ) -> AskModel:
     """A model of which an engine writes the text: its answer to a prompt, whole or in pieces, control tokens included.
 
-    A piece may be a pair of text and reason: "length" says that the answer was cut there. With `raw` each prompt goes
-    on from what the model wrote, as it wrote it, so that an engine computes none of it again; without, the template
-    decides what stays of its reasoning. `on_event` is given each event as it comes, `options` go to `Model.render`. The
-    model raises what `toolfmt.Conversation` raises, and what `generate` raises.
+    A piece may be a pair of text and reason: "length" says that the answer was cut there, and so does whatever is no
+    end of a model's own, as "stop" and "eos" are. With `raw` each prompt goes on from what the model wrote, as it wrote
+    it, so that an engine computes none of it again; without, the template decides what stays of its reasoning.
+    `on_event` is given each event as it comes, `options` go to `Model.render`. The model raises what
+    `toolfmt.Conversation` raises, and what `generate` raises.
     """
     talk: Conversation | None = None
     offered: list[dict[str, Any]] = []
@@ -103,7 +104,7 @@ def _read(written: str | Iterable[Piece], prompt: Prompt, on_event: OnEvent | No
         said, reason = (piece, None) if isinstance(piece, str) else piece
         text += said
         _tell(parser.feed(said), on_event)
-        cut = reason == CUT and not parser.ended
+        cut = was_cut(reason) and not parser.ended
         if reason or parser.ended:
             break
     _tell(parser.finish(cut=cut), on_event)

@@ -23,14 +23,14 @@ def told(value: object) -> str:
     """The text of a result. Raises `NoResult` for what is neither text nor JSON, and what the value's own methods
     raise."""
     if isinstance(value, str):
-        return _sendable(value)
+        return sendable(value)
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=_plain)
     except NoResult:
         raise
     except (TypeError, ValueError, RecursionError):
         text = _spoken(value)
-    return _sendable(text)
+    return sendable(text)
 
 
 def _plain(value: Any) -> Any:
@@ -54,6 +54,6 @@ def _spoken(value: object) -> str:
     return text
 
 
-def _sendable(text: str) -> str:
+def sendable(text: str) -> str:
     """The text without halves of characters, which no request can hold."""
     return text.encode("utf-8", "replace").decode("utf-8")

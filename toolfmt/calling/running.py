@@ -26,10 +26,11 @@ Ended: TypeAlias = Literal["answered", "cut", "turns", "rejected"]
 class Outcome:
     """What a run has come to.
 
-    `ended` says why it ended: the model "answered" without a call; its answer, without a call, was "cut" at its limit
-    of tokens; all "turns" were used, and the last answer still called tools, or it held calls that were "rejected" and
-    no other. `messages` is the whole conversation, with what was given to begin with, and with a result to each call,
-    so that it can be gone on with. `answer` is the model's last, `executions` all that was dispatched, in order.
+    `ended` says why it ended: the model "answered" without a call; its answer, without a call, was "cut" (at its limit
+    of tokens, by a filter); all "turns" were used, and the last answer still called tools, or it held calls that were
+    "rejected" and no other. `messages` is the whole conversation, with what was given to begin with, and with a result
+    to each call, so that it can be gone on with. `answer` is the model's last, `executions` all that was dispatched, in
+    order.
     """
 
     ended: Ended
