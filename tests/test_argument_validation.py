@@ -101,6 +101,62 @@ def test_arguments_nested_too_deeply_are_told() -> None:
     assert invalid_arguments({}, endless) == "they are nested too deeply for their schema"
 
 
+def alternatives(levels: int, leaf: object, padding: str = "") -> tuple[dict[str, Any], dict[str, Any]]:
+    """Arguments, and a schema of conditions within conditions, as pydantic makes it of models that hold each other."""
+
+    def condition(name: str, **more: Any) -> dict[str, Any]:
+        return {"properties": {"op": {"const": name}, **more}, "required": ["op", *more]}
+
+    args = {"items": {"$ref": "#/$defs/it"}}
+    choice = {
+        "anyOf": [condition("and", args=args), condition("or", args=args), condition("is", v={"type": "integer"})]
+    }
+    value: dict[str, Any] = {"op": "is", "v": leaf, "words": padding}
+    for _ in range(levels):
+        value = {"op": "or", "args": [value]}
+    return {"it": value}, {"$defs": {"it": choice}, "properties": {"it": {"$ref": "#/$defs/it"}}}
+
+
+TOO_LONG = "they are too large, or nested too deeply, to be judged by their schema in reasonable time"
+
+
+@pytest.mark.parametrize(
+    ("levels", "leaf", "padding", "told"),
+    [(6, 1, "", ""), (30, 1, "", TOO_LONG), (30, "x", "", TOO_LONG), (30, "x", "x" * 300_000, TOO_LONG)],
+)
+def test_what_would_be_judged_for_hours_is_not(levels: int, leaf: object, padding: str, told: str) -> None:
+    assert told == invalid_arguments(*alternatives(levels, leaf, padding))
+
+
+def test_what_one_value_took_is_not_taken_from_the_next() -> None:
+    for _ in range(3):
+        assert invalid_arguments(*alternatives(8, 1)) == ""
+        assert invalid_arguments(*alternatives(30, 1)) == TOO_LONG
+
+
+def test_large_arguments_are_judged() -> None:
+    item = {"properties": {"n": {"type": "integer", "minimum": 0}, "s": {"type": "string"}}, "required": ["n"]}
+    arguments = {"list": [{"n": n, "s": "x" * 20} for n in range(10_000)]}
+    assert invalid_arguments(arguments, {"properties": {"list": {"items": {**item, "type": "object"}}}}) == ""
+
+
+@pytest.mark.parametrize(
+    ("items", "unique"),
+    [
+        ([{"k": n} for n in range(20_000)], True),
+        ([n if n % 2 else str(n) for n in range(20_000)], True),
+        ([1, True, 0, False, "1", None, [1], [True]], True),
+        ([{"k": 1}, {"k": 1.0}], False),
+        ([{"a": 1, "b": 2}, 3, {"b": 2, "a": 1}], False),
+        ([1e300, 10**300], True),
+        ([[True], [True]], False),
+    ],
+)
+def test_items_are_compared_as_json_and_not_each_with_each(items: list[Any], unique: bool) -> None:
+    told = invalid_arguments({"a": items}, {"properties": {"a": {"uniqueItems": True}}})
+    assert told.endswith("" if unique else "has non-unique elements (at $.a)") and bool(told) is not unique
+
+
 def test_a_number_that_python_cannot_divide_is_told() -> None:
     assert invalid_arguments({"n": 10**400}, {"properties": {"n": {"multipleOf": 0.5}}}) == (
         "they cannot be judged by their schema: OverflowError: int too large to convert to float"

@@ -62,7 +62,14 @@ ALLOWED = {
         "toolfmt.render",
     },
     # The validator is an extra, imported inside the functions that use it.
-    "toolfmt/calling/validation.py": {"jsonschema", "referencing", "toolfmt.errors", "toolfmt.plain_json"},
+    "toolfmt/calling/validation.py": {
+        "jsonschema",
+        "referencing",
+        "toolfmt.calling.bounded_judging",
+        "toolfmt.errors",
+        "toolfmt.plain_json",
+    },
+    "toolfmt/calling/bounded_judging.py": {"jsonschema"},
     # Each adaptor may import all of toolfmt below the command line, and the package it serves.
     "toolfmt/runtimes/for_langchain.py": {
         "langchain_core",

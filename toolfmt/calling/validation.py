@@ -4,7 +4,7 @@
 schema. The judge is the library jsonschema (extra `validate`), imported when it is first needed. It fetches nothing: a
 `$ref` that leads out of the schema is the schema's fault. `format` is not judged, as JSON Schema 2020-12 has it by
 default (specification "JSON Schema Validation", 7.2.1); `unevaluatedProperties` is, whatever the draft. Patterns are
-regular expressions of Python, and take the time that they take.
+regular expressions of Python, and take the time that they take; all else is bounded (`bounded_judging.py`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
+from toolfmt.calling.bounded_judging import TooManySteps, bounded, steps
 from toolfmt.errors import ToolfmtError, json_fault
 from toolfmt.plain_json import why_no_json
 
@@ -48,14 +49,23 @@ def invalid_arguments(arguments: object, parameters: Mapping[str, Any]) -> str:
     from referencing.exceptions import Unresolvable
 
     try:
-        errors = sorted(islice(validator.iter_errors(arguments), _MOST_JUDGED), key=lambda error: len(error.path))
-        return "; ".join(_told(best_match([error])) for error in errors[:_MOST_FAULTS])
+        with steps(arguments):
+            errors = _found(validator, arguments)
+        return "; ".join(_told(best_match([error])) for error in errors)
+    except TooManySteps:
+        return "they are too large, or nested too deeply, to be judged by their schema in reasonable time"
     except RecursionError:
         return _TOO_DEEP
     except Unresolvable as error:
         return f"{_WRONG_SCHEMA}: it refers to {_bounded(str(error.ref))}, which it does not hold"
     except Exception as error:  # noqa: BLE001  a number beyond Python's floats, a pattern that `re` cannot read, …
         return f"they cannot be judged by their schema: {_bounded(f'{type(error).__name__}: {error}')}"
+
+
+def _found(validator: Any, arguments: object) -> list[Any]:
+    """What is wrong, as much of it as is told; what concerns the whole first."""
+    errors = islice(validator.iter_errors(arguments), _MOST_JUDGED)
+    return sorted(errors, key=lambda error: len(error.path))[:_MOST_FAULTS]
 
 
 def invalid_schema(parameters: Mapping[str, Any]) -> str:
@@ -93,8 +103,8 @@ def _validator(text: str) -> tuple[str, Any]:
         return _told(error), None
     except RecursionError:
         return "it is nested too deeply", None
-    if _UNEVALUATED not in draft.VALIDATORS:
-        draft = extend(draft, {_UNEVALUATED: Draft202012Validator.VALIDATORS[_UNEVALUATED]})
+    unevaluated = {_UNEVALUATED: Draft202012Validator.VALIDATORS[_UNEVALUATED]}
+    draft = extend(draft, bounded({**unevaluated, **draft.VALIDATORS}))
     # An empty registry: the one that jsonschema takes otherwise fetches what a `$ref` names.
     return "", draft(schema, registry=Registry())
 

@@ -1,0 +1,96 @@
+"""A validator of jsonschema that stops once it has taken too many steps.
+
+What a schema of alternatives within alternatives asks of a value doubles with every level, and jsonschema compares the
+items of a list each with each. A step is a keyword of the schema that is asked, and a thousand characters of the value
+that it is asked of (an error holds that value): they are counted, so that no clock decides.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+MOST_STEPS = 100_000
+"""Some two seconds on a slow machine (November 2026), or a list of 15,000 small objects."""
+_LETTERS_A_STEP = 1000
+_budget: ContextVar[_Budget] = ContextVar("what judging may cost")
+
+
+class TooManySteps(Exception):
+    """A value that would take too long to be judged."""
+
+
+@dataclass
+class _Budget:
+    left: int
+    sizes: dict[int, int] = field(default_factory=dict)
+    """Characters of the lists and objects within the value, by their ids."""
+
+    def measure(self, value: object) -> int:
+        inside: Iterable[object] = ()
+        if isinstance(value, dict):
+            inside = (*value, *value.values())
+        elif isinstance(value, list):
+            inside = value
+        else:
+            return len(value) if isinstance(value, str) else 1
+        size = self.sizes[id(value)] = 2 + sum(self.measure(part) for part in inside)
+        return size
+
+    def take(self, value: object) -> None:
+        size = len(value) if isinstance(value, str) else self.sizes.get(id(value), 0)
+        self.left -= 1 + size // _LETTERS_A_STEP
+        if self.left < 0:
+            raise TooManySteps
+
+
+@contextmanager
+def steps(value: object, most: int = MOST_STEPS) -> Iterator[None]:
+    """Within it this value is judged by `bounded` classes in so many steps; then they raise `TooManySteps`."""
+    budget = _Budget(most)
+    budget.measure(value)
+    token = _budget.set(budget)
+    try:
+        yield
+    finally:
+        _budget.reset(token)
+
+
+def bounded(keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """What judges by the keywords of a draft (`VALIDATORS` of jsonschema), counted."""
+    counted = {name: _counted(judge) for name, judge in keywords.items()}
+    if "uniqueItems" in keywords:
+        counted["uniqueItems"] = _counted(_unique_items)
+    return counted
+
+
+def _counted(judge: Callable[..., Any]) -> Callable[..., Any]:
+    # No generator of its own: a frame more for each keyword would halve how deep a value may be.
+    def judging(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
+        _budget.get().take(instance)
+        return judge(validator, value, instance, schema)
+
+    return judging
+
+
+def _unique_items(validator: Any, unique: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    """As jsonschema's own, which compares items of several types each with each."""
+    from jsonschema.exceptions import ValidationError
+
+    if unique and validator.is_type(instance, "array"):
+        known = {json.dumps(_plain(item), sort_keys=True) for item in instance}
+        if len(known) < len(instance):
+            yield ValidationError(f"{instance!r} has non-unique elements")
+
+
+def _plain(value: Any) -> Any:
+    """A value in the one form of all that are equal in JSON, where 1.0 is 1, and true is not."""
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    return int(value) if isinstance(value, float) and value.is_integer() else value
