@@ -1,7 +1,7 @@
 """What has become of a call, and the words in which a model is told.
 
 A message never holds a traceback, nor anything of a tool but what it returned, or the type and the message of what it
-raised.
+raised, without the addresses in memory that it holds.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from toolfmt.calling.results import sendable, without_addresses
 from toolfmt.events import RejectionReason
 from toolfmt.message import Rejected
 from toolfmt.readable_calls import read_object
@@ -55,9 +56,10 @@ def raised(name: str, error: BaseException) -> str:
         message = str(error)
     except Exception:  # noqa: BLE001  the tool's own class may fail at telling itself
         message = ""
+    message = without_addresses(message)
     said = f"{type(error).__name__}: {message}" if message else type(error).__name__
     said = said if len(said) <= _LONGEST_ERROR else said[:_LONGEST_ERROR] + "…"
-    return f"{name} failed: {said}".encode("utf-8", "replace").decode("utf-8")
+    return sendable(f"{name} failed: {said}")
 
 
 def rejection(rejected: Rejected, known: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ import json
 import re
 from typing import Any
 
-_ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+\b")
+_ADDRESS = re.compile(r" ?\bat 0x[0-9a-fA-F]+\b")
 _EXTRA = "pip install 'toolfmt[pydantic]'"
 
 
@@ -52,6 +52,11 @@ def _spoken(value: object) -> str:
     if _ADDRESS.search(text):
         raise NoResult(f"the tool returned a value of the type {type(value).__name__}, which is neither text nor JSON")
     return text
+
+
+def without_addresses(text: str) -> str:
+    """The text without what it says of places in memory."""
+    return _ADDRESS.sub("", text)
 
 
 def sendable(text: str) -> str:
