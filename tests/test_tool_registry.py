@@ -129,6 +129,10 @@ def test_what_is_handed_out_is_a_list_of_its_own() -> None:
     assert len(registry.definitions) == 1
 
 
+def only_by_place(city: str, /) -> str:
+    return city
+
+
 class Store:
     def __init__(self) -> None:
         self.kept: list[str] = []
@@ -170,6 +174,15 @@ def test_a_function_may_be_called_by_another() -> None:
         ([Note, Booking], r"tools\[1\] \(Booking\): its instances cannot be called; .* add\(Booking, function\)"),
         ([(WEATHER, print), (WEATHER, print)], r"tools\[1\]: tools\[0\] is called 'get_weather' too"),
         ([({"name": "f", "parameters": {"type": "objekt"}}, print)], r"tools\[0\] \(f\): .*'objekt' is not valid"),
+        (
+            [(WEATHER, only_by_place)],
+            r"tools\[0\] \(get_weather\): city .* is positional only, .*remove the /",
+        ),
+        (
+            [(WEATHER, Store.keep)],
+            r"\(get_weather\): its function needs self, which its schema does not name",
+        ),
+        ([(WEATHER, [].append)], r"\(get_weather\): object of its function is positional only"),
         ([(Note, print), lambda x: x], r"tools\[1\] \(<lambda>\): a lambda has no name"),
         ([5], r"tools\[0\]: a tool definition is an object, not a number"),
     ],
@@ -177,6 +190,20 @@ def test_a_function_may_be_called_by_another() -> None:
 def test_what_is_no_tool_is_refused(tools: list[Any], told: str) -> None:
     with pytest.raises(BadTools, match=told):
         ToolRegistry(tools)
+
+
+def test_a_function_that_a_call_can_reach_is_none_to_refuse() -> None:
+    def by_name(city: str, days: int = 1, *rest: int, **more: int) -> str:
+        return city
+
+    def loosely(a: int = 0, /, **more: Any) -> str:
+        return str(more["city"])
+
+    open_schema = {"name": "f", "parameters": {"additionalProperties": True}}
+    pattern = {"name": "f", "parameters": {"patternProperties": {"^ci": {}}}}
+    for tool in ((WEATHER, by_name), (WEATHER, loosely), (open_schema, by_name), (pattern, by_name)):
+        registry = ToolRegistry([tool])
+        assert answered(registry, registry.definitions[0]["function"]["name"], {"city": "Oslo"}) == "Oslo"
 
 
 def test_a_tool_that_was_refused_leaves_nothing_behind() -> None:
@@ -608,7 +635,7 @@ def test_what_ends_a_program_passes(end: type[BaseException]) -> None:
 )
 def test_what_was_rejected_is_never_carried_out(rejected: Rejected, told: str) -> None:
     called: list[str] = []
-    registry = ToolRegistry([(WEATHER, called.append)])
+    registry = ToolRegistry([(WEATHER, lambda city: called.append(city))])
     content = f"{told} The tools are: get_weather. Write the call again, whole, or answer without it."
     assert registry.dispatch(rejected) == {"role": "user", "content": content}
     assert registry.execute(rejected).outcome == "rejected"

@@ -28,6 +28,7 @@ from toolfmt.tools import canonical_tools
 
 _Ready: TypeAlias = Callable[[dict[str, Any], object], Callable[[], Any]]
 """Makes of arguments that fit the schema, and of these as they were given, what remains to be called."""
+_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 Made = TypeVar("Made", bound=Callable[..., Any])
 
 
@@ -61,8 +62,8 @@ class ToolRegistry:
         does not name are refused, unless it says otherwise (`additionalProperties`); of a tool made of Python so is
         what a model or a dataclass within them does not name. Dates, times and durations are those of JSON Schema (ISO
         8601); nothing is made of another type that is not the same value (`3.0` is an int). Raises `BadTools` for what
-        is no tool, has a name or a schema that does not do, or has nothing to call; `ToolfmtError` without the extra
-        `validate`.
+        is no tool, has a name or a schema that does not do, has nothing to call, or a function that no call can reach;
+        `ToolfmtError` without the extra `validate`.
         """
         made = canonical_tools([*self._definitions, tool])[-1]
         name = made["function"]["name"]
@@ -71,7 +72,7 @@ class ToolRegistry:
         schema = closed(closed_within(parameters) if is_python_tool(tool) else parameters)
         if fault := invalid_schema(schema):
             raise BadTools(f"{where}: its parameters are no JSON Schema: {fault}")
-        ready = _ready(tool, call, where)
+        ready = _ready(tool, call, schema, where)
         self._definitions.append(made)
         self._tools[name] = _Tool(schema, ready)
 
@@ -124,7 +125,28 @@ class ToolRegistry:
             return ended("exception", raised(name, error), error=error)
 
 
-def _ready(tool: Any, call: Callable[..., Any] | None, where: str) -> _Ready:
+def _check_taken(call: Callable[..., Any], schema: Mapping[str, Any], where: str) -> None:
+    """Raises `BadTools` for a function that fails at every call: it needs what no call can give by name."""
+    try:
+        needed = [it for it in inspect.signature(call).parameters.values() if it.default is it.empty]
+    except (TypeError, ValueError):  # what is written in C may not tell
+        return
+    named = schema.get("properties", {})
+    for parameter in needed:
+        if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
+            raise BadTools(
+                f"{where}: {parameter.name} of its function is positional only, and a call names its arguments; "
+                "remove the /, or give a function that takes names"
+            )
+        if parameter.kind in _NAMED and schema.get("additionalProperties") is False and parameter.name not in named:
+            if not schema.get("patternProperties"):
+                raise BadTools(
+                    f"{where}: its function needs {parameter.name}, which its schema does not name; name it there, or "
+                    "give a method of an instance"
+                )
+
+
+def _ready(tool: Any, call: Callable[..., Any] | None, schema: Mapping[str, Any], where: str) -> _Ready:
     if call is not None and not callable(call):
         raise BadTools(f"{where}: what is to be called is a {type(call).__name__}; give a function")
     if is_python_tool(tool):
@@ -137,6 +159,7 @@ def _ready(tool: Any, call: Callable[..., Any] | None, where: str) -> _Ready:
         raise BadTools(
             f"{where}: a definition alone cannot be called; give its function too: add(definition, function)"
         )
+    _check_taken(call, schema, where)
     return lambda arguments, given: partial(call, **arguments)
 
 
