@@ -10,7 +10,7 @@ import asyncio
 import json
 import re
 import threading
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -142,11 +142,21 @@ def endpoint_source(url: str, model: str) -> Source:
         async with httpx.AsyncClient(timeout=None) as client, client.stream("POST", url, json=body) as response:
             if response.is_error:
                 raise RuntimeError(f"the endpoint answered {response.status_code}: {(await response.aread())[:200]!r}")
-            async for line in response.aiter_lines():
-                if line.startswith("data:") and (data := line[5:].strip()) != "[DONE]":
+            async for line in _lines(response.aiter_bytes()):
+                if line.startswith(b"data:") and (data := line[5:].strip()) != b"[DONE]":
                     yield _piece_of(json.loads(data))
 
     return source
+
+
+async def _lines(pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+    """The lines of an event stream. httpx would break a line at U+2028, too, which may stand in a text of JSON."""
+    rest = b""
+    async for piece in pieces:
+        *lines, rest = (rest + piece).split(b"\n")
+        for line in lines:
+            yield line
+    yield rest
 
 
 _REASONS: dict[str, FinishReason] = {"stop": "stop", "eos": "stop", "length": "length"}

@@ -722,6 +722,14 @@ def test_an_endpoint_tells_whether_the_model_ended_the_answer(reason: str, told:
     assert (choice["message"]["content"], choice["finish_reason"]) == ("Yes.", told)
 
 
+def test_a_line_of_an_endpoint_ends_at_its_line_feed() -> None:
+    """U+2028 and U+0085 may stand in JSON as they are (RFC 8259, 7), and servers write them so."""
+    text = "Yes.\u2028No.\x85\x0c"
+    sent = chunk("?").replace("?", text).replace("\x0c", "\\f") + chunk("", "stop").rstrip()
+    with completing_with(sent) as url, serving({"m": Served(model(), endpoint_source(url, "big"))}) as base:
+        assert text_of(CHAT, post(base, CHAT)) == text
+
+
 def test_where_one_call_is_enough_nobody_waits_for_the_end() -> None:
     sent = chunk(WEATHER)
     with completing_with(sent) as url, serving({"m": Served(model(), endpoint_source(url, "big"))}) as base:
