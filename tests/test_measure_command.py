@@ -272,8 +272,14 @@ def test_in_words_an_answer_ends_where_the_model_invents_a_result(directory: lis
     assert (counts(cell)["called"], counts(cell)["right_tool"]) == ((1, 1), (1, 1))
 
 
-@pytest.mark.parametrize(("finish", "called", "rejected"), [("stop", (1, 1), (0, 1)), ("length", (0, 1), (1, 1))])
-def test_a_call_without_its_end_is_one_only_where_the_model_ended_it(finish: str, called: Any, rejected: Any) -> None:
+@pytest.mark.parametrize(
+    ("finish", "called", "rejected"),
+    [
+        *[(finish, (1, 1), (0, 1)) for finish in ("stop", "tool_calls", None)],
+        *[(finish, (0, 1), (1, 1)) for finish in ("length", "abort", "error", "content_filter")],
+    ],
+)
+def test_a_call_without_its_end_is_one_only_where_the_model_ended_it(finish: Any, called: Any, rejected: Any) -> None:
     open_call = CALL.removesuffix("\n</tool_call>")
     with endpoint(lambda body: chat(open_call, finish=finish)) as url:
         (cell,) = cells(measure(url, *IN_WORDS)).values()

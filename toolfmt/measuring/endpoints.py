@@ -27,6 +27,8 @@ from toolfmt.model import Model
 
 _MOST_STOPS = 4
 """Stop strings that OpenAI's protocol takes."""
+_ENDED = (None, "stop", "eos", "tool_calls", "function_call")
+"""What servers call the end that a model makes; some call it nothing."""
 _MOST_BYTES = 2**25
 """Of an answer: one of a million tokens has some four million."""
 
@@ -135,10 +137,10 @@ class ChatEndpoint(_Endpoint):
         said = choice.get("message")
         said = said if isinstance(said, dict) else {}
         content, cut = said.get("content"), choice.get("finish_reason") == "length"
-        content = content if isinstance(content, str) else ""
+        content, ended = content if isinstance(content, str) else "", _ended(choice)
         if parser is None:
             return Answer(Message(content, None, _calls(said)), rejections_known=False, cut=cut)
-        read = _read(parser, content, cut)
+        read = _read(parser, content, ended)
         if prose:
             return Answer(read, cut=cut)
         return Answer(Message(read.content, read.reasoning, _calls(said), read.rejected), len(read.tool_calls), cut=cut)
@@ -189,11 +191,16 @@ class CompletionEndpoint(_Endpoint):
         request = {"prompt": prompt.text, "extra_body": body, **({"stop": ends} if ends else {})}
         choice = self._choice(self._client.completions.with_streaming_response.create, request, seed)
         text, cut = choice.get("text"), choice.get("finish_reason") == "length"
-        return Answer(_read(parser, text if isinstance(text, str) else "", cut), cut=cut)
+        return Answer(_read(parser, text if isinstance(text, str) else "", _ended(choice)), cut=cut)
 
 
-def _read(parser: Parser, text: str, cut: bool) -> Message:
-    events = [*parser.feed(text), *parser.finish(cut=cut)]
+def _ended(choice: Mapping[str, Any]) -> bool:
+    """Whether the model ended the answer, as far as is told: else a call that lacks its end was broken off."""
+    return choice.get("finish_reason") in _ENDED
+
+
+def _read(parser: Parser, text: str, ended: bool) -> Message:
+    events = [*parser.feed(text), *parser.finish(cut=not ended)]
     return Message.from_events([*parser.continued, *events], (), parser.format.call_id)
 
 
