@@ -512,9 +512,10 @@ def test_the_charset_that_a_server_names_is_passed_over(charset: str) -> None:
     assert cell["answers"] == 1
 
 
-def test_an_answer_that_drips_is_not_waited_for() -> None:
+@pytest.mark.parametrize("wait", [0.1, 2], ids=["drips", "stands still"])
+def test_an_answer_that_drips_is_not_waited_for(wait: float) -> None:
     begun = time.monotonic()
-    with sending(head(JSON, "Content-Length: 1000"), *[b" "] * 100, wait=0.1) as url:
+    with sending(head(JSON, "Content-Length: 1000"), *[b" "] * 100, wait=wait) as url:
         line = complaint(measure(url, *ONE, "--timeout", "0.5"))
     assert line.startswith(f"{url}: no request was answered: no answer within 0.5 seconds")
     assert time.monotonic() - begun < 8
