@@ -180,6 +180,7 @@ TWICE = Judgement(True, True, False, False, False)
         ([RIGHT, call("get_forecast", place="Tromsø", days=5)], Judgement(True, True, True, True, False)),
         ([ToolCall("", "get_forecast", '{"place": "Tromsø"')], Judgement(True, True, False, True, False)),
         ([ToolCall("", "get_forecast", '{"place": "Tromsø", "days": 4, "days": 4}')], TWICE),
+        ([ToolCall("", "list_alarms", "null")], Judgement(True, False, False, False, False)),
         ([ToolCall("", "get_forecast", "null")], Judgement(True, True, False, False, False)),
     ],
 )
