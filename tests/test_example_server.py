@@ -577,13 +577,15 @@ def test_a_rejected_call_can_be_an_error(path: str) -> None:
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("stream", [True, False], ids=["streaming", "not streaming"])
 def test_half_of_a_surrogate_pair_is_told(path: str, stream: bool) -> None:
-    """JSON can escape it, and a model writes it so; UTF-8 cannot hold it."""
-    written = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "\\ud800", "days": 2}}\n</tool_call>'
-    _, models = one(written)
+    """JSON can escape it, and a model, or the endpoint behind, writes it so; UTF-8 cannot hold it. Arguments that are
+    told as an object have U+FFFD in its place."""
+    call = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "\\ud800", "days": 2}}\n</tool_call>'
+    _, models = one("Hm.\udfff" + call)
     with serving(models) as base:
         answer = httpx.post(base + path, json=body(path, tools=TOOLS, stream=stream))
-    assert answer.status_code == 200
-    assert "ud800" in answer.text and "get_weather" in answer.text and "failed" not in answer.text
+    assert answer.status_code == 200 and "failed" not in answer.text
+    assert "\\udfff" in answer.text and "get_weather" in answer.text
+    assert ("ufffd" if path == OLLAMA or (path == MESSAGES and not stream) else "ud800") in answer.text
 
 
 def test_models_are_listed(whole: str) -> None:
