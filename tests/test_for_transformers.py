@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -212,6 +216,115 @@ def test_who_lets_go_of_a_stream_stops_the_generation(tokenizer: Counting) -> No
     assert not model.thread.is_alive()
 
 
+def waits(check: Callable[[], bool]) -> bool:
+    """Whether something comes true within some seconds."""
+    return any(check() or threading.Event().wait(0.01) for _ in range(1000))
+
+
+def test_a_stream_that_is_held_and_not_read_generates_no_further_and_goes_on_when_it_is_read(
+    tokenizer: Counting,
+) -> None:
+    model = model_of(tokenizer, "ab" * 500 + END)
+    events = stream(model, tokenizer, "", parser=parser())
+    for event in events:
+        assert event == Content("a", 0)
+        break
+    ahead = for_transformers._MOST_UNREAD
+    assert waits(lambda: model.generated == ahead + 1)
+    assert not threading.Event().wait(0.1)
+    assert model.generated == ahead + 1  # the one that was read, and those that wait
+    rest = "".join(event.text for event in events if isinstance(event, Content))
+    assert ("a" + rest, events.finish_reason) == ("ab" * 500, "stop")
+
+
+def test_what_waits_to_be_read_ends_with_its_stream(tokenizer: Counting) -> None:
+    model = model_of(tokenizer, "ab" * 500)
+    with stream(model, tokenizer, "", parser=parser()) as events:
+        assert next(events) == Content("a", 0)
+        assert waits(lambda: model.generated > 10)
+    assert model.thread is not None
+    assert not model.thread.is_alive()
+    assert model.generated < 30
+    assert list(events) == []
+
+
+def test_tokens_that_come_several_at_once_do_not_wait_for_who_has_gone(tokenizer: Counting) -> None:
+    class Guessing(Scripted):
+        def generate(self, ids: Any, *, streamer: Any, stopping_criteria: list[Any], **options: Any) -> None:
+            self.thread = threading.current_thread()
+            streamer.put(ids)
+            streamer.put(np.array(self.tokens))
+            assert stopping_criteria[-1](ids, None)
+            streamer.end()
+
+    model = Guessing(tokenizer.encode("ab" * 100, add_special_tokens=False), -1)
+    with stream(model, tokenizer, "", parser=parser()) as events:
+        assert next(events) == Content("a", 0)
+    assert model.thread is not None
+    assert not model.thread.is_alive()
+
+
+def test_the_generating_thread_may_collect_its_own_stream(tokenizer: Counting, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python collects cycles in the thread that happens to allocate."""
+    failures: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", failures.append)
+    let_go = threading.Event()
+
+    def collect(token: int) -> None:
+        if model.generated == 3:
+            let_go.wait(10)
+            gc.collect()
+
+    model = model_of(tokenizer, "ab" * 500, wait=collect)
+
+    def hold() -> None:
+        holder: dict[str, Any] = {"stream": stream(model, tokenizer, "", parser=parser())}
+        holder["itself"] = holder
+        next(holder["stream"])
+
+    gc.disable()
+    try:
+        hold()
+        let_go.set()
+        assert model.thread is not None
+        model.thread.join(10)
+    finally:
+        gc.enable()
+    assert not model.thread.is_alive()
+    assert (model.generated, failures) == (4, [])
+
+
+HOLDING = """
+import atexit
+from test_for_transformers import END, arrays, for_transformers, model_of, of, parser, stream
+from small_tokenizers import by_bytes
+
+for_transformers.BatchEncoding = arrays
+tokenizer = of(by_bytes(), END)
+model = model_of(tokenizer, "ab" * 500)
+atexit.register(lambda: print("still generating:", model.thread.is_alive()))
+held = stream(model, tokenizer, "", parser=parser())
+for event in held:
+    break
+"""
+
+
+def test_a_program_that_holds_a_stream_ends_its_generation() -> None:
+    """A thread that is within a step of torch when the program ends aborts it."""
+    status, printed, complaints = ended(HOLDING)
+    assert (status, printed) == (0, "still generating: False\n")
+    assert "Exception ignored" not in complaints  # when the modules are gone the generator is closed
+
+
+def ended(program: str) -> tuple[int, str, str]:
+    """The status of a program that found the modules of the tests, what it printed, and its complaints."""
+    paths = os.pathsep.join([str(Path(__file__).parent), str(Path(toolfmt.__file__).parent.parent)])
+    run = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True
+    )
+    return run.returncode, run.stdout, run.stderr
+
+
 def test_criteria_of_the_caller_are_asked_too(tokenizer: Counting) -> None:
     model = model_of(tokenizer, "abcdef")
     criterion = lambda *_: model.generated == 3  # noqa: E731  # said where it is used
@@ -256,6 +369,21 @@ def test_a_text_without_a_parser_is_refused_at_once(tokenizer: Counting) -> None
         stream(model_of(tokenizer, "abc"), tokenizer, "text")
 
 
+REALLY_HOLDING = """
+import toolfmt
+from toolfmt.runtimes.for_transformers import stream
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+tokenizer = AutoTokenizer.from_pretrained({directory!r})
+model = AutoModelForCausalLM.from_pretrained({directory!r})
+prompt = toolfmt.load({directory!r}).render({messages!r}, tools={tools!r})
+held = stream(model, tokenizer, prompt, min_new_tokens=3900, max_new_tokens=4000)
+for event in held:
+    break
+print("left")
+"""
+
+
 def test_a_real_model_streams_its_call_and_stops_where_it_is_told_to(tmp_path: Path) -> None:
     """Generated by torch, from a model that was trained here."""
     pytest.importorskip("torch", reason="torch is too heavy for the usual run")
@@ -298,6 +426,10 @@ def test_a_real_model_streams_its_call_and_stops_where_it_is_told_to(tmp_path: P
     before = threading.active_count()
     left.close()
     assert threading.active_count() == before - 1
+    held = REALLY_HOLDING.format(directory=str(directory), messages=messages, tools=tools)
+    for _ in range(3):
+        status, printed, complaints = ended(held)
+        assert (status, printed, "ignored" in complaints) == (0, "left\n", False), complaints
     stopped = list(answered(max_new_tokens=300, stop_strings=["see."]))
     assert merge(stopped) == [Content("Let me see.", 0)]
     with pytest.raises(ValueError, match="beam search"):

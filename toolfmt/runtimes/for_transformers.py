@@ -7,6 +7,7 @@ as in transformers 5.23: `generation/streamers.py`, `generation/stopping_criteri
 
 from __future__ import annotations
 
+import atexit
 import threading
 from collections.abc import Generator, Iterator
 from typing import Any
@@ -27,6 +28,8 @@ _BROKEN = "\ufffd"
 """What a decoder writes for the first bytes of a character whose others are in the next token."""
 _MOST_OF_A_CHARACTER = 4
 """Tokens that one character takes; what is broken behind so many stays so."""
+_MOST_UNREAD = 16
+"""Texts that wait to be read before `generate` waits too: a stream that nobody reads costs no more than these."""
 
 
 def stream(model: Any, tokenizer: Any, prompt: Any, *, parser: Parser | None = None, **options: Any) -> Stream:
@@ -35,9 +38,10 @@ def stream(model: Any, tokenizer: Any, prompt: Any, *, parser: Parser | None = N
     Takes a model and a tokenizer of transformers; a `Prompt`, or a text or token ids and the `parser` to read the
     answer with (made with the texts of the tokens that end a turn as `stop`, since control tokens are handed over);
     and what `generate` takes as `options`. No special tokens are added to a text. A stop string of the parser ends the
-    generation. Where the model did not end its answer itself, an open call is `incomplete_output`. Closing the stream
-    ends the generation at its next token. Raises `TypeError` for a text without a parser, what `Prompt.parser` raises,
-    and, while one iterates, what `generate` raised.
+    generation. Where the model did not end its answer itself, an open call is `incomplete_output`. The generation runs
+    a few tokens ahead of who reads. Closing the stream, or leaving a `with` over it, ends it at its next token; so does
+    letting go of the stream, or the end of the program. Raises `TypeError` for a text without a parser, what
+    `Prompt.parser` raises, and, while one iterates, what `generate` raised.
     """
     if isinstance(prompt, Prompt):
         parser = parser or prompt.parser()
@@ -78,21 +82,26 @@ class _Generation(TextIteratorStreamer):
         self._last: int | None = None
         self.asked, self.generated = len(self._ids), 0
         self._unwanted = threading.Event()
+        self._room = threading.Semaphore(_MOST_UNREAD)
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._generate, daemon=True)
 
     def texts(self) -> Iterator[str]:
         """What is generated; raises what `generate` raised."""
+        atexit.register(self.end_it)  # torch aborts a program that ends within a step of a model
         self._thread.start()
-        yield from self
+        for text in self:
+            self._room.release()
+            yield text
         self._thread.join()
         if self._failure is not None:
             raise self._failure
 
     def end_it(self) -> None:
-        """Nobody reads any more; returns when the thread has ended."""
+        """Nobody reads any more; returns when the thread has ended (a cycle may be collected in that thread itself)."""
         self._unwanted.set()
-        if self._thread.is_alive():
+        self._room.release()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join()
 
     @property
@@ -113,6 +122,8 @@ class _Generation(TextIteratorStreamer):
             self.token_cache.append(token)
             text = self._untold()
             if text and (not text.endswith(_BROKEN) or len(self.token_cache) > self._told + _MOST_OF_A_CHARACTER):
+                if not self._unwanted.is_set():
+                    self._room.acquire()
                 self.on_finalized_text(text)
                 del self.token_cache[: self._told]
                 self._told = len(self.token_cache)
@@ -145,6 +156,7 @@ class _Generation(TextIteratorStreamer):
         except BaseException as error:  # noqa: BLE001  # raised again where the answer is read
             self._failure = error
         finally:
+            atexit.unregister(self.end_it)  # not in `end_it`, which is called when the modules are gone, too
             self.text_queue.put(self.stop_signal)
 
     def _is_unwanted(self, *_: Any, **__: Any) -> bool:

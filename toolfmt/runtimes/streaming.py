@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from typing import Self
 
 from toolfmt.events import Event
 from toolfmt.shapes import FinishReason, Usage
@@ -12,7 +13,7 @@ class Stream(Iterator[Event]):
     """The events of an answer. Once it has ended, `finish_reason` tells why, and `usage` its tokens.
 
     Takes a generator of events that returns both; it must not hold on to the stream, so that who lets go of the stream
-    ends the generation. `close` ends it too.
+    ends the generation. `close` ends it too, and so does leaving a `with` over the stream.
     """
 
     def __init__(self, events: Generator[Event, None, tuple[FinishReason, Usage]]) -> None:
@@ -26,6 +27,12 @@ class Stream(Iterator[Event]):
         except StopIteration as ended:
             self.finish_reason, self.usage = ended.value or (self.finish_reason, self.usage)
             raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """No more of it; the generation has ended when this returns."""
