@@ -19,19 +19,6 @@ import tiny_models  # noqa: E402  it needs mlx
 
 from toolfmt.runtimes.for_llama_cpp import ChatHandler  # noqa: E402  it needs llama-cpp-python
 
-TEMPLATE = """\
-{%- if tools %}{{- '<|im_start|>system\\n# Tools\\n' }}{%- for tool in tools %}{{- tool | tojson + '\\n' }}{%- endfor %}
-{{- '<|im_end|>\\n' }}{%- endif %}
-{%- for message in messages %}
-{{- '<|im_start|>' + message.role + '\\n' + (message.content or '') }}
-{%- for call in message.tool_calls or [] %}
-{{- '<tool_call>\\n{"name": "' + call.function.name + '", "arguments": ' + call.function.arguments | tojson }}
-{{- '}\\n</tool_call>' }}
-{%- endfor %}
-{{- '<|im_end|>\\n' }}
-{%- endfor %}
-{%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' }}{%- endif %}
-"""
 TOOLS: list[Any] = [
     {
         "type": "function",
@@ -62,7 +49,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("tiny-qwen3")
     tiny_models.build(
         directory,
-        template=TEMPLATE,
+        template=tiny_models.TEMPLATE,
         messages=MESSAGES,
         tools=TOOLS,
         answer=TEXT + CALL,

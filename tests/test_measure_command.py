@@ -648,20 +648,6 @@ def test_a_key_is_taken_from_the_environment(monkeypatch: pytest.MonkeyPatch) ->
 
 # a model in this process
 
-TEMPLATE = """\
-{%- if tools %}{{- '<|im_start|>system\\n' }}{%- for tool in tools %}{{- tool | tojson + '\\n' }}{%- endfor %}
-{{- '<|im_end|>\\n' }}{%- endif %}
-{%- for message in messages %}
-{{- '<|im_start|>' + message.role + '\\n' + (message.content or '') }}
-{%- for call in message.tool_calls or [] %}
-{{- '<tool_call>\\n{"name": "' + call.function.name + '", "arguments": ' + call.function.arguments | tojson }}
-{{- '}\\n</tool_call>' }}
-{%- endfor %}
-{{- '<|im_end|>\\n' }}
-{%- endfor %}
-{%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' }}{%- endif %}
-"""
-
 
 def here(*arguments: str) -> Result:
     return CliRunner().invoke(main, ["measure", *arguments], prog_name="toolfmt", env={"COLUMNS": "80"})
@@ -676,7 +662,9 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> str:
     directory = tmp_path_factory.mktemp("tiny")
     asked = ORDER.asked("direct")
     special = ["<|im_start|>"]
-    tiny_models.build(directory, template=TEMPLATE, messages=asked, tools=tools(), answer=CALL, special=special)
+    tiny_models.build(
+        directory, template=tiny_models.TEMPLATE, messages=asked, tools=tools(), answer=CALL, special=special
+    )
     return str(directory)
 
 

@@ -16,19 +16,6 @@ pytest.importorskip("mlx.core", reason="mlx is there on Linux and macOS only")
 mlx_lm = pytest.importorskip("mlx_lm", reason="mlx-lm is there on Linux and macOS only")
 import tiny_models  # noqa: E402  it needs mlx
 
-TEMPLATE = """\
-{%- if tools %}{{- '<|im_start|>system\\n# Tools\\n' }}{%- for tool in tools %}{{- tool | tojson + '\\n' }}{%- endfor %}
-{{- '<|im_end|>\\n' }}{%- endif %}
-{%- for message in messages %}
-{{- '<|im_start|>' + message.role + '\\n' + (message.content or '') }}
-{%- for call in message.tool_calls or [] %}
-{{- '<tool_call>\\n{"name": "' + call.function.name + '", "arguments": ' + call.function.arguments | tojson }}
-{{- '}\\n</tool_call>' }}
-{%- endfor %}
-{{- '<|im_end|>\\n' }}
-{%- endfor %}
-{%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' }}{%- endif %}
-"""
 TOOLS: list[Any] = [
     {
         "type": "function",
@@ -47,7 +34,7 @@ MESSAGES = [{"role": "user", "content": "Say it."}]
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_models.build(
         tmp_path_factory.mktemp("tiny-qwen3"),
-        template=TEMPLATE,
+        template=tiny_models.TEMPLATE,
         messages=MESSAGES,
         tools=TOOLS,
         answer=toolfmt.write("json", [("run", ARGUMENTS)]),
