@@ -19,8 +19,6 @@ from toolfmt.python_tools import stand_in
 
 _NUMBER = re.compile(r'"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+-]*')
 """A string, or a number outside strings, of a text that is JSON."""
-_WHOLE_FLOATS = 2**53
-"""Up to here a float holds every whole number."""
 
 
 class Unfit(Exception):
@@ -63,8 +61,8 @@ def _number(written: str, has_float: bool, has_decimal: bool) -> str:
     number = float(written)
     if has_decimal and Decimal(written) != Decimal(repr(number)):
         raise Unfit(f"{written[:80]} has more digits than a number of JSON keeps; write it as a string")
-    whole = number.is_integer() and 0 < abs(number) <= _WHOLE_FLOATS and Decimal(written) == int(number)
-    return str(int(number)) if whole or written.strip("0.") == "" else written
+    whole = number.is_integer() and Decimal(written) == int(number) and (number or written[0] != "-")
+    return str(int(number)) if whole else written
 
 
 def _validated(adapter: Any, text: str) -> Any:
