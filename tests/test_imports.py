@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -303,6 +304,36 @@ def run(code: str, directory: Path = PACKAGE.parent) -> str:
 )
 def test_importing_a_part_pulls_in_no_more_than_it_needs(name: str, unwanted: list[str]) -> None:
     assert run(f"import sys, {name}; print([name for name in {unwanted!r} if name in sys.modules])") == "[]"
+
+
+NEEDED = [
+    ("for_mlx", "mlx_lm", "mlx-lm", "mlx"),
+    ("for_transformers", "transformers", "transformers", "transformers"),
+    ("for_llama_cpp", "llama_cpp", "llama-cpp-python", "llama-cpp"),
+    ("for_smolagents", "smolagents", "smolagents", "smolagents"),
+    ("for_langchain", "langchain_core", "langchain-core", "langchain"),
+]
+
+
+@pytest.mark.parametrize(("module", "package", "name", "extra"), NEEDED)
+def test_without_its_package_an_adaptor_names_the_extra(module: str, package: str, name: str, extra: str) -> None:
+    told = run(
+        f"import sys; sys.modules[{package!r}] = None\ntry:\n import toolfmt.runtimes.{module}\n"
+        "except ModuleNotFoundError: raise\nexcept ImportError as error: print(error)"
+    )
+    assert told.startswith(f"toolfmt.runtimes.{module} needs {name}: pip install 'toolfmt[{extra}]' (")
+    project = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text("utf-8"))["project"]
+    assert any(line.startswith(name) for line in project["optional-dependencies"][extra])
+
+
+def test_without_mlx_lm_the_server_names_the_extra_in_one_line() -> None:
+    code = (
+        "import runpy, sys; sys.modules['mlx_lm'] = None; "
+        "runpy.run_module('toolfmt.runtimes.for_mlx', run_name='__main__')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith("toolfmt.runtimes.for_mlx needs mlx-lm: pip install 'toolfmt[mlx]' (")
 
 
 def test_the_standard_inspect_is_found_even_inside_the_package() -> None:

@@ -14,10 +14,15 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
-from langchain_core.messages import AIMessage, AIMessageChunk, message_chunk_to_message
-from langchain_core.runnables import RunnableGenerator, RunnableLambda
-from langchain_core.tools import BaseTool
-from langchain_core.utils.function_calling import convert_to_openai_tool
+try:
+    from langchain_core.messages import AIMessage, AIMessageChunk, message_chunk_to_message
+    from langchain_core.runnables import RunnableGenerator, RunnableLambda
+    from langchain_core.tools import BaseTool
+    from langchain_core.utils.function_calling import convert_to_openai_tool
+except ModuleNotFoundError as error:
+    raise ImportError(
+        f"toolfmt.runtimes.for_langchain needs langchain-core: pip install 'toolfmt[langchain]' ({error})"
+    ) from error
 
 from toolfmt.events import Event
 from toolfmt.formats import Parser, ToolCallFormat, WholeCalls

@@ -19,7 +19,12 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import llama_cpp
+try:
+    import llama_cpp
+except ModuleNotFoundError as error:
+    raise ImportError(
+        f"toolfmt.runtimes.for_llama_cpp needs llama-cpp-python: pip install 'toolfmt[llama-cpp]' ({error})"
+    ) from error
 
 from toolfmt.events import Event
 from toolfmt.formats import Parser, ToolCallFormat

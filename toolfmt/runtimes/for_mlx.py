@@ -19,7 +19,14 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from mlx_lm import stream_generate
+try:
+    from mlx_lm import stream_generate
+except ModuleNotFoundError as error:
+    _needs = f"toolfmt.runtimes.for_mlx needs mlx-lm: pip install 'toolfmt[mlx]' ({error})"
+    if __name__ == "__main__":
+        print(_needs, file=sys.stderr)
+        sys.exit(2)
+    raise ImportError(_needs) from error
 
 from toolfmt.errors import ToolfmtError
 from toolfmt.events import Event, ToolCallStart

@@ -14,8 +14,13 @@ from functools import partial
 from typing import Any, TypeVar
 from uuid import uuid4
 
-from smolagents import FinalAnswerTool
-from smolagents.models import ChatMessageToolCall, ChatMessageToolCallFunction, get_tool_json_schema
+try:
+    from smolagents import FinalAnswerTool
+    from smolagents.models import ChatMessageToolCall, ChatMessageToolCallFunction, get_tool_json_schema
+except ModuleNotFoundError as error:
+    raise ImportError(
+        f"toolfmt.runtimes.for_smolagents needs smolagents: pip install 'toolfmt[smolagents]' ({error})"
+    ) from error
 
 from toolfmt.formats import Parser, ToolCallFormat
 from toolfmt.message import Message

@@ -12,7 +12,12 @@ import threading
 from collections.abc import Generator, Iterator
 from typing import Any
 
-from transformers import BatchEncoding, TextIteratorStreamer
+try:
+    from transformers import BatchEncoding, TextIteratorStreamer
+except ModuleNotFoundError as error:
+    raise ImportError(
+        f"toolfmt.runtimes.for_transformers needs transformers: pip install 'toolfmt[transformers]' ({error})"
+    ) from error
 
 from toolfmt.events import Event
 from toolfmt.formats import Parser
