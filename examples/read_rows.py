@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import toolfmt
@@ -23,15 +24,22 @@ def read_rows(rows: Mapping[str, Any], format: str, tools: list[Any] | None, tex
     return {**rows, "message": read}
 
 
+def check_key(columns: Iterable[str], text_key: str) -> None:
+    """Ends the program, in one line, where the rows have no such column: a worker's failure would be told in many."""
+    if text_key not in (held := list(columns)):
+        print(f"no row has {text_key!r}: --text-key is one of {', '.join(map(repr, held))}", file=sys.stderr)
+        raise SystemExit(2)
+
+
 def arguments(what: str) -> Any:
     """What both programs are asked with; `tools` is the list that the file holds."""
     parser = argparse.ArgumentParser(description=what)
     parser.add_argument("recorded", help="a file with a JSON object a line")
     parser.add_argument("output", help="where the same goes with messages: a file for datasets, a directory for Ray")
-    parser.add_argument("--format", required=True)
+    parser.add_argument("--format", required=True, help="the tool-call format of the answers, as glm4")
     parser.add_argument("--tools", help="a JSON file of tool definitions")
-    parser.add_argument("--text-key", default="output")
-    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--text-key", default="text", help="where a row has the answer (%(default)s)")
+    parser.add_argument("--processes", type=int, default=2, help="how many read side by side (%(default)s)")
     given = parser.parse_args()
     if given.tools is not None:
         with open(given.tools, encoding="utf-8") as file:

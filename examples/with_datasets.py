@@ -6,13 +6,14 @@ python examples/with_datasets.py recorded.jsonl messages.jsonl --format glm4 --t
 from __future__ import annotations
 
 from datasets import load_dataset
-from read_rows import arguments, read_rows
+from read_rows import arguments, check_key, read_rows
 
 
 def main() -> None:
     """Read the file, map its rows, write them."""
     asked = arguments("Parse recorded answers with datasets.")
     recorded = load_dataset("json", data_files=asked.recorded, split="train")
+    check_key(recorded.column_names, asked.text_key)
     options = {"format": asked.format, "tools": asked.tools, "text_key": asked.text_key}
     read = recorded.map(read_rows, batched=True, num_proc=asked.processes, fn_kwargs=options)
     read.to_json(asked.output)

@@ -6,7 +6,7 @@ python examples/with_ray.py recorded.jsonl messages --format glm4 --tools tools.
 from __future__ import annotations
 
 import ray
-from read_rows import arguments, read_rows
+from read_rows import arguments, check_key, read_rows
 
 
 def main() -> None:
@@ -16,6 +16,7 @@ def main() -> None:
     options = {"format": asked.format, "tools": asked.tools, "text_key": asked.text_key}
     # Blocks are read side by side: a file alone is one, and is cut into some for each processor.
     recorded = ray.data.read_json(asked.recorded).repartition(4 * asked.processes)
+    check_key(recorded.columns() or (), asked.text_key)
     recorded.map_batches(read_rows, fn_kwargs=options).write_json(asked.output)
 
 
