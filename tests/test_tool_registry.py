@@ -17,8 +17,11 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
+import ollama
 import pytest
+from anthropic.types import ToolUseBlock
 from openai.types.chat import ChatCompletionMessageFunctionToolCall
+from openai.types.responses import ResponseFunctionToolCall
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 import toolfmt
@@ -667,12 +670,33 @@ ARGUMENTS = '{"city": "Oslo"}'
         ChatCompletionMessageFunctionToolCall.model_validate(ToolCall("1", "get_weather", ARGUMENTS).to_dict()),
         {"id": "1", "function": {"name": "get_weather", "arguments": {"city": "Oslo"}}},
         {"id": "1", "name": "get_weather", "arguments": ARGUMENTS},
+        ToolUseBlock(id="1", name="get_weather", input={"city": "Oslo"}, type="tool_use"),
+        {"id": "1", "name": "get_weather", "input": {"city": "Oslo"}, "type": "tool_use"},
+        ResponseFunctionToolCall(id="fc_9", call_id="1", name="get_weather", arguments=ARGUMENTS, type="function_call"),
+        {"call_id": "1", "name": "get_weather", "arguments": ARGUMENTS, "type": "function_call"},
+        {"type": "tool_call", "id": "1", "name": "get_weather", "args": {"city": "Oslo"}},
     ],
 )
-def test_a_call_may_have_any_shape_of_a_chat_endpoint(call: Any) -> None:
+def test_a_call_may_have_the_shape_of_any_client(call: Any) -> None:
     registry = ToolRegistry([(WEATHER, lambda city: city)])
     said = {"role": "tool", "tool_call_id": "1", "name": "get_weather", "content": "Oslo"}
     assert said == registry.dispatch(call)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ollama.Message.ToolCall(
+            function=ollama.Message.ToolCall.Function(name="get_weather", arguments={"city": "Oslo"})
+        ),
+        {"function": {"name": "get_weather", "arguments": ARGUMENTS}},
+        {"id": None, "name": "get_weather", "arguments": ARGUMENTS},
+        ToolCall("", "get_weather", ARGUMENTS),
+    ],
+)
+def test_the_answer_to_a_call_without_an_id_names_none(call: Any) -> None:
+    registry = ToolRegistry([(WEATHER, lambda city: city)])
+    assert registry.dispatch(call) == {"role": "tool", "name": "get_weather", "content": "Oslo"}
 
 
 def test_a_call_without_arguments_or_with_others_is_told() -> None:
@@ -684,7 +708,6 @@ def test_a_call_without_arguments_or_with_others_is_told() -> None:
     nan = {"function": {"name": "f", "arguments": {"x": float("nan")}}}
     assert registry.dispatch(nan) == {
         "role": "tool",
-        "tool_call_id": "",
         "name": "f",
         "content": f"{prefix}they hold what JSON does not: NaN",
     }

@@ -1,4 +1,9 @@
-"""What a call asks for, read from any of the shapes that programs hold calls in."""
+"""What a call asks for, read from any of the shapes that programs hold calls in.
+
+Sources, as of November 2026: the packages openai 3.54 (a chat message's call, wrapped in `function`; the Responses
+API's `ResponseFunctionToolCall`, whose `id` is the item's and whose `call_id` a result names), anthropic
+(`ToolUseBlock`: `input`), ollama (`Message.ToolCall`, without an id) and langchain-core (`ToolCall`: `args`).
+"""
 
 from __future__ import annotations
 
@@ -10,6 +15,8 @@ from toolfmt.readable_calls import read_object
 from toolfmt.render.client_parts import as_mapping, function_of
 
 _MOST_TOLD = 100
+_ARGUMENTS = ("arguments", "input", "args")
+_IDS = ("call_id", "id")
 
 
 def parts_of_call(call: Any) -> tuple[str, str, object]:
@@ -21,9 +28,10 @@ def parts_of_call(call: Any) -> tuple[str, str, object]:
     if not isinstance(function.get("name"), str):
         shown = repr(call)
         shown = shown if len(shown) <= _MOST_TOLD else shown[:_MOST_TOLD] + "…"
-        raise TypeError(f"not a call: {shown}; give a toolfmt.ToolCall, or one of a chat endpoint's message")
-    id = said.get("id")
-    return id if isinstance(id, str) else "", function["name"], function.get("arguments")
+        raise TypeError(f"not a call: {shown}; give a toolfmt.ToolCall, or one as a client's package holds it")
+    ids = (said.get(key) for key in _IDS)
+    arguments = (function[key] for key in _ARGUMENTS if function.get(key) is not None)
+    return next((id for id in ids if isinstance(id, str)), ""), function["name"], next(arguments, None)
 
 
 def read_arguments(arguments: object) -> tuple[dict[str, Any], str]:

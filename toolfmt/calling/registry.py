@@ -93,12 +93,13 @@ class ToolRegistry:
     def execute(self, call: Any, wait: Waiting | None = None) -> Execution:
         """Carries a call out, and tells what became of it.
 
-        Takes a `toolfmt.ToolCall`; a call as a chat endpoint gives it, an object or a mapping; or what was rejected of
-        an answer (`Message.rejected`), which is never carried out. The message is `{"role": "tool", "tool_call_id",
-        "name", "content"}`; for what was rejected, which has no id that a result could name, it is the user's. An
-        `async` tool is waited for, by `wait` where several calls are to share a loop. Raises `TypeError` for what is no
-        call. What a tool raises is told in the message, but for what ends a program (`KeyboardInterrupt`,
-        `SystemExit`), which passes.
+        Takes a `toolfmt.ToolCall`; a call as OpenAI's (both its APIs), Anthropic's, Ollama's or LangChain's packages
+        hold it, an object or a mapping; or what was rejected of an answer (`Message.rejected`), which is never carried
+        out. The message is `{"role": "tool", "tool_call_id", "name", "content"}`, without the id where the call has
+        none; for what was rejected, which has no id that a result could name, it is the user's. An `async` tool is
+        waited for, by `wait` where several calls are to share a loop. Raises `TypeError` for what is no call. What a
+        tool raises is told in the message, but for what ends a program (`KeyboardInterrupt`, `SystemExit`), which
+        passes.
         """
         if isinstance(call, Rejected):
             said = {"role": "user", "content": rejection(call, self._tools)}
@@ -106,8 +107,8 @@ class ToolRegistry:
         id, name, arguments = parts_of_call(call)
 
         def ended(outcome: ExecutionOutcome, content: str, **more: Any) -> Execution:
-            said = {"role": "tool", "tool_call_id": id, "name": name, "content": content}
-            return Execution(outcome, name, said, **more)
+            answers = {"tool_call_id": id} if id else {}
+            return Execution(outcome, name, {"role": "tool", **answers, "name": name, "content": content}, **more)
 
         tool = self._tools.get(name)
         if tool is None:
