@@ -14,6 +14,7 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -486,6 +487,11 @@ class Point:
     when: date
 
 
+@dataclass
+class Reading:
+    at: Any
+
+
 class Silent:
     """Says only where it lies."""
 
@@ -512,12 +518,22 @@ class Telling:
         (frozenset({1, "b", 3, "a", 2, "c"}), '[1, 2, 3, "a", "b", "c"]'),
         (Unit.KELVIN, '"kelvin"'),
         (b"bytes", '"bytes"'),
-        (b"\xff", "b'\\xff'"),
         (Path("a/b"), '"a/b"'),
         (Telling(), '"it tells itself"'),
         ({"it": Telling()}, '{"it": "it tells itself"}'),
-        (float("inf"), "inf"),
-        ({(1, 2): 3}, "{(1, 2): 3}"),
+        (float("inf"), "null"),
+        ({"a": [float("nan"), 1.5]}, '{"a": [null, 1.5]}'),
+        (Reading(float("nan")), '{"at": null}'),
+        ({(1, 2): 3}, '{"1,2": 3}'),
+        (
+            {date(2026, 11, 23): 1, None: 2, True: 3, 7: 4, 1.5: 5},
+            '{"2026-11-23": 1, "null": 2, "true": 3, "7": 4, "1.5": 5}',
+        ),
+        (range(3), "[0, 1, 2]"),
+        ({"r": {1: 2}.items()}, '{"r": [[1, 2]]}'),
+        (MappingProxyType({"a": {2, 1}}), '{"a": [1, 2]}'),
+        (Reading(range(2)), '{"at": [0, 1]}'),
+        ([(n for n in (1, 2)), float("nan")], "[[1, 2], null]"),
         ((n for n in (1, 2)), "[1, 2]"),
         ("half \ud800 a character", "half ? a character"),
         ({"half": "\ud800"}, '{"half": "?"}'),
@@ -529,10 +545,25 @@ def test_a_text_is_itself_and_the_rest_is_json(result: object, content: str) -> 
     assert execution.value is result and execution.error is None
 
 
-def test_a_list_that_holds_itself_is_told() -> None:
-    endless: list[Any] = []
-    endless.append(endless)
-    assert answered(registry_of(endless), "f", {}) == "[[...]]"
+ENDLESS: list[Any] = []
+ENDLESS.append(ENDLESS)
+
+
+@pytest.mark.parametrize(
+    ("result", "why"),
+    [
+        (b"\xff", "bytes, which cannot be written as JSON ("),
+        ([{"a": b"\xff"}], "list, which cannot be written as JSON ("),
+        ({b"\xff": 1}, "dict, which cannot be written as JSON ("),
+        (ENDLESS, "list, which cannot be written as JSON ("),
+        ({1: "a", "1": "b"}, "dict, of which two keys are one in JSON"),
+    ],
+)
+def test_what_json_cannot_hold_is_no_result(result: object, why: str) -> None:
+    execution = execute(registry_of(result), "f", {})
+    assert execution.outcome == "exception"
+    assert execution.message["content"].startswith(f"f failed: NoResult: the tool returned a value of the type {why}")
+    assert repr(result) not in execution.message["content"]
 
 
 @pytest.mark.parametrize("result", [Silent(), [Silent()], {"a": Silent()}, object(), Store().keep, [Store()]])

@@ -1,15 +1,20 @@
 """What a tool has returned, as the text that a model is given.
 
 A text is itself, everything else JSON: sets sorted, what pydantic knows (its models, dataclasses, dates, iterators) as
-pydantic tells it, the rest by its own `str`. What JSON cannot be made of (a NaN, a list that holds itself) is told by
-its `str` as a whole. A value that only says where it lies in memory is no result.
+pydantic tells it, the rest by its own `str`; a NaN or an infinity is null, as in JavaScript. What is no JSON even so
+(bytes that are no text, a list that holds itself) is no result, and neither is a value that only says where it lies in
+memory: what Python writes of them a model would take for what it asked for.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
+from collections.abc import Mapping, MappingView
 from typing import Any
+
+from toolfmt.errors import json_fault
 
 _ADDRESS = re.compile(r" ?\bat 0x[0-9a-fA-F]+\b")
 _EXTRA = "pip install 'toolfmt[pydantic]'"
@@ -25,33 +30,70 @@ def told(value: object) -> str:
     if isinstance(value, str):
         return sendable(value)
     try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=_plain)
+        text = json.dumps(_json_of(value), ensure_ascii=False, allow_nan=False)
     except NoResult:
         raise
-    except (TypeError, ValueError, RecursionError):
-        text = _spoken(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise NoResult(f"{_returned(value)}, which cannot be written as JSON ({json_fault(error)})") from error
     return sendable(text)
 
 
-def _plain(value: Any) -> Any:
-    """What JSON can hold in place of a value."""
+def _json_of(value: Any) -> Any:
+    """The value made of what JSON holds."""
+    if value is None or isinstance(value, (str, int)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        named = {_name_of(key): _json_of(inner) for key, inner in value.items()}
+        if len(named) < len(value):
+            raise NoResult(f"{_returned(value)}, of which two keys are one in JSON")
+        return named
+    if isinstance(value, (list, tuple, range, MappingView)):
+        return [_json_of(inner) for inner in value]
     if isinstance(value, (set, frozenset)):
-        try:
-            return sorted(value)
-        except TypeError:
-            return sorted(value, key=str)
+        return [_json_of(inner) for inner in _sorted(value)]
+    return _json_of(_known_to_pydantic(value))
+
+
+def _name_of(key: object) -> str:
+    """A key as JSON has it, a text."""
+    if isinstance(key, str):
+        return str.__str__(key)
+    if key is None or isinstance(key, (bool, int)):
+        return json.dumps(key)
+    [name] = _known_to_pydantic({key: None})
+    return str(name)
+
+
+def _sorted(values: set[Any] | frozenset[Any]) -> list[Any]:
+    try:
+        return sorted(values)
+    except TypeError:
+        return sorted(values, key=str)
+
+
+def _known_to_pydantic(value: Any) -> Any:
     try:
         from pydantic_core import to_jsonable_python
     except ImportError:
         raise NoResult(f"to tell a result of the type {type(value).__name__} needs pydantic: {_EXTRA}") from None
-    return to_jsonable_python(value, fallback=_spoken)
+    return to_jsonable_python(value, fallback=_unknown)
+
+
+def _unknown(value: object) -> Any:
+    return _json_of(value) if isinstance(value, (range, Mapping, MappingView)) else _spoken(value)
 
 
 def _spoken(value: object) -> str:
     text = str(value)
     if _ADDRESS.search(text):
-        raise NoResult(f"the tool returned a value of the type {type(value).__name__}, which is neither text nor JSON")
+        raise NoResult(f"{_returned(value)}, which is neither text nor JSON")
     return text
+
+
+def _returned(value: object) -> str:
+    return f"the tool returned a value of the type {type(value).__name__}"
 
 
 def without_addresses(text: str) -> str:
