@@ -388,20 +388,28 @@ def source_of(kind: str, model: toolfmt.Model, called: str) -> Source:
     return text_source(Path(kind).read_text("utf-8"))
 
 
+def served_by(paths: list[str], kind: str, called: str | None) -> dict[str, Served]:
+    """The models by the last part of their paths; an endpoint is asked for them by the whole, as servers are that were
+    started with it."""
+    models = {}
+    for path in paths:
+        model = toolfmt.load(path)
+        models[Path(path).name] = Served(model, source_of(kind, model, called or path))
+    return models
+
+
 def main() -> None:
     """The command line."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("models", nargs="+", metavar="MODEL", help="as toolfmt.load takes it")
     arguments.add_argument("--with", dest="kind", default="mlx-lm", metavar="SOURCE", help="what generates: see above")
-    arguments.add_argument("--called", metavar="NAME", help="what an endpoint calls its model, where that is not MODEL")
+    called = "what the endpoint calls its model (default: MODEL, as it is given)"
+    arguments.add_argument("--called", metavar="NAME", help=called)
     arguments.add_argument("--stream-arguments", action="store_true", help="send calls before they are whole")
     arguments.add_argument("--host", default="127.0.0.1")
     arguments.add_argument("--port", type=int, default=8000)
     given = arguments.parse_args()
-    models = {}
-    for path in given.models:
-        name, model = Path(path).name, toolfmt.load(path)
-        models[name] = Served(model, source_of(given.kind, model, given.called or name))
+    models = served_by(given.models, given.kind, given.called)
     uvicorn.run(Server(models, whole_calls=not given.stream_arguments).app(), host=given.host, port=given.port)
 
 

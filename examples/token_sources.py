@@ -126,13 +126,16 @@ def _in_one_thread(
 def endpoint_source(url: str, model: str) -> Source:
     """Generates with a raw completion endpoint that takes the finished prompt: vLLM's, SGLang's, llama.cpp's, mlx-lm's.
 
-    `model` is what the endpoint calls its model. Where the endpoint detokenises without special tokens, whatever it is
-    asked (llama.cpp without `--special`), markers that are special tokens are lost there. A text is all that it takes:
-    so a marker in a user's text has a dot put into it (`neutralise`), and stays text.
+    `model` is what the endpoint calls its model. A prompt that begins with a token of its own is begun twice where the
+    endpoint puts one in front and cannot be asked not to (SGLang, mlx-lm). Where the endpoint detokenises without
+    special tokens, whatever it is asked (llama.cpp without `--special`), markers that are special tokens are lost
+    there. A text is all that it takes: so a marker in a user's text has a dot put into it (`neutralise`), and stays
+    text.
     """
     import httpx
 
-    # Names of vLLM and SGLang, which others pass over: the markers stay, and the prompt is not begun twice.
+    # Others pass these over. The first two are vLLM's and SGLang's: the markers stay. The third is vLLM's alone: the
+    # prompt is not begun twice.
     as_it_is = {"skip_special_tokens": False, "spaces_between_special_tokens": False, "add_special_tokens": False}
     asked = {"model": model, "stream": True, "stream_options": {"include_usage": True}, **as_it_is}
 
@@ -141,12 +144,19 @@ def endpoint_source(url: str, model: str) -> Source:
         body = {**asked, **sampling, "prompt": neutral.text, "max_tokens": limit}
         async with httpx.AsyncClient(timeout=None) as client, client.stream("POST", url, json=body) as response:
             if response.is_error:
-                raise RuntimeError(f"the endpoint answered {response.status_code}: {(await response.aread())[:200]!r}")
+                raise RuntimeError(_refusal(response.status_code, await response.aread(), model))
             async for line in _lines(response.aiter_bytes()):
                 if line.startswith(b"data:") and (data := line[5:].strip()) != b"[DONE]":
                     yield _piece_of(json.loads(data))
 
     return source
+
+
+def _refusal(status: int, body: bytes, model: str) -> str:
+    """What an endpoint says where it does not answer, in one line of the server's log."""
+    told = " ".join(body.decode("utf-8", "replace").split())[:200]
+    way_out = f"; if it is the model {model!r} that it does not know, --called gives its name" if status == 404 else ""
+    return f"the endpoint answered {status}: {told}{way_out}"
 
 
 async def _lines(pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:

