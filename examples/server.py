@@ -139,11 +139,13 @@ async def read(request: Request, models: Mapping[str, Served], protocol: Protoco
     if not isinstance(body, dict):
         raise Refused(400, "the request is no JSON object; send one")
     name = body.get("model")
+    if name is None:
+        raise Refused(400, f'the request names no "model"; models: {", ".join(models)}')
     if not isinstance(name, str) or name not in models:
         raise Refused(404, f"no model is called {name!r} here; models: {', '.join(models)}")
     served = models[name]
     said = body | object_under("options", body)  # where Ollama has its settings
-    choice = tool_choice_of(said)
+    choice = tool_choice_of(said, protocol)
     refuse_what_is_not_done(said)
     try:
         conversation = toolfmt.read_request(body)
@@ -154,7 +156,8 @@ async def read(request: Request, models: Mapping[str, Served], protocol: Protoco
     except toolfmt.ToolfmtError as error:
         place = str(served.model.files.directory)  # nothing to be told to a client
         told = str(error).replace(place + os.sep, "").replace(place + ":", name + ":")
-        raise Refused(400, told) from None
+        # What else a caller of `Model.render` may do is no way out for a client.
+        raise Refused(400, told.removesuffix(" to leave it out").removesuffix(", or render with lossy=True")) from None
     return Asked(
         name,
         served.source,
@@ -175,13 +178,16 @@ def object_under(key: str, said: Mapping[str, Any]) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def tool_choice_of(said: Mapping[str, Any]) -> str:
+def tool_choice_of(said: Mapping[str, Any], protocol: Protocol) -> str:
     """`auto` or `none`, however the protocol says it."""
     choice = said.get("tool_choice")
     kind = choice.get("type") if isinstance(choice, dict) else choice
     if kind not in (None, "auto", "none"):
         # Nothing but constrained decoding makes a model call a tool; who has it, makes a grammar for the call here.
-        raise Refused(400, f"tool_choice {choice!r} cannot be promised here; send 'auto' or 'none'")
+        ways = ({"type": "auto"}, {"type": "none"}) if protocol.shape is Messages else ("auto", "none")
+        raise Refused(
+            400, f"tool_choice {json.dumps(choice)} cannot be promised here; send {' or '.join(map(json.dumps, ways))}"
+        )
     return kind or "auto"
 
 

@@ -282,8 +282,8 @@ def test_render_takes_a_request_as_clients_send_it(
     [
         ([], 'a request is an object with "messages", not a list'),
         ("", "empty; give a JSON object"),
-        ({}, 'the request has no "messages" and no "input"; give one of them'),
-        ({"messages": USER, "input": "x"}, 'the request has both "messages" and "input"; give one of them'),
+        ({}, 'no "messages" and no "input"; give one of them'),
+        ({"messages": USER, "input": "x"}, 'both "messages" and "input"; give one of them'),
         ({"messages": {}}, "messages must be a list of objects, not an object"),
         ({"messages": USER, "system": 1}, '"system" must be a string or a list of text parts, not a number'),
         (

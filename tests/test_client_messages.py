@@ -351,8 +351,8 @@ def test_a_request_begins_with_its_system_text() -> None:
     ("request_", "told"),
     [
         ([USER], 'the request: a request is an object with "messages", not a list'),
-        ({}, 'the request: the request has no "messages" and no "input"; give one of them'),
-        ({"input": "a", "messages": []}, 'the request: the request has both "messages" and "input"; give one of them'),
+        ({}, 'the request: no "messages" and no "input"; give one of them'),
+        ({"input": "a", "messages": []}, 'the request: both "messages" and "input"; give one of them'),
         (
             {"input": "a", "previous_response_id": "resp_1"},
             'the request: "previous_response_id" names turns that only its server holds; give them all in "input"',

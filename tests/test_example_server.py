@@ -405,7 +405,8 @@ def refused() -> Iterator[Refused]:
 @pytest.mark.parametrize("path", PATHS)
 def test_what_cannot_be_promised_is_refused(path: str, refused: Refused) -> None:
     for choice in ("required", {"type": "any"}, {"type": "function", "function": {"name": "now"}}, {"type": "tool"}):
-        told = f"tool_choice {choice!r} cannot be promised here; send 'auto' or 'none'"
+        ways = '{"type": "auto"} or {"type": "none"}' if path == MESSAGES else '"auto" or "none"'
+        told = f"tool_choice {json.dumps(choice)} cannot be promised here; send {ways}"
         assert refused(path, tools=TOOLS, tool_choice=choice) == (400, told)
 
 
@@ -470,9 +471,35 @@ def test_what_changes_nothing_is_taken() -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
+def test_what_a_caller_of_python_may_do_is_not_told_to_a_client(path: str, refused: Refused) -> None:
+    source = {"type": "base64", "media_type": "image/png", "data": "aGk="}
+    images: dict[str, dict[str, Any]] = {
+        CHAT: {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}},
+        MESSAGES: {"type": "image", "source": source},
+        RESPONSES: {"type": "input_image", "image_url": "data:image/png;base64,aGk="},
+        OLLAMA: {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}},
+    }
+    said = [{"role": "user", "content": [images[path]]}]
+    status, told = refused(path, **{"input" if path == RESPONSES else "messages": said})
+    assert status == 400 and told.startswith("messages[0] (user): its ")
+    assert told.endswith(" is lost: chat_template.jinja does not take it; leave it out")
+
+
+def test_what_no_template_passes_on_is_told_to_a_client_with_the_way_out_that_it_has(tmp_path: Path) -> None:
+    (tmp_path / "chat_template.jinja").write_text("{% for one in messages %}{{ one.role }}{% endfor %}", "utf-8")
+    with serving({"m": Served(toolfmt.load(tmp_path), Script("Yes."))}) as base:
+        told = ERRORS[CHAT](httpx.post(base + CHAT, json=body(CHAT)).json())
+    assert told.endswith("chat_template.jinja does not pass it on, and no adaptation helps; change the message")
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_request_without_a_model_is_told_so(path: str, refused: Refused) -> None:
+    assert refused(path, name=None) == (400, 'the request names no "model"; models: m')
+
+
+@pytest.mark.parametrize("path", PATHS)
 def test_a_model_that_is_not_served_is_told(path: str, refused: Refused) -> None:
     assert refused(path, name="gpt-4") == (404, "no model is called 'gpt-4' here; models: m")
-    assert refused(path, name=None) == (404, "no model is called None here; models: m")
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def _messages(request: Mapping[str, Any], name: str) -> Any:
     given = [key for key in ("messages", "input") if request.get(key) is not None]
     if len(given) != 1:
         what = 'both "messages" and "input"' if given else 'no "messages" and no "input"'
-        raise ToolfmtError(f"{name}: the request has {what}; give one of them")
+        raise ToolfmtError(f"{name}: {what}; give one of them")
     messages = request[given[0]]
     if given == ["input"] and isinstance(messages, str):
         return [{"role": "user", "content": messages}]
