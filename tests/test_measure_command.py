@@ -401,7 +401,13 @@ def complaint(result: Result) -> str:
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        ((404, {"detail": "Not Found"}), "404 "),
+        ((404, {"detail": "No such page"}), "404 No such page;"),
+        ((404, {"error": "No model m"}), "404 No model m;"),
+        ((404, {"error": {"message": "No model m"}}), "404 No model m;"),
+        ((404, {"message": "No model m", "detail": "?"}), "404 No model m;"),
+        ((404, b"Nothing\nhere"), "404 Nothing here;"),
+        ((404, b""), "404 Error code: 404;"),
+        ((404, {"detail": [1], "message": ""}), "404 Error code: 404"),
         ((401, {"error": {"message": "Wrong key"}}), "401 Wrong key"),
         ((400, {"error": {"message": "x" * 1000}}), "400 " + "x" * 195 + "…"),
         ((200, b"<html>"), "no answer that can be read (JSONDecodeError"),

@@ -2,9 +2,10 @@
 toolfmt does both.
 
 HTTP is the library openai's (extra `measure`), imported when an endpoint is first made; it tries a request again,
-twice, where the server is busy or fails. Source: OpenAI API reference, "Chat Completions" and "Completions" (November
-2026); `chat_template_kwargs`, `skip_special_tokens` and `add_special_tokens` are vLLM's and SGLang's, and other servers
-pass them over.
+twice, where the server is busy or fails, or nothing is answered in time. Source: OpenAI API reference, "Chat
+Completions" and "Completions" (November 2026). `chat_template_kwargs` is vLLM's, SGLang's and mlx-lm's,
+`skip_special_tokens` vLLM's and SGLang's, `add_special_tokens` vLLM's alone; other servers pass them over. So a prompt
+that begins with a token of its own is begun twice by a server that puts one in front of every text (SGLang, mlx-lm).
 """
 
 from __future__ import annotations
@@ -223,6 +224,6 @@ def _as_text(arguments: Any) -> str:
 
 def _said(error: Any) -> str:
     """What the server says about a failure, without what is wrapped around it."""
-    body = error.body
-    told = body.get("message") if isinstance(body, Mapping) else None
-    return told if isinstance(told, str) and told else str(error.message)
+    body = error.body  # of OpenAI's {"error": …} what stands in it: an object, or mlx-lm's bare text
+    texts = [body.get(key) for key in ("message", "detail")] if isinstance(body, Mapping) else [body]
+    return next((told for told in texts if isinstance(told, str) and told), str(error.message))
