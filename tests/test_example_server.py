@@ -460,6 +460,15 @@ def test_the_bounds_of_a_setting_are_taken(setting: dict[str, Any]) -> None:
         assert text_of(CHAT, post(base, CHAT, **setting)) == "Yes."
 
 
+def test_the_limits_that_the_documents_tell() -> None:
+    script, models = one("Yes, it will rain.")
+    passed_over = {"seed": 7, "top_k": 3, "frequency_penalty": 1.0}
+    with serving(models) as base:
+        answer = post(base, MESSAGES, stop_sequences=["will"], top_p=0.5, **passed_over)
+    assert (text_of(MESSAGES, answer), answer["stop_reason"], answer["stop_sequence"]) == ("Yes, it ", "end_turn", None)
+    assert dict(script.asked[0][2]) == {"top_p": 0.5}
+
+
 def test_what_changes_nothing_is_taken() -> None:
     _, models = one("Yes.")
     taken = {"n": 1, "response_format": {"type": "text"}, "logprobs": False, "tool_choice": "auto", "user": "x"}
