@@ -68,6 +68,11 @@ def user(content: str) -> dict[str, Any]:
     return {"role": "user", "content": content}
 
 
+@cache
+def loaded(name: str = "double-encoded") -> toolfmt.Model:
+    return toolfmt.load(MODELS / name)
+
+
 # --- the loop
 
 
@@ -191,6 +196,91 @@ def test_a_run_without_turns_is_misuse(weather: Weather) -> None:
 def test_an_answer_that_is_no_message_is_misuse(weather: Weather, answer: Any) -> None:
     with pytest.raises(TypeError, match=r"a model answers with a toolfmt\.Message, not "):
         run(lambda messages, tools: answer, [USER], weather.registry)
+
+
+def test_a_list_of_tools_is_a_registry(weather: Weather) -> None:
+    tools = [({"name": "get_weather"}, lambda: "Rain.")]
+    outcome = run(
+        scripted(Message(tool_calls=[ToolCall("1", "get_weather", "{}")]), Message("It rains.")), [USER], tools
+    )
+    assert outcome.messages[2]["content"] == "Rain."
+
+
+@pytest.mark.parametrize("registry", [None, print, "get_weather", {"get_weather": print}])
+def test_what_is_no_registry_is_misuse(registry: Any) -> None:
+    with pytest.raises(TypeError, match=r"registry is a toolfmt\.ToolRegistry or a list of its tools, not "):
+        run(scripted(), [USER], registry)
+
+
+@pytest.mark.parametrize("model", [None, "name", openai.OpenAI(api_key="-"), toolfmt.load(MODELS / "double-encoded")])
+def test_what_cannot_be_asked_is_misuse(weather: Weather, model: Any) -> None:
+    with pytest.raises(TypeError, match=r"a model is a function .*from_openai\(client, name\).*from_text\("):
+        run(model, [USER], weather.registry)
+
+
+NONE: Any = "path"
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda: from_text(NONE, lambda prompt: ""), "from_text takes what toolfmt.load(path) returns, not a string"),
+        (lambda: from_stream(NONE, lambda prompt: []), "from_stream takes what toolfmt.load(path) returns"),
+        (lambda: from_text(loaded(), NONE), "generate is a function, not a string"),
+        (lambda: from_stream(loaded(), NONE), "stream is a function, not a string"),
+        (lambda: from_openai(NONE, "m"), "from_openai takes an openai.OpenAI or what has its methods, not a string"),
+        (lambda: from_completions(NONE), "create is a function, not a string"),
+    ],
+)
+def test_what_makes_no_model_is_misuse(make: Callable[[], AskModel], told: str) -> None:
+    with pytest.raises(TypeError) as raised:
+        make()
+    assert str(raised.value).startswith(told)
+
+
+async def _text_later(*given: Any) -> Any:
+    return "Hi."
+
+
+async def _pieces_later(*given: Any) -> Any:
+    yield "Hi."
+
+
+text_later: Any = _text_later
+pieces_later: Any = _pieces_later
+
+
+@pytest.mark.parametrize(
+    ("make", "what"),
+    [
+        (lambda: text_later, "the model"),
+        (lambda: from_text(loaded(), text_later), "generate"),
+        (lambda: from_text(loaded(), pieces_later), "generate"),
+        (lambda: from_stream(loaded(), pieces_later), "stream"),
+        (lambda: from_openai(openai.AsyncOpenAI(api_key="-", base_url="http://127.0.0.1:9"), "m"), "the client"),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_what_is_async_is_told_of_a_thread(weather: Weather, make: Callable[[], Any], what: str) -> None:
+    with pytest.raises(TypeError, match=rf"^{what} is async; give one that is not, .*asyncio\.to_thread"):
+        run(make(), [USER], weather.registry)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (b"Hi.", "generate gives a text, or pieces of one, not a bytes"),
+        (None, "generate gives a text, or pieces of one, not null"),
+        ({"text": "Hi."}, "generate gives a text, or pieces of one, not an object"),
+        ([b"Hi."], 'a piece of generate is a text, or a pair such as ("", "length"), not a bytes'),
+        ([("Hi.",)], "a piece of generate is a text, or a pair"),
+        ([(b"Hi.", None)], "a piece of generate is a text, or a pair"),
+    ],
+)
+def test_what_is_no_text_is_misuse(weather: Weather, given: Any, told: str) -> None:
+    with pytest.raises(TypeError) as raised:
+        run(from_text(loaded(), lambda prompt: given), [USER], weather.registry)
+    assert str(raised.value).startswith(told)
 
 
 def test_what_a_model_raises_passes(weather: Weather) -> None:
@@ -464,11 +554,6 @@ def test_streams_are_not_asked_for() -> None:
 # --- models in this process
 
 JSON_CALL = '<tool_call>{"name":"get_weather",  "arguments":{"city":"Oslo"}}</tool_call>'
-
-
-@cache
-def loaded(name: str = "double-encoded") -> toolfmt.Model:
-    return toolfmt.load(MODELS / name)
 
 
 class Engine:

@@ -12,6 +12,7 @@ from typing import Any
 
 from toolfmt.calling.answers import Answer, AskModel, was_cut
 from toolfmt.calling.asked import parts_of_call, read_arguments
+from toolfmt.calling.given import check_function, check_waited_for
 from toolfmt.calling.results import sendable
 from toolfmt.errors import ToolfmtError
 from toolfmt.events import (
@@ -25,7 +26,7 @@ from toolfmt.events import (
     ToolCallStart,
 )
 from toolfmt.render.client_parts import as_mapping, sorted_parts
-from toolfmt.tools import tool_schemas
+from toolfmt.tools import kind_of, tool_schemas
 
 _REASONING_KEYS = ("reasoning_content", "reasoning")
 _NO_SPAN = (0, 0)
@@ -44,7 +45,10 @@ def from_openai(client: Any, model: str, **options: Any) -> AskModel:
     """A model behind a chat endpoint, asked by an `openai.OpenAI`, or what has the same methods.
 
     `options` go with every request (`temperature`, `extra_body`, …), but for `stream`. As `from_completions`.
+    Raises `TypeError` for what is no client; an `openai.AsyncOpenAI` the model refuses.
     """
+    if not hasattr(client, "chat"):
+        raise TypeError(f"from_openai takes an openai.OpenAI or what has its methods, not {kind_of(client)}")
     return from_completions(client.chat.completions.create, model=model, **options)
 
 
@@ -56,14 +60,17 @@ def from_completions(create: Callable[..., Any], **options: Any) -> AskModel:
     call of an answer that was cut (a `finish_reason` such as "length" or "content_filter"), whose arguments some
     servers complete. The older `function_call` is a call too. What a server leaves in the content, a text or a list of
     parts, is content: a call that it could not read ends a run as an answer. Reasoning is sent back under the key that
-    the server told it under. Raises `ValueError` for the option `stream`. The model raises what
-    `create` raises, and `ToolfmtError` for what is no completion.
+    the server told it under. Raises `ValueError` for the option `stream`, `TypeError` for what is no function. The
+    model raises what `create` raises, `ToolfmtError` for what is no completion, and `TypeError` for a `create` that is
+    async.
     """
+    check_function(create, "create")
     if options.get("stream"):
         raise ValueError("run asks for whole answers; leave stream out")
 
     def ask(messages: list[Any], tools: list[dict[str, Any]]) -> Answer:
         completion = create(**{"messages": messages, **({"tools": tools} if tools else {}), **options})
+        check_waited_for(completion, "the client")
         told, cut = _message_of(completion)
         answer = Answer.told(_events_of(told, cut, tools), messages, cut)
         key = _reasoning_key(told)

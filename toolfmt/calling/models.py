@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from toolfmt.calling.answers import Answer, AskModel, was_cut
+from toolfmt.calling.given import check_function, check_model, check_waited_for
 from toolfmt.events import Event
 from toolfmt.formats import get
 from toolfmt.message import CALL_ID
+from toolfmt.tools import kind_of
 
 if TYPE_CHECKING:
     from toolfmt.conversation import Conversation
@@ -33,12 +35,17 @@ def from_stream(
 
     `on_event` is given each event as it comes, `options` go to `Model.render`. What `stream` returns may say in
     `finish_reason`, once it has ended, that the answer was cut ("length", or whatever is no end of a model's own, as
-    "stop" and "eos" are). The model raises what `Model.render` and `stream` raise.
+    "stop" and "eos" are). Raises `TypeError` for what is no model of
+    `toolfmt.load` or no function. The model raises what `Model.render` and `stream` raise, and `TypeError` for a
+    `stream` that is async.
     """
+    check_model(model, "from_stream")
+    check_function(stream, "stream")
 
     def ask(messages: list[Any], tools: list[dict[str, Any]]) -> Answer:
         prompt = model.render(messages, tools or None, **options)
         streamed = stream(prompt)
+        check_waited_for(streamed, "stream")
         events = _tell(streamed, on_event)
         cut = was_cut(getattr(streamed, "finish_reason", None))
         form = CALL_ID if prompt.format is None else get(prompt.format).call_id
@@ -60,9 +67,12 @@ def from_text(
     A piece may be a pair of text and reason: "length" says that the answer was cut there, and so does whatever is no
     end of a model's own, as "stop" and "eos" are. With `raw` each prompt goes on from what the model wrote, as it wrote
     it, so that an engine computes none of it again; without, the template decides what stays of its reasoning.
-    `on_event` is given each event as it comes, `options` go to `Model.render`. The model raises what
-    `toolfmt.Conversation` raises, and what `generate` raises.
+    `on_event` is given each event as it comes, `options` go to `Model.render`. Raises `TypeError` for what
+    is no model of `toolfmt.load` or no function. The model raises what `toolfmt.Conversation` raises, what `generate`
+    raises, and `TypeError` where that is async or gives what is no text.
     """
+    check_model(model, "from_text")
+    check_function(generate, "generate")
     talk: Conversation | None = None
     offered: list[dict[str, Any]] = []
 
@@ -100,8 +110,7 @@ def _read(written: str | Iterable[Piece], prompt: Prompt, on_event: OnEvent | No
     """The text of an answer, up to the piece in which a stop string ends it; and whether it was cut."""
     parser = prompt.parser()
     text, cut = "", False
-    for piece in [written] if isinstance(written, str) else written:
-        said, reason = (piece, None) if isinstance(piece, str) else piece
+    for said, reason in _pieces(written):
         text += said
         _tell(parser.feed(said), on_event)
         cut = was_cut(reason) and not parser.ended
@@ -109,6 +118,18 @@ def _read(written: str | Iterable[Piece], prompt: Prompt, on_event: OnEvent | No
             break
     _tell(parser.finish(cut=cut), on_event)
     return text, cut
+
+
+def _pieces(written: Any) -> Iterator[tuple[str, str | None]]:
+    """What `generate` gives, piece by piece, each with the reason of an end; raises `TypeError` for what is no text."""
+    check_waited_for(written, "generate")
+    if isinstance(written, (bytes, Mapping)) or not isinstance(written, Iterable):
+        raise TypeError(f"generate gives a text, or pieces of one, not {kind_of(written)}")
+    for piece in [written] if isinstance(written, str) else written:
+        pair = (piece, None) if isinstance(piece, str) else piece
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not isinstance(pair[0], str):
+            raise TypeError(f'a piece of generate is a text, or a pair such as ("", "length"), not {kind_of(piece)}')
+        yield pair[0], pair[1]
 
 
 def _tell(events: Iterable[Event], on_event: OnEvent | None) -> list[Event]:

@@ -17,6 +17,7 @@ from typing import Any
 from toolfmt.errors import json_fault
 
 _ADDRESS = re.compile(r" ?\bat 0x[0-9a-fA-F]+\b")
+_LISTS: tuple[type[Any], ...] = (list, tuple, range, MappingView)
 _EXTRA = "pip install 'toolfmt[pydantic]'"
 
 
@@ -49,7 +50,7 @@ def _json_of(value: Any) -> Any:
         if len(named) < len(value):
             raise NoResult(f"{_returned(value)}, of which two keys are one in JSON")
         return named
-    if isinstance(value, (list, tuple, range, MappingView)):
+    if isinstance(value, _LISTS):
         return [_json_of(inner) for inner in value]
     if isinstance(value, (set, frozenset)):
         return [_json_of(inner) for inner in _sorted(value)]

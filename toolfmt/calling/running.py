@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from toolfmt.calling.answers import Answer, AskModel, heard, said_by
 from toolfmt.calling.execution import Execution
+from toolfmt.calling.given import check_asked, check_waited_for, registry_of
 from toolfmt.calling.registry import ToolRegistry
 from toolfmt.calling.waiting import Waiting
 from toolfmt.errors import BadMessages
@@ -48,7 +49,7 @@ class Outcome:
 def run(
     model: AskModel,
     messages: Sequence[Any],
-    registry: ToolRegistry,
+    registry: ToolRegistry | Sequence[Any],
     turns: int = 8,
     *,
     on_message: Callable[[dict[str, Any]], object] | None = None,
@@ -56,17 +57,20 @@ def run(
     """Lets a model call tools until it answers without, `turns` answers at most.
 
     `model` is made by `from_openai`, `from_stream` or `from_text`, or is any callable that takes messages and
-    definitions and returns a `toolfmt.Message`. `on_message` is given each message as it is added. Returns the
-    `Outcome`; what the calls of the last allowed answer return stands in it, and was not shown to the model. In an
-    async program: `await asyncio.to_thread(run, …)`.
+    definitions and returns a `toolfmt.Message`. `registry` may be a list of what one is made of. `on_message` is given
+    each message as it is added. Returns the `Outcome`; what the calls of the last allowed answer return stands in it,
+    and was not shown to the model. In an async program: `await asyncio.to_thread(run, …)`.
 
-    Raises `BadMessages`, `ValueError` for no turns, `TypeError` for an answer that is no `Message`, and what the model
-    raises; what the tools raise is told to the model (`ToolRegistry.execute`).
+    Raises `BadMessages`, `ValueError` for no turns, `TypeError` for an answer that is no `Message`, a model that is no
+    function or async and what is no registry, `BadTools` for a list that makes none, and what the model raises; what
+    the tools raise is told to the model (`ToolRegistry.execute`).
     """
     if isinstance(messages, (str, bytes)) or not isinstance(messages, Sequence):
         raise BadMessages(f"messages must be a list of objects, not {kind_of(messages)}")
     if turns < 1:
         raise ValueError(f"turns is how many answers a run may take, at least 1, not {turns}")
+    check_asked(model)
+    registry = registry_of(registry)
     said: list[Any] = list(messages)
     executions: list[Execution] = []
 
@@ -78,6 +82,7 @@ def run(
     with Waiting() as wait:
         for turn in range(1, turns + 1):
             answer = model(list(said), registry.definitions)
+            check_waited_for(answer, "the model")
             if not isinstance(answer, Message):
                 raise TypeError(f"a model answers with a toolfmt.Message, not {kind_of(answer)}")
             answer = heard(answer)
