@@ -606,10 +606,13 @@ def test_a_client_that_goes_away_ends_the_generation(
 ) -> None:
     server: Any = importlib.import_module("mlx_lm.server")
     generated: list[Any] = []
+    gone = threading.Event()
     response = server.Response
 
     def counted(*given: Any) -> Any:
         generated.append(given)
+        if len(generated) > 50:  # however slow the client is to go
+            gone.wait(30)
         return response(*given)
 
     monkeypatch.setattr(server, "Response", counted)
@@ -619,6 +622,7 @@ def test_a_client_that_goes_away_ends_the_generation(
     create: Any = client_of(address).chat.completions.create
     with create(model=str(directory), messages=ASKED, max_tokens=5000, stream=True) as stream:
         next(iter(stream))
+    gone.set()
     before = 0
     while before < len(generated):
         before = len(generated)
