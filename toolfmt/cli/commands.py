@@ -380,7 +380,12 @@ def _check_one_way(
 @click.option("--var", "typed", multiple=True, metavar="NAME=JSON", help="A variable of the template. Repeatable.")
 @click.option("--parallel", type=Count(), default=1, show_default=True, metavar="K", help="Ask an endpoint K at once.")
 @click.option(
-    "--timeout", type=click.FloatRange(min=0, min_open=True), default=300, show_default=True, metavar="SECONDS"
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=300,
+    show_default=True,
+    metavar="SECONDS",
+    help="Of an endpoint: until an answer begins, and from there until it is whole.",
 )
 @click.option("--api-key", envvar="OPENAI_API_KEY", show_envvar=True, metavar="KEY", help="The endpoint's key.")
 @_as_json
