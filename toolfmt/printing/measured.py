@@ -5,14 +5,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from itertools import groupby
-from types import TracebackType
 from typing import Any
 
 from rich import progress
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -20,6 +18,7 @@ from toolfmt.measuring import Cell, Measurement, Rate
 from toolfmt.measuring.measurement import RATES, Tally
 from toolfmt.measuring.rates import LEVEL
 from toolfmt.printing.layout import printed, spaced, visible
+from toolfmt.printing.progress import Bar
 
 _HEADINGS = {
     "called": "called",
@@ -34,8 +33,6 @@ _FAULTS = frozenset({"invented_arguments", "rejected", "left_in_text", "misread_
 _OF = "called"
 """The rate that every answer to a question counts in."""
 _NOTHING = "–"
-_PAUSE = 0.1
-"""Seconds between two drawings of the bar."""
 
 
 def measured_text(measurement: Measurement, width: int, colour: bool) -> str:
@@ -125,35 +122,17 @@ def _legend(measurement: Measurement) -> Text:
     return Text("\n".join(lines))
 
 
-class Asking:
-    """How far the asking has come, drawn on standard error while it is open and wiped at its end; nothing where it is
-    not `shown`."""
+class Asking(Bar):
+    """How far the asking has come."""
 
     def __init__(self, total: int, shown: bool) -> None:
         columns = (
             progress.TextColumn("asking"), progress.BarColumn(), progress.MofNCompleteColumn(),
             progress.TimeRemainingColumn(), progress.TextColumn("{task.fields[failed]}", style="red"),
         )  # fmt: skip
-        self._bar = progress.Progress(
-            *columns, console=Console(stderr=True), transient=True, auto_refresh=False, disable=not shown
-        )
-        self._task = self._bar.add_task("", total=total, failed="")
-        self._drawn = 0.0
+        super().__init__(*columns, total=total, shown=shown, failed="")
 
     def update(self, measurement: Measurement) -> None:
         """One more has been asked."""
-        now = time.monotonic()
-        if now - self._drawn >= _PAUSE:
-            self._drawn = now
-            failed = measurement.failures.total()
-            told = f"{failed:,} without an answer" if failed else ""
-            self._bar.update(self._task, completed=measurement.asked, failed=told, refresh=True)
-
-    def __enter__(self) -> Asking:
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bar.stop()
+        failed = measurement.failures.total()
+        self.draw(measurement.asked, failed=f"{failed:,} without an answer" if failed else "")
