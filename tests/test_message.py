@@ -307,3 +307,8 @@ def test_a_name_with_a_blank_is_called_where_a_tool_has_it() -> None:
     tools = [{"name": "get time", "parameters": {"type": "object", "properties": {}}}]
     (call,) = toolfmt.parse('{"name": "get time", "parameters": {}}', "llama3", tools=tools).tool_calls
     assert call.name == "get time"
+
+
+def test_events_of_two_calls_are_never_one() -> None:
+    pieces: list[Event] = [toolfmt.ToolCallArguments(index, "{}") for index in (0, 0, 1)]
+    assert toolfmt.merge(pieces) == [toolfmt.ToolCallArguments(0, "{}{}"), toolfmt.ToolCallArguments(1, "{}")]

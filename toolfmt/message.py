@@ -102,14 +102,13 @@ class Message:
                 arguments[event.index] = []
             elif isinstance(event, ToolCallArguments):
                 arguments[event.index].append(event.delta)
-            elif isinstance(event, (ToolCallEnd, ToolCallRejected)):
-                call = begun.pop(event.index, None)
-                if call is not None:
-                    call.arguments = "".join(arguments.pop(event.index))
-                if isinstance(event, ToolCallRejected):
-                    message.rejected.append(_rejected(event, call))
-                elif call is not None:
-                    message.tool_calls.append(call)
+            elif isinstance(event, ToolCallEnd):
+                call = begun.pop(event.index)
+                call.arguments = "".join(arguments.pop(event.index))
+                message.tool_calls.append(call)
+            elif isinstance(event, ToolCallRejected):
+                told = "".join(arguments.pop(event.index, ()))
+                message.rejected.append(_rejected(event, begun.pop(event.index, None), told))
             else:
                 raise no_event(event)
         message.content = "".join(content) if content else None
@@ -153,9 +152,8 @@ def said_in(events: Iterable[Event], message: Message) -> dict[str, Any]:
     return said
 
 
-def _rejected(event: ToolCallRejected, begun: ToolCall | None) -> Rejected:
-    name, arguments = (begun.name, begun.arguments) if begun else (None, "")
-    return Rejected(event.index, event.reason, event.span, event.raw, name, arguments)
+def _rejected(event: ToolCallRejected, begun: ToolCall | None, arguments: str) -> Rejected:
+    return Rejected(event.index, event.reason, event.span, event.raw, begun.name if begun else None, arguments)
 
 
 class CallIds:

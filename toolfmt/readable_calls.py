@@ -40,12 +40,12 @@ def unreadable_rejected(events: Iterable[Event], text: str = "") -> list[Event]:
 
     What it was is told from the text, where that is given, else by its arguments alone.
     """
-    arguments: dict[int, str] = {}
+    arguments: dict[int, list[str]] = {}
     checked: list[Event] = []
     for event in events:
         if isinstance(event, ToolCallArguments):
-            arguments[event.index] = arguments.get(event.index, "") + event.delta
-        elif isinstance(event, ToolCallEnd) and read_object(written := arguments.get(event.index, ""))[1]:
+            arguments.setdefault(event.index, []).append(event.delta)
+        elif isinstance(event, ToolCallEnd) and read_object(written := "".join(arguments.get(event.index, ())))[1]:
             raw = text[max(0, event.span[0]) : max(0, event.span[1])] or written
             event = ToolCallRejected(event.index, "invalid_arguments", event.span, raw)
         checked.append(event)
