@@ -40,6 +40,10 @@ class CannotWrite(ToolfmtError, ValueError):
     """A call that the format has no way to carry; the message names the call, the argument and the format."""
 
 
+class CannotConstrain(ToolfmtError, ValueError):
+    """No grammar for these calls: the message names the format, the tool and the key that no grammar can be held to."""
+
+
 class NoResponseTemplate(ToolfmtError, ValueError):
     """A format that a `response_template` of transformers cannot describe, or a template that describes none."""
 
