@@ -99,10 +99,13 @@ class RawText(Node):
 
 @dataclass(frozen=True)
 class QuotedText(Node):
-    r"""The inside of a string up to its quote, and the quote: any character but the quote, a backslash and control
-    characters, or an escape (`\\`, the quote's, `\n`, `\r`, `\t`, `\b`, `\f`, `\uXXXX` but for surrogates)."""
+    r"""The inside of a string of `least` to `most` characters up to its quote, and the quote. Characters are any but the
+    quote, a backslash and control characters, or an escape (`\\`, the quote's, `\n`, `\r`, `\t`, `\b`, `\f`, `\uXXXX` but for
+    surrogates)."""
 
     quote: str
+    least: int = 0
+    most: int | None = None
 
 
 @dataclass(frozen=True)

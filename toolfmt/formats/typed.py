@@ -30,7 +30,7 @@ _INDEX = re.compile(r"[0-9]{1,9}")
 _DEEPEST = 50
 """Of unions and references in each other; a schema that goes deeper says nothing."""
 # What people write who think in Python (the vLLM and SGLang parsers know the same list).
-_ALIASES = {
+TYPE_ALIASES = {
     "int": "integer", "long": "integer", "float": "number", "double": "number",
     "str": "string", "text": "string", "enum": "string", "bool": "boolean", "list": "array", "tuple": "array",
     "dict": "object", "map": "object", "none": "null",
@@ -101,7 +101,7 @@ class _Reading:
         declared = schema.get("type")
         if declared is not None:
             names = [declared] if isinstance(declared, str) else declared if isinstance(declared, list) else []
-            found = frozenset(_ALIASES.get(str(name).lower(), str(name).lower()) for name in names)
+            found = frozenset(TYPE_ALIASES.get(str(name).lower(), str(name).lower()) for name in names)
             return found if found and found <= _KNOWN else None
         if "const" in schema:
             return frozenset({type_of(schema["const"])})

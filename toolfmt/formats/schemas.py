@@ -1,0 +1,384 @@
+"""The schema of a tool's parameters, as a grammar is made of it: references followed, unions taken apart, types plain.
+
+A grammar must never allow what the schema does not. So every keyword of JSON Schema is either held to, an annotation
+(`format` is one, JSON Schema 2020-12, Validation 7.2.1), or refused with `NotConstrained`, which names the place.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from toolfmt.formats.typed import TYPE_ALIASES, referred, type_of
+
+Schema: TypeAlias = dict[str, Any]
+
+KINDS = ("string", "integer", "number", "boolean", "null", "array", "object")
+_LIMITS = {
+    "string": ("minLength", "maxLength", "pattern"),
+    "number": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+    "array": ("items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains", "minContains", "maxContains"),
+    "object": (
+        "properties", "required", "additionalProperties", "patternProperties", "propertyNames", "minProperties",
+        "maxProperties", "dependentRequired", "dependentSchemas", "dependencies",
+    ),
+}  # fmt: skip
+"""The keywords that say something of one type only."""
+_LIMITS["integer"] = _LIMITS["number"]
+_ALL_LIMITS = frozenset(keyword for keywords in _LIMITS.values() for keyword in keywords)
+_COMPOSED = ("anyOf", "oneOf")
+_REFUSED = ("not", "if", "$dynamicRef", "$recursiveRef", "patternProperties", "propertyNames", "dependentSchemas",
+            "dependentRequired", "dependencies", "contains", "unevaluatedItems")  # fmt: skip
+_MOST_ALTERNATIVES = 64
+_DEEPEST = 64
+
+
+class NotConstrained(Exception):
+    """No grammar holds to this part of a schema; `path` are the keys that lead there, `why` is a clause."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+        self.path: list[str] = []
+
+    def within(self, key: str) -> NotConstrained:
+        self.path.insert(0, key)
+        return self
+
+
+class Arguments(NamedTuple):
+    """One of the shapes that the arguments of a tool may have."""
+
+    properties: Mapping[str, Any]
+    """The schema of each argument, in the order of the definition."""
+    required: frozenset[str]
+    free: bool
+    """Whether nothing is said of the arguments: any may be given."""
+
+
+class Schemas:
+    """The parts of one schema, each read in the light of the whole: `root` is where references lead."""
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self.root = root
+
+    # --- one part
+
+    def flat(self, schema: Any) -> Schema:
+        """A schema without references and `allOf` at its top, its `type` a list; `{}` says nothing."""
+        found = self._flat(schema, ())
+        for keyword in _REFUSED:
+            if keyword in found and not (keyword == "if" and not {"then", "else"} & set(found)):
+                raise NotConstrained(f"the keyword {keyword!r} is not one that a grammar can hold to")
+        return found
+
+    def _flat(self, schema: Any, following: tuple[str, ...]) -> Schema:
+        if schema is True or schema is None:
+            return {}
+        if schema is False:
+            raise NotConstrained("no value is valid there")
+        if not isinstance(schema, Mapping):
+            raise NotConstrained("what should be a schema is none")
+        found = {key: value for key, value in schema.items() if key in _SAID}
+        types = _types(found)
+        if types is not None:
+            found["type"] = types
+        found.pop("nullable", None)
+        if not isinstance(found.get("required", []), list):
+            del found["required"]
+        if not isinstance(found.get("properties", {}), Mapping):
+            del found["properties"]
+        parts = found.pop("allOf", [])
+        reference = found.pop("$ref", None)
+        if reference is not None:
+            if reference in following or len(following) > _DEEPEST:
+                raise NotConstrained(f"the reference {reference!r} leads back to itself")
+            target = referred(self.root, reference) if isinstance(reference, str) else None
+            if target is None:
+                raise NotConstrained(f"the reference {reference!r} leads nowhere")
+            found = merged(self._flat(target, (*following, reference)), found)
+        for part in parts if isinstance(parts, list) else []:
+            found = merged(found, self._flat(part, following))
+        return found
+
+    def stands_alone(self, schema: Mapping[str, Any]) -> bool:
+        """Whether a schema with a reference says nothing beside it."""
+        return not any(key in _SAID for key in schema if key != "$ref")
+
+    def kinds(self, flat: Mapping[str, Any]) -> list[str] | None:
+        """The types that a flat schema allows; None where it says nothing of them."""
+        if "type" in flat:
+            return list(flat["type"])
+        said = [kind for kind in ("object", "array", "string", "number") if any(key in flat for key in _LIMITS[kind])]
+        return said or None
+
+    def alternatives(self, schema: Any) -> list[Schema]:
+        """The flat schemas of which a value may satisfy any: unions at the top taken apart, types and constants too."""
+        found = list(self._alternatives(self.flat(schema), 0))
+        if len(found) > _MOST_ALTERNATIVES:
+            raise NotConstrained(f"it is a union of more than {_MOST_ALTERNATIVES} parts")
+        return found
+
+    def _alternatives(self, flat: Schema, depth: int) -> Iterator[Schema]:
+        if depth > _DEEPEST:
+            raise NotConstrained("unions stand in unions without end")
+        union = next((key for key in _COMPOSED if isinstance(flat.get(key), list)), None)
+        if union is None:
+            yield flat
+            return
+        base = {key: value for key, value in flat.items() if key != union}
+        parts = []
+        for part in flat[union]:
+            try:
+                parts.append(merged(base, self.flat(part)))
+            except Nothing:
+                continue
+        if not parts:
+            raise NotConstrained("no value is valid there")
+        if union == "oneOf" and not self._apart(parts):
+            raise NotConstrained("parts of its 'oneOf' overlap; say 'anyOf', or tell them apart by type")
+        for part in parts:
+            yield from self._alternatives(part, depth + 1)
+
+    def _apart(self, parts: Sequence[Schema]) -> bool:
+        """Whether no value can satisfy two of them: by type, or by a required member with other values in each."""
+        return all(self._two_apart(a, b) for at, a in enumerate(parts) for b in parts[:at])
+
+    def _two_apart(self, a: Schema, b: Schema) -> bool:
+        values = constants(a), constants(b)
+        if values[0] is not None and values[1] is not None:
+            return not any(same(one, other) for one in values[0] for other in values[1])
+        kinds = self.kinds(a), self.kinds(b)
+        if kinds[0] is None or kinds[1] is None:
+            return False
+        common = {*kinds[0], *(["integer"] if "number" in kinds[0] else [])}
+        common &= {*kinds[1], *(["integer"] if "number" in kinds[1] else [])}
+        if not common:
+            return True
+        if common != {"object"}:
+            return False
+        return any(self._told_apart(a, b, key) for key in _names(a.get("required")) & _names(b.get("required")))
+
+    def _told_apart(self, a: Schema, b: Schema, key: str) -> bool:
+        inner = [part["properties"][key] for part in (a, b) if key in part.get("properties", {})]
+        return len(inner) == 2 and self._two_apart(*(self.flat(schema) for schema in inner))
+
+    def of_kind(self, flat: Schema, kind: str) -> Schema:
+        """What a flat schema says of values of one type."""
+        own = _LIMITS.get(kind, ())
+        return {key: value for key, value in flat.items() if key not in _ALL_LIMITS or key in own} | {"type": [kind]}
+
+    def values(self, flat: Schema) -> list[Any] | None:
+        """The values that a flat schema lists and allows; None where it lists none."""
+        listed = constants(flat)
+        if listed is None:
+            return None
+        kinds = self.kinds(flat)
+        allowed = [value for value in listed if kinds is None or is_of(value, kinds)]
+        if any(keyword in flat for keyword in _ALL_LIMITS - {"items", "properties"}):
+            raise NotConstrained("it lists values and limits them as well")
+        if not allowed:
+            raise NotConstrained("no value is valid there")
+        return allowed
+
+    # --- objects
+
+    def arguments(self, schema: Any) -> list[Arguments]:
+        """The shapes that an object may have, one for each part of a union; properties that are only required too."""
+        shapes = []
+        for part in self.alternatives(schema):
+            kinds = self.kinds(part)
+            if kinds is None or "object" in kinds:
+                shapes.append(self.object_shape(part))
+        if not shapes:
+            raise NotConstrained("it is no object")
+        return shapes
+
+    def object_shape(self, flat: Schema) -> Arguments:
+        properties = dict(flat.get("properties", {}))
+        required = [name for name in flat.get("required", []) if isinstance(name, str)]
+        others = flat.get("additionalProperties", flat.get("unevaluatedProperties", True))
+        for name in required:
+            if name not in properties:
+                if others is False:
+                    raise NotConstrained(f"it requires {name!r} and allows no such key")
+                properties[name] = others
+        properties = {name: part for name, part in properties.items() if part is not False}
+        least, most = flat.get("minProperties", 0), flat.get("maxProperties", len(properties))
+        if not properties and others is not False and flat.get("minProperties", 0) <= 0 and "maxProperties" not in flat:
+            return Arguments({}, frozenset(), True)
+        if least > len(required) or most < len(properties):
+            raise NotConstrained("it limits the number of keys")
+        return Arguments(properties, frozenset(required), False)
+
+    # --- a part on its own
+
+    def alone(self, schema: Any) -> str:
+        """The schema of a part as JSON text that needs nothing around it: what it refers to is in its `$defs`.
+
+        Objects that declare members take no others, unless they say so; unions that allow one part only are plain ones
+        where the parts exclude each other.
+        """
+        definitions: dict[str, Any] = {}
+        made = self._alone(schema, definitions, 0)
+        if definitions:
+            made = {**made, "$defs": {name: definitions[name] for name in sorted(definitions)}}
+        return json.dumps(made, ensure_ascii=False)
+
+    def _alone(self, schema: Any, definitions: dict[str, Any], depth: int) -> Any:
+        if isinstance(schema, bool):
+            return {} if schema else False
+        if not isinstance(schema, Mapping) or depth > _DEEPEST:
+            raise NotConstrained("it is nested too deeply" if depth > _DEEPEST else "what should be a schema is none")
+        if isinstance(reference := schema.get("$ref"), str) and self.stands_alone(schema):
+            return {"$ref": f"#/$defs/{self._defined(reference, definitions)}"}
+        flat = self.flat(schema)
+        if any(key in flat for key in _COMPOSED):
+            return {"anyOf": [self._alone_part(part, definitions, depth) for part in self.alternatives(schema)]}
+        return self._alone_part(flat, definitions, depth)
+
+    def _alone_part(self, flat: Schema, definitions: dict[str, Any], depth: int) -> Schema:
+        if (values := self.values(flat)) is not None:
+            return {"enum": values}
+        kinds = self.kinds(flat)
+        if kinds is None:
+            return {}
+        own = {keyword for kind in kinds for keyword in _LIMITS.get(kind, ())}
+        made = {key: value for key, value in flat.items() if key not in _ALL_LIMITS or key in own}
+        made["type"] = kinds[0] if len(kinds) == 1 else kinds
+        if "object" in kinds:
+            shape = self.object_shape(flat)
+            made = {key: value for key, value in made.items() if key not in _LIMITS["object"]}
+            if not shape.free:
+                made["properties"] = {
+                    key: self._inner(part, key, definitions, depth) for key, part in shape.properties.items()
+                }
+                made["required"] = [key for key in shape.properties if key in shape.required]
+                made["additionalProperties"] = False
+            elif isinstance(flat.get("additionalProperties"), Mapping):
+                made["additionalProperties"] = self._inner(flat["additionalProperties"], "*", definitions, depth)
+        if "items" in made:
+            made["items"] = self._inner(made["items"], "[]", definitions, depth)
+        if isinstance(made.get("prefixItems"), list):
+            made["prefixItems"] = [self._inner(part, "[]", definitions, depth) for part in made["prefixItems"]]
+        if made.get("uniqueItems") and made.get("maxItems", 2) > 1:
+            raise NotConstrained("the keyword 'uniqueItems' is not one that a grammar can hold to")
+        made.pop("uniqueItems", None)
+        return made
+
+    def _inner(self, schema: Any, key: str, definitions: dict[str, Any], depth: int) -> Any:
+        try:
+            return self._alone(schema, definitions, depth + 1)
+        except NotConstrained as refusal:
+            raise refusal.within(key) from None
+
+    def _defined(self, reference: str, definitions: dict[str, Any]) -> str:
+        """The name under which what a reference leads to stands in the `$defs`."""
+        target = referred(self.root, reference)
+        if target is None:
+            raise NotConstrained(f"the reference {reference!r} leads nowhere")
+        name = reference_name(reference)
+        if name not in definitions:
+            definitions[name] = True  # it may refer to itself
+            definitions[name] = self._alone(target, definitions, 0)
+        return name
+
+
+class Nothing(NotConstrained):
+    """Two schemas that no value satisfies together."""
+
+
+_SAID = frozenset(
+    {"type", "nullable", "enum", "const", "anyOf", "oneOf", "allOf", "$ref", *_ALL_LIMITS, *_REFUSED, "then", "else",
+     "unevaluatedProperties"}
+)  # fmt: skip
+"""The keywords that say which values are valid."""
+
+
+def reference_name(reference: str) -> str:
+    """A name for what a reference leads to: letters, digits and underscores, another one for every reference."""
+    return "r" + re.sub(r"[^A-Za-z0-9]", lambda sign: f"_{ord(sign[0]):x}_", reference.removeprefix("#"))
+
+
+def constants(flat: Mapping[str, Any]) -> list[Any] | None:
+    if "const" in flat:
+        return [flat["const"]]
+    return list(flat["enum"]) if isinstance(flat.get("enum"), list) else None
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two JSON values are equal: Python's True is not 1."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+def is_of(value: Any, kinds: Sequence[str]) -> bool:
+    kind = type_of(value)
+    whole = kind == "number" and (isinstance(value, int) or value == int(value))
+    return kind in kinds or (whole and "integer" in kinds)
+
+
+def _names(value: Any) -> set[str]:
+    return {name for name in value if isinstance(name, str)} if isinstance(value, list) else set()
+
+
+def _types(schema: Mapping[str, Any]) -> list[str] | None:
+    declared = schema.get("type")
+    names = [declared] if isinstance(declared, str) else declared if isinstance(declared, list) else []
+    types = [TYPE_ALIASES.get(str(name).lower(), str(name).lower()) for name in names]
+    known = [kind for kind in KINDS if kind in types]
+    if "integer" in known and "number" in known:
+        known.remove("integer")
+    if not known or len(set(types) - set(KINDS)):
+        return None
+    return [*known, "null"] if schema.get("nullable") is True and "null" not in known else known
+
+
+def merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> Schema:
+    """A flat schema that says what two of them say. Raises `Nothing` where no value can satisfy both."""
+    made = dict(one)
+    for key, value in other.items():
+        made[key] = _both(key, made[key], value) if key in made else value
+    for closed, open_ in ((one, other), (other, one)):
+        if closed.get("additionalProperties") is False:
+            foreign = set(open_.get("properties", {})) - set(closed.get("properties", {}))
+            made["properties"] = {key: part for key, part in made.get("properties", {}).items() if key not in foreign}
+    return made
+
+
+def _both(key: str, one: Any, other: Any) -> Any:
+    if key == "type":
+        kinds = {*one, *(["integer"] if "number" in one else [])} & {
+            *other,
+            *(["integer"] if "number" in other else []),
+        }
+        found = [kind for kind in KINDS if kind in kinds and not (kind == "integer" and "number" in kinds)]
+        if not found:
+            raise Nothing("no value is of two types that exclude each other")
+        return found
+    if key == "properties":
+        return {
+            name: {"allOf": [one[name], other[name]]} if name in one and name in other else (one | other)[name]
+            for name in (*one, *(name for name in other if name not in one))
+        }
+    if key == "required":
+        return list(dict.fromkeys([*one, *other]))
+    if key == "items":
+        return {"allOf": [one, other]}
+    if key == "enum":
+        listed = [value for value in one if any(same(value, another) for another in other)]
+        if not listed:
+            raise Nothing("no value is in both lists")
+        return listed
+    if key in ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"):
+        return max(one, other)
+    if key in ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"):
+        return min(one, other)
+    if key == "additionalProperties" and (one is False or other is False):
+        return False
+    if same(one, other):
+        return one
+    if key == "const":
+        raise Nothing("no value is two constants")
+    raise NotConstrained(f"{key!r} stands there twice")

@@ -1,0 +1,241 @@
+"""Values under a schema as nodes, in the spelling of a family: JSON's, Python's, Gemma's.
+
+How a family spells values is not told by its engine in so many words: its writer is a function. So some values are
+written, and what stands around their parts is read off. A text that the writer makes of a listed value is a node as it
+stands.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from toolfmt.formats.nodes import (
+    EMPTY,
+    JsonValue,
+    Member,
+    Members,
+    Node,
+    Pattern,
+    QuotedText,
+    RawText,
+    Repeated,
+    Rule,
+    Text,
+    either,
+    maybe,
+    row,
+)
+from toolfmt.formats.number_patterns import NUMBER, bounds, integers, numbers, whole_bounds
+from toolfmt.formats.schemas import NotConstrained, Schema, Schemas, reference_name
+from toolfmt.formats.string_patterns import string_pattern
+
+_PROBES = ("S", "S'", 'S"')
+_BARE_KEY = "[A-Za-z_][A-Za-z0-9_]*"
+_NOT_AS_ITSELF = "\"'\\"
+
+
+@dataclass(frozen=True)
+class StringSpelling:
+    """What opens and closes a string, and whether it is escaped inside; else it is verbatim."""
+
+    opener: str
+    closer: str
+    escaped: bool
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """How a family writes values."""
+
+    strings: tuple[StringSpelling, ...]
+    true: str
+    false: str
+    null: str
+    list_signs: tuple[str, str, str]
+    """Opener, separator and closer of a list."""
+    object_signs: tuple[str, str, str, str]
+    """Opener, sign between key and value, separator and closer of an object."""
+    key_quote: str
+    """What stands around the keys of an object; empty where they stand bare."""
+    objects_are_json: bool
+    """Whether objects are written as JSON although other values are not."""
+
+
+def spelling_of(write: Callable[[Any], str]) -> Spelling:
+    """The spelling of a writer of single values, found out by writing some."""
+    strings = dict.fromkeys(_string_spelling(write, probe) for probe in _PROBES)
+    listed = write([7, 8])
+    members = write({"ka": 7, "kb": 8})
+    first, second = members.index("ka"), members.index("kb")
+    seven, eight = members.index("7"), members.index("8")
+    opener, assign = members[:first], members[first + 2 : seven]
+    separator, closer = members[seven + 1 : second], members[eight + 1 :]
+    quote = opener[-1] if opener[-1] in "\"'" else ""
+    if quote:
+        opener, assign, separator = opener[:-1], assign[1:], separator[:-1]
+    probe = {"k": "S", "b": [True, None, "T"], "n": {"x": 1.5}}
+    return Spelling(
+        strings=tuple(strings),
+        true=write(True),
+        false=write(False),
+        null=write(None),
+        list_signs=(listed[: listed.index("7")], listed[listed.index("7") + 1 : listed.index("8")], listed[-1:]),
+        object_signs=(opener, assign, separator, closer),
+        key_quote=quote,
+        objects_are_json=write(probe) == json.dumps(probe) and write([True, "S'"]) != json.dumps([True, "S'"]),
+    )
+
+
+def _string_spelling(write: Callable[[Any], str], probe: str) -> StringSpelling:
+    opener = write(probe)[: write(probe).index("S")]
+    closer = write(probe)[-len(opener) :] if opener else ""
+    verbatim = write("S\\\n") == opener + "S\\\n" + closer
+    return StringSpelling(opener, closer, not verbatim)
+
+
+json_text: Callable[[Any], str] = partial(json.dumps, ensure_ascii=False)
+JSON_SPELLING = spelling_of(json_text)
+
+
+@dataclass
+class SpelledValues:
+    """The values of one schema in one spelling; `rules` takes the named rules that they need, `prefix` begins their
+    names."""
+
+    write: Callable[[Any], str]
+    schemas: Schemas
+    rules: dict[str, Node]
+    prefix: str
+    spelling: Spelling
+
+    def value(self, schema: Any) -> Node:
+        """The values that a schema allows. Raises `NotConstrained`."""
+        if isinstance(schema, Mapping) and isinstance(reference := schema.get("$ref"), str):
+            if self.schemas.stands_alone(schema):
+                return self._referred(reference, schema)
+        return either(*(node for part in self.schemas.alternatives(schema) for node in self._part(part)))
+
+    def _referred(self, reference: str, schema: Mapping[str, Any]) -> Node:
+        name = f"{self.prefix}_{reference_name(reference)}"
+        if name not in self.rules:
+            self.rules[name] = EMPTY  # it may refer to itself
+            self.rules[name] = either(
+                *(node for part in self.schemas.alternatives(schema) for node in self._part(part))
+            )
+        return Rule(name)
+
+    def _part(self, flat: Schema) -> Iterator[Node]:
+        values = self.schemas.values(flat)
+        if values is not None:
+            yield from (Text(self.write(value)) for value in values)
+            return
+        kinds = self.schemas.kinds(flat)
+        if kinds is None:
+            yield self.anything()
+            return
+        for kind in kinds:
+            yield self._kind(kind, self.schemas.of_kind(flat, kind))
+
+    def _kind(self, kind: str, flat: Schema) -> Node:
+        spelling = self.spelling
+        if kind == "boolean":
+            return either(spelling.true, spelling.false)
+        if kind == "null":
+            return Text(spelling.null)
+        if kind in ("integer", "number"):
+            return number_node(flat, whole=kind == "integer")
+        return {"string": self._string, "array": self._list, "object": self._object}[kind](flat)
+
+    def _string(self, flat: Schema) -> Node:
+        least, most, pattern = flat.get("minLength", 0), flat.get("maxLength"), flat.get("pattern")
+        first = self.spelling.strings[0]
+        if pattern is not None:
+            if least or most is not None:
+                raise NotConstrained("it has a pattern and a length as well")
+            read = string_pattern(pattern, lambda sign: sign not in _NOT_AS_ITSELF + first.closer and sign >= " ")
+            return row(first.opener, Pattern(read), first.closer)
+        return either(*(row(style.opener, _inside(style, least, most)) for style in self.spelling.strings))
+
+    def _list(self, flat: Schema) -> Node:
+        opener, separator, closer = self.spelling.list_signs
+        if "prefixItems" in flat:
+            raise NotConstrained("the keyword 'prefixItems' is not one that a grammar can hold to")
+        least, most = flat.get("minItems", 0), flat.get("maxItems")
+        if flat.get("uniqueItems") and (most is None or most > 1):
+            raise NotConstrained("the keyword 'uniqueItems' is not one that a grammar can hold to")
+        if most == 0:
+            return Text(opener + closer)
+        try:
+            item = self.value(flat.get("items", True))
+        except NotConstrained as refusal:
+            raise refusal.within("[]") from None
+        items = Repeated(item, Text(separator), max(least, 1), most)
+        return row(opener, items if least else maybe(items), closer)
+
+    def _object(self, flat: Schema) -> Node:
+        if self.spelling.objects_are_json:
+            return JsonValue(self.schemas.alone({**flat, "type": "object"}))
+        opener, assign, separator, closer = self.spelling.object_signs
+        shape = self.schemas.object_shape(flat)
+        if shape.free:
+            inner = flat.get("additionalProperties", True)
+            pair = row(self._any_key(), assign, self.value(inner))
+            return row(opener, maybe(Repeated(pair, Text(separator))), closer)
+        items = []
+        for key, part in shape.properties.items():
+            try:
+                items.append(Member(row(self.key(key), assign, self.value(part)), key in shape.required))
+            except NotConstrained as refusal:
+                raise refusal.within(key) from None
+        return row(opener, Members(tuple(items), Text(separator)) if items else EMPTY, closer)
+
+    def key(self, key: str) -> str:
+        """A key of an object as the family writes it."""
+        opener, assign, _, _ = self.spelling.object_signs
+        written = self.write({key: 7})
+        return written[len(opener) : written.rindex(assign + "7")]
+
+    def _any_key(self) -> Node:
+        return row(quote, QuotedText(quote)) if (quote := self.spelling.key_quote) else Pattern(_BARE_KEY)
+
+    def anything(self) -> Node:
+        """Any value."""
+        name = f"{self.prefix}_any"
+        if name not in self.rules:
+            self.rules[name] = EMPTY
+            spelling, again = self.spelling, Rule(name)
+            opener, separator, closer = spelling.list_signs
+            begin, assign, comma, end = spelling.object_signs
+            members = maybe(Repeated(row(self._any_key(), assign, again), Text(comma)))
+            self.rules[name] = either(
+                *(row(style.opener, _inside(style, 0, None)) for style in spelling.strings),
+                Pattern(NUMBER),
+                spelling.true,
+                spelling.false,
+                spelling.null,
+                row(opener, maybe(Repeated(again, Text(separator))), closer),
+                JsonValue('{"type": "object"}') if spelling.objects_are_json else row(begin, members, end),
+            )
+        return Rule(name)
+
+
+def _inside(style: StringSpelling, least: int, most: int | None) -> Node:
+    if style.escaped:
+        return QuotedText(style.closer, least, most)
+    return RawText(style.closer, (), least, most)
+
+
+def number_node(flat: Schema, *, whole: bool) -> Node:
+    """The numbers of a flat schema, which is of numbers only."""
+    if "multipleOf" in flat and not (whole and flat["multipleOf"] == 1):
+        raise NotConstrained("the keyword 'multipleOf' is not one that a grammar can hold to")
+    if any(isinstance(flat.get(key), bool) for key in ("exclusiveMinimum", "exclusiveMaximum")):
+        raise NotConstrained("'exclusiveMinimum' and 'exclusiveMaximum' are numbers since draft 6")
+    pattern = integers(*whole_bounds(flat)) if whole else numbers(*bounds(flat))
+    if not pattern:
+        raise NotConstrained("no number is within its bounds")
+    return Pattern(pattern)

@@ -1,0 +1,143 @@
+"""A schema's `pattern` as a grammar can say it: whole strings of plain characters, classes, groups and repetitions.
+
+JSON Schema's patterns are ECMA-262's and are searched for anywhere in a string. What is taken over is the part that
+every dialect of grammars means alike, from `^` to `$`; anything else is refused, never approximated.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from toolfmt.formats.schemas import NotConstrained
+
+_CLASSES = {"d": "0-9", "w": "A-Za-z0-9_"}
+_SIGNS = frozenset("\\^$.|?*+()[]{}/-")
+_REPEATED = re.compile(r"[*+?]|\{[0-9]+(?:,[0-9]*)?\}")
+_MOST_REPEATED = 1000
+
+
+def string_pattern(pattern: str, may_stand: Callable[[str], bool]) -> str:
+    """The pattern without its anchors, its characters spelt out. `may_stand` tells of a character whether it may stand
+    in the string as itself. Raises `NotConstrained`."""
+    if not pattern.startswith("^") or not pattern.endswith("$") or re.search(r"(?<!\\)(?:\\\\)*\\\$\Z", pattern):
+        raise NotConstrained(f"the pattern {pattern!r} is not held to, only patterns from ^ to $ are")
+    return _Reading(pattern, may_stand).whole()
+
+
+class _Reading:
+    """One pattern, read from left to right."""
+
+    def __init__(self, pattern: str, may_stand: Callable[[str], bool]) -> None:
+        self.pattern, self.text, self.at, self.may_stand = pattern, pattern[1:-1], 0, may_stand
+
+    def refuse(self, what: str) -> NotConstrained:
+        return NotConstrained(f"the pattern {self.pattern!r} is not held to: {what}")
+
+    def whole(self) -> str:
+        read = self._either(inside=False)
+        if self.at < len(self.text):
+            raise self.refuse("a bracket has no opening one")
+        return read
+
+    def _either(self, inside: bool) -> str:
+        parts = [self._row()]
+        while self._peek() == "|":
+            if not inside:
+                raise self.refuse("its anchors hold for one of its parts only")
+            self.at += 1
+            parts.append(self._row())
+        return "|".join(parts)
+
+    def _row(self) -> str:
+        read = []
+        while self._peek() not in ("", "|", ")"):
+            atom = self._atom()
+            repeated = _REPEATED.match(self.text, self.at)
+            if repeated:
+                self.at = repeated.end()
+                if any(int(count) > _MOST_REPEATED for count in re.findall("[0-9]+", repeated[0])):
+                    raise self.refuse(f"it repeats something more than {_MOST_REPEATED} times")
+                if self._peek() in ("?", "+", "*", "{"):
+                    raise self.refuse("a repetition is repeated")
+                atom += repeated[0]
+            read.append(atom)
+        return "".join(read)
+
+    def _peek(self) -> str:
+        return self.text[self.at : self.at + 1]
+
+    def _take(self) -> str:
+        self.at += 1
+        return self.text[self.at - 1 : self.at]
+
+    def _atom(self) -> str:
+        sign = self._take()
+        if sign == "(":
+            if self.text.startswith("?:", self.at):
+                self.at += 2
+            elif self._peek() == "?":
+                raise self.refuse("it looks around")
+            inner = self._either(inside=True)
+            if self._take() != ")":
+                raise self.refuse("a bracket is not closed")
+            return f"({inner})"
+        if sign == "[":
+            return self._class()
+        if sign == "\\":
+            escaped = self._take()
+            if escaped in _CLASSES:
+                return f"[{self._allowed_class(_CLASSES[escaped])}]"
+            if escaped not in _SIGNS or not escaped:
+                raise self.refuse(f"it holds \\{escaped}")
+            sign = escaped
+        elif sign in "^$.?*+{}]":
+            raise self.refuse(f"it holds {sign}")
+        return self._character(sign)
+
+    def _character(self, sign: str) -> str:
+        if not self.may_stand(sign):
+            raise self.refuse(f"{sign!r} does not stand for itself in a string here")
+        return f"\\{sign}" if sign in _SIGNS else sign
+
+    def _class(self) -> str:
+        if self._peek() == "^":
+            raise self.refuse("a class of it is what it does not hold")
+        read = ""
+        while (sign := self._take()) != "]":
+            if not sign or sign == "[":
+                raise self.refuse("a class of it is not closed, or holds another")
+            if sign == "\\":
+                sign = self._take()
+                if sign in _CLASSES:
+                    read += self._allowed_class(_CLASSES[sign])
+                    continue
+                if sign not in _SIGNS or not sign:
+                    raise self.refuse(f"it holds \\{sign}")
+            if self._peek() == "-" and self.text[self.at + 1 : self.at + 2] not in ("]", ""):
+                self.at += 1
+                last = self._take()
+                if last == "\\" or sign > last:
+                    raise self.refuse("a class of it has a range that is none")
+                for code in range(ord(sign), ord(last) + 1):
+                    self._character(chr(code))
+                read += f"{_in_class(sign)}-{_in_class(last)}"
+            else:
+                self._character(sign)
+                read += _in_class(sign)
+        if not read:
+            raise self.refuse("a class of it is empty")
+        return f"[{read}]"
+
+    def _allowed_class(self, members: str) -> str:
+        for sign in re.sub("(.)-(.)", _spread, members):
+            self._character(sign)
+        return members
+
+
+def _spread(found: re.Match[str]) -> str:
+    return "".join(map(chr, range(ord(found[1]), ord(found[2]) + 1)))
+
+
+def _in_class(sign: str) -> str:
+    return f"\\{sign}" if sign in "\\]^-[" else sign
