@@ -99,9 +99,11 @@ class RawText(Node):
 
 @dataclass(frozen=True)
 class QuotedText(Node):
-    r"""The inside of a string of `least` to `most` characters up to its quote, and the quote. Characters are any but the
-    quote, a backslash and control characters, or an escape (`\\`, the quote's, `\n`, `\r`, `\t`, `\b`, `\f`, `\uXXXX` but for
-    surrogates)."""
+    r"""The inside of a string of `least` to `most` characters up to its quote, and the quote.
+
+    Characters are any but the quote, a backslash and control characters, or an escape: `\\`, the quote's, `\n`, `\r`,
+    `\t`, `\b`, `\f`, `\uXXXX` but for surrogates.
+    """
 
     quote: str
     least: int = 0
@@ -111,7 +113,7 @@ class QuotedText(Node):
 @dataclass(frozen=True)
 class Pattern(Node):
     """A regular expression that every dialect can say: literal characters, classes, groups, `|`, `?`, `*`, `+`,
-    `{m,n}`; no anchors, no look-around, no shorthand classes."""
+    `{m,n}`; no anchors, no look-around, no shorthand classes; alternatives stand in a group."""
 
     pattern: str
 

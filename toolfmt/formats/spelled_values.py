@@ -238,4 +238,4 @@ def number_node(flat: Schema, *, whole: bool) -> Node:
     pattern = integers(*whole_bounds(flat)) if whole else numbers(*bounds(flat))
     if not pattern:
         raise NotConstrained("no number is within its bounds")
-    return Pattern(pattern)
+    return Pattern(f"({pattern})" if "|" in pattern else pattern)
