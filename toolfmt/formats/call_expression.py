@@ -16,11 +16,15 @@ from typing import Any, NamedTuple
 from toolfmt.formats.ahead import FAR, TooFar, ahead
 from toolfmt.formats.bodies import UNESCAPED, escaped, quoted
 from toolfmt.formats.calls import Calls, Trial
+from toolfmt.formats.constraint import ConstrainedTool, Constraint, members
 from toolfmt.formats.format import Call, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows, read_name
 from toolfmt.formats.json_call import Keys
 from toolfmt.formats.json_object import read_calls
+from toolfmt.formats.nodes import Node, row
 from toolfmt.formats.scan import Incomplete, Literals, Malformed, Reading, Scan, literals
+from toolfmt.formats.schemas import Arguments
+from toolfmt.formats.spelled_values import SpelledValues, spelling_of
 from toolfmt.formats.typed import STRING, Types, typed
 from toolfmt.formats.values import JSON, Gathered, Notation, marked_string, read_string, read_value
 
@@ -98,6 +102,20 @@ class CallExpression(Frame):
         keys = sorted(arguments, key=self.sorted_keys) if self.sorted_keys else arguments
         pairs = (f"{key}{self.assign}{self.written(arguments[key])}" for key in keys)
         return self.lead + name + self.brackets[0] + self.separator.join(pairs) + self.brackets[1]
+
+    def grammar(self, constraint: Constraint) -> Node:
+        spelling = spelling_of(self.written)
+
+        def call(tool: ConstrainedTool, shape: Arguments) -> Node:
+            values = SpelledValues(self.written, tool.schemas, constraint.rules, tool.prefix, spelling)
+            arguments = members(shape, lambda key, schema: row(key, self.assign, values.value(schema)), self.separator)
+            return row(self.lead, tool.name, self.brackets[0], arguments, self.brackets[1])
+
+        one = constraint.any_call(call)
+        if self.enclosing:
+            inside = row(self.enclosing[0], constraint.calls(one, self.between), self.enclosing[1])
+            return row(self.opener, inside, self.closer)
+        return constraint.calls(row(self.opener, one, self.closer), "")
 
     # --- reading
 

@@ -14,12 +14,15 @@ from dataclasses import dataclass
 
 from toolfmt.formats.ahead import FAR
 from toolfmt.formats.calls import Calls
+from toolfmt.formats.constraint import ConstrainedTool, Constraint, json_arguments
 from toolfmt.formats.format import Call, Engine, TypesOf
 from toolfmt.formats.frames import Frame, follows, read_name
 from toolfmt.formats.json_call import read_announced, read_arguments, read_behind
 from toolfmt.formats.json_object import read_fence
 from toolfmt.formats.markers import BLANK_LINES
+from toolfmt.formats.nodes import Node, row
 from toolfmt.formats.scan import Malformed, Reading, Scan, literals
+from toolfmt.formats.schemas import Arguments
 from toolfmt.formats.values import TooLong
 
 _WORD = re.compile(r"[a-z_]*")
@@ -61,6 +64,13 @@ class Channels(Frame):
         name, arguments = call
         text = self.body.write([call], types) if self.body else json.dumps(dict(arguments), ensure_ascii=False)
         return f"{self.header}{self.namespace}{name}{self.channel}{self.message}{text}"
+
+    def grammar(self, constraint: Constraint) -> Node:
+        def call(tool: ConstrainedTool, shape: Arguments) -> Node:
+            text = self.body.grammar(constraint.with_tool(tool)) if self.body else json_arguments(tool, shape)
+            return row(self.header, self.namespace, tool.name, self.channel, self.message, text, self.closer)
+
+        return constraint.calls(constraint.any_call(call), self.between)
 
     # --- reading
 

@@ -10,10 +10,12 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from toolfmt.formats.calls import Calls
+from toolfmt.formats.constraint import Constraint
 from toolfmt.formats.elsewhere import Elsewhere
 from toolfmt.formats.format import Call, Engine, Inner, NameAtStart, TypesOf
 from toolfmt.formats.frames import follows
 from toolfmt.formats.json_object import JsonObject
+from toolfmt.formats.nodes import Node
 from toolfmt.formats.scan import Reading, Scan, literals
 
 _CONTROL = 4
@@ -44,6 +46,9 @@ class Choice:
 
     def write(self, calls: Sequence[Call], types: TypesOf) -> str:
         return self._engines[0].write(calls, types)
+
+    def grammar(self, constraint: Constraint) -> Node:
+        return self._engines[0].grammar(constraint)
 
     def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
         if len(opener) >= _CONTROL and (yield from follows(scan, opener)):

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 
 from toolfmt.formats.ahead import TooFar, ahead
 from toolfmt.formats.calls import Calls, Committed
+from toolfmt.formats.constraint import Constraint
 from toolfmt.formats.format import Call, Engine, Inner, NameAtStart, TypesOf
+from toolfmt.formats.nodes import Node
 from toolfmt.formats.scan import Malformed, Reading, Scan
 
 
@@ -58,6 +60,9 @@ class Elsewhere:
 
     def write(self, calls: Sequence[Call], types: TypesOf) -> str:
         return self.engine.write(calls, types)
+
+    def grammar(self, constraint: Constraint) -> Node:
+        return self.engine.grammar(constraint)
 
     def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
         if not calls.committed:  # else the frame has been told apart: this is another call of it

@@ -13,11 +13,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from toolfmt.errors import CannotConstrain
 from toolfmt.formats.bodies import quoted
 from toolfmt.formats.calls import Calls
+from toolfmt.formats.constraint import Constraint
 from toolfmt.formats.format import Call, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows
 from toolfmt.formats.json_object import JsonObject
+from toolfmt.formats.nodes import Node
 from toolfmt.formats.scan import LONGEST_WORD, Malformed, Reading, Scan, literals
 from toolfmt.formats.values import JSON, read_value
 
@@ -48,6 +51,9 @@ class Flags(Frame):
         flags = [f"  {self.flag}{key} {json.dumps(value, ensure_ascii=False)}\n" for key, value in arguments.items()]
         lines = "".join(("\n", *flags)) if flags else ""
         return f"{{{self.name_key} {self.arrow} {quoted(name)}, {self.arguments_key} {self.arrow} {{{lines}}}}}"
+
+    def grammar(self, constraint: Constraint) -> Node:
+        raise CannotConstrain(f"no family of {constraint.format} was taught the notation of flags; it is only read")
 
     # --- reading
 

@@ -12,7 +12,9 @@ from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from toolfmt.formats.calls import Calls
+from toolfmt.formats.constraint import Constraint
 from toolfmt.formats.markers import Markers, markers_of
+from toolfmt.formats.nodes import Node
 from toolfmt.formats.runtime_parsers import RuntimeParser
 from toolfmt.formats.scan import Reading, Scan
 from toolfmt.formats.typed import Types
@@ -84,6 +86,10 @@ class Engine(Protocol):
 
     def write(self, calls: Sequence[Call], types: TypesOf) -> str:
         """The calls as the family's templates render them."""
+
+    def grammar(self, constraint: Constraint) -> Node:
+        """The calls that the tools allow, spelt as `write` spells them and read without a tolerance. Raises
+        `CannotConstrain`."""
 
 
 @dataclass(frozen=True)

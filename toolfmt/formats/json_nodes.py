@@ -17,11 +17,14 @@ _STRING = re.compile(r'("(?:[^"\\]|\\.)*(?:"|\Z))')
 
 @cache
 def json_nodes(schema: str, exact: bool = True, prefix: str = "json") -> Rules:
-    """The value of a `JsonValue` in other nodes; the names of its rules begin with `prefix`, which a grammar gives each
-    schema another one of. Members stand in any order. Raises `NotConstrained`."""
+    """The value of a `JsonValue` in other nodes. Members stand in any order.
+
+    The names of its rules begin with `prefix`, which a grammar gives each schema another one of; `json_any` is the same
+    for all. Raises `NotConstrained`.
+    """
     whole = json.loads(schema)
     rules: dict[str, Node] = {}
-    start = SpelledValues(json_text, Schemas(whole), rules, prefix, JSON_SPELLING).value(whole)
+    start = SpelledValues(json_text, Schemas(whole), rules, prefix, JSON_SPELLING, "json_any").value(whole)
     found = Rules(start, rules)
     return found if exact else found.map(with_blanks)
 

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 from toolfmt.formats.ahead import TooFar, ahead
 from toolfmt.formats.calls import Calls, Committed
+from toolfmt.formats.constraint import ConstrainedTool, Constraint, around_arguments, json_arguments
 from toolfmt.formats.format import Call, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows
 from toolfmt.formats.json_call import (
@@ -28,7 +29,9 @@ from toolfmt.formats.json_call import (
     read_behind,
     read_members,
 )
+from toolfmt.formats.nodes import Node, row
 from toolfmt.formats.scan import Incomplete, Malformed, NoCall, Reading, Scan, gradual, literals
+from toolfmt.formats.schemas import Arguments
 from toolfmt.formats.values import JSON, Notation
 
 Written: TypeAlias = Callable[[str, Mapping[str, Any], int], str]
@@ -106,6 +109,19 @@ class JsonObject(Frame):
 
     def _object(self, name: str, arguments: Mapping[str, Any], at: int) -> str:
         return json.dumps({self.name_key: name, self.arguments_key: dict(arguments)}, ensure_ascii=False)
+
+    def grammar(self, constraint: Constraint) -> Node:
+        write = self.written or self._object
+
+        def call(tool: ConstrainedTool, shape: Arguments) -> Node:
+            before, behind, exact = around_arguments(lambda arguments, at: write(tool.name, arguments, at))
+            return row(before, json_arguments(tool, shape, exact=exact), behind)
+
+        one = constraint.any_call(call)
+        if self.enclosing:
+            inside = row(self.enclosing[0], constraint.calls(one, self.separator), self.enclosing[1])
+            return row(self.opener, inside, self.closer)
+        return constraint.calls(row(self.opener, self.between, one, self.between, self.closer), self.separator)
 
     # --- reading
 

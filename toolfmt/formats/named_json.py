@@ -15,11 +15,14 @@ from typing import Any
 
 from toolfmt.formats.ahead import FAR
 from toolfmt.formats.calls import Calls
+from toolfmt.formats.constraint import ConstrainedTool, Constraint, json_arguments, numbered
 from toolfmt.formats.format import Call, Inner, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows, read_name
 from toolfmt.formats.json_call import read_arguments, read_behind
 from toolfmt.formats.json_object import PROSE, read_fence
+from toolfmt.formats.nodes import Node, row
 from toolfmt.formats.scan import Malformed, Reading, Scan, literals
+from toolfmt.formats.schemas import Arguments
 
 _LETTERS = re.compile(r"[a-z]*")
 _KEY = re.compile(r"[\w.-]*")
@@ -135,6 +138,15 @@ class NamedJson(Frame):
         text = json.dumps(dict(arguments), ensure_ascii=False)
         header = self.lead + self.identity.write(name, at) + self.separator
         return self.call_opener + header + self.fence[0] + text + self.fence[1] + self.call_closer
+
+    def grammar(self, constraint: Constraint) -> Node:
+        def call(tool: ConstrainedTool, shape: Arguments) -> Node:
+            header = row(self.lead, numbered(partial(self.identity.write, tool.name)), self.separator)
+            arguments = row(self.fence[0], json_arguments(tool, shape), self.fence[1])
+            return row(self.call_opener, header, arguments, self.call_closer)
+
+        inside = constraint.calls(constraint.any_call(call), self.between)
+        return row(self.opener, self.inside[0], inside, self.inside[1], self.closer)
 
     # --- reading
 

@@ -13,12 +13,15 @@ from typing import Any
 
 from toolfmt.formats.bodies import quoted
 from toolfmt.formats.calls import Calls
+from toolfmt.formats.constraint import Constraint
 from toolfmt.formats.format import Call, Inner, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows
+from toolfmt.formats.nested_tags_grammar import nested_calls
+from toolfmt.formats.nodes import Node
 from toolfmt.formats.raw_values import Value
 from toolfmt.formats.scan import Incomplete, Malformed, Reading, Scan, literals
-from toolfmt.formats.tagged import opens_json, raw_text
-from toolfmt.formats.typed import STRING, Types, type_of
+from toolfmt.formats.tagged import opens_json
+from toolfmt.formats.typed import STRING, Types, raw_text, type_of
 from toolfmt.formats.values import DEEPEST, LITERAL, read_value
 
 _TAG = re.compile(r"[^<>\s/]*")
@@ -154,7 +157,14 @@ class NestedTags(Frame):
 
     def _plain(self, value: Mapping[str, Any]) -> bool:
         """Whether every key can be a tag, and none is taken for the item of a list."""
-        return all(key and key != self.item and _TAG.fullmatch(key) for key in value)
+        return all(map(self.names_a_tag, value))
+
+    def names_a_tag(self, key: str) -> bool:
+        """Whether a key can be a tag, and is not taken for the item of a list."""
+        return bool(key) and key != self.item and _TAG.fullmatch(key) is not None
+
+    def grammar(self, constraint: Constraint) -> Node:
+        return nested_calls(self, constraint)
 
     # --- reading
 

@@ -132,10 +132,10 @@ class Blanks(Node):
 
 @dataclass(frozen=True)
 class FreeText(Node):
-    """Any text, also none, that does not hold `without` (where that is not empty) and does not begin with the character
-    `not_first` (where that is not empty)."""
+    """Any text, also none, that holds none of `without` and does not begin with the character `not_first`, if
+    that is not empty."""
 
-    without: str = ""
+    without: tuple[str, ...] = ()
     not_first: str = ""
 
 

@@ -111,6 +111,8 @@ class SpelledValues:
     rules: dict[str, Node]
     prefix: str
     spelling: Spelling
+    any_name: str = "any"
+    """The name of the rule for any value."""
 
     def value(self, schema: Any) -> Node:
         """The values that a schema allows. Raises `NotConstrained`."""
@@ -204,7 +206,7 @@ class SpelledValues:
 
     def anything(self) -> Node:
         """Any value."""
-        name = f"{self.prefix}_any"
+        name = self.any_name
         if name not in self.rules:
             self.rules[name] = EMPTY
             spelling, again = self.spelling, Rule(name)

@@ -121,10 +121,10 @@ class _Reading:
                     raise self.refuse("a class of it has a range that is none")
                 for code in range(ord(sign), ord(last) + 1):
                     self._character(chr(code))
-                read += f"{_in_class(sign)}-{_in_class(last)}"
+                read += f"{in_class(sign)}-{in_class(last)}"
             else:
                 self._character(sign)
-                read += _in_class(sign)
+                read += in_class(sign)
         if not read:
             raise self.refuse("a class of it is empty")
         return f"[{read}]"
@@ -139,5 +139,6 @@ def _spread(found: re.Match[str]) -> str:
     return "".join(map(chr, range(ord(found[1]), ord(found[2]) + 1)))
 
 
-def _in_class(sign: str) -> str:
+def in_class(sign: str) -> str:
+    """A character as it stands in a class."""
     return f"\\{sign}" if sign in "\\]^-[" else sign

@@ -7,7 +7,6 @@ arrives; one that may still turn out to be a number, a word or a JSON text is he
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,12 +15,15 @@ from typing import Any, ClassVar
 
 from toolfmt.formats.bodies import quoted
 from toolfmt.formats.calls import Calls
+from toolfmt.formats.constraint import Constraint
 from toolfmt.formats.format import Call, Inner, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows, read_name
 from toolfmt.formats.json_call import read_announced
+from toolfmt.formats.nodes import Node
 from toolfmt.formats.raw_values import Given, Header, MarkedValue, RawValue, Tags
 from toolfmt.formats.scan import Malformed, Reading, Scan, literals
-from toolfmt.formats.typed import STRING, Types, typed
+from toolfmt.formats.tagged_grammar import tagged_calls
+from toolfmt.formats.typed import STRING, Types, raw_text
 from toolfmt.formats.values import LITERAL, read_value
 
 _NO_NAME = (" ", "\t", "\r", "<", ">")
@@ -107,13 +109,6 @@ class Attributes:
 
 PLAIN = _Plain()
 QUOTED = Attributes()
-
-
-def raw_text(value: Any, types: Types) -> str:
-    """A value as it stands between tags."""
-    if not isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
-    return json.dumps(value, ensure_ascii=False) if types is None and typed(value, None) is not None else value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,6 +198,9 @@ class Tagged(Frame):
             return self.opener + self.enclosing[0] + self.between_calls.join(written) + self.enclosing[1] + self.closer
         lead = self.between if self.name_opener and self.opener else ""
         return self.between_calls.join(self.opener + lead + call + self._last(call) + self.closer for call in written)
+
+    def grammar(self, constraint: Constraint) -> Node:
+        return tagged_calls(self, constraint)
 
     def _last(self, call: str) -> str:
         """What stands between a call and the closer of its own frame."""

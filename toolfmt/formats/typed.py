@@ -206,6 +206,13 @@ def typed(text: str, types: Types, note: Callable[[str], object] = lambda name: 
     return found
 
 
+def raw_text(value: Any, types: Types) -> str:
+    """A value as it stands between tags."""
+    if not isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False) if types is None and typed(value, None) is not None else value
+
+
 def _read_as(text: str, types: frozenset[str], note: Callable[[str], object] = lambda name: None) -> str | None:
     """The JSON text that a raw text stands for where no string is wanted."""
 

@@ -15,8 +15,8 @@ from typing import Any
 from toolfmt.formats.choice import Choice
 from toolfmt.formats.elsewhere import Elsewhere
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.tagged import QUOTED, Tagged, raw_text
-from toolfmt.formats.typed import Types
+from toolfmt.formats.tagged import QUOTED, Tagged
+from toolfmt.formats.typed import Types, raw_text
 
 _CDATA = ("<![CDATA[", "]]>")
 

@@ -1,0 +1,170 @@
+"""The grammar of a whole answer: what may stand before the calls, and then only calls that the tools allow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from toolfmt.errors import CannotConstrain
+from toolfmt.events import Reasoning
+from toolfmt.formats.constraint import ConstrainedTool, Constraint
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.nodes import (
+    EMPTY,
+    Blanks,
+    Either,
+    FreeText,
+    Node,
+    RawText,
+    Repeated,
+    Row,
+    Rules,
+    Text,
+    either,
+    maybe,
+    row,
+)
+from toolfmt.formats.parser import Parser
+from toolfmt.tools import tool_schemas
+
+_OF_ANOTHER_MESSAGE = "assistant"
+"""What the markers hold that open another message of the same answer."""
+_CONTROL = 4
+"""An opener at least so long is a marker that no text holds by chance."""
+
+
+@dataclass(frozen=True)
+class AnswerGrammar:
+    """The rules, and what begins a call in them: the empty text where only the answer's first sign tells."""
+
+    rules: Rules
+    openers: tuple[str, ...]
+
+
+def answer_grammar(
+    format: ToolCallFormat, tools: object, *, choice: str = "auto", parallel: bool = True, prefix: str = ""
+) -> AnswerGrammar:
+    """The answers that the tools allow in a format.
+
+    `choice` is `auto` (text, and then perhaps calls), `required` (calls), or the name of the tool that is to be called;
+    `parallel` allows several calls; `prefix` is the tail of the prompt, which may have opened the reasoning, or the
+    calls. Raises `CannotConstrain` and `BadTools`.
+    """
+    schemas = tool_schemas(tools)
+    if choice not in ("auto", "required"):
+        if choice not in schemas:
+            raise CannotConstrain(f"no tool called {choice!r} is declared; there are {', '.join(schemas) or 'none'}")
+        schemas = {choice: schemas[choice]}
+    if not schemas:
+        raise CannotConstrain(f"no grammar in the format {format.name} without a tool: there is nothing to call")
+    tools_ = tuple(ConstrainedTool(name, schema, f"t{at}") for at, (name, schema) in enumerate(schemas.items()))
+    constraint = Constraint(format.name, tools_, parallel)
+    calls = format.writer.grammar(constraint)
+    reasoning = _reasoning(format, prefix)
+    begun = next((opener for opener in _markers(format) if prefix.rstrip().endswith(opener)), "")
+    openers: tuple[str, ...] = ()
+    if begun and begins_with(calls, begun):
+        start = behind(calls, begun)
+    elif choice == "auto":
+        start, openers = _perhaps(format, calls)
+    else:
+        start, openers = calls, (_opener(format, calls),)
+    narrower = ("declared-keys",) if any(map(_takes_others, tools_)) else ()
+    return AnswerGrammar(Rules(row(reasoning, start), constraint.rules, narrower), openers)
+
+
+def _takes_others(tool: ConstrainedTool) -> bool:
+    """Whether the schema says that there may be other arguments than those that it names."""
+    return tool.schema.get("additionalProperties", False) is not False or any(shape.free for shape in tool.shapes)
+
+
+def _markers(format: ToolCallFormat) -> tuple[str, ...]:
+    return tuple(opener for opener in format.openers if len(opener) >= _CONTROL)
+
+
+def _reasoning(format: ToolCallFormat, prefix: str) -> Node:
+    """The reasoning block before everything else, which the prompt may have opened; the answer may have none."""
+    if not format.reasoning:
+        return EMPTY
+    opener, closer = next((pair for pair in format.reasoning if pair[0] in prefix), format.reasoning[0])
+    again = [marker for marker in format.ignored_markers if _OF_ANOTHER_MESSAGE in marker]
+    end = row(RawText(closer), Blanks(), maybe(either(*again)) if again else EMPTY)
+    return end if _opened(format, prefix) else maybe(row(opener, end))
+
+
+def _opened(format: ToolCallFormat, prefix: str) -> bool:
+    """Whether an answer behind this prompt begins inside of a reasoning block."""
+    parser = Parser(format, prefix=prefix)
+    return any(isinstance(event, Reasoning) for event in [*parser.feed("a\n\na"), *parser.finish()])
+
+
+def _opener(format: ToolCallFormat, calls: Node) -> str:
+    """What every call begins with: the longest marker of the format that does."""
+    return max((opener for opener in format.openers if opener and begins_with(calls, opener)), key=len, default="")
+
+
+def _perhaps(format: ToolCallFormat, calls: Node) -> tuple[Node, tuple[str, ...]]:
+    """Text, and then perhaps calls. What opens calls ends the text; where nothing does, the first sign decides."""
+    others = (*_markers(format), *(opener for opener, _ in format.reasoning if len(opener) >= _CONTROL))
+    opener = _opener(format, calls)
+    if opener:
+        never = tuple(dict.fromkeys(other for other in others if not _part_of(other, opener)))
+        text = row(RawText(opener, never), behind(calls, opener))
+        return either(text, FreeText((opener, *never))), (opener,)
+    sign = _common(list(first_texts(calls)))[:1]
+    if not sign:
+        raise CannotConstrain(
+            f"a call in the format {format.name} begins with nothing but a tool's name, so no grammar tells it from "
+            "text; choose 'required', or a tool"
+        )
+    return either(calls, FreeText(others, not_first=sign)), ("",)
+
+
+def _part_of(other: str, opener: str) -> bool:
+    """Whether a marker need not be excluded, or must not: it is the opener, or begins with it."""
+    return opener in other or other in opener
+
+
+# --- what a node begins with
+
+
+def first_texts(node: Node) -> Iterator[str]:
+    """The texts that a node may begin with, as far as they are fixed; empty where nothing is."""
+    match node:
+        case Text(text):
+            yield text
+        case Row(parts):
+            yield from first_texts(parts[0])
+        case Either(parts):
+            for part in parts:
+                yield from first_texts(part)
+        case Repeated(part):
+            yield from first_texts(part)
+        case _:
+            yield ""
+
+
+def begins_with(node: Node, opener: str) -> bool:
+    return all(text.startswith(opener) for text in first_texts(node))
+
+
+def _common(texts: list[str]) -> str:
+    first, last = min(texts), max(texts)
+    at = next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
+    return first[:at]
+
+
+def behind(node: Node, opener: str) -> Node:
+    """A node that begins with the opener, without it."""
+    match node:
+        case Text(text):
+            return Text(text.removeprefix(opener))
+        case Row(parts):
+            return row(behind(parts[0], opener), *parts[1:])
+        case Either(parts):
+            return either(*(behind(part, opener) for part in parts))
+        case Repeated(part, separator, least, most):
+            more = Repeated(row(separator, part), EMPTY, max(least - 1, 1), None if most is None else most - 1)
+            rest = EMPTY if most == 1 else more if least > 1 else maybe(more)
+            return row(behind(part, opener), rest)
+    raise AssertionError(f"nothing but {node!r} begins with {opener!r}")

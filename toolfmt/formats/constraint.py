@@ -1,0 +1,134 @@
+"""What an engine is asked to make a grammar of: the tools that may be called, and where named rules go."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from toolfmt.errors import CannotConstrain
+from toolfmt.formats.nodes import EMPTY, JsonValue, Member, Members, Node, Pattern, Repeated, Text, either, row
+from toolfmt.formats.schemas import Arguments, NotConstrained, Schemas
+from toolfmt.formats.typed import Types, parameter_types
+
+KEY, VALUE = "zqkey", "zqvalue"
+"""Sentinels: an argument that no tool has, written to see what stands around the arguments."""
+_ARGUMENTS = re.compile(rf'\{{\s*"{KEY}":\s*"{VALUE}"\s*\}}')
+_AS_WRITTEN = json.dumps({KEY: VALUE})
+
+
+@dataclass(frozen=True)
+class ConstrainedTool:
+    """A tool that a grammar lets be called."""
+
+    name: str
+    schema: Mapping[str, Any]
+    prefix: str
+    """With what the names of its rules begin: another one for every tool."""
+
+    @property
+    def schemas(self) -> Schemas:
+        return Schemas(self.schema)
+
+    @property
+    def shapes(self) -> list[Arguments]:
+        """The shapes that its arguments may have."""
+        return self.schemas.arguments({"type": "object", **self.schema})
+
+    def types(self, key: str) -> Types:
+        """The types that the reader takes an argument for."""
+        return parameter_types(self.schema, key)
+
+
+@dataclass
+class Constraint:
+    """The tools, whether several calls may be made, and what the grammar gathers on the way.
+
+    `rules` are the named rules. An engine makes the node of one call with one tool; which calls, and how many, is asked
+    of here.
+    """
+
+    format: str
+    tools: tuple[ConstrainedTool, ...]
+    several: bool
+    rules: dict[str, Node] = field(default_factory=dict)
+
+    def with_tool(self, tool: ConstrainedTool) -> Constraint:
+        """The same for one call of one tool."""
+        return replace(self, tools=(tool,), several=False)
+
+    def any_call(self, call: Callable[[ConstrainedTool, Arguments], Node]) -> Node:
+        """A call of any of the tools, with arguments in any of their shapes. Raises `CannotConstrain`."""
+        nodes = []
+        for tool in self.tools:
+            try:
+                nodes += [call(tool, shape) for shape in tool.shapes]
+            except NotConstrained as refusal:
+                where = f"the argument {'.'.join(refusal.path)!r}" if refusal.path else "the arguments"
+                raise CannotConstrain(
+                    f"no grammar in the format {self.format} holds to {where} of {tool.name!r}: {refusal.why}"
+                ) from None
+        return either(*nodes)
+
+    def calls(self, call: Node, separator: str) -> Node:
+        """One call, or several with the separator between them."""
+        return Repeated(call, Text(separator)) if self.several else call
+
+
+def members(
+    shape: Arguments, member: Callable[[str, Any], Node], separator: str = "", keys: Iterable[str] | None = None
+) -> Node:
+    """The arguments in any order, those that are required all; `member` makes one, with its key, of its schema."""
+    items = []
+    for key in shape.properties if keys is None else keys:
+        try:
+            items.append(Member(member(key, shape.properties[key]), key in shape.required))
+        except NotConstrained as refusal:
+            raise refusal.within(key) from None
+    return Members(tuple(items), Text(separator)) if items else EMPTY
+
+
+def json_arguments(tool: ConstrainedTool, shape: Arguments, *, exact: bool = True) -> Node:
+    """The arguments as a JSON object."""
+    schemas = tool.schemas
+    if shape.free:
+        return JsonValue(schemas.alone(dict(tool.schema) | {"type": "object"}), exact)
+    if not exact:
+        closed = {"type": "object", "properties": dict(shape.properties), "required": list(shape.required)}
+        return JsonValue(schemas.alone(closed | {"additionalProperties": False}), exact=False)
+
+    def member(key: str, schema: Any) -> Node:
+        return row(json.dumps(key, ensure_ascii=False) + ": ", JsonValue(schemas.alone(schema)))
+
+    return row("{", members(shape, member, ", "), "}")
+
+
+def numbered(write: Callable[[int], str]) -> Node:
+    """The text that a writer makes of a call's number, which may be any in a grammar."""
+    first, second = write(0), write(1)
+    if first == second:
+        return Text(first)
+    begin = next(at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b)
+    end = 0
+    while first[-1 - end] == second[-1 - end]:
+        end += 1
+    while begin and first[begin - 1].isdigit():
+        begin -= 1  # zeros before the number belong to it
+    digits = first[begin : len(first) - end]
+    pattern = "[0-9]+" if len(digits) == 1 else f"[0-9]{{{len(digits)}}}"
+    return row(first[:begin], Pattern(pattern), first[len(first) - end :])
+
+
+def around_arguments(write: Callable[[Mapping[str, Any], int], str]) -> tuple[Node, Node, bool]:
+    """What a writer of arguments and number puts before and behind the arguments, and whether it spells them as
+    `json.dumps` does, with no other blanks."""
+
+    def parts(at: int) -> tuple[str, str, str]:
+        text = write({KEY: VALUE}, at)
+        found = _ARGUMENTS.search(text)
+        assert found is not None, f"the arguments do not stand in the call as JSON: {text!r}"
+        return text[: found.start()], found.group(), text[found.end() :]
+
+    return numbered(lambda at: parts(at)[0]), numbered(lambda at: parts(at)[2]), parts(0)[1] == _AS_WRITTEN

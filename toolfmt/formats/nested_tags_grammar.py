@@ -1,0 +1,98 @@
+"""The grammar of nested tags: members and items are tags in tags, as deep as the schema goes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from toolfmt.formats.constraint import ConstrainedTool, Constraint, members
+from toolfmt.formats.nodes import EMPTY, JsonValue, Node, RawText, Repeated, Rule, Text, either, maybe, row
+from toolfmt.formats.schemas import Arguments, NotConstrained, Schema, reference_name
+from toolfmt.formats.tagged_grammar import RawValues
+from toolfmt.formats.typed import parameter_types, raw_text
+
+if TYPE_CHECKING:
+    from toolfmt.formats.nested_tags import NestedTags
+
+
+def nested_calls(engine: NestedTags, constraint: Constraint) -> Node:
+    """The calls as the engine writes them."""
+
+    def call(tool: ConstrainedTool, shape: Arguments) -> Node:
+        elements = _Elements(engine, tool, constraint.rules)
+        arguments = members(shape, lambda key, schema: elements.element(key, schema, (key,)))
+        return row(f'{engine.sign}<invoke name="{tool.name}">', arguments, f"{engine.sign}</invoke>\n")
+
+    return row(engine.opener, "\n", constraint.calls(constraint.any_call(call), ""), engine.closer)
+
+
+@dataclass(frozen=True)
+class _Elements:
+    """The elements of one tool's arguments; `rules` takes those that hold themselves."""
+
+    engine: NestedTags
+    tool: ConstrainedTool
+    rules: dict[str, Node]
+
+    def element(self, tag: str, schema: Any, path: tuple[str, ...]) -> Node:
+        """A value between its tags."""
+        if not self.engine.names_a_tag(tag):
+            raise NotConstrained("no tag can be called so")
+        return row(f"{self.engine.sign}<{tag}>", self._value(schema, tag, path))
+
+    def _value(self, schema: Any, tag: str, path: tuple[str, ...]) -> Node:
+        """A value, and its closing tag."""
+        schemas = self.tool.schemas
+        if not isinstance(schema, Mapping) or not isinstance(schema.get("$ref"), str):
+            return self._parts(schema, tag, path)
+        if not schemas.stands_alone(schema):
+            return self._parts(schema, tag, path)
+        name = f"{self.tool.prefix}_{reference_name(schema['$ref'])}_{reference_name(tag)}"
+        if name not in self.rules:
+            self.rules[name] = EMPTY  # it may hold itself
+            self.rules[name] = self._parts(schema, tag, path)
+        return Rule(name)
+
+    def _parts(self, schema: Any, tag: str, path: tuple[str, ...]) -> Node:
+        schemas, closer = self.tool.schemas, f"{self.engine.sign}</{tag}>"
+        types = parameter_types(self.tool.schema, *path)
+        raw = RawValues(schemas, types, closer, (self.engine.sign,), stated=False)
+        parts = schemas.alternatives(schema)
+        nodes: list[Node] = []
+        for part in parts:
+            listed = schemas.values(part)
+            kinds = schemas.kinds(part)
+            if listed is not None:
+                nodes += [Text(raw_text(value, types) + closer) for value in listed]
+            elif kinds is None:
+                nodes.append(RawText(closer, (self.engine.sign,)))
+            else:
+                nodes += [self._kind(kind, schemas.of_kind(part, kind), closer, path, raw, parts) for kind in kinds]
+        return either(*nodes)
+
+    def _kind(
+        self, kind: str, flat: Schema, closer: str, path: tuple[str, ...], raw: RawValues, beside: Sequence[Schema]
+    ) -> Node:
+        if kind == "string":
+            return raw.string(flat, beside)
+        if kind == "object":
+            shape = raw.schemas.object_shape(flat)
+            if shape.properties and all(map(self.engine.names_a_tag, shape.properties)):
+                return row(members(shape, lambda key, part: self.element(key, part, (*path, key))), closer)
+        if kind == "array" and isinstance(flat.get("items"), Mapping) and "prefixItems" not in flat:
+            return row(self._items(flat, path), closer)
+        return row(JsonValue(raw.schemas.alone(flat)), closer)
+
+    def _items(self, flat: Schema, path: tuple[str, ...]) -> Node:
+        least, most = flat.get("minItems", 0), flat.get("maxItems")
+        if flat.get("uniqueItems") and (most is None or most > 1):
+            raise NotConstrained("the keyword 'uniqueItems' is not one that a grammar can hold to")
+        if most == 0:
+            return EMPTY
+        try:
+            value = self._value(flat["items"], self.engine.item, (*path, ""))
+        except NotConstrained as refusal:
+            raise refusal.within("[]") from None
+        items = Repeated(row(f"{self.engine.sign}<{self.engine.item}>", value), EMPTY, max(least, 1), most)
+        return items if least else maybe(items)
