@@ -35,10 +35,11 @@ _CONTROL = 4
 
 @dataclass(frozen=True)
 class AnswerGrammar:
-    """The rules, and what begins a call in them: the empty text where only the answer's first sign tells."""
+    """The rules; and where the answer is text until a trigger stands there, that trigger and the rules from it on."""
 
     rules: Rules
-    openers: tuple[str, ...]
+    triggers: tuple[str, ...] = ()
+    calls: Rules | None = None
 
 
 def answer_grammar(
@@ -62,15 +63,19 @@ def answer_grammar(
     calls = format.writer.grammar(constraint)
     reasoning = _reasoning(format, prefix)
     begun = next((opener for opener in _markers(format) if prefix.rstrip().endswith(opener)), "")
-    openers: tuple[str, ...] = ()
-    if begun and begins_with(calls, begun):
-        start = behind(calls, begun)
-    elif choice == "auto":
-        start, openers = _perhaps(format, calls)
-    else:
-        start, openers = calls, (_opener(format, calls),)
     narrower = ("declared-keys",) if any(map(_takes_others, tools_)) else ()
-    return AnswerGrammar(Rules(row(reasoning, start), constraint.rules, narrower), openers)
+
+    def rules(start: Node) -> Rules:
+        return Rules(start, constraint.rules, narrower)
+
+    if begun and begins_with(calls, begun):
+        return AnswerGrammar(rules(row(reasoning, behind(calls, begun))))
+    if choice != "auto":
+        return AnswerGrammar(rules(row(reasoning, calls)))
+    if opener := _opener(format, calls):
+        perhaps = _text_and_calls(format, calls, opener)
+        return AnswerGrammar(rules(row(reasoning, perhaps)), (opener,), rules(calls))
+    return AnswerGrammar(rules(row(reasoning, _by_first_sign(format, calls))))
 
 
 def _takes_others(tool: ConstrainedTool) -> bool:
@@ -103,21 +108,27 @@ def _opener(format: ToolCallFormat, calls: Node) -> str:
     return max((opener for opener in format.openers if opener and begins_with(calls, opener)), key=len, default="")
 
 
-def _perhaps(format: ToolCallFormat, calls: Node) -> tuple[Node, tuple[str, ...]]:
-    """Text, and then perhaps calls. What opens calls ends the text; where nothing does, the first sign decides."""
-    others = (*_markers(format), *(opener for opener, _ in format.reasoning if len(opener) >= _CONTROL))
-    opener = _opener(format, calls)
-    if opener:
-        never = tuple(dict.fromkeys(other for other in others if not _part_of(other, opener)))
-        text = row(RawText(opener, never), behind(calls, opener))
-        return either(text, FreeText((opener, *never))), (opener,)
+def _text_and_calls(format: ToolCallFormat, calls: Node, opener: str) -> Node:
+    """Text, and then perhaps calls: what opens them ends the text, which holds no other marker of calls either."""
+    never = tuple(other for other in _not_in_text(format) if not _part_of(other, opener))
+    return either(row(RawText(opener, never), behind(calls, opener)), FreeText((opener, *never)))
+
+
+def _by_first_sign(format: ToolCallFormat, calls: Node) -> Node:
+    """Calls without a marker before them, or text that does not begin as they do."""
     sign = _common(list(first_texts(calls)))[:1]
     if not sign:
         raise CannotConstrain(
             f"a call in the format {format.name} begins with nothing but a tool's name, so no grammar tells it from "
             "text; choose 'required', or a tool"
         )
-    return either(calls, FreeText(others, not_first=sign)), ("",)
+    return either(calls, FreeText(_not_in_text(format), not_first=sign))
+
+
+def _not_in_text(format: ToolCallFormat) -> tuple[str, ...]:
+    """The markers of calls and of reasoning."""
+    reasoning = (opener for opener, _ in format.reasoning if len(opener) >= _CONTROL)
+    return tuple(dict.fromkeys((*_markers(format), *reasoning)))
 
 
 def _part_of(other: str, opener: str) -> bool:
