@@ -21,6 +21,8 @@ _EVENTS_AND_TOOLS = {"toolfmt.errors", "toolfmt.events", "toolfmt.tools"}
 _EXTRAS = {"gguf", "numpy", "huggingface_hub"}
 ALLOWED = {
     "toolfmt/formats": {*_EVENTS_AND_TOOLS, "toolfmt.formats"},
+    # Exporters write grammars of formats' nodes; they need no package.
+    "toolfmt/grammars": {"toolfmt.errors", "toolfmt.formats", "toolfmt.grammars"},
     "toolfmt/templates": {
         "jinja2",
         *_EXTRAS,

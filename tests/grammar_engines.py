@@ -1,0 +1,107 @@
+"""Whether a grammar accepts a text, asked of the engines themselves: llama.cpp's own sampler and XGrammar's matcher.
+
+llama.cpp is asked through llama-cpp-python with a vocabulary of the 256 bytes and the markers that are one token: each
+token of the text must be among those the grammar leaves, and behind the last one the end of the answer.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+_BYTE_SIGNS = {
+    byte: chr(byte) if byte in (*range(33, 127), *range(161, 173), *range(174, 256)) else None for byte in range(256)
+}
+_END = "<|end of the answer|>"
+
+
+def byte_tokens() -> list[str]:
+    """The 256 bytes as byte-level tokenizers spell them, in order of the byte."""
+    spelt, next_free = [], 256
+    for byte in range(256):
+        sign = _BYTE_SIGNS[byte]
+        if sign is None:
+            sign, next_free = chr(next_free), next_free + 1
+        spelt.append(sign)
+    return spelt
+
+
+class LlamaGrammars:
+    """llama.cpp's grammar engine over bytes and these markers; its vocabulary is written into `directory`."""
+
+    def __init__(self, directory: Path, markers: Sequence[str] = ()) -> None:
+        self._engine: Any = importlib.import_module("llama_cpp")
+        self._markers = {marker: 257 + at for at, marker in enumerate(markers)}
+        file = directory / f"bytes-{len(markers)}.gguf"
+        self._write(file)
+        self._model = self._engine.Llama(str(file), vocab_only=True, verbose=False)
+        self._vocabulary = self._engine.llama_model_get_vocab(self._model._model.model)
+        self._end = self._engine.llama_vocab_eos(self._vocabulary)
+
+    def compiled(self, grammar: str) -> Any:
+        """A sampler for the grammar, or None where llama.cpp refuses it."""
+        return self._engine.llama_sampler_init_grammar(self._vocabulary, grammar.encode(), b"root") or None
+
+    def accepts(self, sampler: Any, text: str) -> bool:
+        sampler = self._engine.llama_sampler_clone(sampler)
+        try:
+            for token in self.tokens(text):
+                if not self._allowed(sampler, token):
+                    return False
+                self._engine.llama_sampler_accept(sampler, token)
+            return self._allowed(sampler, self._end)
+        finally:
+            self._engine.llama_sampler_free(sampler)
+
+    def tokens(self, text: str) -> list[int]:
+        """The markers as one token each, longest first, and all else as bytes."""
+        tokens: list[int] = []
+        at = 0
+        while at < len(text):
+            marker = max((mark for mark in self._markers if text.startswith(mark, at)), key=len, default="")
+            tokens += [self._markers[marker]] if marker else text[at].encode()
+            at += len(marker) or 1
+        return tokens
+
+    def _allowed(self, sampler: Any, token: int) -> bool:
+        data = (self._engine.llama_token_data * 1)(self._engine.llama_token_data(id=token, logit=1.0, p=0.0))
+        candidates = self._engine.llama_token_data_array(data=data, size=1, selected=-1, sorted=False)
+        self._engine.llama_sampler_apply(sampler, ctypes.byref(candidates))
+        return bool(data[0].logit > 0)
+
+    def _write(self, file: Path) -> None:
+        gguf: Any = importlib.import_module("gguf")
+        writer = gguf.GGUFWriter(str(file), "llama")
+        writer.add_tokenizer_model("gpt2")
+        writer.add_tokenizer_pre("gpt-2")
+        writer.add_token_list([*byte_tokens(), _END, *self._markers])
+        writer.add_token_types([1] * 256 + [3] * (1 + len(self._markers)))
+        writer.add_token_merges(["e f"])  # one at least must stand there; texts are given as bytes, so none is used
+        writer.add_eos_token_id(256)
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_tensors_to_file()
+        writer.close()
+
+
+class XGrammars:
+    """XGrammar's engine, over characters."""
+
+    def __init__(self) -> None:
+        self._engine: Any = importlib.import_module("xgrammar")
+        self._testing: Any = importlib.import_module("xgrammar.testing")
+
+    def compiled(self, grammar: str) -> Any:
+        """A matcher for the grammar, or None where XGrammar refuses it."""
+        try:
+            parsed = self._engine.Grammar.from_ebnf(grammar)
+        except RuntimeError:
+            return None
+        return self._testing._get_matcher_from_grammar(parsed)
+
+    def accepts(self, matcher: Any, text: str) -> bool:
+        matcher.reset()
+        return bool(matcher.accept_string(text) and matcher.is_terminated())

@@ -1,0 +1,309 @@
+"""GBNF and XGrammar's EBNF: what each node becomes, held against the node's meaning over all short texts.
+
+`gbnf_reader` judges always; llama.cpp and XGrammar themselves judge where they are installed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+from gbnf_reader import Gbnf
+from grammar_engines import LlamaGrammars, XGrammars
+
+from toolfmt.errors import CannotConstrain
+from toolfmt.formats.nodes import (
+    Blanks,
+    FreeText,
+    JsonValue,
+    Member,
+    Members,
+    Pattern,
+    QuotedText,
+    RawText,
+    Repeated,
+    Rule,
+    Rules,
+    Text,
+    either,
+    maybe,
+    row,
+)
+from toolfmt.grammars.gbnf import BOUNDED_TEXT, DECLARED_ORDER, GbnfDialect, gbnf
+
+Accepts = Callable[[str], bool]
+
+
+class _Engine:
+    """One judge: its dialect, and a grammar as a function of texts."""
+
+    def __init__(self, dialect: GbnfDialect, engine: Any) -> None:
+        self.dialect, self._engine = dialect, engine
+
+    def accepts(self, rules: Rules) -> Accepts:
+        text = gbnf(rules, dialect=self.dialect).text
+        compiled = self._engine.compiled(text)
+        assert compiled is not None, text
+        return lambda answer: bool(self._engine.accepts(compiled, answer))
+
+
+class _Reader:
+    def compiled(self, text: str) -> Gbnf:
+        return Gbnf(text)
+
+    def accepts(self, grammar: Gbnf, answer: str) -> bool:
+        return grammar.accepts(answer)
+
+
+@pytest.fixture(scope="module", params=["reader", "llama.cpp", "xgrammar"])
+def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> _Engine:
+    if request.param == "llama.cpp":
+        pytest.importorskip("llama_cpp", reason="asks llama.cpp itself")
+        pytest.importorskip("gguf", reason="writes a vocabulary for llama.cpp")
+        return _Engine("gbnf", LlamaGrammars(tmp_path_factory.mktemp("vocabulary")))
+    if request.param == "xgrammar":
+        pytest.importorskip("xgrammar", reason="asks XGrammar itself")
+        return _Engine("xgrammar", XGrammars())
+    return _Engine("gbnf", _Reader())
+
+
+def _words(alphabet: str, longest: int) -> list[str]:
+    return ["".join(word) for length in range(longest + 1) for word in itertools.product(alphabet, repeat=length)]
+
+
+def _agrees(accepts: Accepts, answers: Iterable[str], meaning: Accepts) -> None:
+    answers = list(answers)
+    told = {answer: meaning(answer) for answer in answers}
+    assert any(told.values()) and not all(told.values()), "answers of both kinds"
+    assert {answer: accepts(answer) for answer in answers} == told
+
+
+def _is_raw(node: RawText, answer: str) -> bool:
+    text = answer.removesuffix(node.closer)
+    bounded = node.least <= len(text) <= (len(text) if node.most is None else node.most)
+    first = answer.find(node.closer) == len(answer) - len(node.closer)
+    return answer.endswith(node.closer) and first and bounded and not any(never in text for never in node.never)
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        RawText("ab"),
+        RawText("aba"),
+        RawText("aab", ("b",)),
+        RawText("aba", ("ba",)),
+        RawText("aba", ("ab",), 1, 4),
+        RawText("aa", (), 1),
+        RawText("ab", ("bb", "ca"), 1, 3),
+        RawText("aab", ("ab",), 2),
+        RawText("c", ("ab",), 0, 2),
+        RawText("b", ("abc", "ac")),
+    ],
+    ids=repr,
+)
+def test_raw_text(engine: _Engine, node: RawText) -> None:
+    """A closer is a closer where it first stands, also where what may not stand in the text overlaps it."""
+    _agrees(engine.accepts(Rules(node)), _words("abc", 6), lambda answer: _is_raw(node, answer))
+
+
+@pytest.mark.parametrize(("without", "not_first"), [("ab", ""), ("ab", "c"), ("aa", "a"), ("", "b"), ("aba", "")])
+def test_free_text(engine: _Engine, without: str, not_first: str) -> None:
+    def meaning(answer: str) -> bool:
+        return not (without and without in answer) and not (not_first and answer.startswith(not_first))
+
+    _agrees(engine.accepts(Rules(FreeText(without, not_first))), _words("abc", 6), meaning)
+
+
+def test_any_text(engine: _Engine) -> None:
+    accepts = engine.accepts(Rules(row(FreeText(), "|")))
+    assert [accepts(answer) for answer in ("|", "é東🙂\n\t\x7f\u2028|", "a|b|", "a")] == [True, True, True, False]
+
+
+def _given(answer: str, separator: str) -> list[str]:
+    return (answer.split(separator) if separator else list(answer)) if answer else []
+
+
+@pytest.mark.parametrize("separator", [",", ""])
+def test_members_in_any_order(engine: _Engine, separator: str) -> None:
+    node = Members(tuple(Member(Text(key), key in "ac") for key in "abc"), Text(separator))
+
+    def meaning(answer: str) -> bool:
+        given = _given(answer, separator)
+        return {"a", "c"} <= set(given) <= set("abc") and len(given) == len(set(given))
+
+    assert DECLARED_ORDER not in gbnf(Rules(node)).narrower
+    _agrees(engine.accepts(Rules(node)), _words("abc,", 5), meaning)
+
+
+@pytest.mark.parametrize("separator", [",", ""])
+def test_many_members_in_declared_order(engine: _Engine, separator: str) -> None:
+    node = Members(tuple(Member(Text(key), key in "bd") for key in "abcdefghi"), Text(separator))
+    draw = random.Random(14)
+    answers = [separator.join(draw.sample("abcdefghi", draw.randint(0, 9))) for _ in range(100)]
+    answers += [separator.join(sorted(draw.sample("abcdefghi", draw.randint(0, 9)))) for _ in range(200)]
+    answers += ["bb", "b,,d", ",b,d", "b,d,", "bd"]
+
+    def meaning(answer: str) -> bool:
+        given = _given(answer, separator)
+        return {"b", "d"} <= set(given) <= set("abcdefghi") and given == sorted(set(given))
+
+    assert gbnf(Rules(node)).narrower == (DECLARED_ORDER,)
+    _agrees(engine.accepts(Rules(node)), answers, meaning)
+
+
+def test_no_members(engine: _Engine) -> None:
+    accepts = engine.accepts(Rules(row("f(", Members(()), ")")))
+    assert [accepts("f()"), accepts("f(a)")] == [True, False]
+
+
+@pytest.mark.parametrize("separator", [",", ""])
+@pytest.mark.parametrize(
+    ("least", "most"),
+    [(1, 1), (1, None), (2, 3), (3, 3), (1, 2), (2, None), (1000, 1000), (1001, 1001), (1, 1999), (1500, None),
+     (1200, 1900), (1, 2500), (2100, 2100)],
+)  # fmt: skip
+def test_repetitions(engine: _Engine, separator: str, least: int, most: int | None) -> None:
+    """Also as often as llama.cpp refuses to count."""
+    accepts = engine.accepts(Rules(Repeated(Text("a"), Text(separator), least, most)))
+    bound = least if most is None else most
+    counts = {0, 1, 2, 3, 4, 5, least - 1, least, least + 1, bound - 1, bound, bound + 1, bound // 2}
+    meaning = {count: least <= count and (most is None or count <= most) for count in counts}
+    assert {count: accepts(separator.join("a" * count)) for count in counts} == meaning
+
+
+def test_what_may_be_missing(engine: _Engine) -> None:
+    node = row(maybe(Text("a")), maybe(Repeated(Text("b"))), either("c", Rule("end")))
+    pattern = re.compile("a?b*(c|d)")
+    rules = Rules(node, {"end": Text("d")})
+    _agrees(engine.accepts(rules), _words("abcd", 4), lambda answer: pattern.fullmatch(answer) is not None)
+
+
+@pytest.mark.parametrize("quote", ['"', "'"])
+def test_quoted_text(engine: _Engine, quote: str) -> None:
+    inside = r"([^Q\\\x00-\x1f]|\\([Q\\nrtbf]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}))"
+    whole = re.compile(f"{inside}*Q".replace("Q", quote))
+    two = re.compile(f"{inside}{{1,2}}Q".replace("Q", quote))
+    pieces = [
+        "a",
+        "é",
+        "東",
+        "🙂",
+        "\\",
+        quote,
+        "n",
+        "x",
+        "u00e9",
+        "uD7ff",
+        "ud800",
+        "uDFFF",
+        "uE000",
+        "u12",
+        "\n",
+        "\x1f",
+    ]
+    answers = ["".join(word) for length in range(4) for word in itertools.product(pieces, repeat=length)]
+    answers = [answer + quote for answer in answers[:: 1 if len(answers) < 3000 else 3]]
+    _agrees(engine.accepts(Rules(QuotedText(quote))), answers, lambda answer: whole.fullmatch(answer) is not None)
+    bounded = engine.accepts(Rules(QuotedText(quote, 1, 2)))
+    _agrees(bounded, answers[:1500], lambda answer: two.fullmatch(answer) is not None)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "alphabet"),
+    [
+        (r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]{1,2})?", "-01.e+"),
+        (r"[A-Za-z_][A-Za-z0-9_]*", "aZ_9-"),
+        (r"((?:ab|c){2,3}\-x)", "abc-x"),
+        (r"[\]\^\-\[a]+", "a]^[-b"),
+        (r"[^a\n]{2}", "ab\nc"),
+        (r"a{0}b", "ab"),
+        (r"[\x41-\x43\u00e9-]", "ABD-é"),
+    ],
+)
+def test_patterns(engine: _Engine, pattern: str, alphabet: str) -> None:
+    expected = re.compile(pattern)
+    answers = _words(alphabet, 4 if len(alphabet) > 4 else 5)
+    if "{2,3}" in pattern:
+        answers += ["abab-x", "ccc-x", "abcab-x", "cccc-x"]
+    _agrees(engine.accepts(Rules(Pattern(pattern))), answers, lambda answer: expected.fullmatch(answer) is not None)
+
+
+@pytest.mark.parametrize("pattern", ["a.b", "^a", "a$", "(?=a)", r"\d", "(a", "a)", "[a", "*a", "a{b}", "\\"])
+def test_patterns_that_no_dialect_says_are_refused(pattern: str) -> None:
+    with pytest.raises(ValueError, match="no expression"):
+        gbnf(Rules(Pattern(pattern)))
+
+
+def test_texts_and_blanks(engine: _Engine) -> None:
+    text = 'a"\\\n\r\t\x01\x7fé\u2028🙂[^]-\\x416{2}'
+    accepts = engine.accepts(Rules(row(text, Blanks(), "1")))
+    answers = [text + "1", text + " \t\r\n 1", text, text + "\v1", text.replace("6", "") + "1"]
+    assert [accepts(answer) for answer in answers] == [True, True, False, False, False]
+
+
+def test_rules_that_refer_to_themselves(engine: _Engine) -> None:
+    rules = Rules(Rule("list of_x"), {"list of_x": row("[", maybe(Repeated(Rule("list of_x"), Text(","))), "]")})
+    accepts = engine.accepts(rules)
+    answers = ["[]", "[[],[[]]]", "[", "[],", "[[]", "[,]"]
+    assert [accepts(answer) for answer in answers] == [True, True, False, False, False, False]
+
+
+def test_json_values_of_several_schemas_do_not_mix(engine: _Engine) -> None:
+    """Both schemas name a definition `n`; exact and blank-ridden values have rules of their own."""
+    one = '{"$defs": {"n": {"enum": ["x"]}}, "$ref": "#/$defs/n"}'
+    two = '{"$defs": {"n": {"enum": [7]}}, "properties": {"n": {"$ref": "#/$defs/n"}}, "required": ["n"]}'
+    node = row(JsonValue(one), "|", JsonValue(two), "|", JsonValue(two, exact=False), "|", JsonValue("{}"))
+    accepts = engine.accepts(Rules(node))
+    assert accepts('"x"|{"n": 7}|{"n": 7}|[1, {"a": null}]')
+    assert accepts('"x"|{"n": 7}|{ "n":\n7}|[1, {"a": null}]')
+    for wrong in ('7|{"n": 7}|{"n": 7}|1', '"x"|{"n": "x"}|{"n": 7}|1', '"x"|{"n":7}|{"n": 7}|1', '"x"|{}|{"n": 7}|1',
+                  '"x"|{"n": 7}|{"n": 7}|[1,2]'):  # fmt: skip
+        assert not accepts(wrong), wrong
+
+
+def test_rules_of_one_name_stay_apart(engine: _Engine) -> None:
+    """The rules of a JSON value may be called as a rule of the grammar around them is."""
+    inner = '{"$defs": {"n": {"enum": ["x"]}}, "$ref": "#/$defs/n"}'
+    names = {"json0_" + name: Text("other") for name in ("r_2f__24_defs_2f_n", "any")}
+    node = row(JsonValue(inner), *(Rule(name) for name in names))
+    accepts = engine.accepts(Rules(node, names))
+    assert [accepts('"x"otherother'), accepts("otherotherother")] == [True, False]
+
+
+def test_a_value_that_no_grammar_holds_is_named() -> None:
+    schema = '{"type": "object", "properties": {"a": {"type": "array", "uniqueItems": true}}}'
+    with pytest.raises(CannotConstrain, match="at a: the keyword 'uniqueItems'"):
+        gbnf(Rules(JsonValue(schema)))
+
+
+def test_a_bounded_text_with_many_markers_holds_no_start_of_one(engine: _Engine) -> None:
+    node = RawText("\n</parameter>", ("</parameter>", "<parameter=", "<function=", "</function>"), 1, 4000)
+    assert gbnf(Rules(node)).narrower == (BOUNDED_TEXT,)
+    accepts = engine.accepts(Rules(node))
+    answers = ["a\n</parameter>", "\n</parameter>", "a<b\n</parameter>", "a\n\n</parameter>", "a" * 4000 + node.closer]
+    assert [accepts(answer) for answer in answers] == [True, False, False, False, True]
+    assert not accepts("a" * 4001 + node.closer)
+
+
+def test_a_text_that_cannot_be_is_told() -> None:
+    with pytest.raises(CannotConstrain, match="no text of 3 to 2 characters"):
+        gbnf(Rules(RawText("x", (), 3, 2)))
+
+
+def test_the_sets_of_members_stay_within_a_bound() -> None:
+    """A few tools may give seven arguments in any order; three hundred may not, and the grammar stays small."""
+    tool = Members(tuple(Member(Text(f"<{key}>"), False) for key in "abcdefg"))
+    few = gbnf(Rules(either(*(row(str(at), tool, str(at)) for at in range(3)))))
+    many_tools = [Members(tuple(Member(Text(f"<{key}{at}>"), False) for key in "abcdefg")) for at in range(300)]
+    many = gbnf(Rules(either(*many_tools)))
+    assert few.narrower == ()
+    assert many.narrower == (DECLARED_ORDER,)
+    assert len(many.text) < 400_000
+
+
+def test_what_the_rules_are_narrower_in_is_told_too() -> None:
+    assert gbnf(Rules(Text("a"), {}, ("something",))).narrower == ("something",)

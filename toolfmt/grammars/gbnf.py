@@ -1,0 +1,407 @@
+r"""Nodes as GBNF for llama.cpp, and as XGrammar's EBNF, which is nearly the same.
+
+Neither can look ahead nor say "but not": a text up to a marker is written as an automaton (`stops`), members in any
+order as a rule for each set of members that stand already. Sets grow as 2^n: where that is too many the members stand
+in declared order, and `narrower` says "declared-order".
+
+Sources: llama.cpp `grammars/README.md` and `src/llama-grammar.cpp` (November 2026; the same rules in llama-cpp-python
+0.3.36), XGrammar 0.2.8 `cpp/grammar_parser.cc` and `docs/defining_structures/ebnf_grammar.md`. What is written here
+both read alike: names of letters, digits and `-`; the escapes `\n \r \t \" \\ \uXXXX \UXXXXXXXX` (`\x` takes two
+digits in one and any number in the other; only one knows `\^`; `[^]` is a broken rule in one and any character in the
+other); no left recursion. llama.cpp refuses counts of 2,000 and more, or takes them for no bound: large ones are
+written as rules.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from itertools import count
+from typing import Any, Literal, TypeAlias
+
+from toolfmt.errors import CannotConstrain
+from toolfmt.formats.json_nodes import json_nodes
+from toolfmt.formats.nodes import (
+    EMPTY,
+    Blanks,
+    Either,
+    FreeText,
+    JsonValue,
+    Maybe,
+    Member,
+    Members,
+    Node,
+    Pattern,
+    QuotedText,
+    RawText,
+    Repeated,
+    Row,
+    Rule,
+    Rules,
+    Text,
+    either,
+    inner_nodes,
+    row,
+)
+from toolfmt.formats.schemas import NotConstrained
+from toolfmt.grammars.exported import Exported
+from toolfmt.grammars.expressions import Characters, nodes_of
+from toolfmt.grammars.stops import END, State, TooLarge, free_states, text_states
+
+GbnfDialect: TypeAlias = Literal["gbnf", "xgrammar"]
+
+DECLARED_ORDER = "declared-order"
+"""Members stand in declared order only: there are too many of them for every order."""
+BOUNDED_TEXT = "bounded-text-without-marker-starts"
+"""A raw text with a bound of its length holds no character that a marker begins with: counting both takes too many
+states."""
+
+_MEMBER_SETS = 4096
+"""So many rules for sets of members a grammar has at the most, over all tools."""
+_MEMBERS = 7
+"""So many members stand in any order at the most."""
+_TEXT_STATES = 3000
+_LARGEST_COUNT = 1000
+_ANY = r"[\u0000-\U0010FFFF]"
+_NOTHING = '""'
+_ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t", '"': r"\"", "\\": r"\\"}
+_SIGNS_OF_CLASSES = '[]^-"\\'
+
+
+def gbnf(rules: Rules, *, dialect: GbnfDialect = "gbnf") -> Exported:
+    """The rules in the dialect; the grammar begins with the rule `root`. `CannotConstrain` for a value of a schema that
+    has no nodes."""
+    writer = _Writer(dialect)
+    start = writer.resolved(rules)
+    writer.choose_orders([start, *writer.named.values()])
+    text = writer.grammar(start)
+    return Exported(text, tuple(dict.fromkeys(writer.narrower)))
+
+
+class _Writer:
+    """Rules that were written so far, by name; a node is written once."""
+
+    def __init__(self, dialect: GbnfDialect) -> None:
+        self._dialect = dialect
+        self._rules: dict[str, str] = {}
+        self._symbols: dict[Node, str] = {}
+        self._largest_set = _MEMBERS
+        self._values: dict[JsonValue, Node] = {}
+        self.named: dict[str, Node] = {}
+        self.narrower: list[str] = []
+
+    # ---- rules of several sources under one roof
+
+    def resolved(self, rules: Rules) -> Node:
+        """The start; the rules are known from now on, and those of every JSON value in them."""
+        self.narrower += rules.narrower
+        names = self._free_names(rules.rules)
+        start = _renamed(rules.start, names)
+        named = {names[name]: _renamed(node, names) for name, node in rules.rules.items()}
+        self.named.update(named)
+        for value in _all_nodes([start, *named.values()]):
+            if isinstance(value, JsonValue) and value not in self._values:
+                self._values[value] = self._value(value)
+        return start
+
+    def _value(self, value: JsonValue) -> Node:
+        try:
+            return self.resolved(json_nodes(value.schema, value.exact, f"json{len(self._values)}"))
+        except NotConstrained as refusal:
+            place = f" at {'.'.join(refusal.path)}" if refusal.path else ""
+            raise CannotConstrain(f"no grammar for {value.schema}{place}: {refusal.why}") from None
+
+    def _free_names(self, rules: Mapping[str, Node]) -> dict[str, str]:
+        """The names as they are, or all with a number behind them where one of them means another rule already."""
+        for number in count():
+            names = {name: f"{name}-{number}" if number else name for name in rules}
+            if all(self.named.get(names[name]) in (None, _renamed(node, names)) for name, node in rules.items()):
+                return names
+        raise AssertionError("numbers do not end")
+
+    def choose_orders(self, nodes: Iterable[Node]) -> None:
+        """So many members may stand in any order that the sets of all of them stay within the bound."""
+        known = _all_nodes([*nodes, *self._values.values()])
+        sizes = [len(node.items) for node in known if isinstance(node, Members)]
+        while self._largest_set > 1 and sum(2**size for size in sizes if size <= self._largest_set) > _MEMBER_SETS:
+            self._largest_set -= 1
+        if any(size > self._largest_set for size in sizes):
+            self.narrower.append(DECLARED_ORDER)
+
+    # ---- nodes
+
+    def grammar(self, start: Node) -> str:
+        self._rules["root"] = ""
+        self._rules["root"] = self._body("root", start)
+        return "".join(f"{name} ::= {body}\n" for name, body in self._rules.items())
+
+    def _symbol(self, node: Node) -> str:
+        """The node as one element of a row: a literal, a class of characters, or a rule's name."""
+        if isinstance(node, Text):
+            return _literal(node.text)
+        if isinstance(node, Characters):
+            return _class(node)
+        if isinstance(node, JsonValue):
+            return self._symbol(self._values[node])
+        if isinstance(node, Row) and len(node.parts) == 1:
+            return self._symbol(node.parts[0])
+        if node not in self._symbols:
+            name = self._symbols[node] = self._name(node)
+            self._rules[name] = ""  # rules stand in the order in which they are first named
+            self._rules[name] = self._body(name, self.named[node.name] if isinstance(node, Rule) else node)
+        return self._symbols[node]
+
+    def _name(self, node: Node) -> str:
+        if not isinstance(node, Rule):
+            return f"{type(node).__name__.lower().lstrip('_')}-{len(self._symbols)}"
+        words = re.sub(r"[^a-z0-9]+", "-", node.name.lower()).strip("-")
+        return f"rule-{words}-{len(self._symbols)}"
+
+    def _body(self, name: str, node: Node) -> str:
+        """What stands behind `::=`."""
+        match node:
+            case Row():
+                return self._row(node.parts)
+            case Either():
+                return " | ".join(self._symbol(part) for part in node.parts)
+            case Maybe(Repeated(part, separator, 1, None)) if separator == EMPTY:
+                return f"{self._symbol(part)}*"
+            case Maybe():
+                return f"{self._symbol(node.part)}?"
+            case Repeated():
+                return self._repeated(node)
+            case Members():
+                return self._members(name, node)
+            case RawText():
+                return self._raw_text(name, node)
+            case FreeText():
+                return self._states(name, free_states(node.without, node.not_first))
+            case QuotedText():
+                return self._quoted_text(node)
+            case Pattern():
+                return self._body(name, nodes_of(node.pattern))
+            case Blanks():
+                return r"[ \t\r\n]*"
+            case _Exactly():
+                return self._exactly(node)
+            case _UpTo():
+                return self._up_to(node)
+            case _:
+                return self._symbol(node)
+
+    def _row(self, parts: Iterable[Node]) -> str:
+        return " ".join(self._symbol(part) for part in parts if part != EMPTY) or _NOTHING
+
+    def _repeated(self, node: Repeated) -> str:
+        if node.separator == EMPTY:
+            return self._times(node.part, node.least, node.most) or _NOTHING
+        most = None if node.most is None else node.most - 1
+        following = self._times(row(node.separator, node.part), max(node.least - 1, 0), most)
+        return f"{self._symbol(node.part)} {following}".rstrip()
+
+    def _times(self, part: Node, least: int, most: int | None) -> str:
+        """The part so many times, as elements of a row; none of them is the empty text."""
+        if max(least, most or 0) > _LARGEST_COUNT:
+            parts = [self._symbol(_Exactly(part, least))] if least else []
+            rest = f"{self._symbol(part)}*" if most is None else self._symbol(_UpTo(part, most - least))
+            return " ".join([*parts, rest] if most != least else parts)
+        symbol = self._symbol(part)
+        match least, most:
+            case _, 0:
+                return ""
+            case 1, 1:
+                return symbol
+            case 0, 1:
+                return f"{symbol}?"
+            case 0, None:
+                return f"{symbol}*"
+            case 1, None:
+                return f"{symbol}+"
+            case _:
+                bounds = f"{least}" if least == most else f"{least}," if most is None else f"{least},{most}"
+                return f"{symbol}{{{bounds}}}"
+
+    def _exactly(self, node: _Exactly) -> str:
+        half = self._symbol(_Exactly(node.part, node.count // 2)) if node.count > 1 else ""
+        return f"{half} {half} {self._symbol(node.part) if node.count % 2 else ''}".strip()
+
+    def _up_to(self, node: _UpTo) -> str:
+        """Less than half of them, or half of them and of the rest any number: so each number has one way."""
+        if node.most == 0:
+            return _NOTHING
+        half = (node.most + 1) // 2
+        fewer = self._symbol(_UpTo(node.part, half - 1))
+        return f"{fewer} | {self._symbol(_Exactly(node.part, half))} {self._symbol(_UpTo(node.part, node.most - half))}"
+
+    # ---- members
+
+    def _members(self, name: str, node: Members) -> str:
+        if not node.items:
+            return _NOTHING
+        if len(node.items) > self._largest_set:
+            return self._in_declared_order(name, node)
+        return self._in_any_order(name, node)
+
+    def _in_any_order(self, name: str, node: Members) -> str:
+        """A rule for each set of members that stand already: one more of the others, or the end."""
+        items = [self._symbol(item.node) for item in node.items]
+        required = sum(1 << at for at, item in enumerate(node.items) if item.required)
+        separator = self._separator(node)
+        bodies: dict[int, str] = {}
+        for given in range(1 << len(items)):
+            lead = separator if given else ""
+            ways = [f"{lead}{item} {name}-{given | 1 << at}" for at, item in enumerate(items) if not given >> at & 1]
+            bodies[given] = " | ".join([*ways, *([_NOTHING] if given & required == required else [])])
+        self._rules.update((f"{name}-{given}", body) for given, body in bodies.items() if given)
+        return bodies[0]
+
+    def _in_declared_order(self, name: str, node: Members) -> str:
+        """Two rules for each member: what may stand from it on where nothing stands yet, and where something does."""
+        separator, last = self._separator(node), len(node.items)
+        self._rules[f"{name}-a{last}"] = self._rules[f"{name}-b{last}"] = _NOTHING
+        for at, item in reversed(list(enumerate(node.items))):
+            symbol = self._symbol(item.node)
+            for state, lead in (("a", ""), ("b", separator)):
+                without = [] if item.required else [f"{name}-{state}{at + 1}"]
+                self._rules[f"{name}-{state}{at}"] = " | ".join([f"{lead}{symbol} {name}-b{at + 1}", *without])
+        return f"{name}-a0"
+
+    def _separator(self, node: Members) -> str:
+        return "" if node.separator == EMPTY else f"{self._symbol(node.separator)} "
+
+    # ---- texts
+
+    def _raw_text(self, name: str, node: RawText) -> str:
+        bounded = node.least > 0 or node.most is not None
+        try:
+            limit = _TEXT_STATES if bounded else None
+            states = text_states(node.closer, node.never, node.least, node.most, limit=limit)
+        except TooLarge:
+            if BOUNDED_TEXT not in self.narrower:
+                self.narrower.append(BOUNDED_TEXT)
+            starts = sorted({text[0] for text in (node.closer, *node.never) if text})
+            plain = Characters(tuple((start, start) for start in starts), but=True)
+            return f"{self._times(plain, node.least, node.most)} {_literal(node.closer)}"
+        if not states[0].moves and states[0].other is None and not states[0].ends:
+            raise CannotConstrain(f"no text of {node.least} to {node.most} characters can stand before {node.closer!r}")
+        return self._states(name, states)
+
+    def _states(self, name: str, states: list[State]) -> str:
+        """A rule for each state; the first one's body."""
+
+        def rule(state: int) -> str:
+            return f"{name}-{state}" if state else name
+
+        bodies = []
+        for state in states:
+            ways = []
+            if state.other is not None:
+                outside = "".join(character for character, _ in state.moves) + state.refused
+                ways.append(f"{_class(_any_of(outside, but=True))} {rule(state.other)}")
+            targets: dict[int, str] = {}
+            for character, to in state.moves:
+                targets[to] = targets.get(to, "") + character
+            for to, characters in targets.items():
+                sign = _literal(characters) if len(characters) == 1 else _class(_any_of(characters))
+                ways.append(sign if to == END else f"{sign} {rule(to)}")
+            bodies.append(" | ".join([*ways, *([_NOTHING] if state.ends else [])]))
+        self._rules.update((rule(at), body) for at, body in enumerate(bodies) if at)
+        return bodies[0]
+
+    def _quoted_text(self, node: QuotedText) -> str:
+        """Characters as they are, or escaped; an escape of four digits is no half of a surrogate pair."""
+        quote, least, most = node.quote, node.least, node.most
+        itself = Characters(((quote, quote), ("\\", "\\"), ("\0", "\x1f")), but=True)
+        digits = "[0-9a-fA-F]"
+        coded = Pattern(f"u([0-9a-cA-CefEF]{digits}{{3}}|[dD][0-7]{digits}{{2}})")
+        escaped = row("\\", either(_any_of(f"{quote}\\nrtbf"), coded))
+        return f"{self._times(either(itself, escaped), least, most)} {_literal(quote)}".strip()
+
+
+@dataclass(frozen=True)
+class _Exactly(Node):
+    """The part so many times, which is more than no time."""
+
+    part: Node
+    count: int
+
+
+@dataclass(frozen=True)
+class _UpTo(Node):
+    """The part no time, or up to `most` times."""
+
+    part: Node
+    most: int
+
+
+# ---- spelling
+
+
+def _literal(text: str) -> str:
+    return '"' + "".join(_spelt(character) for character in text) + '"'
+
+
+def _class(node: Characters) -> str:
+    if not node.ranges:
+        return _ANY
+    spelt = (_ranged(first, last) for first, last in node.ranges)
+    return f"[{'^' if node.but else ''}{''.join(spelt)}]"
+
+
+def _ranged(first: str, last: str) -> str:
+    return _in_class(first) if first == last else f"{_in_class(first)}-{_in_class(last)}"
+
+
+def _in_class(character: str) -> str:
+    return _coded(character) if character in _SIGNS_OF_CLASSES else _spelt(character)
+
+
+def _spelt(character: str) -> str:
+    if character in _ESCAPES:
+        return _ESCAPES[character]
+    return character if character.isprintable() else _coded(character)
+
+
+def _coded(character: str) -> str:
+    code = ord(character)
+    return f"\\u{code:04X}" if code < 0x10000 else f"\\U{code:08X}"
+
+
+def _any_of(characters: str, *, but: bool = False) -> Characters:
+    return Characters(tuple((character, character) for character in characters), but)
+
+
+# ---- walks
+
+
+def _all_nodes(nodes: Iterable[Node]) -> list[Node]:
+    """The nodes and all inside of them, each once."""
+    found: dict[Node, None] = {}
+    waiting = list(nodes)
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found[node] = None
+            waiting += inner_nodes(node)
+    return list(found)
+
+
+def _renamed(node: Node, names: Mapping[str, str]) -> Node:
+    """The node with the rules in it called by these names."""
+    if isinstance(node, Rule):
+        return Rule(names.get(node.name, node.name))
+    changes: dict[str, Any] = {}
+    for place in fields(node):  # type: ignore[arg-type]  # every node is a dataclass
+        value = getattr(node, place.name)
+        if isinstance(value, tuple):
+            changes[place.name] = tuple(_renamed_part(part, names) for part in value)
+        elif isinstance(value, Node):
+            changes[place.name] = _renamed(value, names)
+    return replace(node, **changes) if changes else node  # type: ignore[type-var]  # every node is a dataclass
+
+
+def _renamed_part(part: Any, names: Mapping[str, str]) -> Any:
+    if isinstance(part, Member):
+        return replace(part, node=_renamed(part.node, names))
+    return _renamed(part, names) if isinstance(part, Node) else part

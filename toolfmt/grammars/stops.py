@@ -1,0 +1,150 @@
+"""Text up to a marker, as an automaton: for dialects that cannot say "any text without this".
+
+`text_states` is the automaton of a text behind which a closer stands, `free_states` that of a text that may end
+anywhere. A state says where each character that matters leads, and where all others lead. The text ends where the
+closer is first found, and what the text must not hold may well overlap the closer: a part of a closer that has begun is
+gone on with even where a forbidden text ends inside it, but then nothing else is allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+END = -1
+"""Where the last character of the closer leads."""
+
+
+@dataclass(frozen=True)
+class State:
+    """A state, the first one being where a text begins. `moves`: a character and the state it leads to; `refused`: the
+    characters that may not come; `other`: where all others lead, None where they may not come; `ends`: the text may end
+    here, without a closer."""
+
+    moves: tuple[tuple[str, int], ...]
+    refused: str
+    other: int | None
+    ends: bool = False
+
+
+class TooLarge(Exception):
+    """The automaton has more states than allowed."""
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a text stands: what may become a forbidden text, how much of the closer was begun (each with whether it may
+    end the text), how many characters were read (as far as that matters), and whether the text may still go on."""
+
+    forbidden: str = ""
+    begun: frozenset[tuple[int, bool]] = frozenset()
+    count: int = 0
+    goes_on: bool = True
+
+
+class _Machine:
+    def __init__(self, closer: str, never: Iterable[str], least: int, most: int | None) -> None:
+        self._closer, self._least, self._most = closer, least, most
+        self._never = tuple(dict.fromkeys(text for text in never if text))
+        self._prefixes = {text[:length] for text in self._never for length in range(len(text))} | {""}
+        self._cap = least if most is None else most + 1
+        self.characters = "".join(sorted({character for text in (closer, *self._never) for character in text}))
+
+    def step(self, place: _Place, character: str | None) -> _Place | int | None:
+        """The place behind the character (None: any that stands in no marker), the end, or None: it may not come."""
+        begun = self._begun(place, character)
+        for length, valid in begun:
+            if length == len(self._closer):
+                return END if valid else None
+        forbidden, found = self._forbidden(place.forbidden, character)
+        count = min(place.count + 1, self._cap)
+        if place.goes_on and not found and (self._most is None or count <= self._most):
+            return _Place(forbidden, begun, count)
+        valid_only = any(valid for _, valid in begun)
+        return _Place("", begun, 0, goes_on=False) if valid_only else None
+
+    def ends(self, place: _Place) -> bool:
+        return not self._closer and place.count >= self._least
+
+    def _begun(self, place: _Place, character: str | None) -> frozenset[tuple[int, bool]]:
+        if not self._closer:
+            return frozenset()
+        candidates = place.begun | ({(0, place.count >= self._least)} if place.goes_on else set())
+        return frozenset((length + 1, valid) for length, valid in candidates if self._closer[length] == character)
+
+    def _forbidden(self, before: str, character: str | None) -> tuple[str, bool]:
+        if character is None:
+            return "", False
+        text = before + character
+        if any(text.endswith(never) for never in self._never):
+            return "", True
+        while text not in self._prefixes:
+            text = text[1:]
+        return text, False
+
+
+def text_states(
+    closer: str, never: Iterable[str] = (), least: int = 0, most: int | None = None, *, limit: int | None = None
+) -> list[State]:
+    """The automaton of any text of `least` to `most` characters that holds none of `never` and in which the closer is
+    not found before its end, and the closer behind it; `TooLarge` where it has more than `limit` states."""
+    return _states(_Machine(closer, never, least, most), "", limit)
+
+
+def free_states(without: str = "", not_first: str = "") -> list[State]:
+    """The automaton of any text, also none, that does not hold `without` and does not begin with a character of
+    `not_first`."""
+    return _states(_Machine("", (without,), 0, None), not_first, None)
+
+
+def _states(machine: _Machine, not_first: str, limit: int | None) -> list[State]:
+    # the first state is told apart from an equal one that is come back to, where it refuses characters of its own
+    places: list[_Place] = [_Place(count=0)]
+    numbers: dict[_Place, int] = {} if not_first else {places[0]: 0}
+    states: list[State] = []
+    for at, place in enumerate(places):  # grows while it is walked
+        targets = [_number(machine.step(place, None), numbers, places)]
+        alphabet: Sequence[str] = sorted({*machine.characters, *(not_first if at == 0 else "")})
+        for character in alphabet:
+            barred = at == 0 and character in not_first
+            targets.append(None if barred else _number(machine.step(place, character), numbers, places))
+        if limit is not None and len(places) > limit:
+            raise TooLarge
+        other, known = targets[0], list(zip(alphabet, targets[1:], strict=True))
+        moves = tuple((character, to) for character, to in known if to is not None and to != other)
+        refused = "".join(character for character, to in known if to is None and other is not None)
+        states.append(State(moves, refused, other, machine.ends(place)))
+    return _without_dead_ends(states)
+
+
+def _without_dead_ends(states: list[State]) -> list[State]:
+    """The same without moves to states that no end is reached from (a closer that began too early can leave one)."""
+    alive = {at for at, state in enumerate(states) if state.ends or any(to == END for _, to in state.moves)}
+    grown = True
+    while grown:
+        before = len(alive)
+        alive |= {
+            at for at, state in enumerate(states) if not alive.isdisjoint({to for _, to in state.moves} | {state.other})
+        }
+        grown = len(alive) > before
+    if len(alive) == len(states):
+        return states
+    kept = alive | {END}
+    return [
+        State(
+            tuple((character, to) for character, to in state.moves if to in kept),
+            state.refused + "".join(character for character, to in state.moves if to not in kept),
+            state.other if state.other in kept else None,
+            state.ends,
+        )
+        for state in states
+    ]
+
+
+def _number(to: _Place | int | None, numbers: dict[_Place, int], places: list[_Place]) -> int | None:
+    if not isinstance(to, _Place):
+        return to
+    if to not in numbers:
+        numbers[to] = len(places)
+        places.append(to)
+    return numbers[to]
