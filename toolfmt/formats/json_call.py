@@ -438,11 +438,11 @@ def _read_string_of_arguments(scan: Scan, calls: Calls) -> Reading[str]:
         except (Malformed, Incomplete):
             pass
     text = yield from read_string(scan, calls, JSON)
-    value = whole_value(text.strip(), JSON)
-    if value is None or not value.startswith("{"):
+    whole = whole_value(text.strip(), JSON)
+    if whole is None or not whole[0].startswith("{"):
         calls.refuse("invalid_arguments")
         return "{}"
-    return value
+    return whole[0]
 
 
 def _ascertain(scan: Scan, calls: Calls, call: _Call, notation: Notation) -> Reading[None]:

@@ -250,8 +250,8 @@ class Value:
         stop = yield from self.scan.literal(self.wanted)
         if stop:
             token, _ = yield from self._met(stop)
-            meant = typed(word, types, self.calls.tolerate)
-            if token and meant is not None:
+            meant = typed(word, types, self.calls.tolerate) if token else None
+            if meant is not None:
                 self.calls.arguments(meant)
                 return token
             self.scan.rewind(here)

@@ -195,8 +195,12 @@ def typed(text: str, types: Types, note: Callable[[str], object] = lambda name: 
         return None
 
     if "string" in types:
-        found = None if _holds_long_integers(text) else whole_value(text, LITERAL)
-        return found if found is not None and _allowed(found, types - STRING) else None
+        whole = None if _holds_long_integers(text) else whole_value(text, LITERAL)
+        if whole is None or not _allowed(whole[0], types - STRING):
+            return None
+        for name in whole[1]:
+            note(name)
+        return whole[0]
     found = _read_as(text, types, note)
     if found is None or found[0] == '"':
         text = text.strip()
@@ -226,12 +230,17 @@ def _read_as(text: str, types: frozenset[str], note: Callable[[str], object] = l
         if text != text.lower():
             note("other_case")
         return text.lower()
-    found = whole_value(text, LITERAL)
-    if found is not None and found[0] == '"':
+    whole = whole_value(text, LITERAL)
+    if whole is None:
+        return None
+    found, noted = whole
+    if found[0] == '"':
         meant = _read_as(json.loads(found), types)
         if meant is not None and _allowed(meant, types):
             note("quoted_value")
             return meant
+    for name in noted:
+        note(name)
     return found
 
 

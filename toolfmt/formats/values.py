@@ -209,16 +209,28 @@ def read_value(scan: Scan, sink: Sink, notation: Notation) -> Reading[None]:
             return
 
 
-def whole_value(text: str, notation: Notation) -> str | None:
-    """The JSON text of a value that is the whole of a text; None where the text is no such value."""
+class _Whole(Gathered):
+    """A sink that keeps what was read generously, too."""
+
+    def __init__(self, scan: Scan) -> None:
+        super().__init__(scan)
+        self.noted: list[str] = []
+
+    def tolerate(self, name: str) -> None:
+        self.noted.append(name)
+
+
+def whole_value(text: str, notation: Notation) -> tuple[str, list[str]] | None:
+    """The JSON text of a value that is the whole of a text, and the names of what was read generously; None where the
+    text is no such value."""
     scan = Scan(text, closed=True)
-    sink = Gathered(scan)
+    sink = _Whole(scan)
     try:
         for _ in read_value(scan, sink, notation):
             raise AssertionError("a closed scan waits for nothing")
     except (Malformed, Incomplete):
         return None
-    return sink.text if scan.at == len(text) else None
+    return (sink.text, sink.noted) if scan.at == len(text) else None
 
 
 def _separated(scan: Scan, sink: Sink, notation: Notation, stack: list[str], inside: list[set[str]]) -> Reading[bool]:
