@@ -1,0 +1,230 @@
+"""Grammars in the plain language of the Lark library, whose Earley parser with its dynamic lexer reads them.
+
+    lark.Lark(plain_lark(rules).text, parser="earley", lexer="dynamic")
+
+They are the parsers' oracle: independent of them, whole (a JSON Schema is rules here too), and hypothesis' `from_lark`
+makes sentences of them. Written against Lark 1.3: its documentation, *Grammar Reference*; what it does to escapes is
+told by the source only (`lark.load_grammar.eval_escaping`). This module imports no package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from toolfmt.formats.json_nodes import json_nodes
+from toolfmt.formats.nodes import (
+    Blanks,
+    Either,
+    FreeText,
+    JsonValue,
+    Maybe,
+    Members,
+    Node,
+    Pattern,
+    QuotedText,
+    RawText,
+    Repeated,
+    Row,
+    Rule,
+    Rules,
+    Text,
+)
+
+ANY_ORDER = 6
+"""So many members may stand in any order: each set of those that are written already is a rule of its own."""
+DECLARED_ORDER = "declared-order"
+"""By what a grammar with more members is narrower."""
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """What a terminal is made of: a node, and the Python regular expression that matches every text of it as a whole.
+
+    `Blanks` and a `FreeText` may be empty, which no terminal of Lark is: their terminals leave that one text out.
+    """
+
+    node: Node
+    pattern: str
+
+
+@dataclass(frozen=True)
+class PlainLark:
+    """A grammar's text, its terminals but for plain literals, by their names, and how it is narrower than asked for.
+
+    Who makes sentences draws the texts of a terminal as it likes (`from_lark(…, explicit=)`): what a `RawText` ends
+    with is its node's `closer`, a `QuotedText` its `quote`.
+    """
+
+    text: str
+    terminals: Mapping[str, Terminal]
+    narrower: tuple[str, ...] = ()
+
+
+def plain_lark(rules: Rules) -> PlainLark:
+    """The grammar in Lark's language; its rule `start` is the rules' start.
+
+    More than `ANY_ORDER` members of one object stand in declared order, and `narrower` tells it. Raises
+    `NotConstrained` for a JSON Schema that no rules can be made of, `KeyError` for a rule that is not there.
+    """
+    writer = _Writer()
+    lines = [f"start: {writer.symbol(rules.start, rules)}", *writer.lines]
+    lines += [f"{name}: /{_in_slashes(terminal.pattern)}/" for name, terminal in writer.terminals.items()]
+    return PlainLark("\n".join(lines) + "\n", writer.terminals, (*dict.fromkeys((*rules.narrower, *writer.narrower)),))
+
+
+class _Writer:
+    """Makes a rule of every node that is no plain literal; equal nodes are one rule.
+
+    Names of rules mean something only within the `Rules` that they stand in (`scope`): the lowered schema of every
+    `JsonValue` has its own.
+    """
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.terminals: dict[str, Terminal] = {}
+        self.narrower: list[str] = []
+        self._symbols: dict[tuple[int, Node], str] = {}
+        self._lowered: dict[JsonValue, Rules] = {}
+        self._terminal_names: dict[str, str] = {}
+
+    def symbol(self, node: Node, scope: Rules) -> str:
+        """What stands for the node in an expansion: literal, terminal or the name of its rule; nothing for `EMPTY`."""
+        plain = self._plain(node)
+        if plain is not None:
+            return plain
+        if isinstance(node, JsonValue):
+            if node not in self._lowered:
+                self._lowered[node] = json_nodes(node.schema, node.exact)
+                self.narrower += self._lowered[node].narrower
+            scope = self._lowered[node]
+            return self.symbol(scope.start, scope)
+        key = (id(scope), node)
+        if key not in self._symbols:
+            name = self._symbols[key] = f"r{len(self._symbols)}"
+            self.lines.append("")
+            at = len(self.lines) - 1
+            self.lines[at] = f"{name}: {self._expansion(node, scope, name)}"
+        return self._symbols[key]
+
+    def _plain(self, node: Node) -> str | None:
+        """The node where it is a literal or a terminal; None where it needs a rule."""
+        if isinstance(node, Text):
+            return _literal(node.text)
+        if isinstance(node, Pattern):
+            return self._terminal("PATTERN", node, node.pattern)
+        if isinstance(node, QuotedText):
+            quote = _pattern(node.quote)
+            escape = rf"\\(?:[\\{quote}nrtbf]|u(?![dD][89a-fA-F])[0-9a-fA-F]{{4}})"
+            sign = rf"(?:[^{quote}\\\x00-\x1f]|{escape})"
+            return self._terminal("QUOTED", node, sign + _times(node.least, node.most) + quote)
+        if isinstance(node, RawText):
+            return self._raw(node)
+        return None
+
+    def _raw(self, node: RawText) -> str:
+        """The text and its closer are one terminal: where the text ends is told by what it does not hold."""
+        sign = _any_but(node.closer, node.closer.strip(), *node.never)
+        return self._terminal("RAW", node, sign + _times(node.least, node.most) + _pattern(node.closer))
+
+    def _terminal(self, kind: str, node: Node, pattern: str) -> str:
+        if pattern not in self._terminal_names:
+            name = self._terminal_names[pattern] = f"{kind}{len(self.terminals)}"
+            self.terminals[name] = Terminal(node, pattern)
+        return self._terminal_names[pattern]
+
+    def _expansion(self, node: Node, scope: Rules, name: str) -> str:
+        """What the rule of this name, made for the node, expands to."""
+        if isinstance(node, Rule):
+            return self.symbol(scope.rules[node.name], scope)
+        if isinstance(node, Row):
+            return " ".join(filter(None, (self.symbol(part, scope) for part in node.parts)))
+        if isinstance(node, Either):
+            return " | ".join(dict.fromkeys(self.symbol(part, scope) for part in node.parts))
+        if isinstance(node, Maybe):
+            return f"{self.symbol(node.part, scope)} |"
+        if isinstance(node, Blanks):
+            return self._terminal("BLANKS", node, r"[ \t\r\n]+") + " |"
+        if isinstance(node, FreeText):
+            first = f"(?!{_pattern(node.not_first)})" if node.not_first else ""
+            return self._terminal("FREE", node, f"{first}{_any_but(*node.without)}+") + " |"
+        if isinstance(node, Repeated):
+            return self._repeated(node, scope)
+        if isinstance(node, Members):
+            return self._members(node, scope, name)
+        raise TypeError(f"no node of grammars: {node!r}")
+
+    def _repeated(self, node: Repeated, scope: Rules) -> str:
+        part, separator = self.symbol(node.part, scope), self.symbol(node.separator, scope)
+        another = f"{separator} {part}".strip()
+        if node.most is None:
+            return " ".join((part, *[another] * (node.least - 1), f"({another})*"))
+        return f"{part} ({another})~{node.least - 1}..{node.most - 1}" if node.most > 1 else part
+
+    def _members(self, node: Members, scope: Rules, name: str) -> str:
+        """Which member may follow depends on those that are written: a rule for each set of them where any order is
+        allowed, else for each place in their order."""
+        symbols = [self.symbol(item.node, scope) for item in node.items]
+        separator = self.symbol(node.separator, scope)
+        required = {at for at, item in enumerate(node.items) if item.required}
+        if free := len(symbols) <= ANY_ORDER:
+            states = [{at for at in range(len(symbols)) if number >> at & 1} for number in range(1 << len(symbols))]
+        else:
+            states = [set(range(written)) for written in range(len(symbols) + 1)]
+            self.narrower.append(DECLARED_ORDER)
+
+        def following(passed: set[int], lead: str) -> str:
+            """The members that may stand behind these, each with the rule of what may follow it; or nothing."""
+            expansions = []
+            for at, symbol in enumerate(symbols):
+                then = passed | ({at} if free else set(range(at + 1)))
+                if at not in passed and (free or not required & (then - passed - {at})):
+                    expansions.append(" ".join(filter(None, (lead, symbol, f"{name}_{states.index(then)}"))))
+            return " | ".join((*expansions, "") if required <= passed else expansions)
+
+        for number, passed in enumerate(states[1:], 1):
+            self.lines.append(f"{name}_{number}: {following(passed, separator)}")
+        return following(set(), "")
+
+
+def _times(least: int, most: int | None) -> str:
+    return "*" if not least and most is None else f"{{{least},{'' if most is None else most}}}"
+
+
+def _any_but(*never: str) -> str:
+    """One character, where none of these texts begins."""
+    texts = "|".join(map(_pattern, dict.fromkeys(filter(None, never))))
+    return rf"(?:(?!{texts})[\s\S])" if texts else r"[\s\S]"
+
+
+def _pattern(text: str) -> str:
+    """A regular expression that matches just this text, inside a class of characters too."""
+    return "".join(sign if sign.isalnum() or sign in " _<>/\"'" else _escaped(sign) for sign in text)
+
+
+def _escaped(sign: str) -> str:
+    if sign.isprintable():
+        return f"\\{sign}" if sign.isascii() else sign
+    return f"\\U{ord(sign):08x}"
+
+
+def _in_slashes(pattern: str) -> str:
+    """A regular expression as it stands between slashes. Lark reads escapes itself first, and quotes wrongly."""
+    signs = iter(pattern)
+    parts = []
+    for sign in signs:
+        pair = sign + next(signs, "") if sign == "\\" else sign
+        parts.append({'"': r"\x22", '\\"': r"\x22", "/": r"\/", "\n": r"\n", "\r": r"\r"}.get(pair, pair))
+    return "".join(parts)
+
+
+def _literal(text: str) -> str:
+    """A text as a literal of Lark; nothing for the empty text."""
+    if not text:
+        return ""
+    signs = (r"\x22" if sign == '"' else r"\\" if sign == "\\" else _told(sign) for sign in text)
+    return f'"{"".join(signs)}"'
+
+
+def _told(sign: str) -> str:
+    return sign if sign.isprintable() else f"\\U{ord(sign):08x}"
