@@ -5,21 +5,18 @@
 Two calls with two string arguments each are written in every format. Then every single character outside the values is
 lost in turn, and every run of up to 24 characters behind each value; each text is read leniently and strictly, with
 and without tools. A row counts the readings, the ended calls with a merged value, those of them in strict reading, and
-those that nobody can see (`unseen`: between the values no whole tag, token or quote is left; see tests/damaging.py).
-`--show` prints so many merged readings of each format. The exit status is 1 if one was merged that can be seen.
+those that nobody can see (`unseen`: between the values no whole tag, token or quote is left; see
+`toolfmt.testing.damaging`). `--show` prints so many merged readings of each format. The exit status is 1 if one was
+merged that can be seen.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-
-from damaging import MODES, damages, merged, unseen
 
 from toolfmt.formats import FORMATS
+from toolfmt.testing.damaging import MODES, damages, merged, unseen
 
 
 def main() -> int:

@@ -2,10 +2,10 @@
 
     python benchmarks/prose.py [FORMAT …] [--show N]
 
-Some 400 pieces (tests/prose_pieces.py) in every format, with and without tools, each followed by 3,000 characters of
-plain prose and fed at once. A row counts the readings in which more than 400 characters waited for the end of the
-answer or belong to a rejection (`swallowed`), those in which a call ended (`calls`), and those whose prose was told as
-reasoning (`reasoned`). `--show` prints so many of each format. The exit status is 1 if there is one.
+Some 400 pieces (`toolfmt.testing.prose_pieces`) in every format, with and without tools, each followed by 3,000
+characters of plain prose and fed at once. A row counts the readings in which more than 400 characters waited for the
+end of the answer or belong to a rejection (`swallowed`), those in which a call ended (`calls`), and those whose prose
+was told as reasoning (`reasoned`). `--show` prints so many of each format. The exit status is 1 if there is one.
 """
 
 from __future__ import annotations
@@ -13,13 +13,9 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-
-from prose_pieces import MOST, TOOLS, pieces, read
 
 from toolfmt.formats import FORMATS
+from toolfmt.testing.prose_pieces import MOST, TOOLS, pieces, read
 
 
 def main() -> int:

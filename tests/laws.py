@@ -1,22 +1,18 @@
-"""What the laws' tests share: parsing in pieces, and the checks that hold for any text."""
+"""What the laws' tests share: parsing in pieces, and the checks that hold for any text (`toolfmt.testing`)."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
-from toolfmt.events import (
-    Content,
-    Event,
-    Reasoning,
-    ToolCallArguments,
-    ToolCallEnd,
-    ToolCallRejected,
-    ToolCallStart,
-    merge,
-)
-from toolfmt.formats import TOLERANCES, Parser, ToolCallFormat
+from toolfmt.events import Event, merge
+from toolfmt.formats import Parser
+from toolfmt.testing.judging import json_arguments as check_arguments
+from toolfmt.testing.judging import shape as check_shape
+from toolfmt.testing.judging import tiling as check_tiling
+from toolfmt.testing.material import cut, frame
+
+__all__ = ["Options", "check_arguments", "check_copy", "check_shape", "check_tiling", "cut", "events_of", "frame"]
 
 Options = dict[str, Any]
 
@@ -43,87 +39,3 @@ def check_copy(format: str, text: str, at: int, **options: Any) -> None:
     rest = (text[at:behind], text[behind:])
     told = [merge([*one.feed(rest[0]), *one.feed(rest[1]), *one.finish()]) for one in (parser, copies[1])]
     assert told[0] == told[1]
-
-
-def cut(text: str, places: Iterable[int]) -> list[str]:
-    """The text cut at these places."""
-    ends = sorted({place % (len(text) + 1) for place in places})
-    return [text[begin:end] for begin, end in zip([0, *ends], [*ends, len(text)], strict=True)]
-
-
-def check_shape(events: list[Event]) -> None:
-    """Law 4: a call is start, arguments*, then end or rejected; indexes run in order of appearance."""
-    open_call: int | None = None
-    following = 0
-    for event in events:
-        if isinstance(event, ToolCallStart):
-            assert open_call is None and event.index == following
-            open_call, following = event.index, following + 1
-        elif isinstance(event, ToolCallArguments):
-            assert event.index == open_call and event.delta
-        elif isinstance(event, ToolCallEnd):
-            assert event.index == open_call
-            assert set(event.tolerated) <= set(TOLERANCES)
-            open_call = None
-        elif isinstance(event, ToolCallRejected):
-            if open_call is None:
-                assert event.index == following
-                following += 1
-            assert open_call in (None, event.index)
-            open_call = None
-        else:
-            assert open_call is None and event.text
-    assert open_call is None
-
-
-def check_tiling(text: str, events: list[Event], markers: Iterable[str]) -> None:
-    """Law 3: content, reasoning, calls and rejected spans tile the text; between them only frame."""
-    at, calls = 0, []
-    for event in events:
-        if isinstance(event, (Content, Reasoning)):
-            assert text[event.start : event.start + len(event.text)] == event.text
-            check_gap(text[at : event.start], markers)
-            at = event.start + len(event.text)
-        elif isinstance(event, (ToolCallEnd, ToolCallRejected)):
-            begin, end = event.span
-            check_gap(text[at:begin], markers)
-            assert begin < end
-            if isinstance(event, ToolCallRejected):
-                assert event.raw == text[begin:end]
-            calls.append(event)
-            at = end
-    check_gap(text[at:], markers)
-
-
-def check_gap(gap: str, markers: Iterable[str]) -> None:
-    """What no event tells is blanks or a marker of a reasoning block."""
-    for marker in sorted(markers, key=len, reverse=True):
-        gap = gap.replace(marker, "")
-    assert not gap.strip(" \t\r\n"), gap
-
-
-def check_arguments(events: list[Event]) -> None:
-    """Law 5: the fragments of an ended call join to one JSON object."""
-    joined: dict[int, str] = {}
-    for event in events:
-        if isinstance(event, ToolCallStart):
-            joined[event.index] = ""
-        elif isinstance(event, ToolCallArguments):
-            joined[event.index] += event.delta
-        elif isinstance(event, ToolCallEnd):
-            assert isinstance(json.loads(joined[event.index], parse_constant=_forbidden), dict)
-
-
-def _forbidden(name: str) -> None:
-    raise AssertionError(f"{name} is not JSON")
-
-
-def frame(format: ToolCallFormat) -> list[str]:
-    """What is neither content nor a call: markers of reasoning and ignored ones."""
-    pairs = (*format.reasoning, *format.content_markers)
-    return [
-        *format.ignored_markers,
-        *format.ignored_at_start,
-        *format.engine.residue,
-        *(marker for pair in pairs for marker in pair),
-    ]

@@ -11,18 +11,30 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import depth
 import pytest
-from corpus_cases import CORPUS, TOPICS, BadCase, Case, ExpectedCall, Said, cases, formats, read
 from depth import PIECES, cuts, pieces
 from laws import check_arguments, check_copy, check_shape, check_tiling, cut, events_of, frame
 
 import toolfmt
-from toolfmt.events import Content, Event, Reasoning, ToolCallArguments, ToolCallRejected, ToolCallStart
+from toolfmt.events import Event
 from toolfmt.formats import FORMATS, get, write
 from toolfmt.message import Message
+from toolfmt.testing.corpus import (
+    CORPUS,
+    TOPICS,
+    BadCase,
+    Case,
+    ExpectedCall,
+    Said,
+    as_json,
+    cases,
+    formats,
+    lines_of,
+    parts_of,
+    read,
+)
 
 CASES = cases()
 FEWEST = 25
@@ -160,27 +172,9 @@ def said(case: Case, kind: str) -> str | None:
 def compared(came: list[Event], case: Case) -> list[Said | ExpectedCall]:
     """Events as the parts of a case, as far as the case says something about them."""
     expected = {call.index: call for call in case.calls}
-    parts: list[Said | ExpectedCall] = []
-    calls: dict[int, ExpectedCall] = {}
-    for event in came:
-        if isinstance(event, (Content, Reasoning)):
-            parts.append(Said("content" if isinstance(event, Content) else "reasoning", event.text))
-            continue
-        if event.index not in calls:
-            calls[event.index] = ExpectedCall(event.index)
-            parts.append(calls[event.index])
-        call = calls[event.index]
-        if isinstance(event, ToolCallStart):
-            call.name, call.id = event.name, event.id
-        elif isinstance(event, ToolCallArguments):
-            call.arguments = (call.arguments or "") + event.delta
-        elif isinstance(event, ToolCallRejected):
-            call.reason, call.raw = event.reason, event.raw
-        else:
-            call.span, call.tolerated = event.span, tuple(sorted(event.tolerated))
     return [
         only_what(part, expected[part.index]) if isinstance(part, ExpectedCall) and part.index in expected else part
-        for part in parts
+        for part in parts_of(came)
     ]
 
 
@@ -196,43 +190,6 @@ def only_what(call: ExpectedCall, expected: ExpectedCall) -> ExpectedCall:
     )
 
 
-def lines_of(parts: Iterable[Said | ExpectedCall]) -> list[str]:
-    """The parts in the lines of a case file."""
-    return [line for part in parts for line in ([said_line(part)] if isinstance(part, Said) else call_lines(part))]
-
-
-def said_line(part: Said) -> str:
-    return f"{part.kind} {json.dumps(part.text)}"
-
-
-def call_lines(call: ExpectedCall) -> list[str]:
-    lines = []
-    if call.name is not None:
-        lines.append(f"call {call.index} {call.name}" + (f" id {json.dumps(call.id)}" if call.id is not None else ""))
-    if call.arguments is None:
-        lines.append(f"args {call.index} ...")
-    elif call.arguments:
-        lines.append(f"args {call.index} {as_json(call.arguments) if call.reason is None else call.arguments}")
-    if call.reason is not None:
-        raw = [] if call.raw is None else [json.dumps(call.raw)]
-        return [*lines, " ".join([f"rejected {call.index} {call.reason}", *raw])]
-    span = [] if call.span is None else [f"{call.span[0]}-{call.span[1]}"]
-    tolerated = ["..."] if call.tolerated is None else [", ".join(call.tolerated)] if call.tolerated else []
-    return [*lines, " ".join([f"end {call.index}", *span, *tolerated])]
-
-
-def as_json(text: str) -> str:
-    """JSON text in one spelling, each type told from the others; what is not JSON as it stands."""
-    try:
-        return json.dumps(json.loads(text, parse_constant=refuse))
-    except ValueError:
-        return text
-
-
 def in_order(text: str) -> str:
     """JSON text with sorted keys: some families' templates sort them."""
     return json.dumps(json.loads(text), sort_keys=True)
-
-
-def refuse(name: str) -> Any:
-    raise ValueError(name)

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import pytest
-from damaging import TOOLS, damages, merged, unseen
 
 from toolfmt.formats import FORMATS
+from toolfmt.testing.damaging import TOOLS, damages, merged, unseen
 
 MODES = ({"tools": TOOLS, "strict": False}, {"tools": None, "strict": True})
 

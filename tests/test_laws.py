@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from functools import cache
 from itertools import chain
 from typing import Any
 
@@ -18,6 +17,7 @@ import toolfmt
 from toolfmt.errors import CannotWrite
 from toolfmt.events import Content, ToolCallArguments, ToolCallEnd, ToolCallStart, merge
 from toolfmt.formats import FORMATS, Parser, ToolCallFormat, get, write
+from toolfmt.testing.material import markers
 
 COMMON = [
     " ", "\n", "\n\n", "\r\n", "\t", "a", "Hello, world", "{", "}", "[", "]", "(", ")", '"', "'", "\\", "\\n",
@@ -55,15 +55,6 @@ OPTIONS = st.fixed_dictionaries(
         "prefix": st.sampled_from(["<think>\n", "<|im_start|>assistant\n"]),
     },
 )
-
-
-@cache
-def markers(name: str) -> list[str]:
-    """Every literal that stands in a written call, and what else frames answers in the format."""
-    format = get(name)
-    text = write(format, [("f", {"s": "x", "n": 1}), ("f", {})])
-    found = re.findall(r"<[^<>\n]*>|\[/?[A-Z_]+\]|[\w:]+[({]|[)}\]]+|\w+=", text)
-    return sorted({*found, *format.openers, *format.closers, *format.unframed_openers, *frame(format)})
 
 
 def first_mark(format: ToolCallFormat) -> str:

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import pytest
-from prose_pieces import MOST, TOOLS, pieces, read
 
 from toolfmt.formats import FORMATS
+from toolfmt.testing.prose_pieces import MOST, TOOLS, pieces, read
 
 
 @pytest.mark.parametrize("format", [format.name for format in FORMATS])

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from corpus_cases import CORPUS, TOPICS, cases
 
 from toolfmt.errors import CannotWrite, UnknownFormat
 from toolfmt.formats import (
@@ -22,6 +21,7 @@ from toolfmt.formats import (
     read_back,
     write,
 )
+from toolfmt.testing.corpus import CORPUS, TOPICS, cases
 
 EVERY = pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
 TOOLS = [

@@ -1,8 +1,9 @@
 """Two calls with two string arguments each, in any format, and every way to lose a stretch of text between the values.
 
-The law's test and `benchmarks/damaged_calls.py` share this. What is lost is one character anywhere outside the values,
-or a run of up to 24 characters right behind a value that leaves at least one before the next. A call that ends although
-one of its values holds the text of another one is *merged*: somebody runs it with arguments the model did not write.
+The fuzzer, the law's test and `benchmarks/damaged_calls.py` share this. What is lost is one character anywhere outside
+the values, or a run of up to 24 characters right behind a value that leaves at least one before the next. A call that
+ends although one of its values holds the text of another one is *merged*: somebody runs it with arguments the model did
+not write.
 
 Some damage no reader can see: what stands between the two values then holds no whole token of the undamaged text (no
 tag, no quote), as in `AAA1=state>BBB2`. Such a value is what the syntax says; `unseen` tells these apart.
@@ -19,6 +20,7 @@ from typing import Any
 from toolfmt.errors import CannotWrite
 from toolfmt.events import ToolCallArguments, ToolCallEnd, ToolCallStart
 from toolfmt.formats import Parser, write
+from toolfmt.testing.judging import leaves
 
 LONGEST_RUN = 24
 VALUES = ("AAA1", "BBB2", "CCC3", "DDD4")
@@ -91,19 +93,6 @@ def unseen(format: str, value: str) -> bool:
     begin = min(value.index(part) + len(part) for part in VALUES if part in value)
     end = max(value.index(part) for part in VALUES if part in value)
     return not any(token in value[begin:end] for token in set(_TOKENS.findall(written(format))))
-
-
-def leaves(value: Any) -> Iterator[str]:
-    """The strings of a JSON value, keys included."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield key
-            yield from leaves(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from leaves(inner)
-    elif isinstance(value, str):
-        yield value
 
 
 def _held(text: str) -> int:

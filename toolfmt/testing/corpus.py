@@ -1,11 +1,14 @@
-"""Reads the parser cases of `corpus/<format>/<topic>.txt`; knows the files, nothing about parsing.
+"""The corpus: reads the parser cases of `corpus/<format>/<topic>.txt`, writes one, and tells them as data.
+
+Knows the files, nothing about parsing. The files come with the package; in a checkout they are its folder `corpus`.
 
 A case is a title and its header lines between two rules of `=`, the model's answer, a rule of `-`, and the merged
 events that are expected, one a line. The answer is everything between the rules but the last newline, verbatim. A
 broken file raises `BadCase`, naming the file and the line.
 
 Header lines:
-    :tools NAME      the tool definitions of that name in corpus/tools.json; `:tools []` gives none; else any name
+    :tools NAME      the tool definitions of that name in corpus/tools.json, or a JSON list of them; `:tools []` gives
+                     none; else any name
     :prefix "..."    the tail of the prompt, as a JSON string
     :strict          the parser rejects what it usually tolerates
     :escaped         the answer is written as JSON strings, one a line, each with an optional repetition: "ab" * 300
@@ -26,13 +29,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-CORPUS = Path(__file__).parent.parent / "corpus"
+from toolfmt.events import Content, Event, Reasoning, ToolCallArguments, ToolCallRejected, ToolCallStart
+
+_INSTALLED = Path(__file__).parents[1] / "corpus"
+CORPUS = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).parents[2] / "corpus"
 TOPICS = (
     "single", "several", "text-around", "values", "whitespace", "names",
     "no-arguments", "undeclared", "malformed", "truncated", "lookalikes", "reasoning",
@@ -106,6 +112,21 @@ class Case:
             for part in self.expected
         )
 
+    def to_dict(self) -> dict[str, Any]:
+        """The case as data: a line of `toolfmt corpus export`, whose fields docs/fuzzing.md describes."""
+        return {
+            "id": self.id,
+            "format": self.format,
+            "topic": self.topic,
+            "title": self.title,
+            "seen": self.origin or None,
+            "text": self.text,
+            "tools": self.tools,
+            "prefix": self.prefix,
+            "strict": self.strict,
+            "expected": [_part_as_data(part) for part in self.expected],
+        }
+
 
 def formats() -> list[str]:
     """The formats that have cases."""
@@ -172,7 +193,8 @@ def _case(file: Path, head: list[str], body: list[str], expected: list[str]) -> 
 def _tools(name: str | None) -> list[Any] | None:
     if name is None:
         return None
-    return [] if name == "[]" else tool_sets()[name]
+    listed: list[Any] = json.loads(name) if name.startswith("[") else tool_sets()[name]
+    return listed
 
 
 def _escaped(line: str) -> str:
@@ -221,3 +243,95 @@ def _match(pattern: re.Pattern[str], text: str) -> re.Match[str]:
     if match is None:
         raise BadCase(f"{text!r} is not written as {pattern.pattern}")
     return match
+
+
+# --- the other way: what is written as a case
+
+
+def _part_as_data(part: Said | ExpectedCall) -> dict[str, Any]:
+    if isinstance(part, Said):
+        return {"type": part.kind, "text": part.text}
+    return {
+        "type": "tool_call",
+        "index": part.index,
+        "name": part.name,
+        "id": part.id,
+        "arguments": part.arguments,
+        "span": None if part.span is None else list(part.span),
+        "tolerated": None if part.tolerated is None else list(part.tolerated),
+        "rejected": part.reason,
+        "raw": part.raw,
+    }
+
+
+def parts_of(events: Iterable[Event]) -> list[Said | ExpectedCall]:
+    """Merged events as the parts of a case, with all that they tell."""
+    parts: list[Said | ExpectedCall] = []
+    calls: dict[int, ExpectedCall] = {}
+    for event in events:
+        if isinstance(event, (Content, Reasoning)):
+            parts.append(Said("content" if isinstance(event, Content) else "reasoning", event.text))
+            continue
+        if event.index not in calls:
+            calls[event.index] = ExpectedCall(event.index)
+            parts.append(calls[event.index])
+        call = calls[event.index]
+        if isinstance(event, ToolCallStart):
+            call.name, call.id = event.name, event.id
+        elif isinstance(event, ToolCallArguments):
+            call.arguments = (call.arguments or "") + event.delta
+        elif isinstance(event, ToolCallRejected):
+            call.reason, call.raw = event.reason, event.raw
+        else:
+            call.span, call.tolerated = event.span, tuple(sorted(event.tolerated))
+    return parts
+
+
+def lines_of(parts: Iterable[Said | ExpectedCall]) -> list[str]:
+    """The parts in the lines of a case file."""
+    return [line for part in parts for line in ([_said_line(part)] if isinstance(part, Said) else _call_lines(part))]
+
+
+def case_text(title: str, text: str, expected: Iterable[str], *, tools: list[Any] | None = None) -> str:
+    """A composed case as it stands in a case file; the answer is escaped where it cannot stand there verbatim."""
+    verbatim = text.isprintable() or all(char == "\n" or char.isprintable() for char in text)
+    ruled = any(_TITLES.fullmatch(line) or _ANSWER_ENDS.fullmatch(line) for line in text.split("\n"))
+    plain = verbatim and not ruled
+    named = next((name for name, tools_ in tool_sets().items() if tools_ == tools), None)
+    head = [] if tools is None else [f":tools {named or json.dumps(tools)}"]
+    head += [":composed"] if plain else [":composed", ":escaped"]
+    rule = "=" * 64
+    body = text if plain else json.dumps(text)
+    return "\n".join([rule, title, *head, rule, body, "-" * 64, *expected]) + "\n"
+
+
+def _said_line(part: Said) -> str:
+    return f"{part.kind} {json.dumps(part.text)}"
+
+
+def _call_lines(call: ExpectedCall) -> list[str]:
+    lines = []
+    if call.name is not None:
+        lines.append(f"call {call.index} {call.name}" + (f" id {json.dumps(call.id)}" if call.id is not None else ""))
+    if call.arguments is None:
+        lines.append(f"args {call.index} ...")
+    elif call.arguments:
+        lines.append(f"args {call.index} {as_json(call.arguments) if call.reason is None else call.arguments}")
+    if call.reason is not None:
+        raw = [] if call.raw is None else [json.dumps(call.raw)]
+        return [*lines, " ".join([f"rejected {call.index} {call.reason}", *raw])]
+    span = [] if call.span is None else [f"{call.span[0]}-{call.span[1]}"]
+    tolerated = ["..."] if call.tolerated is None else [", ".join(call.tolerated)] if call.tolerated else []
+    return [*lines, " ".join([f"end {call.index}", *span, *tolerated])]
+
+
+def as_json(text: str) -> str:
+    """JSON text in one spelling, each type told from the others; what is not JSON as it stands."""
+    try:
+        return json.dumps(json.loads(text, parse_constant=_refuse))
+    except (ValueError, RecursionError):
+        return text
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(name)

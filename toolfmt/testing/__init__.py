@@ -1,0 +1,77 @@
+"""The fuzz kit, for anyone's parser: laws, texts to try them on, the corpus, and the search for faults.
+
+A parser is whatever `make_parser(tools)` makes: an object with `feed(text)` and `finish()` that return events of
+toolfmt or their dicts, or a callable that takes a whole answer and returns a message in OpenAI's shape. The laws
+(`check_…`), the corpus (`corpus`) and the search (`Fuzz`) need toolfmt alone; the strategies (`tools`, `calls`,
+`answers` …) need hypothesis: `pip install 'toolfmt[testing]'`. Names are handed out when they are first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from toolfmt.testing.broken import LawBroken
+    from toolfmt.testing.corpus import Case, cases
+    from toolfmt.testing.laws import (
+        LAWS,
+        check_arguments_json,
+        check_chunking,
+        check_cut,
+        check_never_raises,
+        check_not_joined,
+        check_nothing_lost,
+        check_prose,
+        check_round_trip,
+        check_shape,
+    )
+    from toolfmt.testing.told import Told, read
+
+_HOMES = {
+    "LAWS": "laws",
+    "Case": "corpus",
+    "LawBroken": "broken",
+    "Told": "told",
+    "cases": "corpus",
+    "check_arguments_json": "laws",
+    "check_chunking": "laws",
+    "check_cut": "laws",
+    "check_never_raises": "laws",
+    "check_not_joined": "laws",
+    "check_nothing_lost": "laws",
+    "check_prose": "laws",
+    "check_round_trip": "laws",
+    "check_shape": "laws",
+    "read": "told",
+}
+
+__all__ = [
+    "LAWS",
+    "Case",
+    "LawBroken",
+    "Told",
+    "cases",
+    "check_arguments_json",
+    "check_chunking",
+    "check_cut",
+    "check_never_raises",
+    "check_not_joined",
+    "check_nothing_lost",
+    "check_prose",
+    "check_round_trip",
+    "check_shape",
+    "read",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'toolfmt.testing' has no attribute {name!r}")
+    value = getattr(import_module(f"toolfmt.testing.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,47 @@
+"""What answers of a format are framed with: the literals that generated texts are made of, and that laws leave out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+
+from toolfmt.formats import ToolCallFormat, get, write
+
+_TAGS = re.compile(r"<[^<>\n]*>|\[/?[A-Z_]+\]|[\w:]+[({]|[)}\]]+|\w+=")
+
+
+def frame(format: ToolCallFormat) -> list[str]:
+    """What is neither content nor a call: markers of reasoning and ignored ones."""
+    pairs = (*format.reasoning, *format.content_markers)
+    return [
+        *format.ignored_markers,
+        *format.ignored_at_start,
+        *format.engine.residue,
+        *(marker for pair in pairs for marker in pair),
+    ]
+
+
+@cache
+def markers(name: str) -> list[str]:
+    """Every literal that stands in a written call, and what else frames answers in the format."""
+    format = get(name)
+    found = _TAGS.findall(write(format, [("f", {"s": "x", "n": 1}), ("f", {})]))
+    return sorted({*found, *format.openers, *format.closers, *format.unframed_openers, *frame(format)})
+
+
+@cache
+def call_markers(name: str) -> tuple[str, ...]:
+    """The literals of a written call alone, signs of one or two characters left out: what coverage is told of."""
+    format = get(name)
+    written = write(format, [("get_weather", {"city": "Oslo", "days": 1}), ("now", {})])
+    literals = {*format.openers[:1], *format.closers[:1], *format.engine.inner.openers, *format.engine.inner.closers}
+    tags = (tag for tag in _TAGS.findall(written) if "Oslo" not in tag and "city" not in tag and "now" not in tag)
+    found = {literal.strip() for literal in (*literals, *tags) if literal in written}
+    return tuple(sorted(literal for literal in found if len(literal) > 2))
+
+
+def cut(text: str, places: Iterable[int]) -> list[str]:
+    """The text cut at these places."""
+    ends = sorted({place % (len(text) + 1) for place in places})
+    return [text[begin:end] for begin, end in zip([0, *ends], [*ends, len(text)], strict=True)]

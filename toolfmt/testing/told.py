@@ -1,0 +1,237 @@
+"""What a parser said of an answer, whoever wrote the parser: one shape for events, their dicts and messages.
+
+`read` feeds an answer to a new parser. What the parser raises, and what it says that is no event, is `LawBroken`; of
+what the parser says nothing is judged here. A `make_parser` is called with tools (OpenAI's shape, or None) and returns
+either an object whose `feed(text)` and `finish()` return events of toolfmt or their `to_dict()`, or a callable that
+takes a whole answer and returns a message.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from toolfmt.events import (
+    Content,
+    Event,
+    Reasoning,
+    ToolCallArguments,
+    ToolCallEnd,
+    ToolCallRejected,
+    ToolCallStart,
+    merge,
+)
+from toolfmt.formats import Parser
+from toolfmt.testing.broken import LawBroken
+
+MakeParser: TypeAlias = Callable[[list[Any] | None], Any]
+"""Makes a parser for one answer: `Parser` of a format with these tools, or anyone else's."""
+Tools: TypeAlias = list[Any] | None
+
+_EVENTS = (Content, Reasoning, ToolCallStart, ToolCallArguments, ToolCallEnd, ToolCallRejected)
+_MOST_QUOTED = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a parser said, merged. `placed`: offsets and spans were told of all of it. `texts`: content was told too,
+    not calls alone. `streams`: the parser takes an answer in pieces."""
+
+    events: tuple[Event, ...]
+    placed: bool = True
+    texts: bool = True
+    streams: bool = True
+
+    @property
+    def content(self) -> str:
+        return "".join(event.text for event in self.events if isinstance(event, Content))
+
+    @property
+    def reasoning(self) -> str:
+        return "".join(event.text for event in self.events if isinstance(event, Reasoning))
+
+    @property
+    def rejected(self) -> list[ToolCallRejected]:
+        return [event for event in self.events if isinstance(event, ToolCallRejected)]
+
+    @property
+    def calls(self) -> list[tuple[str, str]]:
+        """The calls that ended: name, and arguments as they were told."""
+        begun: dict[int, list[str]] = {}
+        ended = []
+        for event in self.events:
+            if isinstance(event, ToolCallStart):
+                begun[event.index] = [event.name, ""]
+            elif isinstance(event, ToolCallArguments) and event.index in begun:
+                begun[event.index][1] += event.delta
+            elif isinstance(event, ToolCallEnd) and event.index in begun:
+                name, arguments = begun.pop(event.index)
+                ended.append((name, arguments))
+        return ended
+
+    def same(self) -> object:
+        """What has to be the same however an answer arrives: all of it where it says where it stood, else what a client
+        ends up with."""
+        if self.placed:
+            return self.events
+        calls = [(name, json_value(arguments)) for name, arguments in self.calls]
+        return repr((self.content, self.reasoning, calls, [event.reason for event in self.rejected]))
+
+
+def read(make_parser: MakeParser, pieces: Sequence[str], tools: Tools = None) -> Told:
+    """What a new parser says of an answer in these pieces.
+
+    One that reads whole answers is given it whole. Raises `LawBroken`: `never-raises` for what the parser raises,
+    `shape` for what it says that is neither an event nor a message.
+    """
+    try:
+        parser = make_parser(tools)
+        if not hasattr(parser, "feed"):
+            return told_by_message(parser("".join(pieces)))
+        said = [event for piece in pieces for event in _all(parser.feed(piece))]
+        said += _all(parser.finish())
+    except LawBroken as broken:
+        raise broken.about("".join(pieces), pieces) from None
+    except Exception as error:
+        where = _place(error)
+        told = " ".join(f"{type(error).__name__}: {error}".split())[:_MOST_QUOTED]
+        raised = LawBroken("never-raises", f"{type(error).__name__} in {where}", f"the parser raised {told} ({where})")
+        raise raised.about("".join(pieces), pieces) from error
+    try:
+        return told_by_events(said, sure=isinstance(parser, Parser))
+    except LawBroken as broken:
+        raise broken.about("".join(pieces), pieces) from None
+
+
+def told_by_events(said: Iterable[object], *, sure: bool = False) -> Told:
+    """What events or their dicts tell. Offsets count where they are all there and never go back, or the caller is
+    `sure` of them."""
+    events: list[Event] = []
+    placed = True
+    at = 0
+    for one in said:
+        if isinstance(one, _EVENTS):
+            events.append(one)
+        else:
+            event, has_place = _of_dict(one)
+            events.append(event)
+            placed = placed and has_place
+    for event in events if not sure else ():
+        begin, end = _span(event, at)
+        placed = placed and at <= begin <= end and (begin < end or not isinstance(event, (ToolCallEnd, Content)))
+        at = max(at, end)
+    return Told(tuple(merge(events if placed else _in_a_row(events))), placed)
+
+
+def told_by_message(message: object) -> Told:
+    """What a message in OpenAI's shape tells; `content` left out: that the parser tells calls alone."""
+    if hasattr(message, "to_dict"):
+        message = message.to_dict()
+    if not isinstance(message, Mapping):
+        raise LawBroken("shape", "no message", f"the parser returned {_quoted(message)}, not a message dict")
+    events: list[Event] = []
+    for kind, key in ((Reasoning, "reasoning_content"), (Content, "content")):
+        text = message.get(key)
+        if text is not None and not isinstance(text, str):
+            raise LawBroken("shape", f"{key} is no text", f"{key} is {_quoted(text)}, neither a text nor null")
+        if text:
+            events.append(kind(text))
+    for index, call in enumerate(message.get("tool_calls") or ()):
+        function = call.get("function", call) if isinstance(call, Mapping) else None
+        name = function.get("name") if isinstance(function, Mapping) else None
+        if not isinstance(function, Mapping) or not isinstance(name, str):
+            raise LawBroken("shape", "a call without a name", f"tool_calls[{index}] is {_quoted(call)}")
+        events += _whole_call(index, name, function.get("arguments", "{}"))
+    return Told(tuple(events), placed=False, texts="content" in message, streams=False)
+
+
+def _whole_call(index: int, name: str, arguments: object) -> Iterator[Event]:
+    yield ToolCallStart(index, name)
+    told = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    if told:
+        yield ToolCallArguments(index, told)
+    yield ToolCallEnd(index, (0, 0))
+
+
+def _all(said: object) -> list[object]:
+    if isinstance(said, (str, Mapping)) or not isinstance(said, Iterable):
+        raise LawBroken("shape", "no events", f"feed() and finish() return a list of events, not {_quoted(said)}")
+    return list(said)
+
+
+def _of_dict(said: object) -> tuple[Event, bool]:
+    """An event of its dict, and whether that tells where it stood."""
+    if not isinstance(said, Mapping):
+        raise LawBroken("shape", "no event", f"{_quoted(said)} is neither an event nor the dict of one")
+    kind, span = said.get("type"), said.get("span")
+    place = (int(span[0]), int(span[1])) if isinstance(span, Sequence) and len(span) == 2 else None
+    try:
+        if kind in ("content", "reasoning"):
+            made = Content if kind == "content" else Reasoning
+            return made(_text(said, "text"), int(said.get("start") or 0)), "start" in said
+        if kind == "tool_call_start":
+            return ToolCallStart(int(said["index"]), _text(said, "name"), said.get("id")), True
+        if kind == "tool_call_arguments":
+            return ToolCallArguments(int(said["index"]), _text(said, "delta")), True
+        if kind == "tool_call_end":
+            tolerated = tuple(said.get("tolerated") or ())
+            return ToolCallEnd(int(said["index"]), place or (0, 0), tolerated), place is not None
+        if kind == "tool_call_rejected":
+            reason: Any = said.get("reason") or "malformed_syntax"
+            raw = str(said.get("raw") or "")
+            return ToolCallRejected(int(said["index"]), reason, place or (0, 0), raw), place is not None
+    except (KeyError, TypeError, ValueError) as error:
+        why = f"{type(error).__name__}: {error}"
+        raise LawBroken("shape", f"a broken {kind}", f"{_quoted(said)} is no {kind} ({why})") from None
+    raise LawBroken("shape", "no event", f"{_quoted(said)} has no type that an event has")
+
+
+def _text(said: Mapping[str, Any], key: str) -> str:
+    text = said[key]
+    if not isinstance(text, str):
+        raise TypeError(f"{key} is no text")
+    return text
+
+
+def _span(event: Event, at: int) -> tuple[int, int]:
+    """Where an event stood, or `at` for one that says nothing about it."""
+    if isinstance(event, (Content, Reasoning)):
+        return event.start, event.start + len(event.text)
+    return event.span if isinstance(event, (ToolCallEnd, ToolCallRejected)) else (at, at)
+
+
+def _in_a_row(events: list[Event]) -> Iterator[Event]:
+    """The events with offsets by which neighbours of one kind are one."""
+    at = 0
+    for event in events:
+        if isinstance(event, (Content, Reasoning)):
+            yield type(event)(event.text, at)
+            at += len(event.text)
+        else:
+            yield event
+
+
+def json_value(text: str) -> object:
+    """What JSON text says, with its keys sorted; text that is none as it stands."""
+    try:
+        return json.dumps(json.loads(text), sort_keys=True)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _place(error: BaseException) -> str:
+    """The innermost function that raised, with its file."""
+    trace, place = error.__traceback__, "the parser"
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        place = f"{Path(code.co_filename).name}:{code.co_name}"
+        trace = trace.tb_next
+    return place
+
+
+def _quoted(value: object) -> str:
+    told = repr(value)
+    return told if len(told) <= _MOST_QUOTED else told[:_MOST_QUOTED] + "…"
