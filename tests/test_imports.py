@@ -134,6 +134,18 @@ ALLOWED = {
         "toolfmt.testing",
     },
     "toolfmt/testing/strategies.py": {"hypothesis", "toolfmt.errors", "toolfmt.formats", "toolfmt.testing"},
+    # What is there to be tested is imported when a reader of it is made.
+    "toolfmt/testing/peers": {
+        "mlx_lm",
+        "sglang",
+        "tokenizers",
+        "transformers",
+        "vllm",
+        "toolfmt.errors",
+        "toolfmt.formats",
+        "toolfmt.inspect.support.parser_choice",
+        "toolfmt.testing.peers",
+    },
     "toolfmt/typed_json.py": set[str](),
     "toolfmt/listing.py": set[str](),
     "toolfmt/shell.py": set[str](),
@@ -205,7 +217,8 @@ def test_an_adaptor_imports_what_it_serves_and_nothing_printed(module: Path) -> 
 
 def test_a_library_for_one_thing_is_imported_where_that_is_done() -> None:
     assert users("click") == ["commands.py", "group.py", "inspecting.py", "measuring.py"]
-    homes = {"huggingface_hub": "hub.py", "tokenizers": "tokenizer_file.py"}
+    assert users("tokenizers") == ["tokenizer_file.py", "tokens.py"]
+    homes = {"huggingface_hub": "hub.py"}
     homes |= {"minijinja": "portability.py", "openai": "endpoints.py"}
     homes |= dict.fromkeys(("gguf", "numpy"), "gguf_metadata.py")
     assert {library: [home] for library, home in homes.items()} == {library: users(library) for library in homes}

@@ -1,0 +1,123 @@
+"""mlx-lm's tool parsers, each in the loop of mlx-lm's server.
+
+Written for mlx-lm 0.32.2: `server.py` (`_handle_completion`, `ToolCallFormatter`), `generate.py`
+(`make_text_state_machine`, `TextStateMachine`), `tokenizer_utils.py` (`load`, `_infer_thinking`). The server splits the
+text by the parser's two markers and reads a call when it is whole; a call that its parser refuses with `ValueError` it
+logs and drops, anything else it does not catch. The vocabulary is taken to have the markers of the format. Text that
+may still begin a marker when the model ends its answer is dropped, as the server drops it.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator
+from functools import cache, partial
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any
+
+from toolfmt.testing.peers import told
+from toolfmt.testing.peers.claims import Factory, Tools, by_name, claimed, found, missing, python_name
+from toolfmt.testing.peers.tokens import markers_of
+
+
+class Reader:
+    """One answer in the hands of the server: text as it comes, calls when their end marker has come. A parser's errors
+    of the kind `dropped` cost the call and nothing else."""
+
+    def __init__(self, module: Any, wrapper: Any, tools: Tools, dropped: type[Exception] = ValueError) -> None:
+        machine = _mlx_lm("mlx_lm.generate").make_text_state_machine(wrapper)
+        self._module = module
+        self._dropped = dropped
+        self._tools = None if tools is None else list(tools)
+        self._machine = machine
+        self._before = wrapper.response_initial_state or "normal"
+        self._state = machine.make_state(self._before)
+        self._gathered = ""
+        self._calls = 0
+
+    def feed(self, text: str) -> Iterator[told.Told]:
+        self._state, segments = self._machine.split(self._state, text)
+        for state, part in segments:
+            if state == "reasoning":
+                yield from told.reasoning(part)
+            elif state == "tool":
+                self._gathered += part
+            elif state == "normal":
+                if self._before == "tool":
+                    yield from self._call()
+                yield from told.content(part)
+            self._before = state
+
+    def finish(self) -> Iterator[told.Told]:
+        if self._before == "tool" and self._gathered:
+            yield from self._call()
+
+    def _call(self) -> Iterator[told.Told]:
+        text, self._gathered = self._gathered, ""
+        try:
+            with warnings.catch_warnings(action="ignore"):  # ast.parse complains about escapes
+                parsed = self._module.parse_tool_call(text, self._tools)
+        except self._dropped:  # the server logs it and goes on
+            return
+        for call in parsed if isinstance(parsed, list) else [parsed]:
+            arguments = json.dumps(call["arguments"], ensure_ascii=False)
+            yield from told.whole_call(self._calls, call["name"], arguments)
+            self._calls += 1
+
+
+def reader(parser: str, formats: tuple[str, ...], tools: Tools) -> Reader:
+    """A reader with a module of `mlx_lm.tool_parsers`, for a vocabulary that has the markers of these formats."""
+    module = _mlx_lm(f"mlx_lm.tool_parsers.{parser}")
+    return Reader(module, wrapper(module, dict.fromkeys(markers_of(formats), 0), _response_format(parser)), tools)
+
+
+def wrapper(module: Any, vocabulary: Any, response_format: Any = None) -> Any:
+    """What the state machine asks of mlx-lm's `TokenizerWrapper` for a tool parser's module."""
+    utils = _mlx_lm("mlx_lm.tokenizer_utils")
+    tokenizer = SimpleNamespace(get_vocab=lambda: vocabulary, encode=lambda text, **_: [0])
+    think_start, think_end, *_ = utils._infer_thinking(tokenizer)
+    return SimpleNamespace(
+        has_thinking=think_start is not None,
+        think_start=think_start,
+        think_end=think_end,
+        has_tool_calling=True,
+        tool_call_start=module.tool_call_start,
+        tool_call_end=module.tool_call_end,
+        structural_markers=utils._infer_structural_markers(tokenizer),
+        response_transitions=(response_format or {}).get("transitions", {}),
+        response_initial_state=(response_format or {}).get("initial_state"),
+    )
+
+
+def _response_format(parser: str) -> Any:
+    """How the answers of the model that a parser is named for are framed, where mlx-lm has a module that says so."""
+    try:
+        return getattr(import_module(f"mlx_lm.chat_templates.{parser}"), "RESPONSE_FORMAT", None)
+    except ModuleNotFoundError:
+        return None
+
+
+def _mlx_lm(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        raise missing(__name__, "mlx-lm 0.32", error, "pip install 'toolfmt[mlx]'") from error
+
+
+@cache
+def factories() -> dict[str, Factory]:
+    """Every parser that some format is said to be read by, by name."""
+    return by_name(
+        Factory(python_name(parser), parser, variants, "mlx-lm", partial(reader, parser, tuple(variants)))
+        for parser, variants in claimed("mlx-lm").items()
+    )
+
+
+def __getattr__(name: str) -> Factory:
+    return found(__name__, factories(), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *factories()]

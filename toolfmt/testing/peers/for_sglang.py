@@ -1,0 +1,143 @@
+"""SGLang's function-call detectors, each as SGLang's chat server uses it: on a stream (`qwen25`) and on a whole answer
+(`qwen25_whole`).
+
+Written for SGLang 0.5.23: `FunctionCallParser`, asked as `entrypoints/openai/serving_chat.py` asks it
+(`_process_tool_call_stream`, `_check_for_unstreamed_tool_args`, `_process_tool_calls`). Where SGLang is installed there
+is nothing to do. An unpacked wheel serves too: `unzip sglang-0.5.23-*.whl -d DIR`, DIR in PYTHONPATH, and the packages
+that its parsers import, which the docstring of `benchmarks/runtime_parsers.py` names.
+
+A piece that the fuzz kit feeds is a step of the server, as with `--stream-interval` or speculative decoding; markers
+that look like tokens are never cut (`tokens.py`). SGLang parses nothing without tools: making a reader without them
+raises `ValueError`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, partial
+from importlib import import_module
+from typing import Any
+
+from toolfmt.testing.peers import told
+from toolfmt.testing.peers.claims import Factory, Tools, by_name, claimed, found, missing, python_name
+from toolfmt.testing.peers.tokens import WholeMarkers, markers_of, tokenizer_of
+
+
+def ready() -> None:
+    """Import what the server's parsers live in. Raises `ImportError` with the way out."""
+    try:
+        import_module("sglang.srt.entrypoints.openai.protocol")
+        import_module("sglang.srt.function_call.function_call_parser")
+    except ImportError as error:
+        way_out = "pip install sglang==0.5.23, or have an unpacked wheel in PYTHONPATH with what its parsers import"
+        raise missing(__name__, "SGLang 0.5", error, way_out) from error
+
+
+class Chat:
+    """A request with tools, and the parser that the server makes for it."""
+
+    def __init__(self, name: str, tokenizer: Any, tools: Sequence[Any]) -> None:
+        ready()
+        from sglang.srt.entrypoints.openai.protocol import Tool
+        from sglang.srt.function_call.function_call_parser import FunctionCallParser
+
+        self._parser = FunctionCallParser([Tool(**tool) for tool in tools], name, tokenizer=tokenizer)
+
+    def step(self, text: str) -> tuple[str, list[tuple[int, str | None, str]]]:
+        """Content and pieces of calls (index, name, arguments) that the server sends for the text that came."""
+        said, items = self._parser.parse_stream_chunk(text)
+        return said or "", _pieces(items)
+
+    def end(self) -> tuple[str, list[tuple[int, str | None, str]]]:
+        """What the server sends when the stream ends: what was held back, and the last call's missing arguments."""
+        said, items = self._parser.parse_stream_end()
+        return said or "", [*_pieces(items), *self._unstreamed()]
+
+    def whole(self, text: str) -> tuple[str, list[tuple[Any, str]]]:
+        """Content and calls of a whole answer."""
+        if not self._parser.has_tool_call(text):
+            return text, []
+        try:
+            content, items = self._parser.parse_non_stream(text)
+        except Exception:  # noqa: BLE001  the server logs it and sends the answer as text
+            return text, []
+        return content, [(item.name, item.parameters) for item in items]
+
+    def _unstreamed(self) -> Iterator[tuple[int, None, str]]:
+        """What `_check_for_unstreamed_tool_args` finds."""
+        known, streamed = self._parser.detector.prev_tool_call_arr, self._parser.detector.streamed_args_for_tool
+        index = len(known) - 1
+        if 0 <= index < len(streamed):
+            arguments = known[index].get("arguments", {})
+            expected = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+            rest = expected[len(streamed[index]) :]
+            if rest and expected.startswith(streamed[index]):
+                yield index, None, rest
+
+
+def _pieces(items: Iterable[Any]) -> list[tuple[int, str | None, str]]:
+    return [(item.tool_index, item.name, item.parameters) for item in items]
+
+
+class Reader:
+    """One answer, streamed."""
+
+    def __init__(self, chat: Chat, markers: Sequence[str]) -> None:
+        self._chat = chat
+        self._whole_markers = WholeMarkers(markers)
+        self._calls = told.StreamedCalls()
+
+    def feed(self, text: str) -> Iterator[told.Told]:
+        whole = self._whole_markers.feed(text)
+        if whole:
+            yield from self._told(*self._chat.step(whole))
+
+    def finish(self) -> Iterator[told.Told]:
+        held = self._whole_markers.finish()
+        if held:
+            yield from self._told(*self._chat.step(held))
+        yield from self._told(*self._chat.end())
+        yield from self._calls.over()
+
+    def _told(self, text: str, pieces: Sequence[tuple[int, str | None, str]]) -> Iterator[told.Told]:
+        yield from told.content(text)
+        for piece in pieces:
+            yield from self._calls.piece(*piece)
+
+
+def streamed(parser: str, formats: tuple[str, ...], tools: Tools) -> Reader:
+    return Reader(_made(parser, formats, tools), markers_of(formats))
+
+
+def whole(parser: str, formats: tuple[str, ...], tools: Tools) -> Callable[[str], dict[str, Any]]:
+    chat = _made(parser, formats, tools)
+    return lambda text: told.message(*chat.whole(text))
+
+
+def _made(parser: str, formats: tuple[str, ...], tools: Tools) -> Chat:
+    if not tools:
+        raise ValueError("SGLang reads calls only of requests that have tools: give the factory a list of them")
+    ready()
+    logging.getLogger("sglang").setLevel(logging.CRITICAL)
+    return Chat(parser, tokenizer_of(markers_of(formats)), tools)
+
+
+@cache
+def factories() -> dict[str, Factory]:
+    """Every detector that some format is said to be read by, both ways, by name."""
+    made = []
+    for parser, variants in claimed("SGLang").items():
+        name = python_name(parser)
+        made.append(Factory(name, parser, variants, "sglang", partial(streamed, parser, tuple(variants))))
+        made.append(Factory(f"{name}_whole", parser, variants, "sglang", partial(whole, parser, tuple(variants))))
+    return by_name(made)
+
+
+def __getattr__(name: str) -> Factory:
+    return found(__name__, factories(), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *factories()]

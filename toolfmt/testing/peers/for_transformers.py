@@ -1,0 +1,106 @@
+"""transformers' response parser with the templates that `transformers serve` has for models that declare none: on a
+stream (`qwen3_5`) and on a whole answer (`qwen3_5_whole`, what `tokenizer.parse_response` gives).
+
+Written for transformers 5.23: `utils/chat_parsing/response_parser.py`, `cli/serving/utils.py` (torch is not needed). A
+factory is named for the first model type that its template is for; the format that it reads is the one that the
+template is read as (`toolfmt.formats.declared`). An answer stands behind the template's own anchor. On a stream an
+error at the end is logged and what is left dropped, as the server does; any other error is raised, in the middle of a
+stream and on a whole answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from importlib import import_module
+from typing import Any
+
+from toolfmt.formats.declared import from_response_template
+from toolfmt.testing.peers import told
+from toolfmt.testing.peers.claims import Factory, Tools, by_name, found, missing, python_name
+
+
+class Reader:
+    """One answer, streamed."""
+
+    def __init__(self, template: dict[str, Any], tools: Tools) -> None:
+        utils = _transformers("transformers.cli.serving.utils")
+        parser = _transformers("transformers.utils.chat_parsing.response_parser").ResponseParser
+        self._chunks = utils.response_events_to_chunks
+        self._tool_call = utils.ToolCall
+        self._reasoning = utils.ReasoningText
+        self._parser = parser(template, prefix=_prefix(template), tools=tools)
+        self._calls = 0
+
+    def feed(self, text: str) -> Iterator[told.Told]:
+        yield from self._told(self._parser.feed(text))
+
+    def finish(self) -> Iterator[told.Told]:
+        try:
+            _, events = self._parser.finalize()
+        except (ValueError, RuntimeError):  # the server logs it
+            return
+        yield from self._told(events)
+
+    def _told(self, events: list[dict[str, Any]]) -> Iterator[told.Told]:
+        for item in self._chunks(events):
+            if isinstance(item, self._tool_call):
+                yield from told.whole_call(self._calls, item.name, item.arguments)
+                self._calls += 1
+            elif isinstance(item, self._reasoning):
+                yield from told.reasoning(str(item))
+            else:
+                yield from told.content(item)
+
+
+def whole(template: dict[str, Any], tools: Tools) -> Callable[[str], dict[str, Any]]:
+    parse_response = _transformers("transformers.utils.chat_parsing.response_parser").parse_response
+
+    def read(text: str) -> dict[str, Any]:
+        said = parse_response(text, template, prefix=_prefix(template), tools=tools)
+        functions = [call["function"] for call in said.get("tool_calls") or []]
+        calls = [(function["name"], json.dumps(function["arguments"])) for function in functions]
+        return told.message(said.get("content"), calls, said.get("reasoning_content"))
+
+    return read
+
+
+def served() -> dict[str, dict[str, Any]]:
+    """The templates that `transformers serve` has, by the first model type that each is for."""
+    templates = _transformers("transformers.cli.serving.utils")._RESPONSE_TEMPLATE_FALLBACKS
+    return {types[0]: template for types, template in templates.items()}
+
+
+def _prefix(template: dict[str, Any]) -> str:
+    """What stands before an answer."""
+    anchor = template["start_anchor"]
+    return anchor if isinstance(anchor, str) else str(anchor[0])
+
+
+def _transformers(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise missing(__name__, "transformers 5.23", error, "pip install 'transformers>=5.23'") from error
+
+
+@cache
+def factories() -> dict[str, Factory]:
+    """A factory for every template, both ways, by name. Raises `ImportError` without a transformers that has them."""
+    made = []
+    for model_type, template in served().items():
+        name, variants = python_name(model_type), {from_response_template(template).name: ("",)}
+        made.append(Factory(name, model_type, variants, "transformers", partial(Reader, template)))
+        made.append(Factory(f"{name}_whole", model_type, variants, "transformers", partial(whole, template)))
+    return by_name(made)
+
+
+def __getattr__(name: str) -> Factory:
+    if name.startswith("__"):
+        raise AttributeError(name)  # what the import system asks for before anything is imported
+    return found(__name__, factories(), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *factories()]

@@ -1,0 +1,147 @@
+"""vLLM's tool parsers, each as vLLM's chat server uses it: on a stream (`hermes`) and whole (`hermes_whole`).
+
+Written for vLLM 0.33.0: `ParserManager` makes the parser, `ChatStreamProcessor` steps through a stream, `Parser.parse`
+reads a whole answer. No GPU is asked for anything. Where vLLM is installed there is nothing to do. An unpacked wheel
+serves too: `unzip vllm-0.33.0-*.whl -d DIR`, DIR in PYTHONPATH, and the packages that its parsers import, which the
+docstring of `benchmarks/runtime_parsers.py` names.
+
+A piece that the fuzz kit feeds is a step of the server, as with `--stream-interval` or speculative decoding; markers
+that look like tokens are never cut (`tokens.py`). Whatever the parser asks for, its markers reach it. vLLM parses
+nothing without tools: making a reader without them raises `ValueError`.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
+from importlib import import_module
+from typing import Any
+
+from toolfmt.testing.peers import told
+from toolfmt.testing.peers.claims import Factory, Tools, by_name, claimed, found, missing, python_name
+from toolfmt.testing.peers.tokens import WholeMarkers, markers_of, tokenizer_of
+
+
+def ready() -> None:
+    """Import what the server's parsers live in, without the log of a server and without looking for a device. Raises
+    `ImportError` with the way out."""
+    os.environ.setdefault("VLLM_TARGET_DEVICE", "cpu")
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "CRITICAL")
+    try:
+        import_module("vllm.entrypoints.openai.chat_completion.stream_processor")
+        import_module("vllm.parser")
+    except ImportError as error:
+        way_out = "pip install vllm==0.33.0, or have an unpacked wheel in PYTHONPATH with what its parsers import"
+        raise missing(__name__, "vLLM 0.33", error, way_out) from error
+
+
+class Chat:
+    """A request with tools, and the parser that the server makes for it."""
+
+    def __init__(self, name: str, tokenizer: Any, tools: Sequence[Any], *, reasoning_parser: str | None = None) -> None:
+        ready()
+        from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
+        from vllm.entrypoints.openai.chat_completion.stream_processor import ChatStreamProcessor
+        from vllm.parser import ParserManager
+
+        parser_class = ParserManager.get_parser(
+            tool_parser_name=name, reasoning_parser_name=reasoning_parser, enable_auto_tools=True, tokenizer=tokenizer
+        )
+        assert parser_class is not None
+        messages = [{"role": "user", "content": "Do it."}]
+        request = ChatCompletionRequest(model="m", messages=messages, tools=list(tools), tool_choice="auto")
+        self._parser = parser_class(tokenizer, request.tools)
+        self._request = self._parser.adjust_request(request)
+        self._processor = ChatStreamProcessor(
+            self._request, self._parser, enable_auto_tools=True, parser_cls=parser_class
+        )
+
+    def step(self, text: str, ids: Sequence[int], ended: str | None = None) -> tuple[Any, str | None]:
+        """What the server sends for the tokens that came, None for nothing yet; and the reason of the end, if it is."""
+        delta, reason = self._processor.step(text, list(ids), ended, [1])
+        return delta, reason
+
+    def whole(self, text: str, ids: Sequence[int]) -> tuple[str | None, str | None, list[Any]]:
+        """Reasoning, content and calls of a whole answer."""
+        reasoning, content, calls = self._parser.parse(
+            text, self._request, enable_auto_tools=True, model_output_token_ids=list(ids)
+        )
+        return reasoning, content, list(calls or ())
+
+
+class Reader:
+    """One answer, streamed."""
+
+    def __init__(self, chat: Chat, tokenizer: Any, markers: Sequence[str]) -> None:
+        self._chat = chat
+        self._tokenizer = tokenizer
+        self._whole_markers = WholeMarkers(markers)
+        self._calls = told.StreamedCalls()
+
+    def feed(self, text: str) -> Iterator[told.Told]:
+        yield from self._step(self._whole_markers.feed(text))
+
+    def finish(self) -> Iterator[told.Told]:
+        yield from self._step(self._whole_markers.finish())
+        yield from self._told(self._chat.step("", [self._tokenizer.eos_token_id], "stop")[0])
+        yield from self._calls.over()
+
+    def _step(self, text: str) -> Iterator[told.Told]:
+        if text:
+            ids = self._tokenizer.encode(text, add_special_tokens=False)
+            yield from self._told(self._chat.step(text, ids)[0])
+
+    def _told(self, delta: Any) -> Iterator[told.Told]:
+        if delta is None:
+            return
+        yield from told.reasoning(delta.reasoning)
+        yield from told.content(delta.content)
+        for call in delta.tool_calls:
+            if call.function is not None:
+                yield from self._calls.piece(call.index, call.function.name, call.function.arguments)
+
+
+def streamed(parser: str, formats: tuple[str, ...], tools: Tools) -> Reader:
+    chat, tokenizer, markers = _made(parser, formats, tools)
+    return Reader(chat, tokenizer, markers)
+
+
+def whole(parser: str, formats: tuple[str, ...], tools: Tools) -> Callable[[str], dict[str, Any]]:
+    chat, tokenizer, _ = _made(parser, formats, tools)
+
+    def read(text: str) -> dict[str, Any]:
+        thought, content, calls = chat.whole(text, tokenizer.encode(text, add_special_tokens=False))
+        return told.message(content, [(call.name, call.arguments) for call in calls], thought)
+
+    return read
+
+
+def _made(parser: str, formats: tuple[str, ...], tools: Tools) -> tuple[Chat, Any, tuple[str, ...]]:
+    if not tools:
+        raise ValueError("vLLM reads calls only of requests that have tools: give the factory a list of them")
+    ready()
+    logging.getLogger("vllm").setLevel(logging.CRITICAL)
+    markers = markers_of(formats)
+    tokenizer = tokenizer_of(markers)
+    return Chat(parser, tokenizer, tools), tokenizer, markers
+
+
+@cache
+def factories() -> dict[str, Factory]:
+    """Every parser that some format is said to be read by, both ways, by name."""
+    made = []
+    for parser, variants in claimed("vLLM").items():
+        name = python_name(parser)
+        made.append(Factory(name, parser, variants, "vllm", partial(streamed, parser, tuple(variants))))
+        made.append(Factory(f"{name}_whole", parser, variants, "vllm", partial(whole, parser, tuple(variants))))
+    return by_name(made)
+
+
+def __getattr__(name: str) -> Factory:
+    return found(__name__, factories(), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *factories()]

@@ -1,0 +1,79 @@
+"""A tokenizer for servers that read tokens beside text: markers are tokens of their own, everything else is bytes.
+
+A server never sees a part of a token's text. So a marker that is a token in the vocabularies of such models must reach
+its parser in one piece, wherever the fuzz kit cuts an answer: `WholeMarkers` holds a part back until the rest is there.
+Which markers are tokens no format tells; it is decided by their shape, for the parser: a tag without attributes and
+upper-case words in brackets count as one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+from toolfmt.errors import CannotWrite
+from toolfmt.formats import Call, get, write
+
+MARKER = re.compile(r"</?[^<>\s=/]{2,60}>|\]<\][a-z]+\[>\[|\[/?[A-Z_]{4,30}\]")
+"""What is written like a token of its own."""
+_CALLS: tuple[list[Call], ...] = ([("f", {"a": "b", "c": 1}), ("f", {})], [("f", {"a": [1, {"b": None}]})])
+
+
+@cache
+def markers_of(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The markers of formats that are taken for tokens: those in calls, around reasoning and around turns."""
+    texts: list[str] = []
+    for name in names:
+        format = get(name)
+        for variant in ("", *format.variants):
+            for calls in _CALLS:
+                try:
+                    texts.append(write(format.with_variant(variant), calls))
+                except CannotWrite:
+                    continue
+        texts += [marker for pair in (*format.reasoning, *format.content_markers) for marker in pair]
+        texts += [*format.ignored_markers, *format.openers, *format.closers]
+    return tuple(sorted({marker for text in texts for marker in MARKER.findall(text)}))
+
+
+class WholeMarkers:
+    """A stream of texts in which no marker is cut."""
+
+    def __init__(self, markers: Iterable[str]) -> None:
+        parts = {marker[:end] for marker in markers for end in range(1, len(marker))}
+        self._parts = frozenset(parts)
+        self._longest = max(map(len, parts), default=0)
+        self._held = ""
+
+    def feed(self, text: str) -> str:
+        """What can be handed on now: all but the longest end that may become a marker."""
+        text = self._held + text
+        most = min(self._longest, len(text))
+        begun = next((length for length in range(most, 0, -1) if text[-length:] in self._parts), 0)
+        end = len(text) - begun
+        self._held = text[end:]
+        return text[:end]
+
+    def finish(self) -> str:
+        """What was held and became none."""
+        held, self._held = self._held, ""
+        return held
+
+
+@cache
+def tokenizer_of(markers: tuple[str, ...]) -> Any:
+    """A tokenizer of transformers with these tokens, the bytes, `<s>` and `</s>`. Needs `transformers`."""
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    alphabet = {sign: number for number, sign in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
+    tokenizer = Tokenizer(models.BPE(vocab=alphabet, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens(
+        [AddedToken(marker, special=True, normalized=False) for marker in ("<s>", "</s>", *markers)]
+    )
+    made: Any = PreTrainedTokenizerFast
+    return made(tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>")
