@@ -11,11 +11,13 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
+
+from toolfmt.testing.peers import for_mlx_lm
+from toolfmt.testing.peers.told import calls_of
 
 AVAILABLE = importlib.util.find_spec("mlx_lm") is not None
 _END_OF_SEQUENCE = "</s>"  # what the templates are given as eos_token, and Mistral's own
@@ -37,31 +39,13 @@ class MlxLmParser:
 
     name: str
     _module: Any
-    _machine: Any
 
     def read(self, pieces: Iterable[str], tools: Sequence[Any]) -> list[tuple[Any, Any]]:
         """The calls, as (name, arguments), of an answer that arrives in these pieces."""
-        state, before, gathered = self._machine.make_state("normal"), "normal", ""
-        calls: list[tuple[Any, Any]] = []
-        for piece in pieces:
-            state, segments = self._machine.split(state, piece)
-            for current, text in segments:
-                if current == "tool":
-                    gathered += text
-                elif before == "tool":
-                    calls += self._calls(gathered, tools)
-                    gathered = ""
-                before = current
-        return calls + self._calls(gathered, tools) if gathered else calls
-
-    def _calls(self, text: str, tools: Sequence[Any]) -> list[tuple[Any, Any]]:
-        try:
-            with warnings.catch_warnings(action="ignore"):  # ast.parse complains about escapes
-                parsed = self._module.parse_tool_call(text, tools)
-            found = parsed if isinstance(parsed, list) else [parsed]
-            return [(call["name"], _object(json.dumps(call["arguments"]))) for call in found]
-        except Exception:  # noqa: BLE001  what it cannot read, its server logs and drops
-            return []
+        without_reasoning = for_mlx_lm.wrapper(self._module, {})
+        reader = for_mlx_lm.Reader(self._module, without_reasoning, tools, dropped=Exception)
+        events = [event for piece in pieces for event in reader.feed(piece)]
+        return [(name, _object(arguments)) for name, arguments in calls_of([*events, *reader.finish()])]
 
 
 def inferred(template: str, prompt: str) -> MlxLmParser | None:
@@ -73,15 +57,7 @@ def inferred(template: str, prompt: str) -> MlxLmParser | None:
     if name is None:
         return None
     module = importlib.import_module(f"mlx_lm.tool_parsers.{name}")
-    wrapper = SimpleNamespace(
-        has_thinking=False,
-        has_tool_calling=True,
-        tool_call_start=module.tool_call_start,
-        tool_call_end=module.tool_call_end,
-        structural_markers=(),
-        response_transitions={},
-    )
-    return MlxLmParser(name, module, importlib.import_module("mlx_lm.generate").make_text_state_machine(wrapper))
+    return MlxLmParser(name, module)
 
 
 def until_the_end(text: str) -> str:

@@ -24,7 +24,6 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -43,13 +42,10 @@ from benchmarks.runtime_reading import (
 )
 from toolfmt.errors import CannotWrite
 from toolfmt.formats import Call, ToolCallFormat, formats, write
+from toolfmt.testing.peers import for_vllm
+from toolfmt.testing.peers.claims import natives_of
 
 Part: TypeAlias = str | list[Call]
-NOT_COMPARED = {
-    ("vLLM", "gpt_oss"),  # vLLM reads it by itself, whatever parser it is given
-    ("SGLang", "gpt_oss"),  # SGLang's reasoning parser takes the channels first
-    ("SGLang", "internlm"),  # SGLang's expects the blank that a slow tokenizer puts between two special tokens
-}
 
 
 def _tool(name: str, **types: str) -> dict[str, Any]:
@@ -214,19 +210,11 @@ def _first(error: BaseException) -> str:
     return " ".join(str(error).split())[:200]
 
 
-def natives_of(format: ToolCallFormat, runtime: str) -> Sequence[str]:
-    """The runtime's own parsers for a format."""
-    parser = format.runtime_parser(runtime)
-    if parser is None or parser.only_in or (runtime, format.name) in NOT_COMPARED:
-        return ()
-    return parser.names
-
-
 def begin(runtime: str, where: Path) -> None:
     """Make a package importable, with toolfmt's parsers as a user gets them into it."""
     sys.path.insert(0, str(where))
     if runtime == "vLLM":
-        os.environ |= {"VLLM_LOGGING_LEVEL": "CRITICAL", "VLLM_TARGET_DEVICE": "cpu"}
+        for_vllm.ready()
         manager = import_module("vllm.tool_parsers.abstract_tool_parser").ToolParserManager
         manager.import_tool_parser("toolfmt.runtimes.for_vllm")
     else:

@@ -1,25 +1,23 @@
-"""vLLM's and SGLang's parsers, used on an answer the way their servers use them: a name of a parser in, what a client
+"""vLLM's and SGLang's parsers, used on tokens the way their servers use them: a name of a parser in, what a client
 reads out.
 
-vLLM 0.33: `ParserManager` makes the parser, `ChatStreamProcessor` steps through a stream, `parse` reads a whole answer.
-SGLang 0.5.23: `FunctionCallParser`, asked as `serving_chat.py` asks it, the arguments it sends at a stream's end
-included. Every doubt is decided for the runtime's own parsers: markers reach them whether or not they ask for them.
-What they raise is raised. Both packages are imported when first used, as neither is needed for anything else.
+`toolfmt.testing.peers` says how a server uses a parser. Every doubt is decided for the runtime's own parsers: markers
+reach them whether or not they ask for them. What they raise on a stream is raised.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+from toolfmt.testing.peers import for_sglang, for_vllm
+from toolfmt.testing.peers.tokens import MARKER
+
 Token: TypeAlias = tuple[int, str]
 """A token, and the text that a detokenizer hands out with it."""
-
-
-_MARKER = re.compile(r"</?[^<>\s=/]{2,60}>|\[/?[A-Z_]{4,30}\]")
-"""What is written like a token of its own: a tag without attributes, a word in brackets."""
+Piece: TypeAlias = tuple[int, str | None, str | None]
+"""A part of a call as a client gets it: its index, the name if it is told, a piece of the arguments."""
 
 
 class Told(NamedTuple):
@@ -38,7 +36,7 @@ def tokenizer_for(texts: Iterable[str], tools: Sequence[Any]) -> Any:
     from transformers import PreTrainedTokenizerFast
 
     learnt = [*texts, json.dumps(tools)]
-    markers = sorted({marker for text in texts for marker in _MARKER.findall(text)})
+    markers = sorted({marker for text in texts for marker in MARKER.findall(text)})
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -75,84 +73,49 @@ def vllm_streamed(
     reasoning_parser: str | None = None,
 ) -> Told:
     """A stream, a token a step. `cut` is an answer whose tokens ran out."""
-    from vllm.entrypoints.openai.chat_completion.stream_processor import ChatStreamProcessor
-
-    request, parser, parser_class = _vllm(name, tokenizer, tools, reasoning_parser)
-    processor = ChatStreamProcessor(request, parser, enable_auto_tools=True, parser_cls=parser_class)
+    chat = for_vllm.Chat(name, tokenizer, tools, reasoning_parser=reasoning_parser)
     content = reasoning = ""
     reason = None
-    calls: dict[int, list[str]] = {}
+    pieces: list[Piece] = []
     for count, (token, text) in enumerate(tokens, start=1):
         ended = ("length" if cut else "stop") if count == len(tokens) else None
-        delta, reason = processor.step(text, [token], ended, [1])
+        delta, reason = chat.step(text, [token], ended)
         if delta is not None:
             content += delta.content or ""
             reasoning += delta.reasoning or ""
-            for call in delta.tool_calls:
-                told = calls.setdefault(call.index, ["", ""])
-                told[0] += call.function.name or ""
-                told[1] += call.function.arguments or ""
-    return Told(content, [(name, arguments) for name, arguments in calls.values()], reason, reasoning)
+            pieces += [(call.index, call.function.name, call.function.arguments) for call in delta.tool_calls]
+    return Told(content, _calls(pieces), reason, reasoning)
 
 
 def vllm_whole(
     name: str, tokenizer: Any, tokens: Sequence[Token], tools: Sequence[Any], *, reasoning_parser: str | None = None
 ) -> Told:
     """A whole answer."""
-    request, parser, _ = _vllm(name, tokenizer, tools, reasoning_parser)
+    chat = for_vllm.Chat(name, tokenizer, tools, reasoning_parser=reasoning_parser)
     text, ids = "".join(text for _, text in tokens), [token for token, _ in tokens]
-    reasoning, content, calls = parser.parse(text, request, enable_auto_tools=True, model_output_token_ids=ids)
-    return Told(content or "", [(call.name, call.arguments) for call in calls or ()], None, reasoning or "")
-
-
-def _vllm(name: str, tokenizer: Any, tools: Sequence[Any], reasoning_parser: str | None) -> tuple[Any, Any, Any]:
-    from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
-    from vllm.parser import ParserManager
-
-    parser_class = ParserManager.get_parser(
-        tool_parser_name=name, reasoning_parser_name=reasoning_parser, enable_auto_tools=True, tokenizer=tokenizer
-    )
-    messages = [{"role": "user", "content": "Do it."}]
-    request = ChatCompletionRequest(model="m", messages=messages, tools=list(tools), tool_choice="auto")
-    assert parser_class is not None
-    parser = parser_class(tokenizer, request.tools)
-    return parser.adjust_request(request), parser, parser_class
+    reasoning, content, calls = chat.whole(text, ids)
+    return Told(content or "", [(call.name, call.arguments) for call in calls], None, reasoning or "")
 
 
 def sglang_streamed(name: str, tokenizer: Any, tokens: Sequence[Token], tools: Sequence[Any]) -> Told:
-    parser = _sglang(name, tokenizer, tools)
+    chat = for_sglang.Chat(name, tokenizer, tools)
     content = ""
-    calls: dict[int, list[str]] = {}
-    for said, items in (*(parser.parse_stream_chunk(text) for _, text in tokens), parser.parse_stream_end()):
-        content += said or ""
-        for item in items:
-            told = calls.setdefault(item.tool_index, ["", ""])
-            told[0] += item.name or ""
-            told[1] += item.parameters
-    _add_unstreamed(parser.detector, calls)
-    return Told(content, [(name, arguments) for name, arguments in calls.values()])
+    pieces: list[Piece] = []
+    for said, items in (*(chat.step(text) for _, text in tokens), chat.end()):
+        content += said
+        pieces += items
+    return Told(content, _calls(pieces))
 
 
 def sglang_whole(name: str, tokenizer: Any, tokens: Sequence[Token], tools: Sequence[Any]) -> Told:
-    parser = _sglang(name, tokenizer, tools)
-    text = "".join(text for _, text in tokens)
-    content, items = parser.parse_non_stream(text) if parser.has_tool_call(text) else (text, [])
-    return Told(content, [(item.name, item.parameters) for item in items])
+    return Told(*for_sglang.Chat(name, tokenizer, tools).whole("".join(text for _, text in tokens)))
 
 
-def _sglang(name: str, tokenizer: Any, tools: Sequence[Any]) -> Any:
-    from sglang.srt.entrypoints.openai.protocol import Tool
-    from sglang.srt.function_call.function_call_parser import FunctionCallParser
-
-    return FunctionCallParser([Tool(**tool) for tool in tools], name, tokenizer=tokenizer)
-
-
-def _add_unstreamed(detector: Any, calls: dict[int, list[str]]) -> None:
-    """What the server sends at a stream's end of the last call (`_check_for_unstreamed_tool_args`)."""
-    known, streamed = detector.prev_tool_call_arr, detector.streamed_args_for_tool
-    index = len(known) - 1
-    if 0 <= index < len(streamed):
-        arguments = known[index].get("arguments", {})
-        expected = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-        if expected.startswith(streamed[index]):
-            calls.setdefault(index, ["", ""])[1] += expected[len(streamed[index]) :]
+def _calls(pieces: Iterable[Piece]) -> list[tuple[str, str]]:
+    """Names and arguments of calls whose pieces came as (index, name, arguments)."""
+    calls: dict[int, list[str]] = {}
+    for index, name, arguments in pieces:
+        told = calls.setdefault(index, ["", ""])
+        told[0] += name or ""
+        told[1] += arguments or ""
+    return [(name, arguments) for name, arguments in calls.values()]
