@@ -115,7 +115,7 @@ def test_free_text(engine: _Engine, without: str, not_first: str) -> None:
     def meaning(answer: str) -> bool:
         return not (without and without in answer) and not (not_first and answer.startswith(not_first))
 
-    _agrees(engine.accepts(Rules(FreeText(without, not_first))), _words("abc", 6), meaning)
+    _agrees(engine.accepts(Rules(FreeText((without,), not_first))), _words("abc", 6), meaning)
 
 
 def test_any_text(engine: _Engine) -> None:

@@ -91,10 +91,10 @@ def text_states(
     return _states(_Machine(closer, never, least, most), "", limit)
 
 
-def free_states(without: str = "", not_first: str = "") -> list[State]:
-    """The automaton of any text, also none, that does not hold `without` and does not begin with a character of
+def free_states(without: Iterable[str] = (), not_first: str = "") -> list[State]:
+    """The automaton of any text, also none, that holds none of `without` and does not begin with a character of
     `not_first`."""
-    return _states(_Machine("", (without,), 0, None), not_first, None)
+    return _states(_Machine("", without, 0, None), not_first, None)
 
 
 def _states(machine: _Machine, not_first: str, limit: int | None) -> list[State]:
