@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from toolfmt.errors import CannotConstrain
@@ -89,12 +89,21 @@ def _markers(format: ToolCallFormat) -> tuple[str, ...]:
 
 def _reasoning(format: ToolCallFormat, prefix: str) -> Node:
     """The reasoning block before everything else, which the prompt may have opened; the answer may have none."""
-    if not format.reasoning:
+    blocks: dict[str, list[str]] = {}
+    for opener, closer in format.reasoning:
+        blocks.setdefault(opener, []).append(closer)
+    if not blocks:
         return EMPTY
-    opener, closer = next((pair for pair in format.reasoning if pair[0] in prefix), format.reasoning[0])
+    if _opened(format, prefix):
+        begun = max((opener for opener in blocks if opener in prefix), key=len, default=next(iter(blocks)))
+        return _until(format, blocks[begun])
+    return maybe(either(*(row(opener, _until(format, closers)) for opener, closers in blocks.items())))
+
+
+def _until(format: ToolCallFormat, closers: Sequence[str]) -> Node:
+    """Reasoning and its closer; a family whose answers are several messages may open another one behind it."""
     again = [marker for marker in format.ignored_markers if _OF_ANOTHER_MESSAGE in marker]
-    end = row(RawText(closer), Blanks(), maybe(either(*again)) if again else EMPTY)
-    return end if _opened(format, prefix) else maybe(row(opener, end))
+    return row(RawText(closers[0], tuple(closers[1:])), Blanks(), maybe(either(*again)) if again else EMPTY)
 
 
 def _opened(format: ToolCallFormat, prefix: str) -> bool:
