@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from toolfmt.errors import CannotConstrain
-from toolfmt.events import Reasoning
+from toolfmt.events import Reasoning, ToolCallRejected
 from toolfmt.formats.constraint import ConstrainedTool, Constraint
-from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.format import Call, ToolCallFormat
 from toolfmt.formats.nodes import (
     EMPTY,
     Blanks,
@@ -59,11 +59,12 @@ def answer_grammar(
     if not schemas:
         raise CannotConstrain(f"no grammar in the format {format.name} without a tool: there is nothing to call")
     tools_ = tuple(ConstrainedTool(name, schema, f"t{at}") for at, (name, schema) in enumerate(schemas.items()))
-    constraint = Constraint(format.name, tools_, parallel)
+    one_only = parallel and _reads_one_only(format)
+    constraint = Constraint(format.name, tools_, parallel and not one_only)
     calls = format.writer.grammar(constraint)
     reasoning = _reasoning(format, prefix)
     begun = next((opener for opener in _markers(format) if prefix.rstrip().endswith(opener)), "")
-    narrower = ("declared-keys",) if any(map(_takes_others, tools_)) else ()
+    narrower = (*(["declared-keys"] if any(map(_takes_others, tools_)) else []), *(["one-call"] if one_only else []))
 
     def rules(start: Node) -> Rules:
         return Rules(start, constraint.rules, narrower)
@@ -76,6 +77,17 @@ def answer_grammar(
         perhaps = _text_and_calls(format, calls, opener)
         return AnswerGrammar(rules(row(reasoning, perhaps)), (opener,), rules(calls))
     return AnswerGrammar(rules(row(reasoning, _by_first_sign(format, calls))))
+
+
+def _reads_one_only(format: ToolCallFormat) -> bool:
+    """Whether several calls, as a variant writes them, are read with a tolerance only, and one is read without."""
+
+    def strictly(calls: list[Call]) -> bool:
+        parser = Parser(format, tools=[{"name": "f"}], strict=True)
+        text = format.writer.write(calls, lambda name, *path: None)
+        return not any(isinstance(event, ToolCallRejected) for event in [*parser.feed(text), *parser.finish()])
+
+    return strictly([("f", {})]) and not strictly([("f", {}), ("f", {})])
 
 
 def _takes_others(tool: ConstrainedTool) -> bool:
@@ -103,7 +115,9 @@ def _reasoning(format: ToolCallFormat, prefix: str) -> Node:
 def _until(format: ToolCallFormat, closers: Sequence[str]) -> Node:
     """Reasoning and its closer; a family whose answers are several messages may open another one behind it."""
     again = [marker for marker in format.ignored_markers if _OF_ANOTHER_MESSAGE in marker]
-    return row(RawText(closers[0], tuple(closers[1:])), Blanks(), maybe(either(*again)) if again else EMPTY)
+    never = dict.fromkeys((*closers[1:], *format.ignored_markers, *_not_in_text(format)))
+    text = RawText(closers[0], tuple(mark for mark in never if not _part_of(mark, closers[0])))
+    return row(text, Blanks(), maybe(either(*again)) if again else EMPTY)
 
 
 def _opened(format: ToolCallFormat, prefix: str) -> bool:
@@ -135,9 +149,11 @@ def _by_first_sign(format: ToolCallFormat, calls: Node) -> Node:
 
 
 def _not_in_text(format: ToolCallFormat) -> tuple[str, ...]:
-    """The markers of calls and of reasoning."""
-    reasoning = (opener for opener, _ in format.reasoning if len(opener) >= _CONTROL)
-    return tuple(dict.fromkeys((*_markers(format), *reasoning)))
+    """The markers of calls and of reasoning: where one stands in a text, what follows may be no text."""
+    inner, engine = format.engine.inner, format.engine
+    calls = (*engine.openers, *engine.closers, *engine.unframed_openers, *inner.openers, *inner.closers)
+    marks = (*calls, *(opener for opener, _ in format.reasoning))
+    return tuple(dict.fromkeys(mark for mark in marks if len(mark.strip()) >= _CONTROL))
 
 
 def _part_of(other: str, opener: str) -> bool:

@@ -107,7 +107,9 @@ class CallExpression(Frame):
         spelling = spelling_of(self.written)
 
         def call(tool: ConstrainedTool, shape: Arguments) -> Node:
-            values = SpelledValues(self.written, tool.schemas, constraint.rules, tool.prefix, spelling)
+            values = SpelledValues(
+                self.written, tool.schemas, constraint.rules, tool.prefix, spelling, never=self.closers
+            )
             arguments = members(shape, lambda key, schema: row(key, self.assign, values.value(schema)), self.separator)
             return row(self.lead, tool.name, self.brackets[0], arguments, self.brackets[1])
 

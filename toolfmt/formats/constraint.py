@@ -13,10 +13,10 @@ from toolfmt.formats.nodes import EMPTY, JsonValue, Member, Members, Node, Patte
 from toolfmt.formats.schemas import Arguments, NotConstrained, Schemas
 from toolfmt.formats.typed import Types, parameter_types
 
-KEY, VALUE = "zqkey", "zqvalue"
-"""Sentinels: an argument that no tool has, written to see what stands around the arguments."""
-_ARGUMENTS = re.compile(rf'\{{\s*"{KEY}":\s*"{VALUE}"\s*\}}')
-_AS_WRITTEN = json.dumps({KEY: VALUE})
+KEY, OTHER_KEY = "zqkey", "zqfirst"
+"""Sentinels: arguments that no tool has, written to see what stands around the arguments."""
+_SENTINELS = {KEY: "zqvalue", OTHER_KEY: "zqother"}
+_ARGUMENTS = re.compile(r'\{\s*"zq[^{}]*\}')
 
 
 @dataclass(frozen=True)
@@ -90,19 +90,31 @@ def members(
     return Members(tuple(items), Text(separator)) if items else EMPTY
 
 
-def json_arguments(tool: ConstrainedTool, shape: Arguments, *, exact: bool = True) -> Node:
+@dataclass(frozen=True)
+class JsonSpelling:
+    """How a writer spells the arguments: the signs between key and value and between members, if nothing else differs
+    from `json.dumps` (None: there are line ends, or other blanks), and whether members are sorted by their names."""
+
+    signs: tuple[str, str] | None = (": ", ", ")
+    by_name: bool = False
+
+
+def json_arguments(tool: ConstrainedTool, shape: Arguments, spelling: JsonSpelling = JsonSpelling()) -> Node:
     """The arguments as a JSON object."""
-    schemas = tool.schemas
+    schemas, exact = tool.schemas, spelling.signs == (": ", ", ")
     if shape.free:
-        return JsonValue(schemas.alone(dict(tool.schema) | {"type": "object"}), exact)
-    if not exact:
+        return JsonValue(schemas.alone(dict(tool.schema) | {"type": "object"}, by_name=spelling.by_name), exact)
+    if spelling.signs is None:
         closed = {"type": "object", "properties": dict(shape.properties), "required": list(shape.required)}
-        return JsonValue(schemas.alone(closed | {"additionalProperties": False}), exact=False)
+        made = schemas.alone(closed | {"additionalProperties": False}, by_name=spelling.by_name)
+        return JsonValue(made, exact=False)
+    assign, separator = spelling.signs
 
     def member(key: str, schema: Any) -> Node:
-        return row(json.dumps(key, ensure_ascii=False) + ": ", JsonValue(schemas.alone(schema)))
+        value = JsonValue(schemas.alone(schema, by_name=spelling.by_name), exact)
+        return row(json.dumps(key, ensure_ascii=False) + assign, value)
 
-    return row("{", members(shape, member, ", "), "}")
+    return row("{", members(shape, member, separator), "}")
 
 
 def numbered(write: Callable[[int], str]) -> Node:
@@ -121,14 +133,21 @@ def numbered(write: Callable[[int], str]) -> Node:
     return row(first[:begin], Pattern(pattern), first[len(first) - end :])
 
 
-def around_arguments(write: Callable[[Mapping[str, Any], int], str]) -> tuple[Node, Node, bool]:
-    """What a writer of arguments and number puts before and behind the arguments, and whether it spells them as
-    `json.dumps` does, with no other blanks."""
+def around_arguments(write: Callable[[Mapping[str, Any], int], str]) -> tuple[Node, Node, JsonSpelling]:
+    """What a writer of arguments and number puts before and behind the arguments, and how it spells them."""
 
     def parts(at: int) -> tuple[str, str, str]:
-        text = write({KEY: VALUE}, at)
+        text = write(_SENTINELS, at)
         found = _ARGUMENTS.search(text)
         assert found is not None, f"the arguments do not stand in the call as JSON: {text!r}"
         return text[: found.start()], found.group(), text[found.end() :]
 
-    return numbered(lambda at: parts(at)[0]), numbered(lambda at: parts(at)[2]), parts(0)[1] == _AS_WRITTEN
+    written = parts(0)[1]
+    spellings = [
+        JsonSpelling((assign, separator), by_name)
+        for by_name in (False, True)
+        for assign, separator in ((": ", ", "), (":", ","))
+        if json.dumps(_SENTINELS, separators=(separator, assign), sort_keys=by_name) == written
+    ]
+    spelling = spellings[0] if spellings else JsonSpelling(None, written.index(KEY) > written.index(OTHER_KEY))
+    return numbered(lambda at: parts(at)[0]), numbered(lambda at: parts(at)[2]), spelling

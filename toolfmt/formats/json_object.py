@@ -114,8 +114,8 @@ class JsonObject(Frame):
         write = self.written or self._object
 
         def call(tool: ConstrainedTool, shape: Arguments) -> Node:
-            before, behind, exact = around_arguments(lambda arguments, at: write(tool.name, arguments, at))
-            return row(before, json_arguments(tool, shape, exact=exact), behind)
+            before, behind, spelling = around_arguments(lambda arguments, at: write(tool.name, arguments, at))
+            return row(before, json_arguments(tool, shape, spelling), behind)
 
         one = constraint.any_call(call)
         if self.enclosing:

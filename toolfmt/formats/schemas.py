@@ -207,7 +207,8 @@ class Schemas:
                 properties[name] = others
         properties = {name: part for name, part in properties.items() if part is not False}
         least, most = flat.get("minProperties", 0), flat.get("maxProperties", len(properties))
-        if not properties and others is not False and flat.get("minProperties", 0) <= 0 and "maxProperties" not in flat:
+        counted = "minProperties" in flat or "maxProperties" in flat
+        if not properties and "properties" not in flat and others is not False and not counted:
             return Arguments({}, frozenset(), True)
         if least > len(required) or most < len(properties):
             raise NotConstrained("it limits the number of keys")
@@ -215,17 +216,17 @@ class Schemas:
 
     # --- a part on its own
 
-    def alone(self, schema: Any) -> str:
+    def alone(self, schema: Any, *, by_name: bool = False) -> str:
         """The schema of a part as JSON text that needs nothing around it: what it refers to is in its `$defs`.
 
         Objects that declare members take no others, unless they say so; unions that allow one part only are plain ones
-        where the parts exclude each other.
+        where the parts exclude each other. Members stand in the order of the schema, or of their names.
         """
         definitions: dict[str, Any] = {}
         made = self._alone(schema, definitions, 0)
         if definitions:
             made = {**made, "$defs": {name: definitions[name] for name in sorted(definitions)}}
-        return json.dumps(made, ensure_ascii=False)
+        return json.dumps(_by_name(made) if by_name else made, ensure_ascii=False)
 
     def _alone(self, schema: Any, definitions: dict[str, Any], depth: int) -> Any:
         if isinstance(schema, bool):
@@ -284,6 +285,18 @@ class Schemas:
             definitions[name] = True  # it may refer to itself
             definitions[name] = self._alone(target, definitions, 0)
         return name
+
+
+def _by_name(schema: Any) -> Any:
+    """The schema with the members of every object in the order of their names."""
+    if isinstance(schema, list):
+        return [_by_name(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made = {key: value if key == "enum" else _by_name(value) for key, value in schema.items()}
+    if isinstance(made.get("properties"), dict):
+        made["properties"] = dict(sorted(made["properties"].items()))
+    return made
 
 
 class Nothing(NotConstrained):

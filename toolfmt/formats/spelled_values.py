@@ -113,6 +113,8 @@ class SpelledValues:
     spelling: Spelling
     any_name: str = "any"
     """The name of the rule for any value."""
+    never: tuple[str, ...] = ()
+    """What no string holds that stands verbatim."""
 
     def value(self, schema: Any) -> Node:
         """The values that a schema allows. Raises `NotConstrained`."""
@@ -160,7 +162,12 @@ class SpelledValues:
                 raise NotConstrained("it has a pattern and a length as well")
             read = string_pattern(pattern, lambda sign: sign not in _NOT_AS_ITSELF + first.closer and sign >= " ")
             return row(first.opener, Pattern(read), first.closer)
-        return either(*(row(style.opener, _inside(style, least, most)) for style in self.spelling.strings))
+        return either(*(self._quoted(style, least, most) for style in self.spelling.strings))
+
+    def _quoted(self, style: StringSpelling, least: int = 0, most: int | None = None) -> Node:
+        if style.escaped:
+            return row(style.opener, QuotedText(style.closer, least, most))
+        return row(style.opener, RawText(style.closer, self.never, least, most))
 
     def _list(self, flat: Schema) -> Node:
         opener, separator, closer = self.spelling.list_signs
@@ -214,7 +221,7 @@ class SpelledValues:
             begin, assign, comma, end = spelling.object_signs
             members = maybe(Repeated(row(self._any_key(), assign, again), Text(comma)))
             self.rules[name] = either(
-                *(row(style.opener, _inside(style, 0, None)) for style in spelling.strings),
+                *map(self._quoted, spelling.strings),
                 Pattern(NUMBER),
                 spelling.true,
                 spelling.false,
@@ -223,12 +230,6 @@ class SpelledValues:
                 JsonValue('{"type": "object"}') if spelling.objects_are_json else row(begin, members, end),
             )
         return Rule(name)
-
-
-def _inside(style: StringSpelling, least: int, most: int | None) -> Node:
-    if style.escaped:
-        return QuotedText(style.closer, least, most)
-    return RawText(style.closer, (), least, most)
 
 
 def number_node(flat: Schema, *, whole: bool) -> Node:
