@@ -469,6 +469,8 @@ class RawValue(Value):
         try:
             name, closer = yield from scan.within(literals(tags.name_closer))
         except (Malformed, Incomplete):
+            name, closer = "<", ""
+        if "<" in name:  # no name goes over the next tag, which may be the value's closer
             scan.rewind(here)
             return ""
         behind = scan.position
