@@ -1,9 +1,9 @@
 """The command line: arguments in, printed report out; no decisions.
 
-Exit status 0: done. 1: `inspect` found an error (or what --fail-on and --require say), `diff` a difference. 2: bad
-input, told in one line on standard error. What a command needs is imported when it runs, so that `toolfmt --help` is
-quick. Output is UTF-8 whatever the locale says; what UTF-8 has no bytes for (half a surrogate pair) is written as an
-escape.
+Exit status 0: done. 1: `inspect` found an error (or what --fail-on and --require say), `diff` a difference, `fuzz` a
+fault. 2: bad input, told in one line on standard error. What a command needs is imported when it runs, so that
+`toolfmt --help` is quick. Output is UTF-8 whatever the locale says; what UTF-8 has no bytes for (half a surrogate pair)
+is written as an escape.
 """
 
 from __future__ import annotations
@@ -405,6 +405,72 @@ def measure(**given: Any) -> int:
     from toolfmt.cli.measuring import Measuring
 
     return Measuring(**given).status()
+
+
+@main.command()
+@click.argument("given", metavar="TARGET")
+@click.option("--format", "format_names", multiple=True, metavar="NAME", help="Try answers of this format. Repeatable.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="N",
+    help="Search for so long; 60 seconds unless --answers is given.",
+)
+@click.option("--answers", type=Count(), metavar="N", help="Try so many answers: the same faults on every machine.")
+@click.option("--seed", type=int, default=0, show_default=True, metavar="S", help="Which answers are drawn.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=10,
+    show_default=True,
+    metavar="SECONDS",
+    help="Of one answer: what takes longer hangs.",
+)
+@_as_json
+def fuzz(**given: Any) -> int:
+    """Search for faults of a parser, anyone's, and print each as the smallest case that shows it.
+
+    A TARGET is a format of toolfmt; module:factory, where factory(tools) makes a parser; or a command that reads an
+    answer on standard input and prints its calls as JSON. The page docs/fuzzing.md says what each gets and gives.
+
+    It is tried with written calls (whole, cut, damaged; with markers of the format in strings), prose that calls
+    nothing, and cases of the corpus; where it streams, each whole and in pieces. One seed gives the same answers.
+
+    Exit status: 0 no fault, 1 a fault, 2 the target could not be tried, 130 interrupted.
+    """
+    from toolfmt.cli.fuzzing import Fuzzing
+
+    return Fuzzing(**given).status()
+
+
+@main.group(no_args_is_help=False)
+def corpus() -> None:
+    """The parser cases that toolfmt is tested with, as data."""
+
+
+@corpus.command()
+@click.option(
+    "--format", "form", type=click.Choice(["jsonl"]), default="jsonl", show_default=True, help="Of the output."
+)
+@click.option("--output", metavar="FILE", help="Where to write; else standard output.")
+def export(form: str, output: str | None) -> None:
+    """Print every case, a JSON object a line: format, text, tools, prefix, what must come out.
+
+    The page docs/fuzzing.md describes the fields.
+    """
+    from toolfmt.testing.corpus import cases, json_lines
+
+    if output is None:
+        for line in json_lines(cases()):
+            print_text(line)
+        return
+    from toolfmt.errors import ToolfmtError
+
+    try:
+        with open(output, "w", encoding="utf-8", newline="\n") as file:
+            file.writelines(json_lines(cases()))
+    except OSError as error:
+        raise ToolfmtError(f"{output}: cannot be written ({error.strerror}); name a file that can be") from None
 
 
 @main.command()

@@ -305,6 +305,11 @@ def case_text(title: str, text: str, expected: Iterable[str], *, tools: list[Any
     return "\n".join([rule, title, *head, rule, body, "-" * 64, *expected]) + "\n"
 
 
+def json_lines(listed: Iterable[Case]) -> Iterator[str]:
+    """Cases as lines of JSON, in ASCII: half a surrogate pair in an answer is an escape in any reader."""
+    return (json.dumps(case.to_dict()) + "\n" for case in listed)
+
+
 def _said_line(part: Said) -> str:
     return f"{part.kind} {json.dumps(part.text)}"
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from toolfmt.formats import get, write
@@ -132,25 +133,7 @@ def check_not_joined(make_parser: MakeParser, format: str) -> None:
     them. For every parser; damage that no reader can see is left out."""
     for damage in damaging.damages(format):
         with _about(make_parser, damage.text, damaging.TOOLS) as told:
-            try:
-                judging.not_joined(told, damaging.VALUES)
-            except LawBroken:
-                if not unseen(format, told):
-                    raise
-
-
-def unseen(format: str, told: Told) -> bool:
-    """Whether no reader could have seen that each value that holds two is two."""
-    joined = [leaf for leaf in told_leaves(told) if sum(value in leaf for value in damaging.VALUES) > 1]
-    return all(damaging.unseen(format, leaf) for leaf in joined)
-
-
-def told_leaves(told: Told) -> Iterator[str]:
-    """The strings of the arguments that were told."""
-    import json
-
-    for _, arguments in told.calls:
-        yield from judging.leaves(json.loads(arguments))
+            judging.not_joined(told, damaging.VALUES, partial(damaging.unseen, format))
 
 
 def told_lines(told: Told) -> list[str]:

@@ -9,6 +9,7 @@ takes a whole answer and returns a message.
 from __future__ import annotations
 
 import json
+import sysconfig
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,7 @@ Tools: TypeAlias = list[Any] | None
 
 _EVENTS = (Content, Reasoning, ToolCallStart, ToolCallArguments, ToolCallEnd, ToolCallRejected)
 _MOST_QUOTED = 200
+_STANDARD = sysconfig.get_path("stdlib")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,21 @@ def read(make_parser: MakeParser, pieces: Sequence[str], tools: Tools = None) ->
         return told_by_events(said, sure=isinstance(parser, Parser))
     except LawBroken as broken:
         raise broken.about("".join(pieces), pieces) from None
+
+
+def as_data(told: Told) -> dict[str, Any]:
+    """What was told as JSON holds it, for another process; `of_data` undoes it."""
+    events = [[type(event).__name__, *(getattr(event, name) for name in event.__slots__)] for event in told.events]
+    return {"events": events, "placed": told.placed, "texts": told.texts, "streams": told.streams}
+
+
+def of_data(data: Mapping[str, Any]) -> Told:
+    kinds = {kind.__name__: kind for kind in _EVENTS}
+    made = [
+        kinds[name](*(tuple(value) if isinstance(value, list) else value for value in fields))
+        for name, *fields in data["events"]
+    ]
+    return Told(tuple(made), data["placed"], data["texts"], data["streams"])
 
 
 def told_by_events(said: Iterable[object], *, sure: bool = False) -> Told:
@@ -223,11 +240,12 @@ def json_value(text: str) -> object:
 
 
 def _place(error: BaseException) -> str:
-    """The innermost function that raised, with its file."""
+    """The innermost function that raised, with its file; the standard library's are its caller's fault."""
     trace, place = error.__traceback__, "the parser"
     while trace is not None:
         code = trace.tb_frame.f_code
-        place = f"{Path(code.co_filename).name}:{code.co_name}"
+        if not code.co_filename.startswith((_STANDARD, "<")) or "site-packages" in code.co_filename:
+            place = f"{Path(code.co_filename).name}:{code.co_name}"
         trace = trace.tb_next
     return place
 

@@ -1,0 +1,167 @@
+"""The search for faults in somebody's parser: answers drawn by number, tried, and each fault made smaller at the end.
+
+Answer number N of a seed is the same in every run, and so are the faults of so many answers. Faults are told apart by
+law, kind and format; of each the smallest answer that was met is kept, and shrunk once the search is over.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import Any
+
+from toolfmt.testing.broken import LawBroken
+from toolfmt.testing.corpus import case_text
+from toolfmt.testing.drawing import Answer, draw_answer, draw_pieces, marks_covered
+from toolfmt.testing.laws import LAWS
+from toolfmt.testing.material import call_markers
+from toolfmt.testing.shrinking import Shrinker, size_of
+from toolfmt.testing.targets import HANGS, Command, Target, Way
+from toolfmt.testing.trying import broken_by
+
+MOST_FAULTS = 60
+"""Kinds of faults after which the search gives up: more are no help."""
+_SHRINKS, _DEAR_SHRINKS, _HANGS = 600, 60, 8
+"""Readings that shrinking a fault may cost: in a process, of commands, of what does not come back."""
+
+
+@dataclass
+class Fault:
+    """A law that a target breaks in one way."""
+
+    law: str
+    kind: str
+    format: str
+    answer: Answer
+    way: Way | None
+    """How the answer was cut where that matters."""
+    number: int
+    """The answer that showed it first."""
+    seconds: float
+    """When that was."""
+    times: int = 1
+    broken: LawBroken | None = None
+    """How the shrunk answer breaks the law."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON holds it, with the case in the form of a corpus file."""
+        broken = self.broken or LawBroken(self.law, self.kind)
+        return {
+            "law": self.law,
+            "law_says": LAWS.get(self.law, ""),
+            "kind": self.kind,
+            "format": self.format,
+            "said": broken.said,
+            "text": self.answer.text,
+            "tools": self.answer.tools,
+            "pieces": broken.pieces,
+            "came": broken.came,
+            "should": self.should,
+            "answer": self.number,
+            "seconds": round(self.seconds, 3),
+            "times": self.times,
+            "case": self.case(),
+        }
+
+    @property
+    def should(self) -> list[str] | None:
+        """What must come out, where that is known."""
+        if self.broken is not None and self.broken.should is not None:
+            return self.broken.should
+        return self.answer.expected.lines() if self.answer.expected is not None and self.answer.kind != "cut" else None
+
+    def case(self) -> str:
+        """The answer as a case of a corpus file, with what must come out where that is known."""
+        title = f"{self.law}: {self.kind}"
+        return case_text(title, self.answer.text, self.should or (), tools=self.answer.tools)
+
+
+@dataclass
+class Fuzz:
+    """A search: what it tries, and what it has found.
+
+    Takes a target, the formats whose answers it is tried with, and a seed. `run` searches; `faults` are then shrunk.
+    """
+
+    target: Target
+    formats: Sequence[str]
+    seed: int = 0
+    variants: bool = False
+    """Whether answers are drawn in all the ways of writing that a format has."""
+    answers: int = 0
+    seconds: float = 0.0
+    faults: dict[tuple[str, str, str], Fault] = field(default_factory=dict)
+    covered: set[tuple[str, str, str]] = field(default_factory=set)
+    streams: bool = False
+    shrinking: int = 0
+    """How many faults have been shrunk."""
+
+    def run(self, seconds: float | None = None, answers: int | None = None) -> Iterator[None]:
+        """Search for so long, or with so many answers; yields after each. At the end the faults are shrunk, yielding
+        after each."""
+        begun = time.monotonic()
+        for number in range(answers if answers is not None else 10**12):
+            self._try(number, begun)
+            self.seconds = time.monotonic() - begun
+            yield
+            if (seconds is not None and self.seconds >= seconds) or len(self.faults) >= MOST_FAULTS:
+                break
+        for fault in self.faults.values():
+            self._shrink(fault)
+            self.shrinking += 1
+            yield
+
+    def drawn(self, number: int) -> tuple[Answer, list[str]]:
+        """Answer number so-and-so, and a way to cut it."""
+        format = self.formats[number % len(self.formats)]
+        chance = Random(f"{self.seed}/{format}/{number}")
+        answer = draw_answer(chance, format, variants=self.variants)
+        return answer, draw_pieces(chance, answer.text, format)
+
+    def _try(self, number: int, begun: float) -> None:
+        answer, pieces = self.drawn(number)
+        broken, whole = broken_by(self.target, answer, (pieces,))
+        self.answers += 1
+        self.streams = self.streams or (whole is not None and whole.streams)
+        cuts = pieces if self.streams else ()
+        self.covered |= {(answer.format, *mark) for mark in marks_covered(answer, cuts)}
+        for one in broken:
+            key = (one.law, one.kind, answer.format)
+            way = one.pieces
+            if key not in self.faults:
+                self.faults[key] = Fault(*key, answer, way, number, time.monotonic() - begun)
+                continue
+            fault = self.faults[key]
+            fault.times += 1
+            if (way is None, -size_of(answer)) > (fault.way is None, -size_of(fault.answer)):
+                self.faults[key] = replace(fault, answer=answer, way=way)
+
+    def _shrink(self, fault: Fault) -> None:
+        most = _DEAR_SHRINKS if isinstance(self.target, Command) else _SHRINKS
+        if (fault.law, fault.kind) == HANGS:
+            most = _HANGS
+        shrinker = Shrinker(self.target, (fault.law, fault.kind), most)
+        fault.answer, fault.broken = shrinker.shrink(fault.answer, fault.way)
+
+    @property
+    def coverage(self) -> dict[str, tuple[int, int]]:
+        """How many of the markers of the formats were tried in calls, within strings, and cut, of how many."""
+        every = sum(len(call_markers(format)) for format in self.formats)
+        ways = ("in calls", "in strings", *(["cut"] if self.streams else []))
+        return {way: (sum(one[2] == way for one in self.covered), every) for way in ways}
+
+    def to_dict(self) -> dict[str, Any]:
+        """What was found, as `toolfmt fuzz --json` prints it."""
+        return {
+            "target": self.target.name,
+            "version": self.target.version or None,
+            "formats": list(self.formats),
+            "seed": self.seed,
+            "streams": self.streams,
+            "answers": self.answers,
+            "seconds": round(self.seconds, 3),
+            "markers": {way: list(counts) for way, counts in self.coverage.items()},
+            "faults": [fault.to_dict() for fault in self.faults.values()],
+        }

@@ -1,0 +1,194 @@
+"""A fault made smaller: the least answer found by which a target still breaks the same law in the same way.
+
+What is written is made smaller by its parts (calls, arguments, values, prose, tools) and written again, so that what
+must come out is known of every step; any other text by leaving stretches of it out; and how it is cut into pieces by
+joining them. Each step is tried in a fixed order, so that the same fault always becomes the same case.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from toolfmt.errors import CannotWrite
+from toolfmt.testing.broken import LawBroken
+from toolfmt.testing.drawing import Answer, Recipe, cut_at, written
+from toolfmt.testing.targets import Target, Way
+from toolfmt.testing.trying import broken_by
+
+Key: TypeAlias = tuple[str, str]
+_SENTENCES = re.compile(r"(?<=[.!?\n])(?=[^\s])")
+_MOST_CUTS = 120
+
+
+class Shrinker:
+    """Makes one fault smaller with at most so many readings of an answer."""
+
+    def __init__(self, target: Target, key: Key, most: int = 400) -> None:
+        self._target = target
+        self._key = key
+        self._left = most
+
+    def shrink(self, answer: Answer, way: Way | None) -> tuple[Answer, LawBroken | None]:
+        """The smallest answer found, and the law as it is broken by it; None where it does not break again."""
+        ways = self._ways(answer, way)
+        if self._fails(answer, ways(answer)) is None:
+            return answer, None
+        smaller = True
+        while smaller and self._left > 0:
+            smaller = False
+            for other in _simpler(answer):
+                if self._left <= 0:
+                    break
+                if self._fails(other, ways(other)) is not None:
+                    answer, smaller = other, True
+                    break
+        last = self._fails(answer, ways(answer))
+        if last is not None and last.pieces is not None and len(last.pieces) > 2:
+            last = self._fewer_pieces(answer, last)
+        return answer, last
+
+    def _fails(self, answer: Answer, ways: Sequence[Way]) -> LawBroken | None:
+        """How the same law breaks with an answer, if it does."""
+        self._left -= 1
+        broken, _ = broken_by(self._target, answer, ways)
+        return next((one for one in broken if (one.law, one.kind) == self._key), None)
+
+    def _ways(self, answer: Answer, way: Way | None) -> Any:
+        """How answers are cut while this fault is made smaller: not at all, in letters, or in two at every place."""
+        if way is None:
+            return lambda _: ()
+        for ways in (_letters, _in_two):
+            if self._fails(answer, ways(answer)) is not None:
+                return ways
+        return lambda other: (way,) if other.text == answer.text else ()
+
+    def _fewer_pieces(self, answer: Answer, broken: LawBroken) -> LawBroken:
+        """The same with pieces joined that need not be apart."""
+        self._left = max(self._left, 100)
+        if (simple := self._fails(answer, _in_two(answer))) is not None:
+            return simple
+        pieces = list(broken.pieces or ())
+        at = 0
+        while at + 1 < len(pieces) and self._left > 0:
+            joined = [*pieces[:at], pieces[at] + pieces[at + 1], *pieces[at + 2 :]]
+            fails = self._fails(answer, (joined,)) if len(joined) > 1 else None
+            if fails is None:
+                at += 1
+            else:
+                broken, pieces = fails, joined
+        return broken
+
+
+def _letters(answer: Answer) -> Sequence[Way]:
+    return (list(answer.text),)
+
+
+def _in_two(answer: Answer) -> Sequence[Way]:
+    step = max(1, -(-len(answer.text) // _MOST_CUTS))
+    return [[answer.text[:at], answer.text[at:]] for at in range(1, len(answer.text), step)]
+
+
+def _simpler(answer: Answer) -> Iterator[Answer]:
+    """Smaller answers of the same kind, the boldest first."""
+    if answer.kind == "calls" and answer.recipe is not None:
+        for recipe in _simpler_recipes(answer.recipe):
+            try:
+                yield written(recipe)
+            except CannotWrite:
+                continue
+    elif answer.kind == "cut" and answer.recipe is not None:
+        yield from _simpler_cuts(answer, answer.recipe)
+    elif answer.kind in ("damaged", "soup", "prose"):
+        units = _SENTENCES.split(answer.text) if answer.kind == "prose" else list(answer.text)
+        for text in _fewer(units):
+            if answer.last in text:
+                yield replace(answer, text=text)
+        yield from (replace(answer, tools=tools) for tools in _fewer_tools(answer.tools))
+
+
+def _simpler_cuts(answer: Answer, recipe: Recipe) -> Iterator[Answer]:
+    """The same cut as far from the end, or from the beginning, of smaller answers."""
+    whole = written(recipe).text
+    behind = len(whole) - len(answer.text)
+    for smaller in _simpler_recipes(recipe):
+        try:
+            text = written(smaller).text
+        except CannotWrite:
+            continue
+        for length in (len(text) - behind, len(answer.text) - len(whole) + len(text), len(answer.text)):
+            if 0 < length < len(text):
+                yield replace(cut_at(smaller, 0), text=text[:length])
+
+
+def _simpler_recipes(recipe: Recipe) -> Iterator[Recipe]:
+    for name in ("variant", "reasoning", "before", "after"):
+        if getattr(recipe, name):
+            yield replace(recipe, **{name: ""})
+    for at in range(len(recipe.calls)):
+        if len(recipe.calls) > 1:
+            yield replace(recipe, calls=(*recipe.calls[:at], *recipe.calls[at + 1 :]))
+    yield from (replace(recipe, tools=tuple(tools)) for tools in _fewer_tools(recipe.tools and list(recipe.tools)))
+    for at, (name, arguments) in enumerate(recipe.calls):
+        for smaller in _simpler_values(arguments):
+            yield replace(recipe, calls=(*recipe.calls[:at], (name, smaller), *recipe.calls[at + 1 :]))
+
+
+def _simpler_values(value: Any) -> Iterator[Any]:
+    """Smaller values of the same type."""
+    if isinstance(value, dict):
+        for key in value:
+            yield {other: inner for other, inner in value.items() if other != key}
+        for key in value:
+            yield from ({**value, key: inner} for inner in _simpler_values(value[key]))
+    elif isinstance(value, list):
+        for at in range(len(value)):
+            yield [*value[:at], *value[at + 1 :]]
+        for at, one in enumerate(value):
+            yield from ([*value[:at], inner, *value[at + 1 :]] for inner in _simpler_values(one))
+    elif isinstance(value, str):
+        if len(value) > 1:
+            yield "x"
+        yield from _fewer(list(value))
+    elif isinstance(value, (int, float)) and not isinstance(value, bool) and value not in (0, 1):
+        yield 1
+
+
+def _fewer(units: Sequence[str]) -> Iterator[str]:
+    """The text without a stretch of its units: halves, quarters, down to single ones; and nothing first."""
+    if units and any(units):
+        yield ""
+    size = len(units) // 2
+    while size:
+        for at in range(0, len(units), size):
+            yield "".join([*units[:at], *units[at + size :]])
+        size //= 2
+
+
+def _fewer_tools(tools: Sequence[Any] | None) -> Iterator[list[Any]]:
+    """One tool less, or one parameter of one less, or no word of what is required."""
+    for at, tool in enumerate(tools or ()):
+        before, behind = list((tools or ())[:at]), list((tools or ())[at + 1 :])
+        if before or behind:
+            yield before + behind
+        function = tool.get("function", tool)
+        parameters = function.get("parameters") or {}
+        for less in (
+            {key: value for key, value in function.items() if key != "description"},
+            {**function, "parameters": {key: value for key, value in parameters.items() if key != "required"}},
+            *(
+                {**function, "parameters": {**parameters, "properties": {
+                    other: schema for other, schema in parameters["properties"].items() if other != key}}}
+                for key in parameters.get("properties", {})
+            ),
+        ):  # fmt: skip
+            if less != function:
+                yield [*before, {**tool, "function": less} if "function" in tool else less, *behind]
+
+
+def size_of(answer: Answer) -> int:
+    """How large an answer is, its tools included: what the smallest of several is chosen by."""
+    return len(answer.text) + len(json.dumps(answer.tools or [])) // 4

@@ -1,0 +1,257 @@
+"""What `toolfmt fuzz` tries: a format of toolfmt, a factory in Python (`module:factory`), or a command in any language.
+
+Each reads an answer in several ways (lists of pieces) and tells of each what came, or which law reading broke. A
+factory and a format run in a process of their own (`worker.py`), a command in one an answer: what hangs or dies is a
+fault of theirs, and what they print harms nothing.
+
+A command is given the answer on standard input, as UTF-8, and the name of a JSON file with the tools in
+TOOLFMT_TOOLS. It prints calls: a JSON object a line or a list of them, each `{"name", "arguments"}`; or an assistant
+message in OpenAI's shape, by which its text is judged, too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from queue import Empty, Queue
+from threading import Thread
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeAlias
+
+from toolfmt.errors import ToolfmtError
+from toolfmt.formats import get, names
+from toolfmt.testing.broken import LawBroken
+from toolfmt.testing.told import MakeParser, Told, Tools, of_data, read, told_by_message
+
+Reading: TypeAlias = Told | LawBroken
+Way: TypeAlias = Sequence[str]
+
+HANGS = ("in-time", "it hangs")
+"""The law and the kind of what does not come back."""
+_START = 180.0
+"""Seconds in which a module has to be imported: some bring torch."""
+_FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+_MOST_WORDS = 300
+
+
+class Target(Protocol):
+    """Somebody's parser."""
+
+    name: str
+    formats: tuple[str, ...]
+    """The formats that it says it reads."""
+    version: str
+
+    def read(self, ways: Sequence[Way], tools: Tools) -> list[Reading]:
+        """What it says of an answer that arrives in each of these ways; of the first alone, where it reads whole
+        answers."""
+
+    def close(self) -> None:
+        """End what runs."""
+
+
+class _Closing:
+    def close(self) -> None:
+        """Nothing runs."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Local(_Closing):
+    """A factory in this process, without a limit of time: for a fuzzer that watches the code, and for tests."""
+
+    def __init__(self, make_parser: MakeParser, name: str = "a parser") -> None:
+        self.name = name
+        self.formats = tuple(getattr(make_parser, "formats", ()))
+        self.version = str(getattr(make_parser, "version", ""))
+        self._make_parser = make_parser
+
+    def read(self, ways: Sequence[Way], tools: Tools) -> list[Reading]:
+        told: list[Reading] = []
+        for way in ways:
+            try:
+                told.append(read(self._make_parser, way, tools))
+            except LawBroken as broken:
+                told.append(broken)
+            last = told[-1]
+            if isinstance(last, Told) and not last.streams:
+                break
+        return told
+
+
+class InProcess(_Closing):
+    """A factory, or a format of toolfmt, in a process of its own, which is begun anew where it died."""
+
+    def __init__(self, spec: str, timeout: float = 10.0) -> None:
+        self.name = spec
+        self.timeout = timeout
+        self._worker: subprocess.Popen[str] | None = None
+        self._lines: Queue[str | None] = Queue()
+        about = self._begin()
+        self.is_toolfmt = spec in names()
+        self.formats = (get(spec).name,) if self.is_toolfmt else tuple(about["formats"])
+        self.version = about["version"]
+
+    def read(self, ways: Sequence[Way], tools: Tools) -> list[Reading]:
+        if self._worker is None:
+            self._begin()
+        assert self._worker is not None and self._worker.stdin is not None
+        try:
+            self._worker.stdin.write(json.dumps({"tools": tools, "ways": [list(way) for way in ways]}) + "\n")
+            self._worker.stdin.flush()
+        except OSError:
+            return [self._died()]
+        try:
+            line = self._lines.get(timeout=self.timeout)
+        except Empty:
+            self.close()
+            return [_hangs(self.timeout)]
+        if line is None:
+            return [self._died()]
+        return [LawBroken(**one) if "law" in one else of_data(one) for one in json.loads(line)]
+
+    def close(self) -> None:
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.kill()
+            worker.wait()
+            for pipe in (worker.stdin, worker.stdout):
+                if pipe is not None:
+                    with suppress(OSError):
+                        pipe.close()
+
+    def _begin(self) -> dict[str, Any]:
+        """Start the process; what the factory says of itself. Raises `ToolfmtError` where there is no factory."""
+        worker = subprocess.Popen(
+            [sys.executable, "-m", "toolfmt.testing.worker", self.name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            encoding="utf-8",
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)},
+        )
+        self._worker, self._lines = worker, Queue()
+        Thread(target=_pass_on, args=(worker, self._lines), daemon=True).start()
+        try:
+            line = self._lines.get(timeout=_START)
+        except Empty:
+            self.close()
+            raise ToolfmtError(f"{self.name}: not imported within {_START:.0f} seconds; import it alone") from None
+        told: dict[str, Any] = {"failed": "the process ended"} if line is None else json.loads(line)
+        if "failed" in told:
+            self.close()
+            raise ToolfmtError(f"{self.name}: cannot be loaded ({told['failed'][:_MOST_WORDS]}); give module:factory")
+        return told
+
+    def _died(self) -> LawBroken:
+        status = None if self._worker is None else self._worker.wait()
+        self.close()
+        return _crashes(status)
+
+
+def _pass_on(worker: subprocess.Popen[str], lines: Queue[str | None]) -> None:
+    """The replies of a process, and None at their end."""
+    assert worker.stdout is not None
+    with suppress(ValueError, OSError):
+        for line in worker.stdout:
+            lines.put(line)
+    lines.put(None)
+
+
+class Command(_Closing):
+    """A command that is run once an answer, and reads it whole."""
+
+    version = ""
+    formats: tuple[str, ...] = ()
+    is_toolfmt = False
+
+    def __init__(self, words: Sequence[str], timeout: float = 10.0) -> None:
+        self.name = shlex.join(words)
+        self.timeout = timeout
+        self._words = list(words)
+        self._folder = tempfile.TemporaryDirectory(prefix="toolfmt-fuzz-")
+        self._tools = os.path.join(self._folder.name, "tools.json")
+
+    def read(self, ways: Sequence[Way], tools: Tools) -> list[Reading]:
+        environment = {name: value for name, value in os.environ.items() if name != "TOOLFMT_TOOLS"}
+        if tools is not None:
+            with open(self._tools, "w", encoding="utf-8") as file:
+                json.dump(tools, file)
+            environment["TOOLFMT_TOOLS"] = self._tools
+        try:
+            done = subprocess.run(
+                self._words,
+                input="".join(ways[0]).encode("utf-8", "replace"),
+                capture_output=True,
+                timeout=self.timeout,
+                env=environment,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return [_hangs(self.timeout)]
+        if done.returncode < 0:
+            return [_crashes(done.returncode)]
+        if done.returncode:
+            words = done.stderr.decode("utf-8", "replace").strip().splitlines()
+            said = f"the command ends with status {done.returncode}: {words[-1] if words else 'without a word'}"
+            return [LawBroken("never-raises", f"exit status {done.returncode}", said[:_MOST_WORDS])]
+        try:
+            return [_printed(done.stdout.decode("utf-8", "replace"))]
+        except LawBroken as broken:
+            return [broken]
+
+    def close(self) -> None:
+        self._folder.cleanup()
+
+
+def _printed(output: str) -> Told:
+    """What a command printed. Raises `LawBroken`."""
+    try:
+        try:
+            values = [json.loads(output)] if output.strip() else []
+        except ValueError:
+            values = [json.loads(line) for line in output.splitlines() if line.strip()]
+    except (ValueError, RecursionError) as error:
+        shown = output[:_MOST_WORDS]
+        raise LawBroken("shape", "no JSON", f"the command prints no JSON ({error}): {shown!r}") from None
+    if len(values) == 1 and isinstance(values[0], dict) and ("content" in values[0] or "tool_calls" in values[0]):
+        return told_by_message(values[0])
+    calls = values[0] if len(values) == 1 and isinstance(values[0], list) else values
+    return told_by_message({"tool_calls": calls})
+
+
+def _hangs(seconds: float) -> LawBroken:
+    return LawBroken(*HANGS, f"nothing came within {seconds:g} seconds")
+
+
+def _crashes(status: int | None) -> LawBroken:
+    return LawBroken("in-time", "it dies", f"the process ended with status {status} while it read")
+
+
+def target(given: str, timeout: float = 10.0) -> InProcess | Command:
+    """What TARGET means: a format's name, `module:factory`, or a command. Raises `ToolfmtError`."""
+    if given in names() or _FACTORY.fullmatch(given):
+        return InProcess(given, timeout)
+    try:
+        words = shlex.split(given)
+    except ValueError as error:
+        raise ToolfmtError(f"{given}: no command ({error}); quote it as a shell takes it") from None
+    if not words or shutil.which(words[0]) is None:
+        ways = "a format (see toolfmt formats), module:factory, or a command that can be run"
+        raise ToolfmtError(f"{given!r}: neither a format nor a command; give {ways}")
+    return Command(words, timeout)

@@ -1,0 +1,59 @@
+"""One answer tried on a target: every law that it can be held to, and all that break.
+
+The fuzzer and the shrinker ask it. Which laws hold follows from the answer's kind (`drawing.Answer`), what can be seen
+of them from what the target tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from toolfmt.formats import get
+from toolfmt.testing import damaging, judging
+from toolfmt.testing.broken import LawBroken
+from toolfmt.testing.drawing import Answer
+from toolfmt.testing.laws import told_lines
+from toolfmt.testing.material import frame
+from toolfmt.testing.targets import Target, Way
+from toolfmt.testing.told import Told
+
+
+def broken_by(target: Target, answer: Answer, ways: Sequence[Way] = ()) -> tuple[list[LawBroken], Told | None]:
+    """The laws that a target breaks with an answer, whole and in these ways; and what it says of it whole."""
+    whole, *others = target.read([[answer.text], *ways], answer.tools)
+    if isinstance(whole, LawBroken):
+        return [whole.about(answer.text)], None
+    broken = list(_of_whole(answer, whole))
+    for way, other in zip(ways, others, strict=False):
+        if isinstance(other, LawBroken):
+            broken.append(other.about(answer.text, list(way)))
+            continue
+        try:
+            judging.same(whole, other)
+        except LawBroken as differs:
+            differs.should = told_lines(whole)
+            broken.append(differs.about(answer.text, list(way), told_lines(other)))
+    return broken, whole
+
+
+def _of_whole(answer: Answer, told: Told) -> Iterator[LawBroken]:
+    for judge in _judges(answer, told):
+        try:
+            judge()
+        except LawBroken as broken:
+            yield broken.about(answer.text, None, told_lines(told))
+
+
+def _judges(answer: Answer, told: Told) -> Iterator[Callable[[], None]]:
+    yield partial(judging.shape, told.events)
+    yield partial(judging.json_arguments, told.events)
+    expected = answer.expected
+    if answer.kind == "prose":
+        yield partial(judging.prose, told, answer.last)
+    elif answer.kind == "joined":
+        yield partial(judging.not_joined, told, damaging.VALUES, partial(damaging.unseen, answer.format))
+    elif expected is not None:
+        yield partial(judging.cut_short if answer.kind == "cut" else judging.written, told, expected)
+    if answer.kind in ("prose", "soup", "damaged") or told.placed:
+        yield partial(judging.nothing_lost, answer.text, told, frame(get(answer.format)))

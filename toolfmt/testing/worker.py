@@ -1,0 +1,71 @@
+"""The process that a target runs in: `python -m toolfmt.testing.worker SPEC` reads answers for `targets.InProcess`.
+
+A request is a line of JSON with `tools` and `ways` (each a list of pieces), the reply a line with what was told of each
+way, or the law that reading broke. What the target prints goes to standard error. The first line that is written tells
+what the factory says of itself, or why there is none.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from importlib import import_module
+from typing import Any
+
+from toolfmt.formats import Parser, names
+from toolfmt.testing.broken import LawBroken
+from toolfmt.testing.told import MakeParser, as_data, read
+
+
+def loaded(spec: str) -> MakeParser:
+    """The factory that `module:name` means, or the parser of a format of toolfmt. Raises what importing raises."""
+    if spec in names():
+        return lambda tools: Parser(spec, tools=tools)
+    module, _, name = spec.partition(":")
+    found: Any = import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part)
+    if not callable(found):
+        raise TypeError(f"{spec} cannot be called")
+    made: MakeParser = found
+    return made
+
+
+def _reply(make_parser: MakeParser, request: dict[str, Any]) -> list[dict[str, Any]]:
+    told: list[dict[str, Any]] = []
+    for pieces in request["ways"]:
+        try:
+            said = read(make_parser, pieces, request["tools"])
+        except LawBroken as broken:
+            told.append({"law": broken.law, "kind": broken.kind, "said": broken.said})
+            continue
+        told.append(as_data(said))
+        if not said.streams:
+            break
+    return told
+
+
+def main(spec: str) -> None:
+    """Serve until standard input ends."""
+    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+
+    def say(value: Any) -> None:
+        replies.write(json.dumps(value) + "\n")
+        replies.flush()
+
+    try:
+        make_parser = loaded(spec)
+    except BaseException as error:  # noqa: BLE001  whatever the module does is told, not shown as a traceback
+        say({"failed": " ".join(f"{type(error).__name__}: {error}".split())})
+        return
+    formats = getattr(make_parser, "formats", ())
+    say({"formats": list(formats) if not isinstance(formats, str) else [formats],
+         "version": str(getattr(make_parser, "version", ""))})  # fmt: skip
+    for line in sys.stdin:
+        say(_reply(make_parser, json.loads(line)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
