@@ -27,6 +27,12 @@ NOT_READ_ALONE = {
     ("SGLang", "internlm"),  # SGLang's expects the blank that a slow tokenizer puts between two special tokens
 }
 """Runtimes and formats whose parser cannot be judged by the text of an answer alone."""
+OTHER_VOCABULARY = {
+    ("hunyuan_v3", "with :opensource"),
+    ("hunyuan_v4", "without a suffix"),
+    ("xml_function", "without a frame"),
+}
+"""Variants that no model writes beside the format's own: markers with a suffix or without, no frame."""
 _CALL: Sequence[Call] = [("get_weather", {"city": "Paris"})]
 
 
@@ -76,9 +82,9 @@ def claimed(runtime: str) -> dict[str, Claims]:
     claims: dict[str, dict[str, tuple[str, ...]]] = {}
     for format in formats():
         for parser in natives_of(format, runtime):
-            variants = ("", *format.variants)
-            read = tuple(variant for variant in variants if _reads(runtime, parser, format.with_variant(variant)))
-            claims.setdefault(parser, {})[format.name] = read or variants
+            variants = [variant for variant in ("", *format.variants) if (format.name, variant) not in OTHER_VOCABULARY]
+            read = [variant for variant in variants if _reads(runtime, parser, format.with_variant(variant))]
+            claims.setdefault(parser, {})[format.name] = tuple(read or variants)
     return dict(sorted(claims.items()))
 
 

@@ -18,7 +18,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from toolfmt.testing.peers import told
-from toolfmt.testing.peers.claims import Factory, Tools, by_name, claimed, found, missing, python_name
+from toolfmt.testing.peers.claims import Claims, Factory, Tools, by_name, claimed, found, missing, python_name
 from toolfmt.testing.peers.tokens import markers_of
 
 
@@ -67,10 +67,10 @@ class Reader:
             self._calls += 1
 
 
-def reader(parser: str, formats: tuple[str, ...], tools: Tools) -> Reader:
+def reader(parser: str, variants: Claims, tools: Tools) -> Reader:
     """A reader with a module of `mlx_lm.tool_parsers`, for a vocabulary that has the markers of these formats."""
     module = _mlx_lm(f"mlx_lm.tool_parsers.{parser}")
-    return Reader(module, wrapper(module, dict.fromkeys(markers_of(formats), 0), _response_format(parser)), tools)
+    return Reader(module, wrapper(module, dict.fromkeys(markers_of(variants), 0), _response_format(parser)), tools)
 
 
 def wrapper(module: Any, vocabulary: Any, response_format: Any = None) -> Any:
@@ -110,7 +110,7 @@ def _mlx_lm(name: str) -> Any:
 def factories() -> dict[str, Factory]:
     """Every parser that some format is said to be read by, by name."""
     return by_name(
-        Factory(python_name(parser), parser, variants, "mlx-lm", partial(reader, parser, tuple(variants)))
+        Factory(python_name(parser), parser, variants, "mlx-lm", partial(reader, parser, variants))
         for parser, variants in claimed("mlx-lm").items()
     )
 

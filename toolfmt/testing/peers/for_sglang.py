@@ -21,7 +21,7 @@ from importlib import import_module
 from typing import Any
 
 from toolfmt.testing.peers import told
-from toolfmt.testing.peers.claims import Factory, Tools, by_name, claimed, found, missing, python_name
+from toolfmt.testing.peers.claims import Claims, Factory, Tools, by_name, claimed, found, missing, python_name
 from toolfmt.testing.peers.tokens import WholeMarkers, markers_of, tokenizer_of
 
 
@@ -107,21 +107,21 @@ class Reader:
             yield from self._calls.piece(*piece)
 
 
-def streamed(parser: str, formats: tuple[str, ...], tools: Tools) -> Reader:
-    return Reader(_made(parser, formats, tools), markers_of(formats))
+def streamed(parser: str, variants: Claims, tools: Tools) -> Reader:
+    return Reader(_made(parser, variants, tools), markers_of(variants))
 
 
-def whole(parser: str, formats: tuple[str, ...], tools: Tools) -> Callable[[str], dict[str, Any]]:
-    chat = _made(parser, formats, tools)
+def whole(parser: str, variants: Claims, tools: Tools) -> Callable[[str], dict[str, Any]]:
+    chat = _made(parser, variants, tools)
     return lambda text: told.message(*chat.whole(text))
 
 
-def _made(parser: str, formats: tuple[str, ...], tools: Tools) -> Chat:
+def _made(parser: str, variants: Claims, tools: Tools) -> Chat:
     if not tools:
         raise ValueError("SGLang reads calls only of requests that have tools: give the factory a list of them")
     ready()
     logging.getLogger("sglang").setLevel(logging.CRITICAL)
-    return Chat(parser, tokenizer_of(markers_of(formats)), tools)
+    return Chat(parser, tokenizer_of(markers_of(variants)), tools)
 
 
 @cache
@@ -130,8 +130,8 @@ def factories() -> dict[str, Factory]:
     made = []
     for parser, variants in claimed("SGLang").items():
         name = python_name(parser)
-        made.append(Factory(name, parser, variants, "sglang", partial(streamed, parser, tuple(variants))))
-        made.append(Factory(f"{name}_whole", parser, variants, "sglang", partial(whole, parser, tuple(variants))))
+        made.append(Factory(name, parser, variants, "sglang", partial(streamed, parser, variants)))
+        made.append(Factory(f"{name}_whole", parser, variants, "sglang", partial(whole, parser, variants)))
     return by_name(made)
 
 

@@ -20,7 +20,7 @@ from importlib import import_module
 from typing import Any
 
 from toolfmt.testing.peers import told
-from toolfmt.testing.peers.claims import Factory, Tools, by_name, claimed, found, missing, python_name
+from toolfmt.testing.peers.claims import Claims, Factory, Tools, by_name, claimed, found, missing, python_name
 from toolfmt.testing.peers.tokens import WholeMarkers, markers_of, tokenizer_of
 
 
@@ -103,13 +103,13 @@ class Reader:
                 yield from self._calls.piece(call.index, call.function.name, call.function.arguments)
 
 
-def streamed(parser: str, formats: tuple[str, ...], tools: Tools) -> Reader:
-    chat, tokenizer, markers = _made(parser, formats, tools)
+def streamed(parser: str, variants: Claims, tools: Tools) -> Reader:
+    chat, tokenizer, markers = _made(parser, variants, tools)
     return Reader(chat, tokenizer, markers)
 
 
-def whole(parser: str, formats: tuple[str, ...], tools: Tools) -> Callable[[str], dict[str, Any]]:
-    chat, tokenizer, _ = _made(parser, formats, tools)
+def whole(parser: str, variants: Claims, tools: Tools) -> Callable[[str], dict[str, Any]]:
+    chat, tokenizer, _ = _made(parser, variants, tools)
 
     def read(text: str) -> dict[str, Any]:
         thought, content, calls = chat.whole(text, tokenizer.encode(text, add_special_tokens=False))
@@ -118,12 +118,12 @@ def whole(parser: str, formats: tuple[str, ...], tools: Tools) -> Callable[[str]
     return read
 
 
-def _made(parser: str, formats: tuple[str, ...], tools: Tools) -> tuple[Chat, Any, tuple[str, ...]]:
+def _made(parser: str, variants: Claims, tools: Tools) -> tuple[Chat, Any, tuple[str, ...]]:
     if not tools:
         raise ValueError("vLLM reads calls only of requests that have tools: give the factory a list of them")
     ready()
     logging.getLogger("vllm").setLevel(logging.CRITICAL)
-    markers = markers_of(formats)
+    markers = markers_of(variants)
     tokenizer = tokenizer_of(markers)
     return Chat(parser, tokenizer, tools), tokenizer, markers
 
@@ -134,8 +134,8 @@ def factories() -> dict[str, Factory]:
     made = []
     for parser, variants in claimed("vLLM").items():
         name = python_name(parser)
-        made.append(Factory(name, parser, variants, "vllm", partial(streamed, parser, tuple(variants))))
-        made.append(Factory(f"{name}_whole", parser, variants, "vllm", partial(whole, parser, tuple(variants))))
+        made.append(Factory(name, parser, variants, "vllm", partial(streamed, parser, variants)))
+        made.append(Factory(f"{name}_whole", parser, variants, "vllm", partial(whole, parser, variants)))
     return by_name(made)
 
 

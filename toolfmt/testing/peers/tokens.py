@@ -9,7 +9,7 @@ upper-case words in brackets count as one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -21,20 +21,26 @@ MARKER = re.compile(r"</?[^<>\s=/]{2,60}>|\]<\][a-z]+\[>\[|\[/?[A-Z_]{4,30}\]")
 _CALLS: tuple[list[Call], ...] = ([("f", {"a": "b", "c": 1}), ("f", {})], [("f", {"a": [1, {"b": None}]})])
 
 
+def markers_of(variants: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """The markers that are taken for tokens: those in calls, around reasoning and around turns of these formats, by
+    name with the variants that calls are written in. Of a family that writes a suffix into all of its markers, give one
+    variant: a vocabulary has them with it or without."""
+    return _markers(tuple((name, tuple(written)) for name, written in variants.items()))
+
+
 @cache
-def markers_of(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The markers of formats that are taken for tokens: those in calls, around reasoning and around turns."""
+def _markers(variants: tuple[tuple[str, tuple[str, ...]], ...]) -> tuple[str, ...]:
     texts: list[str] = []
-    for name in names:
+    for name, written in variants:
         format = get(name)
-        for variant in ("", *format.variants):
+        for variant in written:
             for calls in _CALLS:
                 try:
                     texts.append(write(format.with_variant(variant), calls))
                 except CannotWrite:
                     continue
         texts += [marker for pair in (*format.reasoning, *format.content_markers) for marker in pair]
-        texts += [*format.ignored_markers, *format.openers, *format.closers]
+        texts += format.ignored_markers
     return tuple(sorted({marker for text in texts for marker in MARKER.findall(text)}))
 
 

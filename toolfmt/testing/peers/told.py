@@ -39,7 +39,9 @@ class StreamedCalls:
         self._begun: set[int] = set()
 
     def piece(self, index: int, name: str | None, arguments: str | None) -> Iterator[Told]:
-        """A delta of a call. Nothing is told before its first arguments, or the end: its name may still grow."""
+        """A delta of a call. It is told with its first arguments, or when the next one begins: its name may grow."""
+        if index not in self._names:
+            yield from [self._begin(earlier) for earlier in self._names if earlier not in self._begun]
         self._names[index] = self._names.get(index, "") + (name or "")
         before = self._arguments.get(index, "")
         self._arguments[index] = before + (arguments or "")
