@@ -53,6 +53,14 @@ def test_a_factory_is_made_for_every_parser_that_a_format_names() -> None:
     assert "minimax_m2_whole" in dir(for_sglang)
 
 
+def test_a_parser_of_several_formats_has_a_factory_for_each() -> None:
+    assert for_vllm.mistral.formats == ("mistral",)
+    assert for_vllm.mistral_for_mistral_list.formats == ("mistral_list",)
+    assert for_vllm.mistral_for_mistral_list.parser == "mistral"
+    assert "[ARGS]" not in markers_of(for_vllm.mistral_for_mistral_list.variants)
+    assert not any(":opensource" in marker for marker in markers_of(for_vllm.hy_v3.variants))
+
+
 def test_a_parser_of_several_for_a_format_is_asked_what_it_was_seen_to_read() -> None:
     assert for_vllm.glm45.variants == {"glm4": ("",)}
     assert for_vllm.glm47.variants == {"glm4": ("without newlines",)}

@@ -73,18 +73,22 @@ def natives_of(format: ToolCallFormat, runtime: str) -> tuple[str, ...]:
     return parser.names
 
 
-def claimed(runtime: str) -> dict[str, Claims]:
-    """What each of a runtime's parsers is said to read, by the parser's name.
+def claimed(runtime: str) -> dict[str, tuple[str, Claims]]:
+    """What each of a runtime's parsers is said to read: by the name of a factory, the parser and one format with its
+    variants. A parser of several formats has a factory for each, as a model's vocabulary has the markers of one; the
+    first bears the parser's name alone.
 
     A format's record names its parsers; of several for one format each is for the variants that it was seen to read
     (`toolfmt.inspect.support.parser_choice`). One that was seen to read none is for all of them.
     """
-    claims: dict[str, dict[str, tuple[str, ...]]] = {}
+    claims: dict[str, tuple[str, Claims]] = {}
     for format in formats():
+        variants = [variant for variant in ("", *format.variants) if (format.name, variant) not in OTHER_VOCABULARY]
         for parser in natives_of(format, runtime):
-            variants = [variant for variant in ("", *format.variants) if (format.name, variant) not in OTHER_VOCABULARY]
             read = [variant for variant in variants if _reads(runtime, parser, format.with_variant(variant))]
-            claims.setdefault(parser, {})[format.name] = tuple(read or variants)
+            name = python_name(parser)
+            name = f"{name}_for_{format.name}" if name in claims else name
+            claims[name] = (parser, {format.name: tuple(read or variants)})
     return dict(sorted(claims.items()))
 
 

@@ -18,7 +18,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from toolfmt.testing.peers import told
-from toolfmt.testing.peers.claims import Claims, Factory, Tools, by_name, claimed, found, missing, python_name
+from toolfmt.testing.peers.claims import Claims, Factory, Tools, by_name, claimed, found, missing
 from toolfmt.testing.peers.tokens import markers_of
 
 
@@ -110,8 +110,8 @@ def _mlx_lm(name: str) -> Any:
 def factories() -> dict[str, Factory]:
     """Every parser that some format is said to be read by, by name."""
     return by_name(
-        Factory(python_name(parser), parser, variants, "mlx-lm", partial(reader, parser, variants))
-        for parser, variants in claimed("mlx-lm").items()
+        Factory(name, parser, variants, "mlx-lm", partial(reader, parser, variants))
+        for name, (parser, variants) in claimed("mlx-lm").items()
     )
 
 

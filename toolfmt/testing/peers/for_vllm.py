@@ -20,7 +20,7 @@ from importlib import import_module
 from typing import Any
 
 from toolfmt.testing.peers import told
-from toolfmt.testing.peers.claims import Claims, Factory, Tools, by_name, claimed, found, missing, python_name
+from toolfmt.testing.peers.claims import Claims, Factory, Tools, by_name, claimed, found, missing
 from toolfmt.testing.peers.tokens import WholeMarkers, markers_of, tokenizer_of
 
 
@@ -132,8 +132,7 @@ def _made(parser: str, variants: Claims, tools: Tools) -> tuple[Chat, Any, tuple
 def factories() -> dict[str, Factory]:
     """Every parser that some format is said to be read by, both ways, by name."""
     made = []
-    for parser, variants in claimed("vLLM").items():
-        name = python_name(parser)
+    for name, (parser, variants) in claimed("vLLM").items():
         made.append(Factory(name, parser, variants, "vllm", partial(streamed, parser, variants)))
         made.append(Factory(f"{name}_whole", parser, variants, "vllm", partial(whole, parser, variants)))
     return by_name(made)

@@ -39,7 +39,7 @@ def _markers(variants: tuple[tuple[str, tuple[str, ...]], ...]) -> tuple[str, ..
                     texts.append(write(format.with_variant(variant), calls))
                 except CannotWrite:
                     continue
-        texts += [marker for pair in (*format.reasoning, *format.content_markers) for marker in pair]
+        texts += [marker for pair in (*format.reasoning[:1], *format.content_markers) for marker in pair]
         texts += format.ignored_markers
     return tuple(sorted({marker for text in texts for marker in MARKER.findall(text)}))
 
