@@ -282,7 +282,7 @@ class Schemas:
             raise NotConstrained(f"the reference {reference!r} leads nowhere")
         name = reference_name(reference)
         if name not in definitions:
-            definitions[name] = True  # it may refer to itself
+            definitions[name] = self.flat(target)  # it may refer to itself, but not at once
             definitions[name] = self._alone(target, definitions, 0)
         return name
 

@@ -1,0 +1,338 @@
+"""What every engine says of its calls as nodes, held against the writer, the strict reader and the schemas; no dialect.
+
+`node_matching` tells what nodes mean.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from node_matching import allows
+
+from toolfmt.errors import CannotConstrain, CannotWrite
+from toolfmt.events import Content, Reasoning, ToolCallEnd, ToolCallRejected, ToolCallStart
+from toolfmt.formats import FORMATS, Call, Parser, ToolCallFormat, write
+from toolfmt.formats.answer_grammar import answer_grammar
+from toolfmt.formats.json_nodes import json_nodes
+from toolfmt.formats.nodes import JsonValue, Node, Rules
+from toolfmt.formats.schemas import Schemas
+from toolfmt.tools import tool_schemas
+
+
+def _tool(name: str, properties: dict[str, Any], *required: str, **more: Any) -> dict[str, Any]:
+    parameters = {"type": "object", "properties": properties, "required": list(required), **more}
+    return {"type": "function", "function": {"name": name, "parameters": parameters}}
+
+
+TOOLS = [
+    _tool(
+        "get_weather",
+        {
+            "city": {"type": "string"},
+            "days": {"type": "integer"},
+            "units": {"type": "string", "enum": ["c", "f"]},
+            "tags": {"type": "array", "items": {"type": "string"}},
+            "detail": {"type": "boolean"},
+        },
+        "city",
+    ),
+    _tool("now", {}),
+    _tool(
+        "book",
+        {
+            "who": {
+                "type": "object",
+                "properties": {"name": {"type": "string"}, "age": {"type": "number"}},
+                "required": ["name"],
+                "additionalProperties": False,
+            },
+            "note": {"type": ["string", "null"]},
+            "price": {"type": "number", "minimum": 0},
+            "rooms": {"type": "array", "items": {"type": "integer"}, "minItems": 1},
+        },
+        "who",
+        "price",
+    ),
+]
+ALL = [format.with_variant(variant) for format in FORMATS for variant in ("", *format.variants)]
+NAMES = [f"{format.name}{':' if format.variant else ''}{format.variant}" for format in ALL]
+UNFRAMED = {
+    # The reader notes `missing_opener` where these stand: with their frame they are the format's own way.
+    ("phi4", "bare objects"),
+    ("xml_function", "without a frame"),
+}
+BY_FIRST_SIGN = {"glm4_legacy"}
+"""Formats whose calls begin with the tool's name alone: nothing tells them from text."""
+
+_TEXTS = st.sampled_from(["Oslo", "a b", "3", "null", "", "Zürich 🙂", 'say "hi"', "it's", "back\\slash", "a\nb", "{}"])
+_CALLS: st.SearchStrategy[tuple[str, dict[str, Any]]] = st.one_of(
+    st.fixed_dictionaries(
+        {"city": _TEXTS},
+        optional={
+            "days": st.integers(-9, 99),
+            "units": st.sampled_from("cf"),
+            "tags": st.lists(_TEXTS, max_size=2),
+            "detail": st.booleans(),
+        },
+    ).map(lambda arguments: ("get_weather", arguments)),
+    st.just(("now", {})),
+    st.fixed_dictionaries(
+        {
+            "who": st.fixed_dictionaries({"name": _TEXTS}, optional={"age": st.sampled_from([1, 2.5])}),
+            "price": st.sampled_from([0, 1.5, 20]),
+        },
+        optional={"note": st.none() | _TEXTS, "rooms": st.lists(st.integers(0, 9), min_size=1, max_size=3)},
+    ).map(lambda arguments: ("book", arguments)),
+)
+
+
+def _rules(format: ToolCallFormat, tools: Any = TOOLS, choice: str = "required", parallel: bool = True) -> Rules:
+    return answer_grammar(format, tools, choice=choice, parallel=parallel).rules
+
+
+@pytest.mark.parametrize("format", ALL, ids=NAMES)
+def test_what_is_written_is_allowed(format: ToolCallFormat) -> None:
+    found = answer_grammar(format, TOOLS, choice="required")
+    most = 1 if "one-call" in found.rules.narrower else 3
+
+    @settings(max_examples=12)
+    @given(st.lists(_CALLS, min_size=1, max_size=most))
+    def written(calls: list[Any]) -> None:
+        try:
+            text = write(format, calls, TOOLS)
+        except CannotWrite:
+            return
+        assert allows(found.rules, text)
+
+    written()
+
+
+def _damaged() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Calls that break the schemas, each in one way."""
+    weather = {"city": "Oslo"}
+    book = {"who": {"name": "Ann"}, "price": 1}
+    yield "an unknown tool", "frobnicate", weather
+    yield "a required argument is missing", "get_weather", {"days": 3}
+    yield "a text for an integer", "get_weather", weather | {"days": "three"}
+    yield "a fraction for an integer", "get_weather", weather | {"days": 3.5}
+    yield "a value that is not listed", "get_weather", weather | {"units": "kelvin"}
+    yield "a number for a boolean", "get_weather", weather | {"detail": 1}
+    yield "an item of another type", "book", book | {"rooms": [1, "x"]}
+    yield "too few items", "book", book | {"rooms": []}
+    yield "a number below its minimum", "book", book | {"price": -1}
+    yield "a required member is missing", "book", book | {"who": {"age": 3}}
+    yield "an unknown member", "book", book | {"who": {"name": "Ann", "size": 3}}
+    yield "an unknown argument", "get_weather", weather | {"size": 3}
+    yield "an unknown argument of a tool without any", "now", {"size": 3}
+
+
+@pytest.mark.parametrize("format", ALL, ids=NAMES)
+def test_what_breaks_a_schema_is_not_allowed(format: ToolCallFormat) -> None:
+    rules = _rules(format)
+    schemas = tool_schemas(TOOLS)
+    for kind, name, arguments in _damaged():
+        text = format.writer.write([(name, arguments)], lambda tool, *path: None)
+        typed = format.writer.write([(name, arguments)], _types(schemas))
+        assert not allows(rules, text), kind
+        assert not allows(rules, typed), kind
+
+
+def _types(schemas: dict[str, dict[str, Any]]) -> Any:
+    from toolfmt.formats.typed import parameter_types
+
+    return lambda name, *path: parameter_types(schemas.get(name, {}), *path)
+
+
+@pytest.mark.parametrize("format", ALL, ids=NAMES)
+def test_text_and_calls_or_text_alone(format: ToolCallFormat) -> None:
+    if format.name in BY_FIRST_SIGN:
+        with pytest.raises(CannotConstrain, match="nothing but a tool's name"):
+            _rules(format, choice="auto")
+        return
+    found = answer_grammar(format, TOOLS, choice="auto")
+    call = write(format, [("get_weather", {"city": "Oslo"})], TOOLS)
+    assert allows(found.rules, call)
+    assert allows(found.rules, "It is <b>3 < 4</b>, I think.")
+    assert allows(found.rules, "")
+    broken = format.writer.write([("get_weather", {"town": "Oslo"})], lambda name, *path: None)
+    assert not allows(found.rules, broken)
+    if found.triggers:
+        assert found.calls is not None
+        assert call.startswith(found.triggers)
+        assert allows(found.calls, call)
+        assert not allows(found.calls, "Let me look. " + call)
+        assert allows(found.rules, "Let me look. " + call)
+        assert not allows(found.rules, "Let me look. " + broken)
+
+
+@pytest.mark.parametrize("format", ALL, ids=NAMES)
+def test_a_named_tool_and_a_single_call(format: ToolCallFormat) -> None:
+    weather: Call = ("get_weather", {"city": "Oslo"})
+    now: Call = ("now", {})
+    named = _rules(format, choice="now")
+    assert allows(named, write(format, [now], TOOLS))
+    assert not allows(named, write(format, [weather], TOOLS))
+    single = _rules(format, parallel=False)
+    assert allows(single, write(format, [weather], TOOLS))
+    assert not allows(single, write(format, [weather, now], TOOLS))
+    assert not allows(_rules(format), "Nothing is called here.")
+
+
+@pytest.mark.parametrize("format", ALL, ids=NAMES)
+def test_reasoning_may_stand_before_calls(format: ToolCallFormat) -> None:
+    call = write(format, [("now", {})], TOOLS)
+    opener, closer = format.reasoning[0]
+    assert allows(_rules(format), f"{opener}so\n{closer}{call}")
+    if opener in format.markers.of_answers or opener == "<think>":
+        opened = answer_grammar(format, TOOLS, choice="required", prefix=f"{opener}\n").rules
+        assert allows(opened, f"so\n{closer}{call}")
+        assert not allows(opened, call)
+
+
+def test_what_the_prompt_began_is_not_begun_again() -> None:
+    weather = Parser("json", tools=TOOLS).format
+    begun = answer_grammar(weather, TOOLS, choice="required", prefix="<tool_call>").rules
+    rest = '\n{"name": "now", "arguments": {}}\n</tool_call>'
+    assert allows(begun, rest)
+    assert not allows(begun, "<tool_call>" + rest)
+
+
+# --- schemas
+
+_PERSON = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+_TREE = {"type": "object", "properties": {"kids": {"type": "array", "items": {"$ref": "#/$defs/tree"}}}}
+HELD: list[tuple[str, dict[str, Any], list[Any], list[Any]]] = [
+    ("$ref", {"$ref": "#/$defs/person"}, [{"name": "x"}], [{"nom": "x"}, {}, 3]),
+    ("a tree", {"$ref": "#/$defs/tree"}, [{}, {"kids": []}, {"kids": [{"kids": [{}]}]}], [{"kids": [3]}, {"x": 1}]),
+    ("allOf", {"allOf": [{"type": "integer"}, {"minimum": 3}, {"maximum": 12}]}, [3, 12], [2, 13, "x"]),
+    ("allOf of objects", {"allOf": [{"$ref": "#/$defs/person"}, {"properties": {"age": {"type": "integer"}}}]},
+     [{"name": "x"}, {"name": "x", "age": 3}], [{"age": 3}, {"name": "x", "age": "y"}]),
+    ("anyOf", {"anyOf": [{"type": "integer"}, {"type": "boolean"}]}, [3, True], [3.5, "x", None]),
+    ("oneOf", {"oneOf": [{"type": "integer"}, {"type": "array", "items": {"type": "boolean"}}]}, [3, [True]], [[3]]),
+    ("told apart by a member",
+     {"oneOf": [{"type": "object", "properties": {"kind": {"const": kind}, "of": {"type": type_}},
+                 "required": ["kind", "of"]} for kind, type_ in (("a", "integer"), ("b", "boolean"))]},
+     [{"kind": "a", "of": 3}, {"kind": "b", "of": True}], [{"kind": "a", "of": True}, {"of": 3}]),
+    ("const", {"const": 3}, [3], [4, "3"]),
+    ("enum of several types", {"enum": [1, True, None]}, [1, True, None], [0, False]),
+    ("nullable", {"type": "integer", "nullable": True}, [3, None], ["x", True]),
+    ("length", {"type": "string", "minLength": 2, "maxLength": 3}, ["ab", "abc"], ["a", "abcd"]),
+    ("pattern", {"type": "string", "pattern": "^[a-z]{2}-[0-9]+$"}, ["no-47"], ["no47", "NO-1"]),
+    ("items", {"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 2}, [[1], [1, 2]],
+     [[], [1, 2, 3], ["x"]]),
+    ("bounds", {"type": "number", "exclusiveMinimum": 0, "maximum": 1.5}, [0.1, 1, 1.5], [0, 1.6, -1]),
+    ("Python's names of types", {"type": "int"}, [3], ["x", 3.5]),
+    ("only required", {"type": "object", "required": ["x"]}, [{"x": 3}, {"x": "y"}], [{}]),
+]  # fmt: skip
+_DEFINITIONS = {"person": _PERSON, "tree": _TREE}
+_JSON = next(format for format in FORMATS if format.name == "json")
+
+
+@pytest.mark.parametrize(("schema", "valid", "invalid"), [case[1:] for case in HELD], ids=[case[0] for case in HELD])
+@pytest.mark.parametrize("name", ["json", "lfm2", "glm4", "minimax_m3", "gemma4", "kimi_k3"])
+def test_schemas_are_held_to(name: str, schema: dict[str, Any], valid: list[Any], invalid: list[Any]) -> None:
+    format = next(format for format in FORMATS if format.name == name)
+    tools = [_tool("f", {"p": schema}, "p", **{"$defs": _DEFINITIONS})]
+    rules = _rules(format, tools)
+    types = _types(tool_schemas(tools))
+    texts = {format.writer.write([("f", {"p": value})], types) for value in valid}
+    for text in texts:
+        assert allows(rules, text)
+    # Between tags the text 3 and the number look alike, and the schema says which it is.
+    for text in {format.writer.write([("f", {"p": value})], types) for value in invalid} - texts:
+        assert not allows(rules, text)
+
+
+@pytest.mark.parametrize(("schema", "valid", "invalid"), [case[1:] for case in HELD], ids=[case[0] for case in HELD])
+@pytest.mark.parametrize("exact", [True, False])
+def test_json_in_other_nodes_means_the_same(
+    exact: bool, schema: dict[str, Any], valid: list[Any], invalid: list[Any]
+) -> None:
+    whole = Schemas({"$defs": _DEFINITIONS}).alone(schema)
+    rules = json_nodes(whole, exact)
+    for value in valid:
+        assert allows(rules, json.dumps(value))
+        assert allows(rules, json.dumps(value, indent=1)) is (not exact or "\n" not in json.dumps(value, indent=1))
+        assert allows(Rules(JsonValue(whole, exact)), json.dumps(value))
+    for value in invalid:
+        assert not allows(rules, json.dumps(value))
+        assert not allows(Rules(JsonValue(whole, exact)), json.dumps(value))
+
+
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    ("not", {"not": {"type": "string"}}, "'not'"),
+    ("if", {"if": {"type": "string"}, "then": {"minLength": 3}}, "'if'"),
+    ("overlapping oneOf", {"oneOf": [{"type": "integer"}, {"type": "number"}]}, "'oneOf' overlap"),
+    ("unique items", {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}, "'uniqueItems'"),
+    ("a reference to nothing", {"$ref": "#/$defs/nobody"}, "leads nowhere"),
+    ("a reference to itself", {"$ref": "#/properties/p"}, "leads back to itself"),
+    ("a reference elsewhere", {"$ref": "other.json"}, "leads nowhere"),
+    ("nothing", {"allOf": [{"type": "string"}, {"type": "integer"}]}, "types that exclude each other"),
+    ("no number", {"type": "object", "properties": {"q": {"enum": []}}}, "no value is valid"),
+    ("counted keys", {"type": "object", "properties": {"q": {}}, "minProperties": 1}, "number of keys"),
+    ("keys by pattern", {"type": "object", "patternProperties": {"^x": {}}}, "'patternProperties'"),
+]
+
+
+@pytest.mark.parametrize(("schema", "why"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED])
+@pytest.mark.parametrize("name", ["json", "lfm2", "glm4", "minimax_m3"])
+def test_what_no_grammar_holds_to_is_refused_by_name(name: str, schema: dict[str, Any], why: str) -> None:
+    format = next(format for format in FORMATS if format.name == name)
+    with pytest.raises(CannotConstrain) as refusal:
+        _rules(format, [_tool("look", {"p": schema}, "p")])
+    said = str(refusal.value)
+    assert all(part in said for part in (why, name, "'look'", "'p"))
+    assert "\n" not in said
+
+
+def test_a_choice_that_there_is_not_is_refused() -> None:
+    with pytest.raises(CannotConstrain, match="no tool called 'nope' is declared; there are get_weather, now, book"):
+        _rules(_JSON, choice="nope")
+    with pytest.raises(CannotConstrain, match="without a tool"):
+        _rules(_JSON, [])
+
+
+def test_what_is_left_out_is_named() -> None:
+    def narrower(**more: Any) -> tuple[str, ...]:
+        return _rules(_JSON, [_tool("f", {"p": {}}, **more)]).narrower
+
+    assert narrower() == ()
+    assert narrower(additionalProperties=False) == ()
+    assert narrower(additionalProperties={"type": "integer"}) == ("declared-keys",)
+    assert _rules(_JSON, [{"name": "f"}]).narrower == ("declared-keys",)
+    side_by_side = next(format for format in ALL if format.variant == "without a sign between")
+    assert "one-call" in _rules(side_by_side).narrower
+
+
+def test_nodes_are_values() -> None:
+    one, other = _rules(_JSON), _rules(_JSON)
+    assert one == other
+    assert hash(one.start) == hash(other.start)
+    assert isinstance(one.start, Node)
+
+
+def _strictly_read(format: ToolCallFormat, text: str, tools: Any = TOOLS) -> bool:
+    parser = Parser(format, tools=tools, strict=True)
+    events = [*parser.feed(text), *parser.finish()]
+    ended = sum(isinstance(event, ToolCallEnd) for event in events)
+    began = sum(isinstance(event, ToolCallStart) for event in events)
+    other = any(isinstance(event, (Content, Reasoning, ToolCallRejected)) for event in events)
+    return began == ended > 0 and not other
+
+
+@pytest.mark.parametrize("format", ALL, ids=NAMES)
+@pytest.mark.every(3)
+def test_damage_that_is_allowed_is_read_strictly(format: ToolCallFormat) -> None:
+    """One character less or another one, anywhere: what the grammar still allows, the strict reader still reads."""
+    rules = _rules(replace(format))
+    text = write(format, [("book", {"who": {"name": "Ann"}, "price": 1.5, "note": "so"})], TOOLS)
+    for at in range(len(text)):
+        for damaged in (text[:at] + text[at + 1 :], text[:at] + "<" + text[at:], text[:at] + "\n" + text[at:]):
+            if allows(rules, damaged) and (format.name, format.variant) not in UNFRAMED:
+                assert _strictly_read(format, damaged), damaged

@@ -1,0 +1,69 @@
+"""A schema's patterns as grammars say them: the same strings, or a refusal that quotes the pattern."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from toolfmt.formats.schemas import NotConstrained
+from toolfmt.formats.string_patterns import string_pattern
+
+TEXTS = ["", "a", "ab", "abab", "b", "A1", "a-b", "a.b", "12", "1234", "a_b", "]", "^", "(a)", "a|b", "ab12", "\\", "é"]
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "^a$", "^(ab)+$", "^[a-z]{2,4}$", r"^\d+$", r"^\w*$", r"^a\.b$", "^a[-.]b$", "^(?:a|b)$", "^(a|ab|12)?$",
+        r"^[\]^]$", r"^\(a\)$", r"^[\w-]+$", "^[0-9]{2}$", r"^a\|b$", "^[^a]$".replace("^a", "a^"), "^é$", "^$",
+        r"^[\d]{4}$", "^-?[0-9]$",
+    ],
+)  # fmt: skip
+def test_the_same_strings(pattern: str) -> None:
+    read = string_pattern(pattern, lambda sign: True)
+    assert not read.startswith("^")
+    for text in TEXTS:
+        assert bool(re.fullmatch(read, text)) is bool(re.search(pattern, text, re.ASCII)), text
+
+
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [
+        ("a", "from ^ to $"),
+        ("^a", "from ^ to $"),
+        (r"^a\$", "from ^ to $"),
+        ("^a|b$", "one of its parts only"),
+        ("^(?=a)a$", "looks around"),
+        ("^.$", "holds ."),
+        ("^[^a]$", "what it does not hold"),
+        (r"^\s$", r"holds \s"),
+        (r"^\bé$", r"holds \b"),
+        ("^(a$", "not closed"),
+        ("^a)$", "no opening one"),
+        ("^[a$", "not closed"),
+        ("^[]$", "is empty"),
+        ("^a**$", "is repeated"),
+        ("^*$", "holds *"),
+        ("^[z-a]$", "range that is none"),
+        ("^a{2000}$", "more than 1000 times"),
+        ("^[[]$", "holds another"),
+    ],
+)
+def test_anything_else_is_refused_and_quoted(pattern: str, why: str) -> None:
+    with pytest.raises(NotConstrained) as refusal:
+        string_pattern(pattern, lambda sign: True)
+    assert why in refusal.value.why
+    assert repr(pattern) in refusal.value.why
+
+
+@pytest.mark.parametrize("pattern", ['^"$', '^["a]$', "^[!-a]$", '^(a|")$'])
+def test_a_character_that_would_end_the_string_is_refused(pattern: str) -> None:
+    with pytest.raises(NotConstrained, match="does not stand for itself"):
+        string_pattern(pattern, lambda sign: sign != '"')
+    assert string_pattern(pattern, lambda sign: True)
+
+
+def test_a_short_class_is_held_to_what_may_stand() -> None:
+    with pytest.raises(NotConstrained, match="'_' does not stand"):
+        string_pattern(r"^\w$", lambda sign: sign != "_")
