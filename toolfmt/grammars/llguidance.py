@@ -1,0 +1,334 @@
+r"""Grammars in the Lark dialect of llguidance, which vLLM, SGLang and llama.cpp take too.
+
+`llguidance(rules, tokens)` is a walk over the nodes and imports no package. Contract as in llguidance 1.9,
+docs/syntax.md, docs/parametric.md and parser/src/lark:
+
+- A terminal takes as much as it can, so no literal may be the beginning of another: they are cut where they part, over
+  the whole grammar. A raw text and what closes it are one terminal.
+- A token that stands for a marker is no text to the grammar: it is named by its id, and does not match `.`. Its
+  spelling does, and a reader sees no difference, so that raw texts hold neither.
+- Expressions are those of Rust's regex, in which `\<` is the beginning of a word.
+- A rule has one parameter of 64 bits; here they are the members that were written.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from toolfmt.formats.nodes import (
+    EMPTY,
+    Blanks,
+    Either,
+    FreeText,
+    JsonValue,
+    Maybe,
+    Members,
+    Node,
+    Pattern,
+    QuotedText,
+    RawText,
+    Repeated,
+    Row,
+    Rule,
+    Rules,
+    Text,
+    inner_nodes,
+)
+from toolfmt.grammars.exported import Exported
+from toolfmt.grammars.llguidance_schemas import FORMATS, held_schema
+
+MOST_IN_ANY_ORDER = 64
+"""Members of one object that may come in any order: the bits of a rule's parameter. Of more of them, these come before
+the next so many."""
+_ANY = "(?s:.)"
+_SPELT = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
+_BLANKS_ANYWHERE = {"whitespace_flexible": True}
+_META = re.compile(r"[\\.+*?()|\[\]{}^$#&\-~/]")
+_ESCAPE = r"\\([\\%snrtbf]|u([0-9a-ce-fA-CE-F][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2}))"
+
+
+def llguidance(rules: Rules, tokens: Mapping[str, int]) -> Exported:
+    """The grammar as a text that begins with `%llguidance {}`.
+
+    `tokens` are the markers that are one token of the tokenizer, with their ids. It is narrower than the rules by
+    `declared-order`, where members come in the order in which they are declared (those of JSON objects do, and of more
+    than `MOST_IN_ANY_ORDER` the first so many come first), and by `format`, where strings are held to the format of
+    their schema. Raises `CannotConstrain` for a schema
+    that llguidance cannot hold a JSON value to.
+    """
+    ways = dict.fromkeys((*rules.narrower, *_narrower(rules)))
+    return Exported(_Writer(rules, tokens).text(), tuple(ways))
+
+
+def _narrower(rules: Rules) -> list[str]:
+    """The ways in which this dialect allows less than the rules."""
+    ways = set()
+    for node in _all_nodes(rules):
+        if isinstance(node, Members) and len(node.items) > MOST_IN_ANY_ORDER:
+            ways.add("declared-order")
+        for part in _mappings(json.loads(node.schema)) if isinstance(node, JsonValue) else ():
+            properties, format = part.get("properties"), part.get("format")
+            if isinstance(properties, dict) and len(properties) > 1:
+                ways.add("declared-order")
+            if isinstance(format, str) and format in FORMATS:
+                ways.add("format")
+    return sorted(ways)
+
+
+class _Writer:
+    def __init__(self, rules: Rules, tokens: Mapping[str, int]) -> None:
+        self._rules, self._tokens = rules, tokens
+        longest_first = sorted((text for text in tokens if text), key=len, reverse=True)
+        self._marker = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
+        self._cuts = _parted({piece for text in self._texts() for piece in self._between_tokens(text)} - set(tokens))
+        self._lines: list[str] = []
+        self._names: dict[Node, str] = {}
+
+    def text(self) -> str:
+        named = [f"{_rule_name(name)}: {self._symbol(node)}" for name, node in self._rules.rules.items()]
+        return "\n".join(["%llguidance {}", f"start: {self._symbol(self._rules.start)}", *named, *self._lines, ""])
+
+    def _texts(self) -> Iterable[str]:
+        """What stands in the grammar as it is, and is not part of a larger terminal."""
+        for node in _all_nodes(self._rules):
+            if isinstance(node, Text):
+                yield node.text
+            elif isinstance(node, RawText):
+                yield "".join(self._closed(node)[1])
+
+    def _between_tokens(self, text: str) -> list[str]:
+        """The text cut into tokens and what stands between them."""
+        pieces: list[str] = []
+        at = 0
+        for found in self._marker.finditer(text):
+            pieces += [text[at : found.start()], found.group()]
+            at = found.end()
+        return [piece for piece in (*pieces, text[at:]) if piece]
+
+    def _closed(self, node: RawText) -> tuple[str, list[str]]:
+        """What of a closer ends the raw text's terminal, and what stands behind that: a token and what follows it."""
+        pieces = self._between_tokens(node.closer)
+        first = next((at for at, piece in enumerate(pieces) if piece in self._tokens), len(pieces))
+        return "".join(pieces[:first]), pieces[first:]
+
+    def _symbol(self, node: Node) -> str:
+        """The node as one symbol, with a rule of its own where it takes one; the same node has the same."""
+        if node not in self._names:
+            self._names[node] = self._new_symbol(node)
+        return self._names[node]
+
+    def _new_symbol(self, node: Node) -> str:
+        match node:
+            case Rule(name):
+                return _rule_name(name)
+            case Pattern(pattern):
+                return self._terminal(f"/{_of_rust(pattern)}/")
+            case Blanks():
+                return r"/[ \t\r\n]*/"
+            case QuotedText(quote, least, most):
+                mark = _literally(quote)
+                character = f"([^{mark}\\\\\\x00-\\x1F]|{_ESCAPE % mark})"
+                return self._terminal(f"/{character}{_times(least, most)}{mark}/")
+            case RawText():
+                return self._raw_text(node)
+            case FreeText(without, not_first):
+                begun = f"([^{_literally(not_first)}]{_ANY}*)?" if not_first else f"{_ANY}*"
+                return self._terminal(f"/{begun}/{_but_for(without)}")
+            case Members():
+                return self._members(node)
+            case Text(text):
+                parts = self._text_parts(text)
+                return parts[0] if len(parts) == 1 else self._rule(" ".join(parts))
+        return self._rule(self._expression(node))
+
+    def _expression(self, node: Node) -> str:
+        """What stands behind the colon of a node's rule."""
+        match node:
+            case Row(parts):
+                return " ".join(symbol for part in parts for symbol in self._in_row(part))
+            case Either(parts):
+                return " | ".join(" ".join(self._in_row(part)) for part in parts)
+            case Maybe(part):
+                return f"{self._symbol(part)}?"
+            case Repeated():
+                return self._repeated(node)
+            case JsonValue(schema, exact):
+                held = held_schema(json.loads(schema))
+                return f"%json {json.dumps({**held, 'x-guidance': _SPELT if exact else _BLANKS_ANYWHERE})}"
+        raise TypeError(f"no node of a grammar: {node!r}")
+
+    def _in_row(self, node: Node) -> Sequence[str]:
+        return self._text_parts(node.text) if isinstance(node, Text) else (self._symbol(node),)
+
+    def _text_parts(self, text: str) -> list[str]:
+        symbols: list[str] = []
+        for piece in self._between_tokens(text):
+            if piece in self._tokens:
+                symbols.append(f"<[{self._tokens[piece]}]>")
+            else:
+                symbols += map(_quoted, self._cuts[piece])
+        return symbols or ['""']
+
+    def _repeated(self, node: Repeated) -> str:
+        part = self._symbol(node.part)
+        least, most = max(node.least, 1), node.most
+        further = part if node.separator == EMPTY else f"({' '.join(self._in_row(node.separator))} {part})"
+        repeated = part if most == 1 else f"{part} {further}{_times(least - 1, None if most is None else most - 1)}"
+        return repeated if node.least else f"({repeated})?"
+
+    def _raw_text(self, node: RawText) -> str:
+        last, behind = self._closed(node)
+        never = [*node.never, node.closer.strip() if behind else node.closer]
+        without = _but_for(never, () if behind else _begun_again(node.closer))
+        inside = f"/{_ANY}{_times(node.least, node.most)}/{without}"
+        terminal = self._terminal(f"{self._terminal(inside)} {_quoted(last)}" if last else inside)
+        return self._rule(" ".join([terminal, *self._text_parts("".join(behind))])) if behind else terminal
+
+    def _members(self, node: Members) -> str:
+        """A rule for what may follow, with a bit for each member that stands already, for every so many members.
+
+        Which rule follows is told where a member is written: a rule that consists of another one alone is taken for
+        empty where that one may be, whatever its condition says.
+        """
+        if not node.items:
+            return '""'
+        separator = "" if node.separator == EMPTY else " ".join(self._in_row(node.separator)) + " "
+        groups = [
+            sorted(node.items[at : at + MOST_IN_ANY_ORDER], key=lambda member: not member.required)
+            for at in range(0, len(node.items), MOST_IN_ANY_ORDER)
+        ]
+        written = [[self._symbol(member.node) for member in group] for group in groups]
+        required = [sum(member.required for member in group) for group in groups]
+        name = self._rule("")
+        begins = self._going_on(name, written, required, -1, "")
+        self._lines[self._lines.index(f"{name}: ")] = f"{name}: " + "\n  | ".join(begins)
+        for number, group in enumerate(written):
+            again = [
+                f"{separator}{member} {name}_{number}::set_bit({bit}) %if bit_clear({bit})"
+                for bit, member in enumerate(group)
+            ]
+            options = self._going_on(name, written, required, number, separator)
+            self._lines.append(f"{name}_{number}::_ : " + "\n  | ".join([*options, *again]))
+        return name
+
+    @staticmethod
+    def _going_on(
+        name: str, written: Sequence[Sequence[str]], required: Sequence[int], number: int, separator: str
+    ) -> list[str]:
+        """How it goes on with a member of a later group, or ends: when those that are required stand."""
+        met = f" %if is_ones([0:{required[number]}])" if number >= 0 and required[number] else ""
+        options: list[str] = []
+        for later in range(number + 1, len(written)):
+            options += [
+                f"{separator}{member} {name}_{later}::{1 << bit:#x}{met}" for bit, member in enumerate(written[later])
+            ]
+            if required[later]:
+                return options
+        return [f'""{met}', *options]
+
+    def _rule(self, expression: str) -> str:
+        name = f"r{len(self._lines)}"
+        self._lines.append(f"{name}: {expression}")
+        return name
+
+    def _terminal(self, expression: str) -> str:
+        name = f"T{len(self._lines)}"
+        self._lines.append(f"{name}: {expression}")
+        return name
+
+
+def _all_nodes(rules: Rules) -> Iterable[Node]:
+    """Every node of a grammar, each of them once."""
+    seen: dict[Node, None] = {}
+    waiting = [rules.start, *rules.rules.values()]
+    while waiting:
+        node = waiting.pop()
+        if node not in seen:
+            seen[node] = None
+            waiting += inner_nodes(node)
+    return seen
+
+
+def _parted(texts: set[str]) -> dict[str, list[str]]:
+    """The texts, each cut into pieces of which none is the beginning of another."""
+    cuts: dict[str, int] = {}
+    waiting = texts
+    pieces: set[str] = set()
+    while waiting:
+        pieces |= waiting
+        waiting = set()
+        shortest = None
+        for text in sorted(pieces):
+            if shortest is not None and text.startswith(shortest):
+                cuts[text] = len(shortest)
+                waiting.add(text[len(shortest) :])
+                pieces.discard(text)
+            else:
+                shortest = text
+        waiting -= pieces
+    parted: dict[str, list[str]] = {}
+    for text in texts:
+        parted[text], rest = [], text
+        while rest in cuts:
+            parted[text].append(rest[: cuts[rest]])
+            rest = rest[cuts[rest] :]
+        parted[text].append(rest)
+    return parted
+
+
+def _mappings(value: Any) -> Iterator[dict[str, Any]]:
+    """Every object in a JSON value."""
+    if isinstance(value, dict):
+        yield value
+    if isinstance(value, (dict, list)):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _mappings(inner)
+
+
+def _times(least: int, most: int | None) -> str:
+    return "*" if (least, most) == (0, None) else f"{{{least},{'' if most is None else most}}}"
+
+
+def _begun_again(closer: str) -> list[str]:
+    """What may not stand right before a closer that begins with its own end, or it would have ended earlier."""
+    ends = (closer[:size] for size in range(1, len(closer)))
+    return [closer[: len(closer) - len(end)] for end in ends if closer.endswith(end)]
+
+
+def _but_for(texts: Iterable[str], at_the_end: Iterable[str] = ()) -> str:
+    """What takes from a terminal all that holds one of the texts, or has one at its end."""
+    without = []
+    for known, rest in ((texts, f"{_ANY}*"), (at_the_end, "")):
+        alternatives = "|".join(dict.fromkeys(_literally(text) for text in known if text))
+        if alternatives:
+            without.append(f" & ~/{_ANY}*({alternatives}){rest}/")
+    return "".join(without)
+
+
+def _literally(text: str) -> str:
+    """A text within an expression; inside of a class too."""
+    escaped = _META.sub(lambda found: "\\" + found.group(), text)
+    return re.sub(r"[\x00-\x1f\x7f]", lambda found: f"\\x{ord(found.group()):02X}", escaped)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _of_rust(pattern: str) -> str:
+    """A node's pattern between two slashes."""
+
+    def written(found: re.Match[str]) -> str:
+        sign = found.group()
+        if sign[0] == "\\":
+            return sign[1] if sign[1] in "<>" else sign
+        return "\\/" if sign == "/" else f"\\x{ord(sign):02X}"
+
+    return re.sub(r"(?s)\\.|/|[\x00-\x1f]", written, pattern)
+
+
+def _rule_name(name: str) -> str:
+    return "named-" + re.sub(r"[^a-z0-9_]", lambda found: f"-{ord(found.group()):x}-", name)

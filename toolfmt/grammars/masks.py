@@ -1,0 +1,181 @@
+"""Grammars at work: which tokens a grammar of llguidance's dialect allows next, and whether it is one at all.
+
+    masks = Masks(grammar, tokenizer)
+    masks.bits()                 # which tokens may come: a bit for each, the lowest of each byte first
+    masks.take(token)            # the one that was chosen
+    masks.accepts(text)          # whether the grammar allows a whole text
+
+Contract as in llguidance 1.9, python/llguidance/_lib.pyi. Its matcher never raises: it falls into an error that it
+never leaves, in which no text is allowed. So a grammar is checked before, and the matcher asked behind every step.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from toolfmt.errors import CannotConstrain, ToolfmtError
+
+_loaded: WeakKeyDictionary[Any, dict[tuple[int, ...], Any]] = WeakKeyDictionary()
+"""What llguidance makes of a tokenizer, by its size and the tokens that end an answer: that takes seconds."""
+
+
+class Masks:
+    """The tokens that a grammar allows, step by step through one answer.
+
+    Takes a grammar of the dialect llguidance, as a `toolfmt.Grammar` or its text; a tokenizer of transformers, of
+    mlx-lm, or of tokenizers; and the tokens that end an answer, unless they are the tokenizer's own. Raises
+    `CannotConstrain` for what llguidance does not take as a grammar, `ToolfmtError` for a grammar of another dialect or
+    a tokenizer that is not of the tokenizers package, and `ImportError` without llguidance.
+    """
+
+    def __init__(self, grammar: Any, tokenizer: Any, ends: Iterable[int] | None = None) -> None:
+        text = _text_of(grammar)
+        named = _named_tokens(text)
+        self._tokenizer = tokenizer
+        self._loaded = load(tokenizer, [end for end in _ends(tokenizer, ends) if end not in named])
+        check(text, tokenizer=self._loaded)
+        llguidance = _llguidance()
+        self._matcher = llguidance.LLMatcher(self._loaded, llguidance.LLMatcher.grammar_from_lark(text), log_level=0)
+        self._taken: list[int] = []
+        self._asked()
+
+    @property
+    def size(self) -> int:
+        """How many tokens the masks are of; a model may tell of more, which are none."""
+        return int(self._loaded.vocab_size)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the answer may end here."""
+        return bool(self._matcher.is_accepting())
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing but the end may come."""
+        return bool(self._matcher.is_stopped())
+
+    def fresh(self) -> Masks:
+        """Masks for another answer of the same grammar and tokenizer."""
+        other = object.__new__(Masks)
+        other._tokenizer, other._loaded, other._taken = self._tokenizer, self._loaded, []
+        other._matcher = self._matcher.deep_copy()
+        other._matcher.reset()
+        return other
+
+    def bits(self) -> bytes:
+        """A bit for each token: whether it may come next."""
+        bits: bytes = self._matcher.compute_bitmask()
+        self._asked()
+        return bits
+
+    def allowed(self) -> list[int]:
+        """The tokens that may come next."""
+        bits = self.bits()
+        return [8 * at + bit for at, byte in enumerate(bits) if byte for bit in range(8) if byte >> bit & 1]
+
+    def allowed_of(self, tokens: Sequence[int]) -> int:
+        """How many of these tokens may come, one behind the other."""
+        return int(self._matcher.validate_tokens([*tokens]))
+
+    def take(self, token: int) -> None:
+        """Goes on by a token; raises `ToolfmtError` where it may not come."""
+        if self.allowed_of([token]) != 1 or not self._matcher.consume_token(token):
+            raise ToolfmtError(f"the grammar does not allow the token {token} {self._loaded.dbg_tokens([token])} here")
+        self._taken.append(token)
+
+    def follow(self, tokens: Sequence[int]) -> None:
+        """Goes to where the answer consists of these tokens, back too: a model that guesses ahead takes some back."""
+        same = 0
+        while same < min(len(tokens), len(self._taken)) and tokens[same] == self._taken[same]:
+            same += 1
+        if same < len(self._taken):
+            self._matcher.rollback(len(self._taken) - same)
+            del self._taken[same:]
+        for token in tokens[same:]:
+            self.take(token)
+
+    def accepts(self, text: str) -> bool:
+        """Whether the grammar allows this text as a whole answer; where one is in the masks does not matter."""
+        backend = _backend(self._tokenizer)
+        return self.accepts_tokens(backend.encode(text, add_special_tokens=False).ids)
+
+    def accepts_tokens(self, tokens: Sequence[int]) -> bool:
+        matcher = self.fresh()._matcher
+        return bool(matcher.try_consume_tokens([*tokens]) == len(tokens) and matcher.is_accepting())
+
+    def _asked(self) -> None:
+        if self._matcher.is_error():
+            raise CannotConstrain(f"llguidance gives up: {_first_line(self._matcher.get_error())}")
+
+
+def check(grammar: Any, *, tokenizer: Any = None) -> None:
+    """Raises `CannotConstrain`, in llguidance's words, for what it does not take as a grammar. With what `load` gives,
+    tokens are looked for too."""
+    llguidance = _llguidance()
+    lark = llguidance.LLMatcher.grammar_from_lark(_text_of(grammar))
+    if refused := llguidance.LLMatcher.validate_grammar(lark, tokenizer):
+        raise CannotConstrain(f"llguidance takes no such grammar: {_first_line(refused)}")
+
+
+def load(tokenizer: Any, ends: Iterable[int] | None = None) -> Any:
+    """The tokenizer as llguidance takes it: made once, which takes seconds where it is large, and kept with it."""
+    backend = _backend(tokenizer)
+    known = _loaded.setdefault(backend, {})
+    key = (backend.get_vocab_size(with_added_tokens=True), *_ends(tokenizer, ends))
+    if key not in known:
+        known[key] = _llguidance().LLTokenizer(_unpadded(backend).to_str(), eos_token=[*key[1:]] or None)
+    return known[key]
+
+
+def _backend(tokenizer: Any) -> Any:
+    """The `tokenizers.Tokenizer` of a tokenizer: of transformers' fast ones, and of mlx-lm's around these."""
+    for _ in range(3):
+        if hasattr(tokenizer, "to_str") and hasattr(tokenizer, "get_vocab_size"):
+            return tokenizer
+        tokenizer = getattr(tokenizer, "backend_tokenizer", None) or getattr(tokenizer, "_tokenizer", None)
+    raise ToolfmtError(
+        "masks need a tokenizer of the tokenizers package (a fast one of transformers, or tokenizer.json)"
+    )
+
+
+def _unpadded(backend: Any) -> Any:
+    """A copy that neither pads nor cuts."""
+    copied = type(backend).from_str(backend.to_str())
+    copied.no_padding()
+    copied.no_truncation()
+    return copied
+
+
+def _ends(tokenizer: Any, ends: Iterable[int] | None) -> list[int]:
+    """The tokens that end an answer: mlx-lm's tokenizers know several, others one."""
+    if ends is None:
+        known = getattr(tokenizer, "eos_token_ids", None) or getattr(tokenizer, "eos_token_id", None)
+        ends = [known] if isinstance(known, int) else known or []
+    return sorted({*ends})
+
+
+def _named_tokens(grammar: str) -> set[int]:
+    """The tokens that a grammar names: what ends a turn may end a call, and is part of it then."""
+    return {int(token) for token in re.findall(r"<\[([0-9]+)\]>", grammar)}
+
+
+def _text_of(grammar: Any) -> str:
+    dialect = getattr(grammar, "dialect", "llguidance")
+    if dialect != "llguidance":
+        raise ToolfmtError(f"masks are of grammars of the dialect llguidance, and this one is of {dialect}")
+    return str(getattr(grammar, "text", grammar))
+
+
+def _first_line(words: str) -> str:
+    return words.strip().partition("\n")[0]
+
+
+def _llguidance() -> Any:
+    try:
+        import llguidance
+    except ModuleNotFoundError as error:
+        raise ImportError(f"masks need llguidance: pip install 'toolfmt[grammar]' ({error})") from error
+    return llguidance
