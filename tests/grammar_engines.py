@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import importlib
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,22 @@ class LlamaGrammars:
         """A sampler for the grammar, or None where llama.cpp refuses it."""
         return self._engine.llama_sampler_init_grammar(self._vocabulary, grammar.encode(), b"root") or None
 
+    def asked(self, fields: Mapping[str, Any]) -> Any:
+        """A sampler for the fields of a request, made of them as llama.cpp's server makes it: a trigger that is one
+        token is that token, and must be preserved; a longer one is a pattern."""
+        if not fields.get("grammar_lazy"):
+            return self.compiled(fields["grammar"])
+        words = [trigger["value"] for trigger in fields["grammar_triggers"]]
+        assert all(trigger["type"] == 1 for trigger in fields["grammar_triggers"])
+        assert all(word in fields["preserved_tokens"] for word in words if word in self._markers)
+        patterns = [re.escape(word).encode() for word in words if word not in self._markers]
+        tokens = [self._markers[word] for word in words if word in self._markers]
+        return self._engine.llama_sampler_init_grammar_lazy_patterns(
+            self._vocabulary, fields["grammar"].encode(), b"root",
+            (ctypes.c_char_p * len(patterns))(*patterns), len(patterns),
+            (self._engine.llama_token * len(tokens))(*tokens), len(tokens),
+        )  # fmt: skip
+
     def accepts(self, sampler: Any, text: str) -> bool:
         sampler = self._engine.llama_sampler_clone(sampler)
         try:
@@ -55,6 +72,17 @@ class LlamaGrammars:
             return self._allowed(sampler, self._end)
         finally:
             self._engine.llama_sampler_free(sampler)
+
+    def taken(self, sampler: Any, text: str) -> str:
+        """Of a text that is not accepted, the last part that is allowed, and what follows it."""
+        tokens = self.tokens(text)
+        sampler = self._engine.llama_sampler_clone(sampler)
+        for at, token in enumerate(tokens):
+            if not self._allowed(sampler, token):
+                before, after = (bytes(part for part in parts if part < 256) for parts in (tokens[:at], tokens[at:]))
+                return f"{before[-40:]!r} -> {after[:20]!r}"
+            self._engine.llama_sampler_accept(sampler, token)
+        return f"{text[-40:]!r} -> the end"
 
     def tokens(self, text: str) -> list[int]:
         """The markers as one token each, longest first, and all else as bytes."""
@@ -105,3 +133,9 @@ class XGrammars:
     def accepts(self, matcher: Any, text: str) -> bool:
         matcher.reset()
         return bool(matcher.accept_string(text) and matcher.is_terminated())
+
+    def taken(self, matcher: Any, text: str) -> str:
+        """Of a text that is not accepted, the last part that is allowed, and what follows it."""
+        matcher.reset()
+        at = next((at for at, character in enumerate(text) if not matcher.accept_string(character)), len(text))
+        return f"{text[max(0, at - 40) : at]!r} -> {text[at : at + 20]!r}"

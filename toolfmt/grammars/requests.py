@@ -1,0 +1,100 @@
+"""The fields that a request to a runtime's server has for a grammar.
+
+They go into the body of the request beside the prompt or the messages. Which dialect a runtime reads is its server's
+choice of a backend, so a grammar in a dialect that it cannot read is refused here, not there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from toolfmt.errors import ToolfmtError
+
+_WORD = 1
+"""llama.cpp's `COMMON_GRAMMAR_TRIGGER_TYPE_WORD` (`common/common.h`): a text anywhere in the answer."""
+
+
+class Requested(Protocol):
+    """What is asked of a grammar: `toolfmt.grammars.grammar.Grammar` says what each field is."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def dialect(self) -> str: ...
+    @property
+    def calls(self) -> str: ...
+    @property
+    def triggers(self) -> tuple[str, ...]: ...
+    @property
+    def preserved(self) -> tuple[str, ...]: ...
+
+
+def request(grammar: Requested, runtime: str) -> dict[str, Any]:
+    """The request's fields for `vllm`, `sglang` or `llama.cpp`. Raises `ToolfmtError` for another runtime, and for a
+    dialect that this one does not read."""
+    if runtime not in _REQUESTS:
+        raise ToolfmtError(f"there is no runtime {runtime!r}; there are {', '.join(_REQUESTS)}")
+    of_dialect = _REQUESTS[runtime]
+    if grammar.dialect not in of_dialect:
+        ways = " or ".join(f"dialect={dialect!r}" for dialect in of_dialect)
+        raise ToolfmtError(f"{runtime} reads no grammar in the dialect {grammar.dialect!r}; make it with {ways}")
+    return of_dialect[grammar.dialect](grammar)
+
+
+def _vllm_guidance(grammar: Requested) -> dict[str, Any]:
+    """vLLM with the guidance backend (`--structured-outputs-config '{"backend": "guidance"}'`; left to choose, it tries
+    XGrammar first, which reads another dialect of Lark).
+
+    vLLM 0.33, `sampling_params.py` (`StructuredOutputsParams`), `v1/structured_output/backend_guidance.py`.
+    """
+    return {"structured_outputs": {"grammar": grammar.text}}
+
+
+def _vllm_xgrammar(grammar: Requested) -> dict[str, Any]:
+    """vLLM with the xgrammar backend: as a structural tag, for `grammar` is compiled over a vocabulary without special
+    tokens there, and markers that are special tokens could never be written.
+
+    vLLM 0.33, `v1/structured_output/backend_xgrammar.py`; XGrammar 0.2.8, `structural_tag.py` (`GrammarFormat`).
+    """
+    tag = {"type": "structural_tag", "format": {"type": "grammar", "grammar": grammar.text}}
+    return {"structured_outputs": {"structural_tag": json.dumps(tag, ensure_ascii=False)}}
+
+
+def _sglang(grammar: Requested) -> dict[str, Any]:
+    """SGLang: with `--grammar-backend xgrammar`, which is the default, XGrammar's EBNF; with `--grammar-backend
+    llguidance` Lark that begins `%llguidance {}`. In requests to `/generate` the field stands in `sampling_params`.
+
+    SGLang 0.5.23, `srt/entrypoints/openai/protocol.py` (`ChatCompletionRequest.ebnf`),
+    `srt/constrained/xgrammar_backend.py` and `llguidance_backend.py` (`dispatch_ebnf`).
+    """
+    return {"ebnf": grammar.text}
+
+
+def _llama_cpp(grammar: Requested) -> dict[str, Any]:
+    """llama.cpp's server, for a rendered prompt at `/completion`: a chat request with `tools` beside `grammar` is
+    refused.
+
+    Where a trigger begins the calls, the grammar sleeps until it stands there and then reads it, too; a trigger that is
+    one token must be preserved, and a longer one must end where a token can, so no blanks end it here. What is
+    preserved is kept in the answer's text although it is a special token.
+
+    llama.cpp (November 2026), `tools/server/server-schema.cpp`, `server-common.h` (`server_grammar_trigger`),
+    `src/llama-grammar.cpp` (`llama_grammar_accept_impl`).
+    """
+    triggers = [trigger.rstrip() or trigger for trigger in grammar.triggers]
+    fields: dict[str, Any] = {"grammar": grammar.calls if triggers else grammar.text}
+    if triggers:
+        fields["grammar_lazy"] = True
+        fields["grammar_triggers"] = [{"type": _WORD, "value": trigger} for trigger in triggers]
+    if preserved := list(dict.fromkeys((*triggers, *grammar.preserved))):
+        fields["preserved_tokens"] = preserved
+    return fields
+
+
+_REQUESTS: Mapping[str, Mapping[str, Callable[[Requested], dict[str, Any]]]] = {
+    "vllm": {"llguidance": _vllm_guidance, "xgrammar": _vllm_xgrammar},
+    "sglang": {"llguidance": _sglang, "xgrammar": _sglang},
+    "llama.cpp": {"gbnf": _llama_cpp},
+}
