@@ -180,8 +180,14 @@ class NamedJson(Frame):
             raise Malformed
         separated = yield from self._separated(scan, calls, opener)
         fence = yield from read_fence(scan)
-        if fence and self.fence[0] and "json".startswith((yield from scan.take_while(_LETTERS))):
-            yield from scan.need()  # the answer may end within the fence's word
+        if fence and self.fence[0]:
+            word = fence[3:] + (yield from scan.take_while(_LETTERS))
+            if "json".startswith(word):
+                yield from scan.need()  # the answer may end within the fence's word
+            if word not in ("", "json"):
+                raise Malformed
+            if not word:
+                calls.tolerate("repaired_markers")
         if not separated and not calls.committed:
             here = scan.position
             opening = yield from scan.expect("{", '"{', *(() if fence else ("```json", "```")))
