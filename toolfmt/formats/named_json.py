@@ -173,7 +173,7 @@ class NamedJson(Frame):
 
     def _read_call(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
         """One call, from after its opener to after its closer."""
-        name, id = yield from self._header(scan)
+        name, id = yield from self._header(scan, calls)
         if id is None and self.identity.always:
             calls.tolerate("missing_id")
         if not opener and name[-1:] in _PUNCTUATION:
@@ -250,7 +250,7 @@ class NamedJson(Frame):
             raise Malformed
         return False
 
-    def _header(self, scan: Scan) -> Reading[tuple[str, str | None]]:
+    def _header(self, scan: Scan, calls: Calls) -> Reading[tuple[str, str | None]]:
         """Name and id, up to the separator."""
         if len(self.call_opener) >= _CONTROL:
             yield from scan.skip_spaces()
@@ -271,6 +271,8 @@ class NamedJson(Frame):
             if (yield from follows(scan, self.identity.marker)):
                 yield from scan.skip_spaces()
                 second = yield from read_name(scan)
+                if not second:
+                    calls.tolerate("empty_id")
             else:
                 scan.rewind(here)
         return self.identity.read(first, second)
