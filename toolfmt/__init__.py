@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         BadModelDirectory,
         BadProfile,
         BadTools,
+        CannotConstrain,
         CannotWrite,
         NoResponseTemplate,
         NotDelivered,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
         merge,
     )
     from toolfmt.formats import Parser, ToolCallFormat, WholeCalls, get, write
+    from toolfmt.grammars.grammar import Grammar, grammar
     from toolfmt.inspect.inference.decision import infer
     from toolfmt.message import CallIds, Message, ToolCall, taken_ids
     from toolfmt.model import Model, load
@@ -59,11 +61,13 @@ _HOMES = {
     "BadModelDirectory": "toolfmt.errors",
     "BadProfile": "toolfmt.errors",
     "BadTools": "toolfmt.errors",
+    "CannotConstrain": "toolfmt.errors",
     "CannotWrite": "toolfmt.errors",
     "UnknownFormat": "toolfmt.errors",
     "CallIds": "toolfmt.message",
     "ClientRequest": "toolfmt.render.client_request",
     "Conversation": "toolfmt.conversation",
+    "Grammar": "toolfmt.grammars.grammar",
     "Message": "toolfmt.message",
     "NoResponseTemplate": "toolfmt.errors",
     "NotDelivered": "toolfmt.errors",
@@ -78,6 +82,7 @@ _HOMES = {
     "ToolfmtError": "toolfmt.errors",
     "WholeCalls": "toolfmt.formats",
     "get": "toolfmt.formats",
+    "grammar": "toolfmt.grammars.grammar",
     "infer": "toolfmt.inspect.inference.decision",
     "load": "toolfmt.model",
     "parse": "toolfmt.parsing",
@@ -94,11 +99,13 @@ __all__ = [
     "BadProfile",
     "BadTools",
     "CallIds",
+    "CannotConstrain",
     "CannotWrite",
     "ClientRequest",
     "Content",
     "Conversation",
     "Event",
+    "Grammar",
     "Message",
     "Model",
     "NoResponseTemplate",
@@ -120,6 +127,7 @@ __all__ = [
     "WholeCalls",
     "__version__",
     "get",
+    "grammar",
     "infer",
     "load",
     "merge",

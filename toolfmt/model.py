@@ -17,8 +17,10 @@ from typing import Any, Literal
 from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
 from toolfmt.formats import Call, Parser, get, write
 from toolfmt.formats.prose import result_heading
+from toolfmt.grammars.grammar import Dialect, Grammar, grammar
 from toolfmt.inspect.facts import NO_OPTIONS, Options
 from toolfmt.inspect.inspection import inspect_files, inspect_stopped
+from toolfmt.inspect.probe.added_tokens import ids_in_config
 from toolfmt.inspect.profiling import profile_files, profile_stopped, whole_profile
 from toolfmt.inspect.report import Report
 from toolfmt.inspect.template_profile import TemplateProfile
@@ -162,6 +164,30 @@ class Model:
         if stop is None and tools and self.profile.strategy == "prose":
             ends = [*ends, *(result_heading(tool["function"]["name"]) for tool in canonical_tools(tools))]
         return Parser(known, tools=tools, prefix=begun, strict=strict, stop=ends, reasoning=reasoning)
+
+    def grammar(
+        self,
+        tools: object,
+        *,
+        dialect: Dialect = "llguidance",
+        choice: str = "auto",
+        parallel: bool = True,
+        prefix: str | None = None,
+    ) -> Grammar:
+        """The grammar of this model's answers with these tools, in the variant that its template renders.
+
+        Takes what `toolfmt.grammar` takes behind the format; `prefix` is what the generation prompt of the template
+        begins, unless another is given. The markers that are one token of the model's tokenizer are named by their ids.
+        Raises what `toolfmt.grammar` raises, and `ToolfmtError` where the model's format is not known, or its tokenizer
+        cannot be read.
+        """
+        self._known()
+        tokens = ids_in_config(self.files.tokenizer_config)
+        if not tokens and (tokenizer := tokenizer_of(self.files)) is not None:
+            tokens = tokenizer.marker_ids
+        begun = self.profile.prefill if prefix is None else prefix
+        known = spoken_format(self.profile)
+        return grammar(known, tools, dialect=dialect, choice=choice, parallel=parallel, tokens=tokens, prefix=begun)
 
     def saved_profile(self) -> str:
         """The profile as text (JSON), to be kept beside the model and given to `load` as `profile`.

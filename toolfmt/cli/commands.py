@@ -505,6 +505,45 @@ def explain(code: str | None) -> None:
     print_text(page_text(page(code), *terminal()))
 
 
+@main.command()
+@click.argument("place", metavar="MODEL|FORMAT")
+@click.option("--tools", "tools_file", required=True, metavar="FILE", help="A JSON list of tool definitions.")
+@click.option(
+    "--for",
+    "dialect",
+    type=click.Choice(["llguidance", "gbnf", "xgrammar", "lark"]),
+    help="The dialect; with --request by default the runtime's.",
+)
+@click.option(
+    "--choice",
+    default="auto",
+    show_default=True,
+    metavar="auto|required|NAME",
+    help="Whether, and which tool, to call.",
+)
+@click.option("--single", is_flag=True, help="Allow one call only.")
+@click.option("--prefix", metavar="TEXT", help="The end of the prompt, which may have opened the reasoning.")
+@click.option(
+    "--request",
+    "runtime",
+    type=click.Choice(["vllm", "sglang", "llama.cpp"]),
+    help="Print the fields of a request to this runtime, as JSON.",
+)
+@_trusted
+def grammar(**given: Any) -> None:
+    """Print the grammar of the answers that a model may give with these tools, for constrained decoding.
+
+    The model is a MODEL directory (then the markers that are one token are named by their ids) or the name of a FORMAT.
+    An answer that the grammar allows holds valid calls only: declared tools, and arguments that satisfy their schemas.
+    Where no grammar can be held to a schema, a line says which tool and argument, and the exit status is 2.
+
+    Where the grammar allows less than format and schemas do, a line on standard error names it.
+    """
+    from toolfmt.cli.constraining import Constraining
+
+    Constraining(**given).print()
+
+
 def _parse_recorded(recorded: Recorded, format: ToolCallFormat, prefix: str, strict: bool, processes: int) -> int:
     """A message a line for every recorded answer; what is none is named, and makes the status 2."""
     from toolfmt.parsing import messages_of

@@ -140,7 +140,7 @@ def _text_and_calls(format: ToolCallFormat, calls: Node, opener: str) -> Node:
 def _by_first_sign(format: ToolCallFormat, calls: Node) -> Node:
     """Calls without a marker before them, or text that does not begin as they do."""
     sign = _common(list(first_texts(calls)))[:1]
-    if not sign:
+    if not sign or sign.isalnum():
         raise CannotConstrain(
             f"a call in the format {format.name} begins with nothing but a tool's name, so no grammar tells it from "
             "text; choose 'required', or a tool"

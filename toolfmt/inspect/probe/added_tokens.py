@@ -1,6 +1,6 @@
 """Which of a tokenizer's added tokens are markers: texts that stand for one token wherever they are met.
 
-What reads a tokenizer asks `is_marker`; `markers_in_config` reads a tokenizer_config.json.
+What reads a tokenizer asks `is_marker`; `markers_in_config` and `ids_in_config` read a tokenizer_config.json.
 """
 
 from __future__ import annotations
@@ -87,3 +87,14 @@ def markers_in_config(config: Mapping[str, Any]) -> Iterator[str]:
         text = token.get("content") if isinstance(token, Mapping) else None
         if isinstance(text, str) and is_marker(text, special=bool(token.get("special"))):
             yield text.strip()
+
+
+def ids_in_config(config: Mapping[str, Any]) -> dict[str, int]:
+    """The markers that a tokenizer_config.json names with their ids; what has another type is passed over."""
+    decoder = config.get("added_tokens_decoder")
+    found = {}
+    for number, token in decoder.items() if isinstance(decoder, Mapping) else ():
+        text = token.get("content") if isinstance(token, Mapping) else None
+        if isinstance(text, str) and str(number).isdecimal() and is_marker(text, special=bool(token.get("special"))):
+            found[text] = int(number)
+    return found

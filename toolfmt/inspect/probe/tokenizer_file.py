@@ -97,6 +97,14 @@ class TokenizerFile:
         added = self._tokenizer.get_added_tokens_decoder()
         return [token.content for _, token in sorted(added.items()) if is_marker(token.content, special=token.special)]
 
+    @property
+    def marker_ids(self) -> dict[str, int]:
+        """The added tokens that mark something, with their ids."""
+        added = self._tokenizer.get_added_tokens_decoder()
+        return {
+            token.content: number for number, token in added.items() if is_marker(token.content, special=token.special)
+        }
+
     @cached_property
     def _special(self) -> dict[int, str]:
         added = self._tokenizer.get_added_tokens_decoder()

@@ -1,0 +1,48 @@
+"""`toolfmt grammar`: the grammar of a model or a format, or a request's fields, printed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from toolfmt.cli.input import counted, naming, read_json, shown
+from toolfmt.cli.output import complain, print_json, print_text
+from toolfmt.errors import BadTools, UnknownFormat
+from toolfmt.formats import get
+from toolfmt.grammars.grammar import DIALECT_OF, Dialect, Grammar, Runtime, grammar
+from toolfmt.model import load
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constraining:
+    """What was asked for, as typed."""
+
+    place: str
+    tools_file: str
+    dialect: Dialect | None
+    choice: str
+    single: bool
+    prefix: str | None
+    runtime: Runtime | None
+    trusted: bool
+
+    def print(self) -> None:
+        made = self._made()
+        if made.narrower:
+            complain(f"the grammar allows less than the format: {', '.join(made.narrower)}")
+        if self.runtime is None:
+            print_text(made.text)
+        else:
+            print_json(made.request(self.runtime))
+
+    def _made(self) -> Grammar:
+        with naming(self.tools_file, BadTools):
+            tools: Any = counted(read_json(self.tools_file), shown(self.tools_file), complain)
+            asked: dict[str, Any] = {"choice": self.choice, "parallel": not self.single, "dialect": self._dialect()}
+            try:
+                return grammar(get(self.place), tools, prefix=self.prefix or "", **asked)
+            except UnknownFormat:
+                return load(self.place, trusted=self.trusted).grammar(tools, prefix=self.prefix, **asked)
+
+    def _dialect(self) -> Dialect:
+        return self.dialect or (DIALECT_OF[self.runtime] if self.runtime else "llguidance")

@@ -1,0 +1,116 @@
+"""A grammar of the answers that a format and its tools allow, in the dialect of one engine.
+
+    import toolfmt
+
+    grammar = toolfmt.grammar("glm4", tools, dialect="llguidance", choice="required")
+    grammar.text                 # for the engine
+    grammar.request("vllm")      # the fields of a request for a server
+
+Making one needs the standard library only; checking and masking is llguidance's (`toolfmt.grammars.masks`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, get_args
+
+from toolfmt.formats import ToolCallFormat
+from toolfmt.formats.answer_grammar import answer_grammar
+from toolfmt.formats.nodes import FreeText, Node, RawText, Rules, Text, inner_nodes
+from toolfmt.formats.registry import resolved
+from toolfmt.grammars.exported import Exported
+from toolfmt.grammars.gbnf import gbnf
+from toolfmt.grammars.lark import plain_lark
+from toolfmt.grammars.llguidance import llguidance
+from toolfmt.grammars.requests import request
+
+Dialect: TypeAlias = Literal["llguidance", "gbnf", "xgrammar", "lark"]
+Runtime: TypeAlias = Literal["vllm", "sglang", "llama.cpp"]
+
+DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
+RUNTIMES: tuple[Runtime, ...] = get_args(Runtime)
+DIALECT_OF: Mapping[Runtime, Dialect] = {"vllm": "llguidance", "sglang": "llguidance", "llama.cpp": "gbnf"}
+"""The dialect that a runtime is asked in where none is named."""
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """A grammar as text, and what a runtime has to know beside it.
+
+    `text` describes the whole answer; `calls` only what follows from a trigger on, the trigger included, for runtimes
+    that let a model write freely until one stands there. `triggers` are the texts that begin a call; there are none
+    where an answer must be calls, or where only its first sign tells. `preserved` are the markers in the grammar that
+    are one token of the model, which a runtime must not take for text. `narrower` names where the grammar allows less
+    than format and schemas do: `declared-keys` (arguments that no schema names cannot be given), `declared-order` (the
+    members of some objects only in the order of their schema), and what an exporter adds.
+    """
+
+    text: str
+    dialect: Dialect
+    calls: str
+    triggers: tuple[str, ...]
+    preserved: tuple[str, ...]
+    narrower: tuple[str, ...]
+
+    def request(self, runtime: Runtime) -> dict[str, Any]:
+        """The fields that a request to this runtime's server has for the grammar. Raises `ToolfmtError` where the
+        runtime does not take the dialect; the message names the one that it takes."""
+        return request(self, runtime)
+
+
+def grammar(
+    format: str | ToolCallFormat,
+    tools: object,
+    *,
+    dialect: Dialect = "llguidance",
+    choice: str = "auto",
+    parallel: bool = True,
+    tokens: Mapping[str, int] | None = None,
+    prefix: str = "",
+) -> Grammar:
+    """The grammar of answers in a format with these tools: an answer that it allows is read strictly, and its arguments
+    satisfy the schemas of their tools.
+
+    Takes a format or its name, and the tool definitions in any of their shapes. `choice` is `auto` (text, and then
+    perhaps calls), `required` (calls), or the name of the tool to be called; `parallel` allows several calls. A
+    reasoning block may stand before either; `prefix` is the tail of the prompt, which may have opened it. `tokens` maps
+    the markers that are one token of the tokenizer to their ids: llguidance must be told. Raises `UnknownFormat`,
+    `BadTools`, and `CannotConstrain`, which names the tool and the argument that no grammar can be held to: a grammar
+    is never wider than the schemas.
+    """
+    if dialect not in DIALECTS:
+        raise ValueError(f"there is no dialect {dialect!r}; there are {', '.join(DIALECTS)}")
+    known = resolved(format)
+    made = answer_grammar(known, tools, choice=choice, parallel=parallel, prefix=prefix)
+    markers = _markers_used(made.rules, tokens or {})
+    ids = {marker: (tokens or {})[marker] for marker in markers}
+    exported = _exported(made.rules, dialect, ids)
+    calls = exported if made.calls is None else _exported(made.calls, dialect, ids)
+    return Grammar(exported.text, dialect, calls.text, made.triggers, markers, exported.narrower)
+
+
+def _exported(rules: Rules, dialect: Dialect, tokens: Mapping[str, int]) -> Exported:
+    """The grammar as the engines of a dialect read it."""
+    if dialect == "llguidance":
+        return llguidance(rules, tokens)
+    if dialect == "lark":
+        return Exported(plain_lark(rules).text, rules.narrower)
+    return gbnf(rules, dialect=dialect)
+
+
+def _markers_used(rules: Rules, tokens: Mapping[str, int]) -> tuple[str, ...]:
+    """The markers that the grammar holds, in the order of `tokens`."""
+    texts = "\0".join(text for node in (rules.start, *rules.rules.values()) for text in _texts(node))
+    return tuple(marker for marker in tokens if marker in texts)
+
+
+def _texts(node: Node) -> Iterator[str]:
+    if isinstance(node, Text):
+        yield node.text
+    elif isinstance(node, RawText):
+        yield from (node.closer, *node.never)
+    elif isinstance(node, FreeText):
+        yield from node.without
+    for inner in inner_nodes(node):
+        yield from _texts(inner)
