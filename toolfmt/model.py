@@ -183,8 +183,9 @@ class Model:
         """
         self._known()
         tokens = ids_in_config(self.files.tokenizer_config)
-        if not tokens and (tokenizer := tokenizer_of(self.files)) is not None:
-            tokens = tokenizer.marker_ids
+        tokenizer = tokenizer_of(self.files)
+        if tokenizer is not None and not (tokens and tokenizer.problem):
+            tokens |= tokenizer.marker_ids
         begun = self.profile.prefill if prefix is None else prefix
         known = spoken_format(self.profile)
         return grammar(known, tools, dialect=dialect, choice=choice, parallel=parallel, tokens=tokens, prefix=begun)

@@ -1,0 +1,184 @@
+"""`toolfmt.grammar`, `Model.grammar` and `toolfmt grammar`: what is asked for, in every dialect, or a refusal."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import lark
+import pytest
+from click.testing import CliRunner, Result
+from llguidance import LLMatcher
+from model_cases import MODELS
+
+import toolfmt
+from toolfmt.cli.commands import main
+from toolfmt.grammars.grammar import DIALECTS
+
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "get_weather",
+            "parameters": {
+                "type": "object",
+                "properties": {"place": {"type": "string"}, "days": {"type": "integer", "minimum": 1, "maximum": 7}},
+                "required": ["place"],
+            },
+        },
+    }
+]
+GLM = MODELS / "glm4-key-value"
+
+
+@pytest.fixture
+def tools_file(tmp_path: Path) -> str:
+    file = tmp_path / "tools.json"
+    file.write_text(json.dumps(TOOLS))
+    return str(file)
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["grammar", *arguments], prog_name="toolfmt")
+
+
+def refusal(*arguments: str) -> str:
+    result = run(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    line = result.stderr.removeprefix("toolfmt: ")
+    assert line.count("\n") == 1
+    return line.strip()
+
+
+@pytest.mark.parametrize("choice", ["auto", "required", "get_weather"])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_command_prints_what_the_function_gives(dialect: Any, choice: str, tools_file: str) -> None:
+    made = toolfmt.grammar("glm4", TOOLS, dialect=dialect, choice=choice)
+    result = run("glm4", "--tools", tools_file, "--for", dialect, "--choice", choice)
+    assert (result.exit_code, result.stdout, result.stderr) == (0, made.text, "")
+    assert (made.dialect, made.triggers) == (dialect, ("<tool_call>",) if choice == "auto" else ())
+
+
+def test_the_text_is_whole_and_calls_begin_at_the_trigger() -> None:
+    made = toolfmt.grammar("glm4", TOOLS, dialect="lark")
+    whole, calls = (lark.Lark(text, parser="earley", lexer="dynamic") for text in (made.text, made.calls))
+    call = toolfmt.write("glm4", [("get_weather", {"place": "Oslo", "days": 3})], TOOLS)
+    for text in (call, "Let me look.\n" + call, "Nothing to look up."):
+        whole.parse(text)
+    calls.parse(call)
+    for text in ("Let me look.\n" + call, "Nothing to look up."):
+        with pytest.raises(lark.exceptions.LarkError):
+            calls.parse(text)
+    with pytest.raises(lark.exceptions.LarkError):
+        whole.parse(call.replace("3", "8"))
+
+
+def test_one_call_or_several() -> None:
+    two = toolfmt.write("glm4", [("get_weather", {"place": "Oslo"})] * 2, TOOLS)
+    for parallel in (True, False):
+        made = toolfmt.grammar("glm4", TOOLS, dialect="lark", choice="required", parallel=parallel)
+        reader = lark.Lark(made.text, parser="earley", lexer="dynamic")
+        if parallel:
+            reader.parse(two)
+        else:
+            with pytest.raises(lark.exceptions.LarkError):
+                reader.parse(two)
+
+
+def test_markers_that_are_tokens_are_named_by_their_ids() -> None:
+    tokens = {"<tool_call>": 7, "</tool_call>": 8, "<|im_end|>": 9}
+    made = toolfmt.grammar("glm4", TOOLS, choice="required", tokens=tokens)
+    assert made.preserved == ("<tool_call>", "</tool_call>")
+    assert "<[7]>" in made.text
+    assert "<[8]>" in made.text
+    assert "<[9]>" not in made.text
+    assert not LLMatcher.validate_grammar(LLMatcher.grammar_from_lark(made.text))
+
+
+def test_a_model_tells_its_tokens_its_variant_and_what_its_prompt_began(tmp_path: Path) -> None:
+    home = tmp_path / "model"
+    shutil.copytree(GLM, home)
+    config = json.loads((home / "tokenizer_config.json").read_text())
+    config["added_tokens_decoder"]["151352"] = {"content": "<tool_call>", "special": False}
+    (home / "tokenizer_config.json").write_text(json.dumps(config))
+    model = toolfmt.load(home)
+    made = model.grammar(TOOLS, choice="required")
+    assert made.preserved == ("<tool_call>",)
+    assert "<[151352]>" in made.text
+    opened = model.grammar(TOOLS, choice="required", prefix="<think>\n")
+    assert opened.text != made.text
+    assert model.grammar(TOOLS, dialect="lark", choice="required").text == (
+        toolfmt.grammar(
+            toolfmt.get("glm4").with_variant(model.profile.variant), TOOLS, dialect="lark", choice="required"
+        ).text
+    )
+
+
+def test_a_model_without_such_a_list_is_asked_by_its_tokenizer(tmp_path: Path) -> None:
+    from tokenizers import AddedToken, Tokenizer, models
+
+    home = tmp_path / "model"
+    home.mkdir()
+    for file in ("config.json", "chat_template.jinja"):
+        (home / file).write_bytes((MODELS / "json-frames" / file).read_bytes())
+    tokenizer = Tokenizer(models.BPE(vocab={"a": 0, "b": 1}, merges=[]))
+    tokenizer.add_tokens([AddedToken("<tool_call>", special=False)])
+    tokenizer.save(str(home / "tokenizer.json"))
+    made = toolfmt.load(home).grammar(TOOLS, choice="required")
+    assert made.preserved == ("<tool_call>",)
+    assert "<[2]>" in made.text
+
+
+def test_a_request_is_printed_as_json(tools_file: str) -> None:
+    fields = json.loads(run("glm4", "--tools", tools_file, "--request", "llama.cpp").stdout)
+    made = toolfmt.grammar("glm4", TOOLS, dialect="gbnf")
+    assert fields == made.request("llama.cpp")
+    assert fields["grammar"] == made.calls
+    assert fields["grammar_triggers"] == [{"type": 1, "value": "<tool_call>"}]
+    fields = json.loads(run(str(GLM), "--tools", tools_file, "--request", "vllm", "--for", "xgrammar").stdout)
+    assert fields == toolfmt.load(GLM).grammar(TOOLS, dialect="xgrammar").request("vllm")
+    fields = json.loads(run("glm4", "--tools", tools_file, "--request", "sglang", "--choice", "required").stdout)
+    assert fields["ebnf"].startswith("%llguidance")
+
+
+def test_what_is_narrower_is_told_beside(tmp_path: Path) -> None:
+    file = tmp_path / "tools.json"
+    file.write_text(json.dumps([{"name": "f", "parameters": {"type": "object", "additionalProperties": True}}]))
+    result = run("glm4", "--tools", str(file), "--for", "lark")
+    assert result.exit_code == 0
+    assert result.stderr == "toolfmt: the grammar allows less than the format: declared-keys\n"
+
+
+def test_bad_input_is_one_line(tmp_path: Path, tools_file: str) -> None:
+    assert "nope: no such file or directory" in refusal("nope", "--tools", tools_file)
+    assert "no tool called 'nope' is declared; there are get_weather" in refusal(
+        "glm4", "--tools", tools_file, "--choice", "nope"
+    )
+    assert "vllm reads no grammar in the dialect 'gbnf'" in refusal(
+        "glm4", "--tools", tools_file, "--request", "vllm", "--for", "gbnf"
+    )
+    assert "nothing but a tool's name" in refusal("glm4_legacy", "--tools", tools_file)
+    assert "cannot be read" in refusal("glm4", "--tools", str(tmp_path / "none.json"))
+    file = tmp_path / "tools.json"
+    file.write_text('[{"name": "f", "parameters": {"type": "object", "properties": {"p": {"not": {}}}}}]')
+    line = refusal("glm4", "--tools", str(file))
+    assert line == (
+        "no grammar in the format glm4 holds to the argument 'p' of 'f': "
+        "the keyword 'not' is not one that a grammar can hold to"
+    )
+    file.write_text("[]")
+    assert "there is nothing to call" in refusal("glm4", "--tools", str(file))
+    with pytest.raises(ValueError, match="no dialect 'nope'; there are llguidance"):
+        toolfmt.grammar("glm4", TOOLS, dialect="nope")  # type: ignore[arg-type]  # what a program may pass
+    with pytest.raises(toolfmt.UnknownFormat):
+        toolfmt.grammar("nope", TOOLS)
+    with pytest.raises(toolfmt.ToolfmtError, match="there is no runtime 'nope'"):
+        toolfmt.grammar("glm4", TOOLS).request("nope")  # type: ignore[arg-type]  # as above
+
+
+def test_every_format_makes_a_grammar_that_llguidance_takes() -> None:
+    for format in toolfmt.formats.FORMATS:
+        made = toolfmt.grammar(format, TOOLS, choice="required")
+        assert not LLMatcher.validate_grammar(LLMatcher.grammar_from_lark(made.text)), format.name
