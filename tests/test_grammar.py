@@ -57,7 +57,9 @@ def refusal(*arguments: str) -> str:
 def test_the_command_prints_what_the_function_gives(dialect: Any, choice: str, tools_file: str) -> None:
     made = toolfmt.grammar("glm4", TOOLS, dialect=dialect, choice=choice)
     result = run("glm4", "--tools", tools_file, "--for", dialect, "--choice", choice)
-    assert (result.exit_code, result.stdout, result.stderr) == (0, made.text, "")
+    told = "toolfmt: the grammar allows less than the format: markers-in-texts\n"
+    assert (result.exit_code, result.stdout, result.stderr) == (0, made.text, told)
+    assert made.narrower == ("markers-in-texts",)
     assert (made.dialect, made.triggers) == (dialect, ("<tool_call>",) if choice == "auto" else ())
 
 
@@ -146,7 +148,7 @@ def test_a_request_is_printed_as_json(tools_file: str) -> None:
 def test_what_is_narrower_is_told_beside(tmp_path: Path) -> None:
     file = tmp_path / "tools.json"
     file.write_text(json.dumps([{"name": "f", "parameters": {"type": "object", "additionalProperties": True}}]))
-    result = run("glm4", "--tools", str(file), "--for", "lark")
+    result = run("json", "--tools", str(file), "--for", "lark")
     assert result.exit_code == 0
     assert result.stderr == "toolfmt: the grammar allows less than the format: declared-keys\n"
 

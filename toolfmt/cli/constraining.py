@@ -28,12 +28,13 @@ class Constraining:
 
     def print(self) -> None:
         made = self._made()
+        fields = None if self.runtime is None else made.request(self.runtime)
         if made.narrower:
             complain(f"the grammar allows less than the format: {', '.join(made.narrower)}")
-        if self.runtime is None:
+        if fields is None:
             print_text(made.text)
         else:
-            print_json(made.request(self.runtime))
+            print_json(fields)
 
     def _made(self) -> Grammar:
         with naming(self.tools_file, BadTools):

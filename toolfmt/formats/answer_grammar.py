@@ -21,6 +21,7 @@ from toolfmt.formats.nodes import (
     Rules,
     Text,
     either,
+    inner_nodes,
     maybe,
     row,
 )
@@ -64,7 +65,12 @@ def answer_grammar(
     calls = format.writer.grammar(constraint)
     reasoning = _reasoning(format, prefix)
     begun = next((opener for opener in _markers(format) if prefix.rstrip().endswith(opener)), "")
-    narrower = (*(["declared-keys"] if any(map(_takes_others, tools_)) else []), *(["one-call"] if one_only else []))
+    limits = {
+        "declared-keys": any(map(_takes_others, tools_)),
+        "markers-in-texts": any(map(_keeps_markers_out, (calls, *constraint.rules.values()))),
+        "one-call": one_only,
+    }
+    narrower = tuple(name for name, holds in limits.items() if holds)
 
     def rules(start: Node) -> Rules:
         return Rules(start, constraint.rules, narrower)
@@ -88,6 +94,11 @@ def _reads_one_only(format: ToolCallFormat) -> bool:
         return not any(isinstance(event, ToolCallRejected) for event in [*parser.feed(text), *parser.finish()])
 
     return strictly([("f", {})]) and not strictly([("f", {}), ("f", {})])
+
+
+def _keeps_markers_out(node: Node) -> bool:
+    """Whether a text in it may not hold a marker that the family's writer could put there."""
+    return (isinstance(node, RawText) and bool(node.never)) or any(map(_keeps_markers_out, inner_nodes(node)))
 
 
 def _takes_others(tool: ConstrainedTool) -> bool:

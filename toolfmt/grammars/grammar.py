@@ -43,7 +43,8 @@ class Grammar:
     where an answer must be calls, or where only its first sign tells. `preserved` are the markers in the grammar that
     are one token of the model, which a runtime must not take for text. `narrower` names where the grammar allows less
     than format and schemas do: `declared-keys` (arguments that no schema names cannot be given), `declared-order` (the
-    members of some objects only in the order of their schema), and what an exporter adds.
+    members of some objects only in the order of their schema), `markers-in-texts` (strings that stand verbatim hold no
+    marker of the format), `one-call` (several would be read with a tolerance only), and what an exporter adds.
     """
 
     text: str
