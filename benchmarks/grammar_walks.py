@@ -1,0 +1,82 @@
+"""Grammars of all formats in llguidance's hands: what is written, what is walked, what is broken, what is damaged.
+
+    python benchmarks/grammar_walks.py [FORMAT …] [--choice auto] [--walks N] [--written N] [--broken N] [--damaged N]
+
+Every format and variant, its markers as control tokens and as text, with three tools. A row counts for a format, over
+its variants and both kinds of markers:
+- written: calls that `toolfmt.write` writes, of which the grammar accepts all;
+- walked: random walks under the mask, offered at every step what damages a text; strict reads them all, into calls that
+  jsonschema accepts, and nothing else (under `--choice auto`: text and such calls); `open` are those that did not come
+  to an end, and an empty mask would be a fault;
+- broken: calls that break a schema in one of eleven ways, damaged: texts with something lost or put in, of which the
+  grammar accepts none that strict refuses.
+Walks and damaged texts are N a format, written texts N and broken calls some 3 N for each of its variants and kinds.
+The exit status is 1 if there is a fault; three of a format are printed. Needs the extras `grammar` and `test`; 1,000
+walks a format take some ten minutes of one core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from itertools import groupby
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+
+from grammar_calls import Faults, Subject, broken, damaged, named, plain, variants, walked, written
+
+from toolfmt.errors import CannotConstrain
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser(description="What grammars allow, and what they do not")
+    arguments.add_argument("formats", nargs="*", metavar="FORMAT", help="all formats, if none is named")
+    arguments.add_argument("--choice", default="required", choices=("required", "auto"))
+    for kind, number in {"walks": 1000, "written": 200, "broken": 10, "damaged": 200}.items():
+        arguments.add_argument(f"--{kind}", type=int, default=number, metavar="N")
+    options = arguments.parse_args()
+    total: Counter[str] = Counter()
+    began, found = time.process_time(), 0
+    print(f"{'format':18}{'kinds':>6}{'written':>9}{'walked':>8}{'open':>6}{'broken':>8}{'damaged':>9}{'faults':>8}")
+    for name, of_format in groupby(variants(), lambda format: format.name):
+        if options.formats and name not in options.formats:
+            continue
+        subjects = [Subject(format, tokens, options.choice) for format in of_format for tokens in (True, False)]
+        try:
+            faults = [fault for subject in subjects for fault in looked_at(subject, options, len(subjects))]
+        except CannotConstrain as error:
+            print(f"{name:18}{error}")
+            continue
+        counts = sum((subject.counts for subject in subjects), Counter[str]()) + Counter(kinds=len(subjects), formats=1)
+        total += counts
+        found += len(faults)
+        print(row(name, counts, len(faults)), flush=True)
+        for what, text in faults[:3]:
+            print(f"    {what}\n        {text[:300]!r}")
+    print(row("all", total, found))
+    print(f"{total['formats']} formats, {total['walked characters']:,} characters walked, ", end="")
+    print(f"{time.process_time() - began:.0f} s of one core")
+    print(", ".join(f"{kind.removeprefix('broken: ')} {count}" for kind, count in total.items() if ": " in kind))
+    return 1 if found else 0
+
+
+def looked_at(subject: Subject, options: argparse.Namespace, of: int) -> Faults:
+    share = {kind: -(-getattr(options, kind) // of) for kind in ("walks", "damaged")}
+    faults = written(subject, options.written) + walked(subject, share["walks"])
+    faults += broken(subject, options.broken) + damaged(subject, share["damaged"])
+    if subject.choice == "auto":
+        faults += plain(subject)
+    where = f"{named(subject.format)}, markers as {'tokens' if subject.tokens else 'text'}"
+    return [(f"{where}: {what}", text) for what, text in faults]
+
+
+def row(name: str, counts: Counter[str], faults: int) -> str:
+    columns = f"{counts['kinds']:6}{counts['written']:9,}{counts['walked']:8,}{counts['unfinished']:6}"
+    return f"{name:18}{columns}{counts['broken']:8,}{counts['damaged']:9,}{faults:8}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,61 @@
+"""Every format's grammar in llguidance's hands: what is written is in it, what is in it is read in strict, what breaks
+a tool's schema is not.
+
+The usual run looks at every fifth, `--exhaustive` at all and ten times as long; `benchmarks/grammar_walks.py` at more.
+"""
+
+from __future__ import annotations
+
+import depth
+import pytest
+
+pytest.importorskip("llguidance")
+
+from grammar_calls import Subject, broken, damaged, named, plain, variants, walked, written
+
+from toolfmt.errors import CannotConstrain
+from toolfmt.formats import ToolCallFormat
+
+_SUBJECTS = [
+    pytest.param(format, tokens, id=f"{named(format)}-{'tokens' if tokens else 'text'}")
+    for format in variants()
+    for tokens in (True, False)
+]
+_WITHOUT_AUTO = {"glm4_legacy": "begins with nothing but a tool's name"}
+
+
+def _times() -> int:
+    return 10 if depth.exhaustive else 1
+
+
+@pytest.mark.every(5)
+@pytest.mark.parametrize(("format", "tokens"), _SUBJECTS)
+def test_the_grammar_allows_what_is_written_and_only_what_is_read(format: ToolCallFormat, tokens: bool) -> None:
+    subject = Subject(format, tokens)
+    faults = written(subject, 5 * _times()) + walked(subject, 5 * _times())
+    faults += broken(subject, 2 * _times()) + damaged(subject, 12 * _times())
+    assert faults == []
+    assert subject.counts["written"] == subject.counts["walked"] == 5 * _times()
+    assert subject.counts["broken"] >= 6 * _times()
+
+
+@pytest.mark.every(5)
+@pytest.mark.parametrize(("format", "tokens"), _SUBJECTS[1:] + _SUBJECTS[:1])
+def test_text_and_then_perhaps_calls(format: ToolCallFormat, tokens: bool) -> None:
+    subject = Subject(format, tokens, "auto")
+    if why := _WITHOUT_AUTO.get(format.name):
+        with pytest.raises(CannotConstrain, match=why):
+            subject.accepts("")
+        return
+    faults = written(subject, 5 * _times()) + walked(subject, 3 * _times()) + plain(subject)
+    faults += broken(subject, 2 * _times()) + damaged(subject, 12 * _times())
+    assert faults == []
+
+
+@pytest.mark.every(5)
+@pytest.mark.parametrize(("format", "tokens"), _SUBJECTS[2:] + _SUBJECTS[:2])
+def test_a_tool_that_is_named_is_the_only_one(format: ToolCallFormat, tokens: bool) -> None:
+    subject = Subject(format, tokens, "now")
+    own, other = subject.write([("now", {})]), subject.write([("get_weather", {"city": "x"})])
+    assert own is not None and other is not None
+    assert (subject.accepts(own), subject.accepts(other)) == (True, False)
