@@ -171,7 +171,10 @@ _CODE_SIMPLE = {
     quote: re.compile(rf"[^{quote}\\\x00-\x1f]*+(?:\\[\\'\"nrtbf][^{quote}\\\x00-\x1f]*+)*+") for quote in "'\""
 }
 _CODE_SPECIAL = {quote: re.compile(r"[\\\x00-\x1f" + quote + "]") for quote in "'\""}
-_CODE_ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-7]{1,3}|\r\n|[^xuU0-7])", re.DOTALL)
+_CODE_ESCAPE = re.compile(
+    r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U00(?:0[0-9a-fA-F]|10)[0-9a-fA-F]{4}|[0-7]{1,3}|\r\n|[^xuUN0-7])", re.DOTALL
+)
+"""What Python reads; a backslash before another letter stays one. (`\\N{…}` needs the names of all characters.)"""
 _CODE_PARTIAL = re.compile(r"\\(?:x[0-9a-fA-F]?|u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7}|[0-7]{1,2}|\r)?\Z")
 _CODE_AHEAD = 128
 _CODE_GOES_ON = re.compile(
@@ -217,6 +220,10 @@ class CodeString:
                 break
             if text[at] == "\\":
                 escape = _CODE_ESCAPE.match(text, at)
+                if escape is None:
+                    if said and self._notes.strict:
+                        break
+                    self._notes.tolerate("invalid_escape")
                 said += "\\\\" if escape is None else _unescaped(escape.group()[1:])
                 at = at + 1 if escape is None else escape.end()
             elif text[at] == self._quote[0]:
@@ -308,8 +315,7 @@ def _requoted(text: str) -> str:
 
 def _unescaped(escape: str) -> str:
     if escape[0] in "xU":
-        code = int(escape[1:], 16)
-        return quoted(chr(code))[1:-1] if code < 0x110000 else escaped("\\" + escape)
+        return quoted(chr(int(escape[1:], 16)))[1:-1]
     if escape[0] == "u":
         return "\\" + escape
     if escape[0] in "01234567":
