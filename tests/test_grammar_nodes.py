@@ -195,12 +195,27 @@ def test_reasoning_may_stand_before_calls(format: ToolCallFormat) -> None:
         assert not allows(opened, call)
 
 
-def test_what_the_prompt_began_is_not_begun_again() -> None:
-    weather = Parser("json", tools=TOOLS).format
-    begun = answer_grammar(weather, TOOLS, choice="required", prefix="<tool_call>").rules
-    rest = '\n{"name": "now", "arguments": {}}\n</tool_call>'
+@pytest.mark.parametrize(
+    ("name", "prefix"),
+    [
+        ("json", "<tool_call>"),
+        ("json", "<|im_start|>assistant\n<tool_call>\n"),
+        ("json", "<think>so</think><tool_call>"),
+        ("functionary_v32", "<|start_header_id|>assistant<|end_header_id|>\n\n>>>"),
+        ("functionary_v2", "<|from|>assistant\n<|recipient|>"),
+    ],
+)
+@pytest.mark.parametrize("choice", ["auto", "required"])
+def test_what_the_prompt_began_is_not_begun_again(name: str, prefix: str, choice: str) -> None:
+    format = next(format for format in FORMATS if format.name == name)
+    begun = answer_grammar(format, TOOLS, choice=choice, prefix=prefix).rules
+    call = write(format, [("now", {})], TOOLS)
+    opener = next(opener for opener in format.openers if prefix.rstrip().endswith(opener))
+    rest = call.removeprefix(opener).removeprefix("\n" if prefix.endswith(f"{opener}\n") else "")
+    assert rest != call
     assert allows(begun, rest)
-    assert not allows(begun, "<tool_call>" + rest)
+    assert not allows(begun, call)
+    assert not allows(begun, "Let me look.")
 
 
 # --- schemas

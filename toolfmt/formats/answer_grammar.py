@@ -26,6 +26,7 @@ from toolfmt.formats.nodes import (
     row,
 )
 from toolfmt.formats.parser import Parser
+from toolfmt.formats.prefix import answer_prefix
 from toolfmt.tools import tool_schemas
 
 _OF_ANOTHER_MESSAGE = "assistant"
@@ -64,7 +65,7 @@ def answer_grammar(
     constraint = Constraint(format.name, tools_, parallel and not one_only)
     calls = format.writer.grammar(constraint)
     reasoning = _reasoning(format, prefix)
-    begun = next((opener for opener in _markers(format) if prefix.rstrip().endswith(opener)), "")
+    begun = _begun(format, prefix)
     limits = {
         "declared-keys": any(map(_takes_others, tools_)),
         "markers-in-texts": any(map(_keeps_markers_out, (calls, *constraint.rules.values()))),
@@ -75,8 +76,10 @@ def answer_grammar(
     def rules(start: Node) -> Rules:
         return Rules(start, constraint.rules, narrower)
 
+    if begun and not begins_with(calls, begun):
+        begun = begun.rstrip()  # the blanks are the prompt's own
     if begun and begins_with(calls, begun):
-        return AnswerGrammar(rules(row(reasoning, behind(calls, begun))))
+        return AnswerGrammar(rules(behind(calls, begun)))
     if choice != "auto":
         return AnswerGrammar(rules(row(reasoning, calls)))
     if opener := _opener(format, calls):
@@ -104,6 +107,17 @@ def _keeps_markers_out(node: Node) -> bool:
 def _takes_others(tool: ConstrainedTool) -> bool:
     """Whether the schema says that there may be other arguments than those that it names."""
     return tool.schema.get("additionalProperties", False) is not False or any(shape.free for shape in tool.shapes)
+
+
+def _begun(format: ToolCallFormat, prefix: str) -> str:
+    """What of a call the prompt holds already: its opener, with the blanks behind it."""
+    rest = answer_prefix(prefix, format.markers.of_answers, format.headers, format.reasoning)
+    begun = rest.rstrip()
+    openers = [
+        opener for opener in format.openers if begun == opener or (begun.endswith(opener) and len(opener) >= _CONTROL)
+    ]
+    opener = max(openers, key=len, default="")
+    return opener and opener + rest[len(begun) :]
 
 
 def _markers(format: ToolCallFormat) -> tuple[str, ...]:
