@@ -18,6 +18,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from itertools import count
+from os.path import commonprefix
 from typing import Any, Literal, TypeAlias
 
 from toolfmt.errors import CannotConstrain
@@ -123,7 +124,7 @@ class _Writer:
     def choose_orders(self, nodes: Iterable[Node]) -> None:
         """So many members may stand in any order that the sets of all of them stay within the bound."""
         known = _all_nodes([*nodes, *self._values.values()])
-        sizes = [len(node.items) for node in known if isinstance(node, Members)]
+        sizes = [len(node.items) for node in dict.fromkeys(node for node in known if isinstance(node, Members))]
         while self._largest_set > 1 and sum(2**size for size in sizes if size <= self._largest_set) > _MEMBER_SETS:
             self._largest_set -= 1
         if any(size > self._largest_set for size in sizes):
@@ -164,7 +165,7 @@ class _Writer:
             case Row():
                 return self._row(node.parts)
             case Either():
-                return " | ".join(self._symbol(part) for part in node.parts)
+                return " | ".join(self._symbol(part) for part in _parting(node.parts))
             case Maybe(Repeated(part, separator, 1, None)) if separator == EMPTY:
                 return f"{self._symbol(part)}*"
             case Maybe():
@@ -372,25 +373,59 @@ def _any_of(characters: str, *, but: bool = False) -> Characters:
     return Characters(tuple((character, character) for character in characters), but)
 
 
+# ---- alternatives
+
+
+def _parting(parts: Iterable[Node]) -> Iterable[Node]:
+    """Alternatives, those that begin alike made one that parts later: an engine follows all that may still be meant."""
+    alike: dict[str | Node, list[Node]] = {}
+    for part in parts:
+        alike.setdefault(_lead(part)[:1] or part, []).append(part)
+    for together in alike.values():
+        leads = [_lead(part) for part in together]
+        shared = commonprefix(leads) if len(leads) > 1 else ""  # noqa: RUF071  # texts, and no paths
+        if shared:
+            yield row(shared, either(*(_behind(part, len(shared)) for part in together)))
+        else:
+            yield from together
+
+
+def _lead(node: Node) -> str:
+    """The text that a node begins with."""
+    if isinstance(node, Row) and node.parts:
+        return _lead(node.parts[0])
+    return node.text if isinstance(node, Text) else ""
+
+
+def _behind(node: Node, length: int) -> Node:
+    """The node without the beginning of the text that it begins with."""
+    if isinstance(node, Row):
+        return row(_behind(node.parts[0], length), *node.parts[1:])
+    assert isinstance(node, Text), node
+    return Text(node.text[length:])
+
+
 # ---- walks
 
 
 def _all_nodes(nodes: Iterable[Node]) -> list[Node]:
-    """The nodes and all inside of them, each once."""
-    found: dict[Node, None] = {}
+    """The nodes and all inside of them, each once: told apart as objects, for their hashes cost as much as a walk."""
+    found: dict[int, Node] = {}
     waiting = list(nodes)
     while waiting:
         node = waiting.pop()
-        if node not in found:
-            found[node] = None
+        if id(node) not in found:
+            found[id(node)] = node
             waiting += inner_nodes(node)
-    return list(found)
+    return list(found.values())
 
 
 def _renamed(node: Node, names: Mapping[str, str]) -> Node:
     """The node with the rules in it called by these names."""
     if isinstance(node, Rule):
         return Rule(names.get(node.name, node.name))
+    if all(name == new for name, new in names.items()):
+        return node
     changes: dict[str, Any] = {}
     for place in fields(node):  # type: ignore[arg-type]  # every node is a dataclass
         value = getattr(node, place.name)
