@@ -261,6 +261,9 @@ class NamedJson(Frame):
             yield from scan.skip_spaces()
             if led and not (yield from self._word_follows(scan)):
                 scan.rewind(here)  # a tool that is called like the lead
+                led = ""
+            if self.lead and not led:
+                calls.tolerate("missing_prefix")
         first = yield from read_name(scan)
         if not first:
             yield from scan.need()
