@@ -184,6 +184,8 @@ class CallExpression(Frame):
             notes.append("markdown_fence")
         if begin and not enclosed:
             notes.append("missing_brackets" if begin[0] == "[" else "missing_fence")
+        if enclosed != begin and enclosed:
+            notes.append("repaired_markers")  # a fence that tells no language
         if objects:
             scan.rewind(here)
             yield from read_calls(scan, calls, Keys(separator=", "))
