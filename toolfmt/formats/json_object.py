@@ -91,6 +91,10 @@ class JsonObject(Frame):
         return Keys(self.name_key, self.arguments_key, self.wrapper, separator, self.notation)
 
     @cached_property
+    def _own_closers(self) -> tuple[str, ...]:
+        return super().closers
+
+    @cached_property
     def _closing(self) -> tuple[str, ...]:
         return self.closers
 
@@ -151,7 +155,10 @@ class JsonObject(Frame):
                 calls.tolerate("residue")
                 return
             scan.rewind(here)
-        yield from close_frame(scan, calls, opener if self.closer else "", *self._closing)
+        if self.foreign and (yield from follows(scan, *(closer for _, closer in self.foreign))):
+            calls.tolerate("repaired_markers")
+            return
+        yield from close_frame(scan, calls, opener if self.closer else "", *self._own_closers)
 
     def _calls(self, scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:
         yield from read_calls(scan, calls, keys, self._read_call, closed=bool(self._closing))
