@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rich import progress
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
@@ -21,7 +21,7 @@ from toolfmt.printing.progress import Bar
 
 def fuzzed_text(found: Mapping[str, Any], colour: bool) -> str:
     """Every fault, and what was tried. Lines are not wrapped: a case is to be copied."""
-    parts = [*(_fault(fault) for fault in found["faults"]), _summary(found)]
+    parts: list[RenderableType] = [*(_fault(fault) for fault in found["faults"]), _summary(found)]
     return printed(spaced(parts), UNWRAPPED, colour)
 
 

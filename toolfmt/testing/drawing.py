@@ -25,6 +25,8 @@ Kind: TypeAlias = Literal["calls", "cut", "damaged", "prose", "joined", "corpus"
 
 TOOL_NAMES = ("get_weather", "search", "send-mail", "now", "write_file", "lookup2")
 KEYS = ("city", "query", "path", "n", "limit", "ratio", "flag", "where", "tags", "note", "unit", "name", "type", "a_b")
+ODD_KEYS = ("größe", "a b", 'q"k', "x-y", "", "a:b")
+"""Keys of objects within values."""
 WORDS = (
     "Oslo", "the", "weather", "is", "fine", "naïve", "天気", "Привет", "🙂", "e.g.", "it's", "50 %", "so", "x = 1",
     "a < b", "C:\\new", "I'd", "3.5", "one,", "two;", "&lt;", "#1", "(yes)", "well:",
@@ -106,11 +108,11 @@ def draw_schema(chance: Random, depth: int = 0) -> dict[str, Any]:
     if kind < 8:
         return {"type": "string", "enum": ["celsius", "fahrenheit", "none"]}
     if kind < 9:
-        return {"type": ["string", "null"]}
+        return {"type": ["string", chance.choice(("null", "null", "integer"))]}
     if kind < 11:
         return {"type": "array", "items": draw_schema(chance, depth + 1)}
     if kind < 13:
-        keys = chance.sample(KEYS, chance.randint(1, 3))
+        keys = chance.sample((*KEYS, *ODD_KEYS), chance.randint(1, 3))
         return {"type": "object", "properties": {key: draw_schema(chance, depth + 1) for key in keys}}
     return {"anyOf": [{"type": "object"}, {"type": "array"}]}
 
@@ -138,7 +140,8 @@ def draw_value(chance: Random, schema: dict[str, Any], marks: Sequence[str] = ()
         return draw_value(chance, chance.choice(({"type": "object", "properties": {"n": {"type": "integer"}}},
                                                  {"type": "array", "items": {"type": "string"}})), marks)  # fmt: skip
     if isinstance(kind, list):
-        return None if chance.randrange(3) == 0 else draw_string(chance, marks)
+        other = {"null": None, "integer": chance.choice(NUMBERS)}[kind[1]]
+        return other if chance.randrange(3) == 0 else draw_string(chance, marks)
     if kind == "integer":
         return chance.choice(NUMBERS)
     if kind == "number":

@@ -103,16 +103,21 @@ def tiling(text: str, events: Iterable[Event], markers: Iterable[str]) -> None:
     For a parser that tells offsets and spans; see `nothing_lost` for others.
     """
     at = 0
+    beside_call = False
     marks = sorted(markers, key=len, reverse=True)
     for event in events:
         if isinstance(event, (Content, Reasoning)):
             end = event.start + len(event.text)
             _hold(text[event.start : end] == event.text, "nothing-lost", "text that does not stand where it says")
-            _gap(text[at : event.start], marks)
-            at = end
+            gap = text[at : event.start]
+            _gap(gap, marks)
+            told = not gap or beside_call or bool(gap.strip(_BLANK))
+            _hold(told, "nothing-lost", "blanks that belong to no call", f"nothing tells {gap!r}")
+            at, beside_call = end, False
         elif isinstance(event, (ToolCallEnd, ToolCallRejected)):
             begin, end = event.span
             _gap(text[at:begin], marks)
+            beside_call = True
             _hold(begin < end, "nothing-lost", "an empty span")
             if isinstance(event, ToolCallRejected):
                 _hold(event.raw == text[begin:end], "nothing-lost", "a rejected text that is not that of its span")

@@ -125,9 +125,13 @@ def _simpler_cuts(answer: Answer, recipe: Recipe) -> Iterator[Answer]:
 
 
 def _simpler_recipes(recipe: Recipe) -> Iterator[Recipe]:
-    for name in ("variant", "reasoning", "before", "after"):
-        if getattr(recipe, name):
-            yield replace(recipe, **{name: ""})
+    barer = (
+        replace(recipe, variant=""),
+        replace(recipe, reasoning=""),
+        replace(recipe, before=""),
+        replace(recipe, after=""),
+    )
+    yield from (other for other in barer if other != recipe)
     for at in range(len(recipe.calls)):
         if len(recipe.calls) > 1:
             yield replace(recipe, calls=(*recipe.calls[:at], *recipe.calls[at + 1 :]))

@@ -115,7 +115,7 @@ def as_data(told: Told) -> dict[str, Any]:
 
 
 def of_data(data: Mapping[str, Any]) -> Told:
-    kinds = {kind.__name__: kind for kind in _EVENTS}
+    kinds: dict[str, Any] = {kind.__name__: kind for kind in _EVENTS}
     made = [
         kinds[name](*(tuple(value) if isinstance(value, list) else value for value in fields))
         for name, *fields in data["events"]

@@ -1,0 +1,152 @@
+"""The fuzzer on our own parsers, for long: every format, drawn by chance or guided by what the parsers run through.
+
+    python benchmarks/fuzz_formats.py [FORMAT …] [--minutes 60] [--seed 0]
+    python benchmarks/fuzz_formats.py [FORMAT …] [--minutes 60] --guided [--corpus DIR]
+
+The first draws answers as `toolfmt fuzz` does, of all formats in turn, in all their ways of writing, and holds the
+parsers to every law. The second needs atheris (`pip install atheris`; 3.0.0 was tried, with Python 3.11): it
+instruments `toolfmt.formats`, and the bytes that libFuzzer makes stand for the choices that a seed makes else
+(`Bytes`), so that what reaches new code is varied further. `--corpus` keeps those bytes from run to run.
+
+Each fault is printed once, shrunk, as a case for a corpus file; a line a minute tells how far it has come. The exit
+status is 1 where there is a fault.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+
+class Bytes(Random):
+    """Chance that is read off bytes, and is the first choice everywhere once they are used up."""
+
+    def __new__(cls, data: bytes) -> Bytes:
+        return super().__new__(cls, 0)
+
+    def __init__(self, data: bytes) -> None:
+        self._data, self._at = data, 0
+        super().__init__(0)
+
+    def getrandbits(self, k: int, /) -> int:
+        length = (k + 7) // 8
+        piece = self._data[self._at : self._at + length]
+        self._at += length
+        return int.from_bytes(piece, "little") & ((1 << k) - 1)
+
+    def random(self) -> float:
+        return self.getrandbits(24) / (1 << 24)
+
+
+class Search:
+    """Answers of all formats tried on their own parsers, and each new fault printed, smaller."""
+
+    def __init__(self, formats: list[str]) -> None:
+        from toolfmt.formats import Parser
+        from toolfmt.testing.targets import Local
+
+        self.formats = formats
+        self._targets = {name: Local(lambda tools, name=name: Parser(name, tools=tools)) for name in formats}
+        self._met: set[tuple[str, str, str]] = set()
+        self.answers, self._begun, self._told = 0, time.monotonic(), 0.0
+
+    def one(self, chance: Random) -> None:
+        """Draw an answer and try it."""
+        from toolfmt.testing.drawing import draw_answer, draw_pieces
+        from toolfmt.testing.trying import broken_by
+
+        format = chance.choice(self.formats)
+        answer = draw_answer(chance, format, variants=True)
+        pieces = draw_pieces(chance, answer.text, format)
+        broken, _ = broken_by(self._targets[format], answer, (pieces,))
+        self.answers += 1
+        for one in broken:
+            if (key := (one.law, one.kind, format)) not in self._met:
+                self._met.add(key)
+                self._print(key, answer, one.pieces)
+        self._tell()
+
+    def _print(self, key: tuple[str, str, str], answer: Any, way: list[str] | None) -> None:
+        from toolfmt.testing.fuzzing import Fault
+        from toolfmt.testing.shrinking import Shrinker
+
+        law, kind, format = key
+        fault = Fault(law, kind, format, answer, way, self.answers, self.seconds)
+        fault.answer, fault.broken = Shrinker(self._targets[format], (law, kind), 1000).shrink(answer, way)
+        told = fault.to_dict()
+        print(
+            f"\n{format}: {told['said']}\n{told['case']}pieces {told['pieces']}\ncame out {told['came']}\n", flush=True
+        )
+
+    def _tell(self) -> None:
+        if self.seconds - self._told >= 60:
+            self._told = self.seconds
+            rate = self.answers / self.seconds
+            print(f"{self.seconds / 60:.0f} min: {self.answers:,} answers, {rate:,.0f} a second, "
+                  f"{len(self._met)} faults", flush=True)  # fmt: skip
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._begun
+
+    @property
+    def status(self) -> int:
+        return int(bool(self._met))
+
+
+def by_chance(search: Search, seconds: float, seed: int) -> Iterator[None]:
+    number = 0
+    while search.seconds < seconds:
+        search.one(Random(f"{seed}/{number}"))
+        number += 1
+        yield
+
+
+def guided(search: Search, seconds: float, corpus: str | None) -> None:
+    """Never comes back: libFuzzer ends the process."""
+    import atheris
+
+    def one(data: bytes) -> None:
+        search.one(Bytes(data))
+        if search.seconds >= seconds:
+            print(f"{search.answers:,} answers, {len(search._met)} faults", flush=True)
+            os._exit(search.status)
+
+    if corpus is not None:
+        os.makedirs(corpus, exist_ok=True)
+    atheris.Setup([sys.argv[0], "-max_len=2048", "-verbosity=0", *([corpus] if corpus else [])], one)
+    atheris.Fuzz()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="The fuzzer on our own parsers, for long")
+    parser.add_argument("formats", nargs="*", metavar="FORMAT", help="all formats, if none is named")
+    parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--guided", action="store_true", help="by atheris")
+    parser.add_argument("--corpus", metavar="DIR", help="where what reaches new code is kept")
+    given = parser.parse_args()
+    if given.guided:
+        import atheris
+
+        with atheris.instrument_imports(include=["toolfmt.formats"]):
+            pass
+    from toolfmt.formats import FORMATS, get
+
+    search = Search([get(name).name for name in given.formats] or [format.name for format in FORMATS])
+    if given.guided:
+        guided(search, given.minutes * 60, given.corpus)
+    for _ in by_chance(search, given.minutes * 60, given.seed):
+        pass
+    print(f"{search.answers:,} answers of {len(search.formats)} formats in {search.seconds / 60:.1f} minutes, "
+          f"{len(search._met)} faults")  # fmt: skip
+    return search.status
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

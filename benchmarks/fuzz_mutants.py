@@ -1,0 +1,203 @@
+"""How many broken copies of our own parser the fuzzer catches, and how fast.
+
+    python benchmarks/fuzz_mutants.py [--seconds 30] [--seed 0] [--only N …]
+
+Each mutation changes one place in a copy of `toolfmt.formats` (the copy is a package of its own, `broken_N`, so that
+answers are drawn and judged by the code as it stands), as a slip of the hand would: a condition turned round, a bound
+off by one, a call left out. The copy's parser is then a target like anyone's, in a process of its own, and is tried
+with answers of the formats that use the changed code, until the first fault or for so many seconds. A row is a
+mutation: the law that broke, how many answers that took, and how long (the start of a process included). The copy
+without a mutation is tried first, and must show no fault. The last line counts; the exit status is 1 where a mutation
+was not caught.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from toolfmt.testing.fuzzing import Fuzz
+from toolfmt.testing.targets import InProcess
+
+PACKAGE = Path(__file__).parent.parent / "toolfmt"
+_OWN = re.compile(r"\btoolfmt(?=\.formats\b)")
+
+
+class Mutation(NamedTuple):
+    """What is changed in which module, and the formats that use it."""
+
+    what: str
+    module: str
+    old: str
+    new: str
+    formats: tuple[str, ...]
+
+
+ALL = ("json", "glm4", "lfm2", "kimi_k2", "qwen3_5", "gpt_oss")
+MUTATIONS = (
+    Mutation("a partial marker at a chunk's end is not held", "scan",
+             "found.end() == len(text) and self._extendable.get(literal, True):\n            literal = \"\"",
+             "found.end() == len(text) and self._extendable.get(literal, True):\n            return None", ALL),
+    Mutation("a marker that may be longer is taken at once", "scan",
+             "if not closed and found.end() == len(text) and self._extendable.get(found.group(), True):\n"
+             "            return \"\"\n        return found.group()",
+             "return found.group()", ALL),
+    Mutation("the fast path passes over a whole literal", "scan",
+             "whole = found.end() < len(found.string) or found.group() in self.literals", "whole = False", ALL),
+    Mutation("the fast path does not remember what is held", "fast_path",
+             "    if at < len(text):\n        scan.text, text = text[at:], text[:at]",
+             "    if at < len(text):\n        scan.text, text = text[at + 1 :], text[:at]", ALL),
+    Mutation("the fast path counts one too many", "fast_path", "scan.offset = start + at",
+             "scan.offset = start + at + 1", ALL),
+    Mutation("a half escape is not held", "bodies",
+             'if at == len(text) or (text[at] == "\\\\" and not closed and _JSON_PARTIAL.match(text, at)):',
+             "if at == len(text):", ("json", "kimi_k2", "llama3")),
+    Mutation("an escaped quote ends a JSON string", "bodies", r'(?:\\(?:["\\/bfnrt]|', r'(?:\\(?:[\\/bfnrt]|',
+             ("json", "kimi_k2", "llama3")),
+    Mutation("raw values are not escaped", "bodies", "return escaped(said), at, ended", "return said, at, ended",
+             ("glm4", "qwen3_5", "minimax_m2")),
+    Mutation("a streamed raw value is not escaped", "bodies", "        self.encode = escaped\n",
+             "        self.encode = None\n", ("glm4", "qwen3_5", "minimax_m2")),
+    Mutation("single-quoted strings keep their double quotes", "bodies",
+             "None if quote[0] == '\"' else _double_quotes_escaped", "None", ("lfm2", "pythonic")),
+    Mutation("any closer ends a raw value, and its call", "raw_values",
+             "token = yield from follows(scan, *tags.following)\n        if token:\n            if self.unclear",
+             "token = (yield from follows(scan, *tags.following)) or tags.ends[0]\n"
+             "        if token:\n            if self.unclear", ("glm4", "qwen3_5")),
+    Mutation("a word is not looked at for its type", "raw_values",
+             "return self.held(types) if first in '{[\"' else self.word(types)", "return self.streamed()",
+             ("glm4", "qwen3_5")),
+    Mutation("what is held is a string whatever its schema", "raw_values",
+             "self.calls.arguments(typed(whole, types, self.calls.tolerate) or f'\"{escaped(whole)}\"')",
+             "self.calls.arguments(f'\"{escaped(whole)}\"')", ("glm4", "qwen3_5")),
+    Mutation("the schema is not asked for types", "calls",
+             "        if self._schemas is None:\n            return None\n"
+             "        key = (self._name",
+             "        if self._schemas is not None:\n            return None\n        key = (self._name",
+             ("glm4", "qwen3_5", "seed_oss")),
+    Mutation("a union with string reads anything", "typed",
+             "return found if found is not None and _allowed(found, types - STRING) else None",
+             "return found", ("glm4", "qwen3_5", "minimax_m2")),
+    Mutation("numbers in a list lose their comma", "values", 'sink.arguments(f"{spaces},{after}")',
+             'sink.arguments(f"{spaces}{after}")', ("json", "lfm2")),
+    Mutation("True is a string", "values", "        return notation.words[word]\n",
+             "        return f'\"{word}\"'\n", ("lfm2", "pythonic")),
+    Mutation("nesting is closed one too early", "values", "    while stack:\n        spaces",
+             "    while len(stack) > 1:\n        spaces", ("json", "lfm2")),
+    Mutation("keys are not escaped", "values", "sink.arguments(quoted(key))", "sink.arguments(f'\"{key.strip()}\"')",
+             ("json",)),
+    Mutation("indexes begin at 1", "calls", "        self.index = -1\n        self._tolerated",
+             "        self.index = 0\n        self._tolerated", ALL),
+    Mutation("the index does not move on", "calls", "        self.index += 1\n        self._begin, self.was",
+             "        self.index += self.index < 0\n        self._begin, self.was", ALL),
+    Mutation("a call that was cut is told as ended", "calls",
+             "        self._complete = False\n        self.refuse(reason)\n", "        self._complete = True\n", ALL),
+    Mutation("spans begin one too late", "calls", "span = (max(self._begin, 0)", "span = (max(self._begin, 0) + 1",
+             ALL),
+    Mutation("undeclared tools are called", "calls", "elif self._schemas is not None and name not in self._schemas:",
+             "elif False:", ALL),
+    Mutation("arguments are flushed twice", "calls", "            self._fragments = []\n\n    def _finish",
+             "            pass\n\n    def _finish", ALL),
+    Mutation("a quotation is a call", "answer", 'quoted = found == "`"', "quoted = False", ALL),
+    Mutation("content before an opener is dropped", "answer",
+             "            self._say(Content, before, here - len(before))\n", "", ALL),
+    Mutation("a fence does not hold back calls", "answer", "            if self.sought.fences and opener in FENCES:\n",
+             "            if False:\n", ("lfm2", "llama3", "pythonic")),
+    Mutation("blanks before content are dropped", "answer",
+             "            self._say(Content, spaces, begin)\n            self._say(Content, opener, here)\n",
+             "            self._say(Content, opener, here)\n", ALL),
+    Mutation("what follows a call is dropped", "answer",
+             "        self.beside_call, self.name_at_start = True, False\n        return goes_on",
+             "        self.beside_call, self.name_at_start = True, False\n        return False", ALL),
+    Mutation("an attempt is not looked for", "recovery", "        if not calls.declared:\n            return False",
+             "        if True:\n            return False", ALL),
+    Mutation("reading goes on behind the next call", "recovery",
+             "        if found in inner.openers:\n            scan.rewind(scan.position - len(found))\n",
+             "        if found in inner.openers:\n", ("glm4", "kimi_k2", "qwen3_5", "minimax_m2")),
+    Mutation("a header's name keeps its blanks", "named_json", "name, id = yield from self._header(scan)",
+             "name, id = yield from self._header(scan); name = name + ' '", ("kimi_k2", "deepseek_v31", "mistral")),
+    Mutation("no comma stands between arguments", "tagged", "{'' if first else ', '}{quoted(key)}",
+             "{'' if first else ' '}{quoted(key)}", ("glm4", "qwen3_5")),
+    Mutation("lists are no deeper than three", "values", "if len(stack) > DEEPEST:", "if len(stack) > 3:",
+             ("json", "llama3")),
+    Mutation("what is held back at the end is dropped", "parser",
+             "scan.closed, scan.cut = True, cut\n        return self._answer.go_on()",
+             "scan.closed, scan.cut = True, cut\n        self._answer.go_on()\n        return []", ALL),
+    Mutation("a key's colon may be an equals sign", "values", 'expect(":")', 'expect(":", "=")', ("json", "kimi_k2")),
+    Mutation("a string's end is not looked behind", "bodies",
+             "                if ends:\n                    return said, at + len",
+             "                if True:\n                    return said, at + len", ("lfm2", "pythonic")),
+)  # fmt: skip
+
+CONTROL = Mutation("nothing", "scan", "import re", "import re", ALL)
+
+
+def broken_copy(folder: Path, number: int, mutation: Mutation) -> str:
+    """Writes `broken_N`, our parser with a mutation in it; the module that has its factories."""
+    name = f"broken_{number}"
+    package = folder / name
+    package.mkdir()
+    (package / "__init__.py").write_text("", encoding="utf-8")
+    shutil.copytree(PACKAGE / "formats", package / "formats", ignore=shutil.ignore_patterns("__pycache__"))
+    changed = package / "formats" / f"{mutation.module}.py"
+    text = changed.read_text(encoding="utf-8")
+    if text.count(mutation.old) != 1:
+        raise SystemExit(f"{mutation.what}: {text.count(mutation.old)} places in {mutation.module}.py, not one")
+    changed.write_text(text.replace(mutation.old, mutation.new), encoding="utf-8")
+    for module in package.rglob("*.py"):
+        module.write_text(_OWN.sub(name, module.read_text(encoding="utf-8")), encoding="utf-8")
+    factories = [f"def {format}(tools=None): return Parser({format!r}, tools=tools)" for format in mutation.formats]
+    lines = [f"from {name}.formats import Parser", *factories]
+    (package / "parsers.py").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return f"{name}.parsers"
+
+
+def caught(module: str, mutation: Mutation, seconds: float, seed: int) -> tuple[str, int, float]:
+    """How the mutation was caught (empty: it was not), with how many answers, and after how long; in all formats."""
+    answers, begun = 0, time.monotonic()
+    for format in mutation.formats:
+        with InProcess(f"{module}:{format}", timeout=5) as target:
+            search = Fuzz(target, (format,), seed)
+            for _ in search.run(seconds / len(mutation.formats)):
+                if search.faults:
+                    break
+            answers += search.answers
+            if search.faults:
+                fault = next(iter(search.faults.values()))
+                return f"{format}: {fault.law}: {fault.kind}", answers, time.monotonic() - begun
+    return "", answers, time.monotonic() - begun
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Broken copies of our parser, and how they are caught")
+    parser.add_argument("--seconds", type=float, default=30.0, help="most for one mutation, over its formats")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", type=int, nargs="*", help="these mutations, by number")
+    given = parser.parse_args()
+    chosen = [(at, one) for at, one in enumerate(MUTATIONS, 1) if not given.only or at in given.only]
+    escaped, answers = 0, []
+    with tempfile.TemporaryDirectory(prefix="toolfmt-broken-") as folder:
+        sys.path.insert(0, folder)
+        if how := caught(broken_copy(Path(folder), 0, CONTROL), CONTROL, given.seconds, given.seed)[0]:
+            raise SystemExit(f"the copy as it is shows a fault, so that nothing is shown: {how}")
+        for number, mutation in chosen:
+            how, tried, took = caught(broken_copy(Path(folder), number, mutation), mutation, given.seconds, given.seed)
+            escaped += not how
+            answers += [tried] if how else []
+            print(
+                f"{number:>2}  {mutation.what:<48}  {tried:>6} answers  {took:>6.1f} s  {how or 'NOT CAUGHT'}",
+                flush=True,
+            )
+    middle = sorted(answers)[len(answers) // 2] if answers else 0
+    print(f"{len(chosen) - escaped} of {len(chosen)} caught; the middle one with {middle} answers")
+    return int(escaped > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
