@@ -50,10 +50,12 @@ class Chat:
         said, items = self._parser.parse_stream_chunk(text)
         return said or "", _pieces(items)
 
-    def end(self) -> tuple[str, list[tuple[int, str | None, str]]]:
-        """What the server sends when the stream ends: what was held back, and the last call's missing arguments."""
-        said, items = self._parser.parse_stream_end()
-        return said or "", [*_pieces(items), *self._unstreamed()]
+    def end(self, text: str = "") -> tuple[str, list[tuple[int, str | None, str]]]:
+        """What the server sends with the last step, which holds the end-of-sequence token and perhaps no text: what a
+        detector makes of what it still has, what it held back, and the last call's missing arguments."""
+        said, pieces = self.step(text)
+        held, items = self._parser.parse_stream_end()
+        return said + (held or ""), [*pieces, *_pieces(items), *self._unstreamed()]
 
     def whole(self, text: str) -> tuple[str, list[tuple[Any, str]]]:
         """Content and calls of a whole answer."""
@@ -95,10 +97,7 @@ class Reader:
             yield from self._told(*self._chat.step(whole))
 
     def finish(self) -> Iterator[told.Told]:
-        held = self._whole_markers.finish()
-        if held:
-            yield from self._told(*self._chat.step(held))
-        yield from self._told(*self._chat.end())
+        yield from self._told(*self._chat.end(self._whole_markers.finish()))
         yield from self._calls.over()
 
     def _told(self, text: str, pieces: Sequence[tuple[int, str | None, str]]) -> Iterator[told.Told]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from toolfmt.errors import CannotWrite
 from toolfmt.formats import Call, get, write
+from toolfmt.testing.peers.claims import OTHER_VOCABULARY
 
 MARKER = re.compile(r"</?[^<>\s=/]{2,60}>|\]<\][a-z]+\[>\[|\[/?[A-Z_]{4,30}\]")
 """What is written like a token of its own."""
@@ -41,6 +42,8 @@ def _markers(variants: tuple[tuple[str, tuple[str, ...]], ...]) -> tuple[str, ..
                     continue
         texts += [marker for pair in (*format.reasoning[:1], *format.content_markers) for marker in pair]
         texts += format.ignored_markers
+        if not any(name == format.name for name, _ in OTHER_VOCABULARY):
+            texts += [*format.openers, *format.closers]
     return tuple(sorted({marker for text in texts for marker in MARKER.findall(text)}))
 
 
