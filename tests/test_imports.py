@@ -202,7 +202,7 @@ def test_a_module_imports_only_what_its_room_may(module: Path) -> None:
 SERVED = {
     "for_langchain": {"langchain_core"},
     "for_llama_cpp": {"llama_cpp"},
-    "for_mlx": {"mlx_lm"},
+    "for_mlx": {"mlx", "mlx_lm"},
     "for_sglang": {"sglang"},
     "for_smolagents": {"smolagents"},
     "for_transformers": {"transformers"},

@@ -68,6 +68,20 @@ def test_an_answer_is_followed_back_too() -> None:
     assert masks.allowed() == letters("a")
 
 
+def test_nothing_counts_behind_the_end() -> None:
+    """A runtime makes ready for one token more than there are."""
+    masks, tokenizer = made()
+    end = end_of(tokenizer)
+    masks.follow([*letters("abd"), end])
+    assert masks.allowed() == [end]
+    masks.follow([*letters("abd"), end, *letters("x"), end])
+    masks.take(end)
+    assert (masks.allowed(), masks.complete) == ([end], True)
+    masks.follow(letters("ab"))
+    with pytest.raises(ToolfmtError, match="does not allow the token"):
+        masks.take(end)
+
+
 def test_another_answer_begins_at_the_beginning() -> None:
     masks, _ = made()
     masks.follow(letters("ab"))

@@ -1,7 +1,8 @@
 """Model directories of some 300 KB that answer as they are told to: real runtimes generate from them, token by token.
 
 `build` trains a Qwen3-shaped model on the CPU, in seconds, until it knows its answers to its prompts by heart. `recite`
-makes one without training, which says one answer, of any length, to every prompt. The directories load in mlx-lm and in
+makes one without training, which says one answer, of any length, to every prompt; `untrained` one that has learnt
+nothing and says what comes. The directories load in mlx-lm and in
 transformers. Needs mlx, mlx-lm and transformers; a test module that imports this one says so first
 (`pytest.importorskip`).
 """
@@ -103,6 +104,18 @@ def recite(
     follows = mx.zeros_like(said)
     follows[mx.array(chain)] = mx.concatenate([directions[-1:], directions[:-1]])
     weights |= {"model.embed_tokens.weight": said, "lm_head.weight": follows}
+    mx.save_safetensors(str(directory / "model.safetensors"), weights, metadata={"format": "pt"})
+    return directory
+
+
+def untrained(directory: Path, *, template: str, end: str = "<|im_end|>", special: Iterable[str] = ()) -> Path:
+    """A model directory with this template, whose model has learnt nothing; it tells of more tokens than there are."""
+    directory.mkdir(parents=True, exist_ok=True)
+    tokenizer = _tokenizer([template], template, end, special, ())
+    tokenizer.save_pretrained(directory)
+    config = _config(len(tokenizer) + 20, tokenizer.eos_token_id)
+    (directory / "config.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
+    weights = dict(importlib.import_module("mlx.utils").tree_flatten(_model(config).parameters()))
     mx.save_safetensors(str(directory / "model.safetensors"), weights, metadata={"format": "pt"})
     return directory
 

@@ -35,7 +35,8 @@ class Masks:
         text = _text_of(grammar)
         named = _named_tokens(text)
         self._tokenizer = tokenizer
-        self._loaded = load(tokenizer, [end for end in _ends(tokenizer, ends) if end not in named])
+        self._ends = frozenset(_ends(tokenizer, ends)) - named
+        self._loaded = load(tokenizer, self._ends)
         check(text, tokenizer=self._loaded)
         llguidance = _llguidance()
         self._matcher = llguidance.LLMatcher(self._loaded, llguidance.LLMatcher.grammar_from_lark(text), log_level=0)
@@ -60,7 +61,7 @@ class Masks:
     def fresh(self) -> Masks:
         """Masks for another answer of the same grammar and tokenizer."""
         other = object.__new__(Masks)
-        other._tokenizer, other._loaded, other._taken = self._tokenizer, self._loaded, []
+        other._tokenizer, other._loaded, other._ends, other._taken = self._tokenizer, self._loaded, self._ends, []
         other._matcher = self._matcher.deep_copy()
         other._matcher.reset()
         return other
@@ -81,14 +82,18 @@ class Masks:
         return int(self._matcher.validate_tokens([*tokens]))
 
     def take(self, token: int) -> None:
-        """Goes on by a token; raises `ToolfmtError` where it may not come."""
+        """Goes on by a token; raises `ToolfmtError` where it may not come. An end that may come changes nothing."""
+        if token in self._ends and self.complete:
+            return
         if self.allowed_of([token]) != 1 or not self._matcher.consume_token(token):
             raise ToolfmtError(f"the grammar does not allow the token {token} {self._loaded.dbg_tokens([token])} here")
         self._taken.append(token)
 
     def follow(self, tokens: Sequence[int]) -> None:
-        """Goes to where the answer consists of these tokens, back too: a model that guesses ahead takes some back."""
-        same = 0
+        """Goes to where the answer consists of these tokens, back too: a model that guesses ahead takes some back.
+        Nothing counts behind an end."""
+        ended = next((at for at, token in enumerate(tokens) if token in self._ends), len(tokens))
+        tokens, same = tokens[:ended], 0
         while same < min(len(tokens), len(self._taken)) and tokens[same] == self._taken[same]:
             same += 1
         if same < len(self._taken):

@@ -1,11 +1,12 @@
 """mlx-lm: answers as events while they are generated, toolfmt's parsers in mlx-lm's own code, and its server.
 
     for event in stream(model, tokenizer, prompt, max_tokens=500): ...      # model and tokenizer of mlx_lm.load
+    stream(model, tokenizer, prompt, grammar=grammar)                       # no call but those that the tools allow
     register()                               # "tool_parser_type": "toolfmt_glm4" is then known to mlx-lm
     python -m toolfmt.runtimes.for_mlx --model DIR                          # for_mlx_server.py
 
-Contracts as in mlx-lm 0.32: `stream_generate` in generate.py; `load` in tokenizer_utils.py, which imports
-`mlx_lm.tool_parsers.<tool_parser_type>` and takes three names from it.
+Contracts as in mlx-lm 0.32: `stream_generate` and its logits processors in generate.py; `load` in tokenizer_utils.py,
+which imports `mlx_lm.tool_parsers.<tool_parser_type>` and takes three names from it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from types import ModuleType
 from typing import Any
 
 try:
+    import mlx.core as mx
     from mlx_lm import stream_generate
 except ModuleNotFoundError as error:
     _needs = f"toolfmt.runtimes.for_mlx needs mlx-lm: pip install 'toolfmt[mlx]' ({error})"
@@ -31,6 +33,7 @@ except ModuleNotFoundError as error:
 from toolfmt.errors import ToolfmtError
 from toolfmt.events import Event, ToolCallStart
 from toolfmt.formats import Parser, ToolCallFormat, get, write
+from toolfmt.grammars.masks import Masks
 from toolfmt.message import Message
 from toolfmt.render.prompt import Prompt
 from toolfmt.runtimes.streaming import Stream
@@ -40,14 +43,17 @@ PARSERS = "mlx_lm.tool_parsers.toolfmt_"
 """The modules that `register` makes known, up to the name of the format."""
 
 
-def stream(model: Any, tokenizer: Any, prompt: Any, *, parser: Parser | None = None, **options: Any) -> Stream:
+def stream(
+    model: Any, tokenizer: Any, prompt: Any, *, parser: Parser | None = None, grammar: Any = None, **options: Any
+) -> Stream:
     """The events of a model's answer to a prompt, as it is generated.
 
     Takes a model and a tokenizer of `mlx_lm.load`; a `Prompt`, or a text or token ids and the `parser` to read the
     answer with; and what `mlx_lm.stream_generate` takes as `options`. A `Prompt` holds its own special tokens and gets
     no others; a text is encoded as mlx-lm does. The answer ends at a stop string too, and the generation with it. A
-    call that is open when `max_tokens` are used up is `incomplete_output`. Raises `TypeError` for a text without a
-    parser, and what `Prompt.parser` and mlx-lm raise.
+    call that is open when `max_tokens` are used up is `incomplete_output`. With a `grammar` (of `Model.grammar` or
+    `toolfmt.grammar`, in the dialect llguidance) no token comes that it does not allow. Raises `TypeError` for a text
+    without a parser, and what `Prompt.parser`, `toolfmt.grammars.masks.Masks` and mlx-lm raise.
     """
     ends: set[int] = set()
     if isinstance(prompt, Prompt):
@@ -56,6 +62,9 @@ def stream(model: Any, tokenizer: Any, prompt: Any, *, parser: Parser | None = N
         prompt = tokenizer.encode(prompt.text, add_special_tokens=False)
     if parser is None:
         raise TypeError("a prompt that is a text or token ids needs a parser: stream(…, parser=Parser(format))")
+    if grammar is not None:
+        allowed = OnlyAllowed(Masks(grammar, tokenizer, ends | {*tokenizer.eos_token_ids}))
+        options["logits_processors"] = [*(options.get("logits_processors") or ()), allowed]
     return Stream(_events(stream_generate(model, tokenizer, prompt, **options), parser, ends))
 
 
@@ -69,6 +78,27 @@ def _events(generated: Any, parser: Parser, ends: set[int]) -> Generator[Event, 
     reason: FinishReason = "length" if not stopped and response.finish_reason == "length" else "stop"
     yield from parser.finish(cut=reason == "length")
     return reason, Usage(response.prompt_tokens, response.generation_tokens)
+
+
+class OnlyAllowed:
+    """A logits processor of mlx-lm for one answer: what the masks do not allow becomes impossible.
+
+    mlx-lm calls it with the tokens so far and the logits of the next one; the first time, nothing is of the answer.
+    """
+
+    def __init__(self, masks: Masks) -> None:
+        self._masks = masks
+        self._before: int | None = None
+
+    def __call__(self, tokens: Any, logits: Any) -> Any:
+        if self._before is None:
+            self._before = tokens.size
+        self._masks.follow(tokens[self._before :].tolist())
+        bits: Any = self._masks.bits()  # mlx takes what has a buffer, its types do not say so
+        allowed = (mx.array(bits)[:, None] >> mx.arange(8, dtype=mx.uint8)) & 1
+        size = logits.shape[-1]
+        allowed = mx.pad(allowed.flatten()[:size], (0, max(0, size - allowed.size)))
+        return mx.where(allowed, logits, -mx.inf)
 
 
 def stop_tokens(tokenizer: Any, stop: tuple[str, ...]) -> set[int]:
