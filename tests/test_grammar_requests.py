@@ -119,7 +119,11 @@ def test_an_unknown_runtime_is_named() -> None:
         request(_Grammar("text", "gbnf"), "mlx")
 
 
-@pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
+@pytest.mark.parametrize(
+    "format",
+    [format for format in FORMATS if format.name != "glm4_legacy"],  # nothing but a name begins a call there
+    ids=lambda format: format.name,
+)
 def test_a_trigger_begins_the_calls(format: ToolCallFormat) -> None:
     """What wakes llama.cpp's grammar is read by it, so that written calls begin with it."""
     made = answer_grammar(format, _TOOLS, choice="auto")

@@ -11,10 +11,10 @@ from toolfmt.formats.constraint import ConstrainedTool, Constraint
 from toolfmt.formats.format import Call, ToolCallFormat
 from toolfmt.formats.nodes import (
     EMPTY,
-    Blanks,
     Either,
     FreeText,
     Node,
+    Pattern,
     RawText,
     Repeated,
     Row,
@@ -31,6 +31,8 @@ from toolfmt.tools import tool_schemas
 
 _OF_ANOTHER_MESSAGE = "assistant"
 """What the markers hold that open another message of the same answer."""
+_BLANKS = "[ \\t\\r\\n]{1,4}"
+"""Between reasoning and calls; without a bound a model may write them for ever."""
 _CONTROL = 4
 """An opener at least so long is a marker that no text holds by chance."""
 
@@ -71,7 +73,7 @@ def answer_grammar(
         "markers-in-texts": any(map(_keeps_markers_out, (calls, *constraint.rules.values()))),
         "one-call": one_only,
     }
-    narrower = tuple(name for name, holds in limits.items() if holds)
+    narrower = tuple(sorted({*constraint.narrower, *(name for name, holds in limits.items() if holds)}))
 
     def rules(start: Node) -> Rules:
         return Rules(start, constraint.rules, narrower)
@@ -142,7 +144,7 @@ def _until(format: ToolCallFormat, closers: Sequence[str]) -> Node:
     again = [marker for marker in format.ignored_markers if _OF_ANOTHER_MESSAGE in marker]
     never = dict.fromkeys((*closers[1:], *format.ignored_markers, *_not_in_text(format)))
     text = RawText(closers[0], tuple(mark for mark in never if not _part_of(mark, closers[0])))
-    return row(text, Blanks(), maybe(either(*again)) if again else EMPTY)
+    return row(text, maybe(Pattern(_BLANKS)), maybe(either(*again)) if again else EMPTY)
 
 
 def _opened(format: ToolCallFormat, prefix: str) -> bool:

@@ -16,6 +16,8 @@ from toolfmt.formats.typed import Types, parameter_types
 KEY, OTHER_KEY = "zqkey", "zqfirst"
 """Sentinels: arguments that no tool has, written to see what stands around the arguments."""
 _SENTINELS = {KEY: "zqvalue", OTHER_KEY: "zqother"}
+_MOST_DIGITS = 3
+"""Of a call's number: a model that may go on for ever does."""
 _ARGUMENTS = re.compile(r'\{\s*"zq[^{}]*\}')
 
 
@@ -54,6 +56,8 @@ class Constraint:
     tools: tuple[ConstrainedTool, ...]
     several: bool
     rules: dict[str, Node] = field(default_factory=dict)
+    narrower: set[str] = field(default_factory=set)
+    """Names of what the engine leaves out."""
 
     def with_tool(self, tool: ConstrainedTool) -> Constraint:
         """The same for one call of one tool."""
@@ -129,7 +133,7 @@ def numbered(write: Callable[[int], str]) -> Node:
     while begin and first[begin - 1].isdigit():
         begin -= 1  # zeros before the number belong to it
     digits = first[begin : len(first) - end]
-    pattern = "[0-9]+" if len(digits) == 1 else f"[0-9]{{{len(digits)}}}"
+    pattern = f"[0-9]{{1,{_MOST_DIGITS}}}" if len(digits) == 1 else f"[0-9]{{{len(digits)}}}"
     return row(first[:begin], Pattern(pattern), first[len(first) - end :])
 
 

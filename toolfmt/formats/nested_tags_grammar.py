@@ -20,7 +20,7 @@ def nested_calls(engine: NestedTags, constraint: Constraint) -> Node:
     """The calls as the engine writes them."""
 
     def call(tool: ConstrainedTool, shape: Arguments) -> Node:
-        elements = _Elements(engine, tool, constraint.rules)
+        elements = _Elements(engine, tool, constraint)
         arguments = members(shape, lambda key, schema: elements.element(key, schema, (key,)))
         return row(f'{engine.sign}<invoke name="{tool.name}">', arguments, f"{engine.sign}</invoke>\n")
 
@@ -29,11 +29,11 @@ def nested_calls(engine: NestedTags, constraint: Constraint) -> Node:
 
 @dataclass(frozen=True)
 class _Elements:
-    """The elements of one tool's arguments; `rules` takes those that hold themselves."""
+    """The elements of one tool's arguments; the constraint takes rules of those that hold themselves."""
 
     engine: NestedTags
     tool: ConstrainedTool
-    rules: dict[str, Node]
+    constraint: Constraint
 
     def element(self, tag: str, schema: Any, path: tuple[str, ...]) -> Node:
         """A value between its tags."""
@@ -49,9 +49,10 @@ class _Elements:
         if not schemas.stands_alone(schema):
             return self._parts(schema, tag, path)
         name = f"{self.tool.prefix}_{reference_name(schema['$ref'])}_{reference_name(tag)}"
-        if name not in self.rules:
-            self.rules[name] = EMPTY  # it may hold itself
-            self.rules[name] = self._parts(schema, tag, path)
+        rules = self.constraint.rules
+        if name not in rules:
+            rules[name] = EMPTY  # it may hold itself
+            rules[name] = self._parts(schema, tag, path)
         return Rule(name)
 
     def _parts(self, schema: Any, tag: str, path: tuple[str, ...]) -> Node:
@@ -80,6 +81,8 @@ class _Elements:
             shape = raw.schemas.object_shape(flat)
             if shape.properties and all(map(self.engine.names_a_tag, shape.properties)):
                 return row(members(shape, lambda key, part: self.element(key, part, (*path, key))), closer)
+            if shape.free:
+                self.constraint.narrower.add("free-objects-as-json")
         if kind == "array" and isinstance(flat.get("items"), Mapping) and "prefixItems" not in flat:
             return row(self._items(flat, path), closer)
         return row(JsonValue(raw.schemas.alone(flat)), closer)

@@ -11,6 +11,7 @@ Making one needs the standard library only; checking and masking is llguidance's
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
@@ -30,6 +31,7 @@ Runtime: TypeAlias = Literal["vllm", "sglang", "llama.cpp"]
 
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 RUNTIMES: tuple[Runtime, ...] = get_args(Runtime)
+_LIKE_A_TOKEN = re.compile(r"<[^<>\s=]{2,60}>|\[/?[A-Z_]{3,30}\]")
 DIALECT_OF: Mapping[Runtime, Dialect] = {"vllm": "llguidance", "sglang": "llguidance", "llama.cpp": "gbnf"}
 """The dialect that a runtime is asked in where none is named."""
 
@@ -41,10 +43,12 @@ class Grammar:
     `text` describes the whole answer; `calls` only what follows from a trigger on, the trigger included, for runtimes
     that let a model write freely until one stands there. `triggers` are the texts that begin a call; there are none
     where an answer must be calls, or where only its first sign tells. `preserved` are the markers in the grammar that
-    are one token of the model, which a runtime must not take for text. `narrower` names where the grammar allows less
-    than format and schemas do: `declared-keys` (arguments that no schema names cannot be given), `declared-order` (the
-    members of some objects only in the order of their schema), `markers-in-texts` (strings that stand verbatim hold no
-    marker of the format), `one-call` (several would be read with a tolerance only), and what an exporter adds.
+    are one token of the model, or without `tokens` those that look as if they were: a detokenizer must keep them.
+
+    `narrower` names where the grammar allows less than format and schemas do: `declared-keys` (arguments that no schema
+    names cannot be given), `declared-order` (the members of some objects only in the order of their schema),
+    `markers-in-texts` (strings that stand verbatim hold no marker of the format), `one-call` (several would be read
+    with a tolerance only), `free-objects-as-json` (objects of any keys are no tags in tags), and what an exporter adds.
     """
 
     text: str
@@ -84,8 +88,9 @@ def grammar(
         raise ValueError(f"there is no dialect {dialect!r}; there are {', '.join(DIALECTS)}")
     known = resolved(format)
     made = answer_grammar(known, tools, choice=choice, parallel=parallel, prefix=prefix)
-    markers = _markers_used(made.rules, tokens or {})
-    ids = {marker: (tokens or {})[marker] for marker in markers}
+    texts = "\0".join(text for node in (made.rules.start, *made.rules.rules.values()) for text in _texts(node))
+    ids = {marker: number for marker, number in (tokens or {}).items() if marker in texts}
+    markers = tuple(ids) if tokens is not None else tuple(dict.fromkeys(_LIKE_A_TOKEN.findall(texts)))
     exported = _exported(made.rules, dialect, ids)
     calls = exported if made.calls is None else _exported(made.calls, dialect, ids)
     return Grammar(exported.text, dialect, calls.text, made.triggers, markers, exported.narrower)
@@ -98,12 +103,6 @@ def _exported(rules: Rules, dialect: Dialect, tokens: Mapping[str, int]) -> Expo
     if dialect == "lark":
         return Exported(plain_lark(rules).text, rules.narrower)
     return gbnf(rules, dialect=dialect)
-
-
-def _markers_used(rules: Rules, tokens: Mapping[str, int]) -> tuple[str, ...]:
-    """The markers that the grammar holds, in the order of `tokens`."""
-    texts = "\0".join(text for node in (rules.start, *rules.rules.values()) for text in _texts(node))
-    return tuple(marker for marker in tokens if marker in texts)
 
 
 def _texts(node: Node) -> Iterator[str]:
