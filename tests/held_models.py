@@ -8,15 +8,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 from jsonschema import Draft202012Validator
 
+import toolfmt
 from toolfmt.events import Event
 from toolfmt.formats import Parser, ToolCallFormat, get
-from toolfmt.formats.answer_grammar import answer_grammar
-from toolfmt.grammars.llguidance import llguidance
 from toolfmt.message import Message, ToolCall
 
 FORMATS = (
@@ -55,11 +53,11 @@ def format_of(name: str) -> ToolCallFormat:
     return replace(get(name), reasoning=())
 
 
-def grammar_of(format: ToolCallFormat, tokenizer: Any, **options: Any) -> Any:
+def grammar_of(format: ToolCallFormat, tokenizer: Any, **options: Any) -> toolfmt.Grammar:
     """The grammar of calls, with the markers that the tokenizer has as tokens."""
     added = tokenizer.get_added_vocab()
-    rules = answer_grammar(format, TOOLS, **({"choice": "required"} | options)).rules
-    return SimpleNamespace(text=llguidance(rules, {mark: added[mark] for mark in MARKERS if mark in added}).text)
+    tokens = {mark: added[mark] for mark in MARKERS}
+    return toolfmt.grammar(format, TOOLS, tokens=tokens, **({"choice": "required"} | options))
 
 
 def parser_of(format: ToolCallFormat) -> Parser:

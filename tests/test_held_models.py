@@ -13,8 +13,9 @@ pytest.importorskip("mlx.core", reason="mlx is there on Linux and macOS only")
 mlx_lm = pytest.importorskip("mlx_lm", reason="mlx-lm is there on Linux and macOS only")
 
 import tiny_models  # noqa: E402  it needs mlx
-from held_models import FORMATS, MARKERS, format_of, grammar_of, parser_of, valid_calls  # noqa: E402  stands with it
+from held_models import FORMATS, MARKERS, TOOLS, format_of, grammar_of, parser_of, valid_calls  # noqa: E402  stands with it
 
+import toolfmt  # noqa: E402  stands with its users
 from toolfmt.errors import ToolfmtError  # noqa: E402  stands with its users
 from toolfmt.runtimes import for_mlx  # noqa: E402  it needs mlx-lm
 
@@ -34,11 +35,12 @@ def loaded(directory: Path) -> Any:
     return mlx_lm.load(str(directory))
 
 
-def streamed(loaded: Any, format: Any, grammar: Any, *, seed: int = 1, **options: Any) -> Any:
+def streamed(loaded: Any, format: Any, grammar: Any, *, prompt: Any = "Hello", seed: int = 1, **options: Any) -> Any:
     mx.random.seed(seed)
-    options = {"max_tokens": 900, "sampler": make_sampler(temp=1.0), "parser": parser_of(format)} | options
+    options = {"max_tokens": 900, "sampler": make_sampler(temp=1.0)} | options
+    parser = None if format is None else parser_of(format)
     model, tokenizer = loaded
-    return for_mlx.stream(model, tokenizer, "Hello", grammar=grammar, **options)
+    return for_mlx.stream(model, tokenizer, prompt, parser=parser, grammar=grammar, **options)
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -83,6 +85,59 @@ def test_other_processors_stay(loaded: Any) -> None:
     assert given == [processor]
 
 
+def test_a_model_directory_gives_prompt_and_grammar(directory: Path, loaded: Any) -> None:
+    known = toolfmt.load(directory)
+    prompt = known.render([{"role": "user", "content": "Hi"}], TOOLS)
+    stream = streamed(loaded, None, known.grammar(TOOLS, choice="note", parallel=False), prompt=prompt)
+    assert [call.name for call in valid_calls(stream)] == ["note"]
+
+
 def test_what_is_no_grammar_is_told_before_anything_is_generated(loaded: Any) -> None:
     with pytest.raises(ToolfmtError, match="llguidance takes no such grammar"):
         streamed(loaded, format_of("json"), 'root ::= "a"')
+
+
+@pytest.fixture(scope="module")
+def of_transformers(directory: Path) -> Any:
+    pytest.importorskip("torch", reason="transformers' models need torch, a large package")
+    transformers: Any = importlib.import_module("transformers")
+    model = transformers.AutoModelForCausalLM.from_pretrained(directory)
+    return model, transformers.AutoTokenizer.from_pretrained(directory)
+
+
+def generated(of_transformers: Any, format: Any, grammar: Any, *, seed: int = 1, **options: Any) -> Any:
+    from toolfmt.runtimes import for_transformers
+
+    importlib.import_module("torch").manual_seed(seed)
+    model, tokenizer = of_transformers
+    parser = toolfmt.Parser(format, tools=TOOLS, strict=True, stop=[tokenizer.eos_token])
+    options = {"max_new_tokens": 900, "do_sample": True, "temperature": 1.0, "top_k": 0} | options
+    return for_transformers.stream(model, tokenizer, "Hello", parser=parser, grammar=grammar, **options)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_model_of_transformers_that_knows_nothing_writes_valid_calls(name: str, of_transformers: Any) -> None:
+    format = format_of(name)
+    stream = generated(of_transformers, format, grammar_of(format, of_transformers[1], parallel=False))
+    assert len(valid_calls(stream)) == 1
+    assert stream.finish_reason == "stop"
+
+
+def test_guesses_of_an_assistant_are_held_to_it_too(of_transformers: Any) -> None:
+    format = format_of("glm4")
+    grammar = grammar_of(format, of_transformers[1], choice="get_weather", parallel=False)
+    stream = generated(of_transformers, format, grammar, assistant_model=of_transformers[0])
+    assert [call.name for call in valid_calls(stream)] == ["get_weather"]
+
+
+def test_other_processors_of_transformers_stay(of_transformers: Any) -> None:
+    asked = []
+
+    def processor(input_ids: Any, scores: Any) -> Any:
+        asked.append(input_ids.shape[-1])
+        return scores
+
+    format = format_of("json")
+    grammar = grammar_of(format, of_transformers[1], parallel=False)
+    valid_calls(generated(of_transformers, format, grammar, logits_processor=[processor]))
+    assert len(asked) > 5

@@ -85,9 +85,11 @@ ALLOWED = {
     },
     # An adaptor may import all of toolfmt but what is printed, and the package that it serves.
     "toolfmt/runtimes/for_transformers.py": {
+        "torch",
         "transformers",
         "toolfmt.events",
         "toolfmt.formats",
+        "toolfmt.grammars.masks",
         "toolfmt.render",
         "toolfmt.runtimes.proven_templates",
         "toolfmt.runtimes.streaming",
@@ -205,7 +207,7 @@ SERVED = {
     "for_mlx": {"mlx", "mlx_lm"},
     "for_sglang": {"sglang"},
     "for_smolagents": {"smolagents"},
-    "for_transformers": {"transformers"},
+    "for_transformers": {"torch", "transformers"},
     "for_vllm": {"vllm"},
     "proven_templates": {"transformers"},
 }

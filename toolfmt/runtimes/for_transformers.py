@@ -1,7 +1,8 @@
 """transformers: a model's answer as events while `generate` writes it, and formats as its `response_template`.
 
 `generate` runs in a thread of its own and hands its tokens to a streamer; the parser reads in the caller's. Contracts
-as in transformers 5.23: `generation/streamers.py`, `generation/stopping_criteria.py`. Templates are made and proven in
+as in transformers 5.23: `generation/streamers.py`, `generation/stopping_criteria.py`, and `LogitsProcessor` of
+`generation/logits_process.py`. Templates are made and proven in
 `toolfmt.runtimes.proven_templates`, those that models declare are read in `toolfmt.formats.declared`.
 """
 
@@ -13,7 +14,7 @@ from collections.abc import Generator, Iterator
 from typing import Any
 
 try:
-    from transformers import BatchEncoding, TextIteratorStreamer
+    from transformers import BatchEncoding, LogitsProcessorList, TextIteratorStreamer
 except ModuleNotFoundError as error:
     raise ImportError(
         f"toolfmt.runtimes.for_transformers needs transformers: pip install 'toolfmt[transformers]' ({error})"
@@ -22,6 +23,7 @@ except ModuleNotFoundError as error:
 from toolfmt.events import Event
 from toolfmt.formats import Parser
 from toolfmt.formats.declared import from_response_template
+from toolfmt.grammars.masks import Masks
 from toolfmt.render.prompt import Prompt
 from toolfmt.runtimes.proven_templates import LIMITS, limits, response_template
 from toolfmt.runtimes.streaming import Stream
@@ -37,7 +39,9 @@ _MOST_UNREAD = 16
 """Texts that wait to be read before `generate` waits too: a stream that nobody reads costs no more than these."""
 
 
-def stream(model: Any, tokenizer: Any, prompt: Any, *, parser: Parser | None = None, **options: Any) -> Stream:
+def stream(
+    model: Any, tokenizer: Any, prompt: Any, *, parser: Parser | None = None, grammar: Any = None, **options: Any
+) -> Stream:
     """The events of a model's answer to a prompt, as it is generated.
 
     Takes a model and a tokenizer of transformers; a `Prompt`, or a text or token ids and the `parser` to read the
@@ -45,8 +49,9 @@ def stream(model: Any, tokenizer: Any, prompt: Any, *, parser: Parser | None = N
     and what `generate` takes as `options`. No special tokens are added to a text. A stop string of the parser ends the
     generation. Where the model did not end its answer itself, an open call is `incomplete_output`. The generation runs
     a few tokens ahead of who reads. Closing the stream, or leaving a `with` over it, ends it at its next token; so does
-    letting go of the stream, or the end of the program. Raises `TypeError` for a text without a parser, what
-    `Prompt.parser` raises, and, while one iterates, what `generate` raised.
+    letting go of the stream, or the end of the program. With a `grammar` (of `Model.grammar` or `toolfmt.grammar`, in
+    the dialect llguidance) no token comes that it does not allow. Raises `TypeError` for a text without a parser, what
+    `Prompt.parser` and `toolfmt.grammars.masks.Masks` raise, and, while one iterates, what `generate` raised.
     """
     if isinstance(prompt, Prompt):
         parser = parser or prompt.parser()
@@ -55,7 +60,7 @@ def stream(model: Any, tokenizer: Any, prompt: Any, *, parser: Parser | None = N
         raise TypeError(
             "a prompt that is a text or token ids needs a parser: stream(…, parser=Parser(format, stop=[…]))"
         )
-    return Stream(_events(_Generation(model, tokenizer, prompt, options), parser))
+    return Stream(_events(_Generation(model, tokenizer, prompt, options, grammar), parser))
 
 
 def _events(generation: _Generation, parser: Parser) -> Generator[Event, None, tuple[FinishReason, Usage]]:
@@ -71,6 +76,23 @@ def _events(generation: _Generation, parser: Parser) -> Generator[Event, None, t
     return reason, Usage(generation.asked, generation.generated)
 
 
+class OnlyAllowed:
+    """A `LogitsProcessor` for one answer: what the masks do not allow becomes impossible. `before` are the tokens of
+    the prompt."""
+
+    def __init__(self, masks: Masks, before: int) -> None:
+        self._masks, self._before = masks, before
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        import torch
+
+        self._masks.follow(input_ids[0, self._before :].tolist())
+        bits = torch.frombuffer(bytearray(self._masks.bits()), dtype=torch.uint8)
+        allowed = (bits[:, None] >> torch.arange(8, dtype=torch.uint8) & 1).flatten()[: scores.shape[-1]]
+        allowed = torch.nn.functional.pad(allowed, (0, scores.shape[-1] - len(allowed)))
+        return scores.masked_fill(allowed.to(scores.device) == 0, -torch.inf)
+
+
 class _Generation(TextIteratorStreamer):
     """`generate` in a thread, its tokens as texts.
 
@@ -78,7 +100,7 @@ class _Generation(TextIteratorStreamer):
     characters only, and decodes the last few tokens: an argument without blanks arrives as it is written.
     """
 
-    def __init__(self, model: Any, tokenizer: Any, prompt: Any, options: dict[str, Any]) -> None:
+    def __init__(self, model: Any, tokenizer: Any, prompt: Any, options: dict[str, Any], grammar: Any) -> None:
         super().__init__(tokenizer, skip_prompt=True, skip_special_tokens=False, clean_up_tokenization_spaces=False)
         self._model, self._options = model, dict(options)
         self._ids = tokenizer.encode(prompt, add_special_tokens=False) if isinstance(prompt, str) else [*prompt]
@@ -90,6 +112,9 @@ class _Generation(TextIteratorStreamer):
         self._room = threading.Semaphore(_MOST_UNREAD)
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._generate, daemon=True)
+        if grammar is not None:
+            allowed = OnlyAllowed(Masks(grammar, tokenizer, self._ends()), self.asked)
+            self._options["logits_processor"] = LogitsProcessorList((*options.get("logits_processor", ()), allowed))
 
     def texts(self) -> Iterator[str]:
         """What is generated; raises what `generate` raised."""
@@ -112,9 +137,13 @@ class _Generation(TextIteratorStreamer):
     @property
     def cut(self) -> bool:
         """Whether the model did not end the answer itself."""
+        return self._last not in self._ends()
+
+    def _ends(self) -> list[Any]:
+        """The tokens at which `generate` ends an answer."""
         settings = self._options.get("generation_config") or self._model.generation_config
         ends = self._options.get("eos_token_id", settings.eos_token_id)
-        return self._last not in (ends if isinstance(ends, (list, tuple)) else [ends])
+        return [*ends] if isinstance(ends, (list, tuple)) else [ends]
 
     def put(self, value: Any) -> None:
         """Called by `generate`, first with the prompt, then with every token (several where it guesses ahead)."""
