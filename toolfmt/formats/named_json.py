@@ -65,7 +65,7 @@ def name_then_id(marker: str) -> Identity:
 
 def id_then_name(marker: str, written: Callable[[int], str]) -> Identity:
     """The id, a marker, the name. `written` makes the id of a call's number."""
-    return Identity(_id_and_name, partial(_behind_its_id, written, marker), marker)
+    return Identity(_id_and_name, partial(_behind_its_id, written, marker), marker, always=True)
 
 
 def _id_and_name(first: str, second: str) -> tuple[str, str | None]:
