@@ -95,7 +95,7 @@ class Attributes:
         if not _ATTRIBUTES.fullmatch(rest):
             return _DAMAGED
         others = [word for word in _ATTRIBUTE.findall(rest) if not self._knows(*word)]
-        return "other_attributes" if others else ""
+        return "other_attributes" if others or rest.endswith("/") else ""
 
     def _knows(self, word: str, value: str) -> bool:
         """Whether the family writes this attribute so."""
