@@ -17,17 +17,20 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
 from random import Random
 from typing import Any
+
+_FIRST, _LONGEST = 300, 1024
+"""Answers that the guided search begins with, and the most bytes one is drawn from."""
 
 
 class Bytes(Random):
     """Chance that is read off bytes, and is the first choice everywhere once they are used up."""
-
-    def __new__(cls, data: bytes) -> Bytes:
-        return super().__new__(cls, 0)
 
     def __init__(self, data: bytes) -> None:
         self._data, self._at = data, 0
@@ -51,7 +54,12 @@ class Search:
         from toolfmt.testing.targets import Local
 
         self.formats = formats
-        self._targets = {name: Local(lambda tools, name=name: Parser(name, tools=tools)) for name in formats}
+
+        def made(name: str) -> Local:
+            return Local(lambda tools: Parser(name, tools=tools))
+
+        self.formats = formats
+        self._targets = {name: made(name) for name in formats}
         self._met: set[tuple[str, str, str]] = set()
         self.answers, self._begun, self._told = 0, time.monotonic(), 0.0
 
@@ -109,7 +117,7 @@ def by_chance(search: Search, seconds: float, seed: int) -> Iterator[None]:
 
 def guided(search: Search, seconds: float, corpus: str | None) -> None:
     """Never comes back: libFuzzer ends the process."""
-    import atheris
+    atheris: Any = import_module("atheris")
 
     def one(data: bytes) -> None:
         search.one(Bytes(data))
@@ -117,9 +125,11 @@ def guided(search: Search, seconds: float, corpus: str | None) -> None:
             print(f"{search.answers:,} answers, {len(search._met)} faults", flush=True)
             os._exit(search.status)
 
-    if corpus is not None:
-        os.makedirs(corpus, exist_ok=True)
-    atheris.Setup([sys.argv[0], "-max_len=2048", "-verbosity=0", *([corpus] if corpus else [])], one)
+    folder = Path(corpus or tempfile.mkdtemp(prefix="toolfmt-fuzz-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in range(0 if any(folder.iterdir()) else _FIRST):
+        (folder / str(number)).write_bytes(Random(number).randbytes(_LONGEST // 2))
+    atheris.Setup([sys.argv[0], f"-max_len={_LONGEST}", "-len_control=0", "-verbosity=0", str(folder)], one)
     atheris.Fuzz()
 
 
@@ -132,10 +142,10 @@ def main() -> int:
     parser.add_argument("--corpus", metavar="DIR", help="where what reaches new code is kept")
     given = parser.parse_args()
     if given.guided:
-        import atheris
-
+        atheris: Any = import_module("atheris")
         with atheris.instrument_imports(include=["toolfmt.formats"]):
-            pass
+            for name in ("toolfmt.formats", "toolfmt.formats.known"):
+                import_module(name)
     from toolfmt.formats import FORMATS, get
 
     search = Search([get(name).name for name in given.formats] or [format.name for format in FORMATS])

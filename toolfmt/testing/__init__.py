@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from toolfmt.testing.broken import LawBroken
     from toolfmt.testing.corpus import Case, cases
+    from toolfmt.testing.drawing import Answer
+    from toolfmt.testing.fuzzing import Fault, Fuzz
     from toolfmt.testing.laws import (
         LAWS,
         check_arguments_json,
@@ -26,13 +28,20 @@ if TYPE_CHECKING:
         check_round_trip,
         check_shape,
     )
+    from toolfmt.testing.strategies import answers, calls, damaged, pieces, prose, schemas, tools, written
+    from toolfmt.testing.targets import target
     from toolfmt.testing.told import Told, read
 
 _HOMES = {
     "LAWS": "laws",
+    "Answer": "drawing",
     "Case": "corpus",
+    "Fault": "fuzzing",
+    "Fuzz": "fuzzing",
     "LawBroken": "broken",
     "Told": "told",
+    "answers": "strategies",
+    "calls": "strategies",
     "cases": "corpus",
     "check_arguments_json": "laws",
     "check_chunking": "laws",
@@ -43,14 +52,26 @@ _HOMES = {
     "check_prose": "laws",
     "check_round_trip": "laws",
     "check_shape": "laws",
+    "damaged": "strategies",
+    "pieces": "strategies",
+    "prose": "strategies",
     "read": "told",
+    "schemas": "strategies",
+    "target": "targets",
+    "tools": "strategies",
+    "written": "strategies",
 }
 
 __all__ = [
     "LAWS",
+    "Answer",
     "Case",
+    "Fault",
+    "Fuzz",
     "LawBroken",
     "Told",
+    "answers",
+    "calls",
     "cases",
     "check_arguments_json",
     "check_chunking",
@@ -61,7 +82,14 @@ __all__ = [
     "check_prose",
     "check_round_trip",
     "check_shape",
+    "damaged",
+    "pieces",
+    "prose",
     "read",
+    "schemas",
+    "target",
+    "tools",
+    "written",
 ]
 
 

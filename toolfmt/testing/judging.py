@@ -141,7 +141,7 @@ def nothing_lost(text: str, told: Told, markers: Iterable[str]) -> None:
 def same(whole: Told, pieces: Told) -> None:
     """Law 1: chunking never matters. For a parser that streams; one that tells no offsets is held to what a client ends
     up with: the content, the reasoning, the calls, the rejections."""
-    if not (whole.streams and pieces.streams) or whole.same() == pieces.same():
+    if not (whole.streams and pieces.streams) or whole.same_as(pieces):
         return
     kind = _what_differs(whole, pieces)
     raise LawBroken("chunking", kind, f"in pieces {kind}, whole not")

@@ -74,13 +74,16 @@ class Told:
                 ended.append((name, arguments))
         return ended
 
-    def same(self) -> object:
-        """What has to be the same however an answer arrives: all of it where it says where it stood, else what a client
+    def same_as(self, other: Told) -> bool:
+        """Whether two readings of one answer tell the same: all of it where both say where it stood, else what a client
         ends up with."""
-        if self.placed:
-            return self.events
+        if self.placed and other.placed:
+            return self.events == other.events
+        return self._for_a_client() == other._for_a_client()
+
+    def _for_a_client(self) -> object:
         calls = [(name, json_value(arguments)) for name, arguments in self.calls]
-        return repr((self.content, self.reasoning, calls, [event.reason for event in self.rejected]))
+        return self.content, self.reasoning, calls, [event.reason for event in self.rejected]
 
 
 def read(make_parser: MakeParser, pieces: Sequence[str], tools: Tools = None) -> Told:
@@ -127,8 +130,8 @@ def told_by_events(said: Iterable[object], *, sure: bool = False) -> Told:
     """What events or their dicts tell. Offsets count where they are all there and never go back, or the caller is
     `sure` of them."""
     events: list[Event] = []
-    placed = True
     at = 0
+    placed = True
     for one in said:
         if isinstance(one, _EVENTS):
             events.append(one)
@@ -140,6 +143,7 @@ def told_by_events(said: Iterable[object], *, sure: bool = False) -> Told:
         begin, end = _span(event, at)
         placed = placed and at <= begin <= end and (begin < end or not isinstance(event, (ToolCallEnd, Content)))
         at = max(at, end)
+    placed = placed and (sure or bool(events))
     return Told(tuple(merge(events if placed else _in_a_row(events))), placed)
 
 
@@ -244,7 +248,8 @@ def _place(error: BaseException) -> str:
     trace, place = error.__traceback__, "the parser"
     while trace is not None:
         code = trace.tb_frame.f_code
-        if not code.co_filename.startswith((_STANDARD, "<")) or "site-packages" in code.co_filename:
+        standard = code.co_filename.startswith((_STANDARD, "<")) and "site-packages" not in code.co_filename
+        if not standard and code.co_name[:1] != "<":
             place = f"{Path(code.co_filename).name}:{code.co_name}"
         trace = trace.tb_next
     return place

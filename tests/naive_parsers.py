@@ -1,0 +1,87 @@
+"""Parsers as others write them, each with one fault: what the fuzz kit is tried on (`test_fuzz.py`)."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+from toolfmt.formats import Parser
+
+Message = dict[str, Any]
+_CALL = re.compile(r"<tool_call>\n?(.*?)\n?</tool_call>", re.DOTALL)
+
+
+def first_closer(tools: Any = None) -> Callable[[str], Message]:
+    """Reads whole answers; the first closer ends a call, wherever it stands."""
+
+    def read(text: str) -> Message:
+        calls = [{"function": json.loads(body)} for body in _CALL.findall(text)]
+        return {"content": _CALL.sub("", text).strip() or None, "tool_calls": calls}
+
+    return read
+
+
+first_closer.formats = ("json",)  # type: ignore[attr-defined]  # what a factory may say of itself
+first_closer.version = "1.0"  # type: ignore[attr-defined]  # what a factory may say of itself
+
+
+class _Told:
+    """Our own parser, whose events are told as dicts without offsets."""
+
+    def __init__(self, tools: Any) -> None:
+        self._parser = Parser("json", tools=tools)
+
+    def feed(self, text: str) -> list[dict[str, Any]]:
+        return [_without_places(event.to_dict()) for event in self._parser.feed(text)]
+
+    def finish(self) -> list[dict[str, Any]]:
+        return [_without_places(event.to_dict()) for event in self._parser.finish()]
+
+
+def _without_places(event: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in event.items() if key != "span"}
+
+
+def sound(tools: Any = None) -> _Told:
+    """No fault."""
+    return _Told(tools)
+
+
+class _Forgets(_Told):
+    """What ends with the first sign of a marker is lost."""
+
+    def feed(self, text: str) -> list[dict[str, Any]]:
+        return super().feed(text[:-1] if text.endswith("<") else text)
+
+
+def forgets(tools: Any = None) -> _Told:
+    """Loses a sign at the end of a piece."""
+    return _Forgets(tools)
+
+
+class _Hangs(_Told):
+    def feed(self, text: str) -> list[dict[str, Any]]:
+        if "</tool_call>" in text:
+            time.sleep(60)
+        return super().feed(text)
+
+
+def hangs(tools: Any = None) -> _Told:
+    """Never comes back from a closer."""
+    return _Hangs(tools)
+
+
+class _Dies(_Told):
+    def feed(self, text: str) -> list[dict[str, Any]]:
+        if "</tool_call>" in text:
+            os._exit(3)
+        return super().feed(text)
+
+
+def dies(tools: Any = None) -> _Told:
+    """Takes the process with it."""
+    return _Dies(tools)

@@ -1,0 +1,295 @@
+"""`toolfmt fuzz`: faults are found, told apart, made smaller and told; what hangs or dies is a fault of its own."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import naive_parsers
+import pytest
+from click.testing import CliRunner, Result
+
+from toolfmt.cli.commands import main
+from toolfmt.errors import ToolfmtError
+from toolfmt.formats import FORMATS, Parser, get
+from toolfmt.testing.corpus import read as read_cases
+from toolfmt.testing.drawing import Recipe, draw_answer, draw_pieces, draw_recipe, marks_covered, written
+from toolfmt.testing.fuzzing import Fuzz
+from toolfmt.testing.shrinking import Shrinker, size_of
+from toolfmt.testing.targets import Command, InProcess, Local, target
+from toolfmt.testing.told import Told
+from toolfmt.testing.trying import broken_by
+
+HERE = Path(__file__).parent
+NOW: Any = {"type": "function", "function": {"name": "now", "parameters": {"type": "object", "properties": {}}}}
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner(env={"COLUMNS": "100", "NO_COLOR": "1"}).invoke(main, ["fuzz", *arguments], prog_name="toolfmt")
+
+
+def searched(make_parser: Any, format: str, answers: int, seed: int = 0) -> Fuzz:
+    search = Fuzz(Local(make_parser), (format,), seed)
+    for _ in search.run(answers=answers):
+        pass
+    return search
+
+
+def kinds(search: Fuzz) -> set[tuple[str, str]]:
+    return {(fault.law, fault.kind) for fault in search.faults.values()}
+
+
+@pytest.mark.every(3)
+@pytest.mark.parametrize("format", [format.name for format in FORMATS])
+def test_our_own_parsers_keep_the_laws(format: str) -> None:
+    search = Fuzz(Local(lambda tools: Parser(format, tools=tools)), (format,), variants=True)
+    for _ in search.run(answers=40):
+        pass
+    assert {str(fault.broken) for fault in search.faults.values()} == set()
+    assert search.streams
+
+
+def test_a_sound_parser_without_offsets_shows_no_fault() -> None:
+    search = searched(naive_parsers.sound, "json", 150)
+    assert kinds(search) == set()
+    assert search.streams and search.coverage == {"in calls": (2, 2), "in strings": (2, 2), "cut": (2, 2)}
+
+
+def test_faults_are_told_apart_and_made_smaller() -> None:
+    search = searched(naive_parsers.first_closer, "json", 250)
+    told = {(fault.law, fault.kind): fault for fault in search.faults.values()}
+    assert not search.streams
+    assert ("never-raises", "JSONDecodeError in naive_parsers.py:read") in told
+    assert ("prose", "a call is told that is none") in told
+    raised = told["never-raises", "JSONDecodeError in naive_parsers.py:read"]
+    assert raised.times > 5
+    assert raised.answer.text == "<tool_call></tool_call>"
+    assert len(raised.answer.tools or ()) == 1
+
+
+def test_a_fault_of_chunking_tells_the_two_pieces() -> None:
+    search = searched(naive_parsers.forgets, "json", 60)
+    assert {law for law, _ in kinds(search)} == {"chunking"}
+    shown = [fault.to_dict() for fault in search.faults.values()]
+    assert all(len(one["pieces"]) == 2 and one["pieces"][0].endswith("<") for one in shown)
+    assert all("".join(one["pieces"]) == one["text"] for one in shown)
+    assert all(one["came"] != one["should"] for one in shown)
+
+
+def test_the_same_seed_gives_the_same_faults() -> None:
+    first, again, other = (searched(naive_parsers.first_closer, "json", 120, seed).to_dict() for seed in (5, 5, 6))
+    for found in (first, again, other):
+        found.pop("seconds")
+        for fault in found["faults"]:
+            fault.pop("seconds")
+    assert first == again
+    assert first != other
+
+
+def test_a_fault_is_a_case_that_the_corpus_reads(tmp_path: Path) -> None:
+    search = searched(naive_parsers.first_closer, "json", 250)
+    (tmp_path / "json").mkdir()
+    for fault in search.faults.values():
+        file = tmp_path / "json" / "single.txt"
+        file.write_text(fault.case(), encoding="utf-8")
+        (case,) = read_cases(file)
+        assert (case.text, case.tools, case.title) == (
+            fault.answer.text,
+            fault.answer.tools,
+            f"{fault.law}: {fault.kind}",
+        )
+
+
+def test_what_is_shrunk_is_written_again() -> None:
+    """A parser that loses every call with a line feed in a string: one call with one such string is left."""
+
+    def make_parser(tools: Any) -> Any:
+        def read(text: str) -> dict[str, Any]:
+            parser = Parser("json", tools=tools)
+            told = Told((*parser.feed(text), *parser.finish()))
+            kept = [{"function": {"name": n, "arguments": a}} for n, a in told.calls if r"\n" not in a]
+            return {"content": told.content, "tool_calls": kept}
+
+        return read
+
+    search = searched(make_parser, "json", 80)
+    lost = next(fault for fault in search.faults.values() if fault.kind == "every call is lost")
+    ((_, arguments),) = lost.answer.expected.calls if lost.answer.expected else ()
+    assert json.dumps(arguments).count(r"\n") == 1
+    assert len(json.dumps(arguments)) < 30
+    assert (lost.answer.recipe or Recipe("", (), None)).before == ""
+
+
+def test_a_fault_that_does_not_come_again_is_kept_as_it_was() -> None:
+    answer = written(draw_recipe(Random(1), "json"))
+    sound = Local(lambda tools: Parser("json", tools=tools))
+    assert Shrinker(sound, ("round-trip", "every call is lost")).shrink(answer, None) == (answer, None)
+    assert size_of(answer) > len(answer.text)
+
+
+@pytest.mark.parametrize("format", ["glm4", "gpt_oss", "lfm2"])
+def test_an_answer_is_its_pieces(format: str) -> None:
+    for number in range(60):
+        chance = Random(number)
+        answer = draw_answer(chance, format)
+        pieces = draw_pieces(chance, answer.text, format)
+        assert "".join(pieces) == answer.text
+        assert all(marker in answer.text for marker, way in marks_covered(answer, pieces) if way != "in strings")
+
+
+def test_variants_are_drawn_where_they_are_asked_for() -> None:
+    drawn = [draw_recipe(Random(number), "mistral", variants=True).variant for number in range(40)]
+    assert set(drawn) == {"", *get("mistral").variants}
+    assert {draw_recipe(Random(number), "mistral").variant for number in range(40)} == {""}
+
+
+# --- targets
+
+
+@pytest.fixture
+def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder of the naive parsers is looked in for modules."""
+    monkeypatch.syspath_prepend(str(HERE))
+
+
+@pytest.mark.parametrize(("name", "kind"), [("hangs", "it hangs"), ("dies", "it dies")])
+def test_what_hangs_or_dies_is_a_fault_and_the_next_answer_is_read(elsewhere: None, name: str, kind: str) -> None:
+    answer = written(Recipe("json", (("now", {}),), (NOW,)))
+    with InProcess(f"naive_parsers:{name}", timeout=0.7) as tried:
+        (broken,), told = broken_by(tried, answer)
+        assert (broken.law, broken.kind, told) == ("in-time", kind, None)
+        (plain,) = tried.read([["plain"]], None)
+        assert isinstance(plain, Told) and plain.content == "plain"
+
+
+def test_what_a_factory_says_of_itself_is_known(elsewhere: None) -> None:
+    with InProcess("naive_parsers:first_closer") as tried:
+        assert (tried.formats, tried.version, tried.is_toolfmt) == (("json",), "1.0", False)
+    with InProcess("hermes") as tried:
+        assert (tried.formats, tried.is_toolfmt) == (("json",), True)
+
+
+@pytest.mark.parametrize(
+    ("printed", "calls", "texts"),
+    [
+        ('{"name": "now", "arguments": {}}', [("now", "{}")], False),
+        ('[{"name": "now", "arguments": "{}"}]', [("now", "{}")], False),
+        (
+            '{"name": "a", "arguments": {}}\n{"name": "b", "arguments": {"n": 1}}',
+            [("a", "{}"), ("b", '{"n": 1}')],
+            False,
+        ),
+        ("", [], False),
+        ("[]", [], False),
+        ('{"content": null, "tool_calls": [{"function": {"name": "now", "arguments": "{}"}}]}', [("now", "{}")], True),
+    ],
+)
+def test_a_command_prints_calls_or_a_message(
+    tmp_path: Path, printed: str, calls: list[tuple[str, str]], texts: bool
+) -> None:
+    file = tmp_path / "printed"
+    file.write_text(printed, encoding="utf-8")
+    with Command(["cat", str(file)]) as tried:
+        (told,) = tried.read([["anything"]], [NOW])
+    assert isinstance(told, Told)
+    assert (told.calls, told.texts, told.streams) == (calls, texts, False)
+
+
+def test_a_command_gets_the_answer_and_the_tools(tmp_path: Path) -> None:
+    code = (
+        "import json, os, sys; text = sys.stdin.buffer.read().decode(); "
+        "tools = json.load(open(os.environ['TOOLFMT_TOOLS'])) if 'TOOLFMT_TOOLS' in os.environ else None; "
+        "print(json.dumps({'content': json.dumps([text, tools]), 'tool_calls': []}))"
+    )
+    with Command([sys.executable, "-c", code]) as tried:
+        ((first,), (second,)) = (tried.read([["naïve ", "格"]], tools) for tools in ([NOW], None))
+    assert isinstance(first, Told) and isinstance(second, Told)
+    assert json.loads(first.content) == ["naïve 格", [NOW]]
+    assert json.loads(second.content) == ["naïve 格", None]
+
+
+@pytest.mark.parametrize(
+    ("code", "law", "kind"),
+    [
+        ("print('no call here')", "shape", "no JSON"),
+        ("raise SystemExit(4)", "never-raises", "exit status 4"),
+        ("import os; os.kill(os.getpid(), 9)", "in-time", "it dies"),
+        ("import time; time.sleep(60)", "in-time", "it hangs"),
+        ("print('[3]')", "shape", "a call without a name"),
+    ],
+)
+def test_a_command_that_fails_is_a_fault(code: str, law: str, kind: str) -> None:
+    with Command([sys.executable, "-c", code], timeout=1.5) as tried:
+        (broken,) = tried.read([["x"]], None)
+    assert (broken.law, broken.kind) == (law, kind)  # type: ignore[union-attr]  # it is one that broke
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("nosuchformat", "'nosuchformat': neither a format nor a command; give a format (see toolfmt formats), "),
+        ("no_such_module:parser", "no_such_module:parser: cannot be loaded (ModuleNotFoundError: "),
+        ("json:nothing", "json:nothing: cannot be loaded (AttributeError: "),
+        ("json:__name__", "json:__name__: cannot be loaded (TypeError: json:__name__ cannot be called)"),
+        ("'unclosed", "'unclosed: no command (No closing quotation)"),
+        ("", "'': neither a format nor a command"),
+    ],
+)
+def test_what_is_no_target_is_told_in_one_line(given: str, told: str) -> None:
+    with pytest.raises(ToolfmtError) as raised:
+        target(given)
+    assert str(raised.value).startswith(told)
+    assert "\n" not in str(raised.value)
+
+
+# --- the command
+
+
+def test_the_command_finds_nothing_in_our_own_parser() -> None:
+    result = run("json", "--answers", "30")
+    assert result.exit_code == 0
+    first, second = result.output.splitlines()
+    assert first.startswith("json: no fault in 30 answers of json, seed 0 (")
+    assert second.startswith("fed whole and in pieces; markers tried: ")
+
+
+def test_the_command_tells_a_fault_as_a_case(elsewhere: None) -> None:
+    result = run("naive_parsers:first_closer", "--answers", "20")
+    assert result.exit_code == 1
+    assert "never-raises: JSONDecodeError in naive_parsers.py:read  json, " in result.output
+    assert "\n    <tool_call>" in result.output
+    assert "naive_parsers:first_closer 1.0: " in result.output.splitlines()[-2]
+    assert result.output.splitlines()[-1].startswith("whole answers only; markers tried: ")
+
+
+def test_the_command_prints_json_for_machines(elsewhere: None) -> None:
+    result = run("naive_parsers:first_closer", "--answers", "20", "--json")
+    found = json.loads(result.output)
+    assert (result.exit_code, found["target"], found["version"]) == (1, "naive_parsers:first_closer", "1.0")
+    assert (found["answers"], found["seed"], found["formats"], found["streams"]) == (20, 0, ["json"], False)
+    assert {"law", "kind", "text", "tools", "pieces", "came", "should", "case"} <= found["faults"][0].keys()
+
+
+def test_a_search_ends_after_its_seconds() -> None:
+    result = run("json", "--seconds", "0.3", "--json")
+    assert 0.3 <= json.loads(result.output)["seconds"] < 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["nosuchformat"], "neither a format nor a command"),
+        (["naive_parsers:sound"], "--format NAME says which answers naive_parsers:sound reads"),
+        (["naive_parsers:sound", "--format", "nosuch"], "nosuch"),
+        (["json", "--format", "glm4"], "json is a format itself; leave --format out"),
+        (["json", "--seconds", "0"], "--seconds"),
+        (["json", "--answers", "0"], "--answers"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(elsewhere: None, arguments: list[str], told: str) -> None:
+    result = run(*arguments)
+    assert (result.exit_code, result.output.count("\n")) == (2, 1)
+    assert told in result.output

@@ -1,0 +1,81 @@
+"""The corpus as data: what `toolfmt corpus export` hands out, and cases that are written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from toolfmt.cli.commands import main
+from toolfmt.formats import Parser
+from toolfmt.testing.corpus import CORPUS, case_text, cases, lines_of, parts_of, read, tool_sets
+from toolfmt.testing.told import read as told_of
+
+FIELDS = ["id", "format", "topic", "title", "seen", "text", "tools", "prefix", "strict", "expected"]
+CALL_FIELDS = ["type", "index", "name", "id", "arguments", "span", "tolerated", "rejected", "raw"]
+
+
+def test_every_case_is_a_line_with_the_same_fields(tmp_path: Path) -> None:
+    file = tmp_path / "corpus.jsonl"
+    result = CliRunner().invoke(main, ["corpus", "export", "--format", "jsonl", "--output", str(file)])
+    assert (result.exit_code, result.output) == (0, "")
+    lines = file.read_text(encoding="ascii").splitlines()
+    told = [json.loads(line) for line in lines]
+    assert [one["id"] for one in told] == [case.id for case in cases()]
+    assert {tuple(one) for one in told} == {tuple(FIELDS)}
+    parts = [part for one in told for part in one["expected"]]
+    assert {tuple(part) for part in parts if part["type"] == "tool_call"} == {tuple(CALL_FIELDS)}
+    assert {tuple(part) for part in parts if part["type"] != "tool_call"} == {("type", "text")}
+
+
+def test_a_line_says_what_its_case_says() -> None:
+    case = next(case for case in cases("json") if case.topic == "malformed" and len(case.calls) == 1)
+    told = case.to_dict()
+    assert (told["text"], told["tools"], told["title"]) == (case.text, case.tools, case.title)
+    (part,) = (part for part in told["expected"] if part["type"] == "tool_call")
+    assert (part["index"], part["name"], part["rejected"]) == (0, case.calls[0].name, case.calls[0].reason)
+
+
+def test_the_command_prints_to_standard_output() -> None:
+    first = next(iter(cases()))
+    result = CliRunner().invoke(main, ["corpus", "export"])
+    assert result.exit_code == 0
+    assert json.loads(result.output.splitlines()[0]) == json.loads(json.dumps(first.to_dict()))
+
+
+def test_a_file_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, ["corpus", "export", "--output", str(tmp_path / "no" / "file")])
+    assert (result.exit_code, result.output.count("\n")) == (2, 1)
+    assert "cannot be written (No such file or directory); name a file that can be" in result.output
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hi.\n<tool_call>\n{}\n</tool_call>",
+        "\n two\n",
+        "",
+        "a\tb \x00 \ud83d é 格",
+        "a\n" + "-" * 20 + "\nb\n" + "=" * 20,
+        '"quoted" * 3',
+        "\r\n",
+    ],
+)
+@pytest.mark.parametrize("tools", [None, [], tool_sets()["weather"], [{"name": "f", "parameters": {}}]])
+def test_a_written_case_is_read_again(tmp_path: Path, text: str, tools: list[object] | None) -> None:
+    file = tmp_path / "json" / "single.txt"
+    file.parent.mkdir()
+    told = told_of(lambda given: Parser("json", tools=given), [text], tools)
+    expected = lines_of(parts_of(told.events))
+    file.write_bytes(case_text("a title", text, expected, tools=tools).encode("utf-8", "surrogatepass"))
+    (case,) = read(file)
+    assert (case.text, case.tools, lines_of(case.expected)) == (text, tools, expected)
+    if tools == tool_sets()["weather"]:
+        assert "\n:tools weather\n" in file.read_text(encoding="utf-8", errors="replace")
+
+
+def test_the_corpus_lies_in_the_package_or_beside_it() -> None:
+    assert (CORPUS / "tools.json").is_file()
+    assert len(cases()) > 6000

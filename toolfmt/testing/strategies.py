@@ -1,0 +1,71 @@
+"""What `toolfmt.testing.drawing` draws, as strategies of hypothesis, which shrinks what it finds: for a test suite.
+
+Needs the extra `testing`. All of it is for one format by name, or for none where that says nothing.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from toolfmt.formats import get
+from toolfmt.testing import drawing
+from toolfmt.testing.drawing import Answer
+from toolfmt.testing.material import markers
+
+try:
+    from hypothesis import strategies as st
+except ImportError as missing:
+    raise ImportError(
+        f"toolfmt.testing.strategies needs hypothesis: pip install 'toolfmt[testing]' ({missing})"
+    ) from missing
+
+
+def _chance() -> st.SearchStrategy[Random]:
+    return st.randoms(use_true_random=False)
+
+
+def schemas() -> st.SearchStrategy[dict[str, Any]]:
+    """JSON Schemas of one parameter."""
+    return _chance().map(drawing.draw_schema)
+
+
+def tools() -> st.SearchStrategy[list[Any]]:
+    """One to three tool definitions in OpenAI's shape."""
+    return _chance().map(drawing.draw_tools)
+
+
+def calls(given: list[Any], format: str | None = None) -> st.SearchStrategy[list[tuple[str, dict[str, Any]]]]:
+    """One to three calls of these tools, as name and arguments that fit the schemas; with a `format` some strings hold
+    its markers."""
+    marks = () if format is None else markers(get(format).name)
+    return _chance().map(lambda chance: drawing.draw_calls(chance, given, marks))
+
+
+def written(format: str) -> st.SearchStrategy[Answer]:
+    """Written answers of a format: calls with their tools, some with prose or reasoning around them. What must come
+    out is their `expected`."""
+    return _chance().map(lambda chance: drawing.written(drawing.draw_recipe(chance, get(format).name)))
+
+
+def answers(format: str) -> st.SearchStrategy[Answer]:
+    """Answers of every kind: written, cut, damaged, prose, cases of the corpus, soup."""
+    return _chance().map(lambda chance: drawing.draw_answer(chance, get(format).name))
+
+
+def damaged(text: str, format: str) -> st.SearchStrategy[str]:
+    """A text damaged in one place, at a marker of the format rather than elsewhere."""
+    return _chance().map(lambda chance: drawing.draw_damage(chance, text, get(format).name))
+
+
+def prose(format: str) -> st.SearchStrategy[Answer]:
+    """Answers that mention, quote or resemble calls of a format, and make none."""
+    return _chance().map(lambda chance: drawing.draw_prose(chance, get(format).name))
+
+
+def pieces(text: str, format: str) -> st.SearchStrategy[list[str]]:
+    """Ways to cut a text: in letters, in pieces of a few, in and around the markers of a format, or anywhere."""
+    return _chance().map(lambda chance: drawing.draw_pieces(chance, text, get(format).name))
+
+
+__all__ = ["answers", "calls", "damaged", "pieces", "prose", "schemas", "tools", "written"]
