@@ -91,9 +91,9 @@ class Fault:
         return PROJECTS[self.target.partition(":")[0]]
 
     def factory(self) -> Factory:
-        """Raises `ImportError` where the project is missing."""
+        """Raises `ImportError` where it is made of what the project has, and that is missing."""
         module, _, name = self.target.partition(":")
-        factory: Factory = getattr(import_module(f"toolfmt.testing.peers.{module}"), name)
+        factory: Factory = import_module(f"toolfmt.testing.peers.{module}").factories()[name]
         return factory
 
     def happens(self) -> Outcome:

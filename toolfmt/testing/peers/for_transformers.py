@@ -99,7 +99,11 @@ def factories() -> dict[str, Factory]:
 def __getattr__(name: str) -> Factory:
     if name.startswith("__"):
         raise AttributeError(name)  # what the import system asks for before anything is imported
-    return found(__name__, factories(), name)
+    factory = found(__name__, factories(), name)
+    _transformers(
+        "transformers.utils.chat_parsing.response_parser"
+    )  # before the first answer, which is given less time
+    return factory
 
 
 def __dir__() -> list[str]:

@@ -139,7 +139,9 @@ def factories() -> dict[str, Factory]:
 
 
 def __getattr__(name: str) -> Factory:
-    return found(__name__, factories(), name)
+    factory = found(__name__, factories(), name)
+    ready()  # here and not with the first answer, which is given less time
+    return factory
 
 
 def __dir__() -> list[str]:
