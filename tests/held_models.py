@@ -64,12 +64,16 @@ def parser_of(format: ToolCallFormat) -> Parser:
     return Parser(format, tools=TOOLS, strict=True)
 
 
+def assert_valid(name: str, arguments: str) -> None:
+    wrong = [*_VALIDATORS[name].iter_errors(json.loads(arguments))]
+    assert wrong == [], f"{name} {arguments}"
+
+
 def valid_calls(events: Iterable[Event]) -> list[ToolCall]:
     """The calls of an answer that is nothing else; raises `AssertionError` where it is, or one is not valid."""
     message = Message.from_events([*events])
     assert (message.content, message.rejected) == (None, [])
     for call in message.tool_calls:
-        wrong = [*_VALIDATORS[call.name].iter_errors(json.loads(call.arguments))]
-        assert wrong == [], f"{call.name} {call.arguments}"
+        assert_valid(call.name, call.arguments)
     assert message.tool_calls
     return message.tool_calls

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import openai
 import pytest
 
 pytest.importorskip("llguidance")
@@ -13,11 +16,11 @@ pytest.importorskip("mlx.core", reason="mlx is there on Linux and macOS only")
 mlx_lm = pytest.importorskip("mlx_lm", reason="mlx-lm is there on Linux and macOS only")
 
 import tiny_models  # noqa: E402  it needs mlx
-from held_models import FORMATS, MARKERS, TOOLS, format_of, grammar_of, parser_of, valid_calls  # noqa: E402  stands with it
+from held_models import FORMATS, MARKERS, TOOLS, assert_valid, format_of, grammar_of, parser_of, valid_calls  # noqa: E402  stands with it
 
 import toolfmt  # noqa: E402  stands with its users
 from toolfmt.errors import ToolfmtError  # noqa: E402  stands with its users
-from toolfmt.runtimes import for_mlx  # noqa: E402  it needs mlx-lm
+from toolfmt.runtimes import for_mlx, for_mlx_server  # noqa: E402  it needs mlx-lm
 
 mx: Any = importlib.import_module("mlx.core")
 make_sampler: Any = importlib.import_module("mlx_lm.sample_utils").make_sampler
@@ -95,6 +98,76 @@ def test_a_model_directory_gives_prompt_and_grammar(directory: Path, loaded: Any
 def test_what_is_no_grammar_is_told_before_anything_is_generated(loaded: Any) -> None:
     with pytest.raises(ToolfmtError, match="llguidance takes no such grammar"):
         streamed(loaded, format_of("json"), 'root ::= "a"')
+
+
+# --- mlx-lm's server
+
+
+@pytest.fixture(scope="module")
+def url(directory: Path) -> Iterator[str]:
+    from test_for_mlx import served
+
+    with served(directory, options=for_mlx_server.Options(format=format_of("json"))) as address:
+        yield address
+
+
+def asked(url: str, directory: Path, **more: Any) -> Any:
+    client = openai.OpenAI(base_url=url, api_key="none", max_retries=0)
+    messages: Any = [{"role": "user", "content": "Hi"}]
+    given: dict[str, Any] = {"tools": TOOLS, "temperature": 1.0, "max_tokens": 600, "parallel_tool_calls": False}
+    (choice,) = client.chat.completions.create(model=str(directory), messages=messages, **(given | more)).choices
+    return choice
+
+
+@pytest.mark.parametrize(
+    ("choice", "names"),
+    [
+        ("required", {"note", "get_weather"}),
+        ({"type": "function", "function": {"name": "note"}}, {"note"}),
+        ({"type": "function", "function": {"name": "get_weather"}}, {"get_weather"}),
+    ],
+)
+def test_the_server_holds_a_model_to_the_calls_that_are_asked_for(
+    choice: Any, names: set[str], url: str, directory: Path
+) -> None:
+    with ThreadPoolExecutor(3) as several:
+        answers = [several.submit(asked, url, directory, tool_choice=choice, seed=seed) for seed in range(3)]
+    for answer in (future.result() for future in answers):
+        (call,) = answer.message.tool_calls
+        assert (call.function.name in names, answer.finish_reason) == (True, "tool_calls")
+        assert_valid(call.function.name, call.function.arguments)
+
+
+def test_the_server_holds_it_to_nothing_else(url: str, directory: Path) -> None:
+    for more in ({}, {"tool_choice": "auto"}, {"tool_choice": "none"}, {"tool_choice": {"type": "other"}}):
+        assert not asked(url, directory, max_tokens=40, **more).message.tool_calls
+
+
+def test_a_choice_that_there_is_no_grammar_for_is_told(url: str, directory: Path) -> None:
+    refusals: dict[str, dict[str, Any]] = {
+        "no tool called 'nothing' is declared; there are get_weather, note": {
+            "tool_choice": {"type": "function", "function": {"name": "nothing"}}
+        },
+        "no grammar in the format json without a tool: there is nothing to call": {
+            "tool_choice": "required",
+            "tools": openai.NOT_GIVEN,
+        },
+    }
+    for why, more in refusals.items():
+        with pytest.raises(openai.APIStatusError) as refused:
+            asked(url, directory, **more)
+        assert refused.value.body == why
+
+
+def test_the_server_takes_its_processors_once(url: str, directory: Path) -> None:
+    from test_for_mlx import served
+
+    with served(directory, options=for_mlx_server.Options(format=format_of("json"))) as again:
+        answer = asked(again, directory, tool_choice="required", logit_bias={"5": 1.0})
+    assert len(answer.message.tool_calls) == 1
+
+
+# --- transformers
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from grammar_walks import END, byte_tokenizer, encoded, end_of, ids_of
 
 from toolfmt.errors import CannotConstrain, ToolfmtError
 from toolfmt.grammars import masks as module
-from toolfmt.grammars.masks import Masks, check, load
+from toolfmt.grammars.masks import Masks, check, load, marker_ids
 
 GRAMMAR = '%llguidance {}\nstart: "ab" "c"? "d"\n'
 
@@ -146,6 +146,15 @@ def test_a_tokenizer_is_loaded_once_and_again_when_it_has_grown() -> None:
     kept = len(module._loaded)
     del tokenizer, first
     assert len(module._loaded) == kept - 1
+
+
+def test_what_is_no_text_to_llguidance_is_named_by_its_id() -> None:
+    tokenizer = byte_tokenizer(["[CALL]"])
+    tokenizer.add_tokens(["<call>", "[END]", "<half"])
+    named = marker_ids(tokenizer)
+    assert named == ids_of(tokenizer, [END, "[CALL]", "<call>"])
+    loaded = load(tokenizer)
+    assert {token for token in range(256, loaded.vocab_size) if loaded.is_special_token(token)} == {*named.values()}
 
 
 def test_a_tokenizer_that_pads_and_cuts_is_taken_without_that() -> None:

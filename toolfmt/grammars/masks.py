@@ -135,6 +135,18 @@ def load(tokenizer: Any, ends: Iterable[int] | None = None) -> Any:
     return known[key]
 
 
+def marker_ids(tokenizer: Any) -> dict[str, int]:
+    """The tokens of a tokenizer that are no text to llguidance, with their texts: a grammar names them by their ids.
+
+    These are control tokens, and all that were added and stand in angle brackets (toktrie_hf_tokenizers/src/lib.rs).
+    """
+    return {
+        token.content: number
+        for number, token in sorted(_backend(tokenizer).get_added_tokens_decoder().items())
+        if token.special or (token.content.startswith("<") and token.content.endswith(">"))
+    }
+
+
 def _backend(tokenizer: Any) -> Any:
     """The `tokenizers.Tokenizer` of a tokenizer: of transformers' fast ones, and of mlx-lm's around these."""
     for _ in range(3):

@@ -5,12 +5,13 @@
 Queueing, batches, caches, sampling and HTTP are mlx-lm's. Of a chat request the prompt is the one of `Model.render`,
 so that a template gets the messages as it takes them, and a model whose template drops tools is told of them in words;
 the answer's text goes through a parser into `toolfmt.shapes.Chat`. Without tools, and with `tool_choice: "none"`, no
-call is told.
+call is told; with `"required"` or a tool's name the answer is held to calls by a grammar, which needs llguidance.
 
 Contract as in mlx-lm 0.32.2, server.py: `ResponseGenerator._tokenize` and `.generate`, whose responses the handler goes
-through; `APIHandler.handle_chat_completions`, `.handle_completion` and `.generate_response`; `_run_http_server`, which
-takes the class of a handler that `run` does not pass on. Several requests run at once, each with a handler in a thread
-of its own; `_tokenize` runs in the one thread that generates.
+through, and `_make_logits_processors`, which it asks for each request; `APIHandler.handle_chat_completions`,
+`.handle_completion` and `.generate_response`; `_run_http_server`, which takes the class of a handler that `run` does
+not pass on. Several requests run at once, each with a handler in a thread of its own; `_tokenize` runs in the one
+thread that generates.
 """
 
 from __future__ import annotations
@@ -30,10 +31,13 @@ from mlx_lm import server, tokenizer_utils
 from toolfmt.errors import ToolfmtError
 from toolfmt.events import Event
 from toolfmt.formats import Parser, ToolCallFormat, default_format, get
+from toolfmt.grammars.grammar import Grammar, grammar
+from toolfmt.grammars.masks import Masks, marker_ids
 from toolfmt.message import taken_ids
 from toolfmt.model import Model
+from toolfmt.render.attempts import spoken_format
 from toolfmt.render.prompt import Prompt, render
-from toolfmt.runtimes.for_mlx import stop_tokens
+from toolfmt.runtimes.for_mlx import OnlyAllowed, stop_tokens
 from toolfmt.shapes import Chat, FinishReason, Payload
 from toolfmt.templates import TemplateSource, load_files
 
@@ -56,8 +60,13 @@ class Options:
 
 @dataclass
 class ChatRequest(server.CompletionRequest):  # type: ignore[misc]  # mlx-lm's types are not read
-    """A request for an answer; `_tokenize` adds what reads that, and the tokens that end it."""
+    """A request for an answer; `_tokenize` adds what reads that, and the tokens that end it.
 
+    `choice` is a tool that must be called, `required`, or empty; `parallel` whether several calls may be made.
+    """
+
+    choice: str = ""
+    parallel: bool = True
     parser: Parser | None = None
     ends: set[int] = field(default_factory=set)
 
@@ -94,9 +103,26 @@ class Generator(server.ResponseGenerator):  # type: ignore[misc]  # mlx-lm's typ
             prompt = model.render(request.messages, request.tools or [], **_variables(model, tokenizer, given))
             tokenizer = _Rendered(tokenizer, prompt.text)
         ids, *others = super()._tokenize(tokenizer, request, args)
-        request.parser = self._parser(model, prompt, request, tokenizer.decode(ids[-_TAIL:]))
+        tail = tokenizer.decode(ids[-_TAIL:])
+        request.parser = self._parser(model, prompt, request, tail)
         request.ends = stop_tokens(tokenizer, model.profile.stop) | set(tokenizer.eos_token_ids)
+        if request.choice:
+            begun = tail if prompt is None else prompt.prefill
+            args.held = OnlyAllowed(Masks(self._grammar(model, request, begun, tokenizer), tokenizer, request.ends))
         return ids, *others
+
+    def _grammar(self, model: Model, request: ChatRequest, begun: str, tokenizer: Any) -> Grammar:
+        """The grammar of the calls that the request asks for, in the format that the answer is read in."""
+        assert request.parser is not None
+        read, spoken = request.parser.format, spoken_format(model.profile)
+        return grammar(
+            spoken if spoken.name == read.name and self.options.format is None else read,
+            request.tools or [],
+            choice=request.choice,
+            parallel=request.parallel,
+            tokens=marker_ids(tokenizer),
+            prefix=begun,
+        )
 
     def _parser(self, model: Model, prompt: Prompt | None, request: Any, tail: str) -> Parser:
         if prompt is not None and prompt.strategy == "prose":
@@ -172,7 +198,10 @@ class Handler(server.APIHandler):  # type: ignore[misc]  # mlx-lm's types are no
 
     def handle_chat_completions(self) -> ChatRequest:
         asked = vars(super().handle_chat_completions())
-        return ChatRequest(**asked | ({"tools": None} if self.body.get("tool_choice") == "none" else {}))
+        choice = self.body.get("tool_choice")
+        if choice == "none":
+            asked["tools"] = None
+        return ChatRequest(**asked, choice=_forced(choice), parallel=self.body.get("parallel_tool_calls") is not False)
 
     def handle_completion(self, request: Any, stop_words: Any) -> None:
         if isinstance(request, ChatRequest):
@@ -191,6 +220,13 @@ class Handler(server.APIHandler):  # type: ignore[misc]  # mlx-lm's types are no
 
     def framed(self, payload: Payload) -> Payload:
         return payload | {"system_fingerprint": self.system_fingerprint}
+
+
+def _forced(choice: Any) -> str:
+    """What a request's `tool_choice` forces: calls, the call of a tool by its name, or nothing."""
+    if isinstance(choice, dict) and isinstance(function := choice.get("function"), dict):
+        return str(function.get("name") or "")
+    return "required" if choice == "required" else ""
 
 
 class _Reading(_InFrontOf):
@@ -276,6 +312,14 @@ class _Answer:
             self._events += events
 
 
+_processors_of_mlx_lm = server._make_logits_processors
+
+
+def _logits_processors(args: Any) -> list[Any]:
+    """Those of mlx-lm for a request, and last what the answer is held to."""
+    return [*_processors_of_mlx_lm(args), *([args.held] if hasattr(args, "held") else [])]
+
+
 def run(
     host: str,
     port: int,
@@ -285,6 +329,7 @@ def run(
 ) -> None:
     """As `mlx_lm.server.run`, until the server is shut down. Raises `ToolfmtError` for a model that is none, and
     `OSError` where it cannot listen."""
+    server._make_logits_processors = _logits_processors
     cache = server.LRUPromptCache(model_provider.cli_args.prompt_cache_size)
     generator = Generator(model_provider, cache, options)
     try:
