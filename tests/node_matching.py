@@ -154,8 +154,8 @@ def _json_ends(schema: str, exact: bool, text: str, at: int) -> set[int]:
             value = json.loads(text[begin:end])
         except ValueError:
             continue
-        if not _validator(schema).is_valid(value):
-            continue
+        if not _validator(schema).is_valid(value) or (isinstance(value, float) and '"integer"' in schema):
+            continue  # 1.0 is an integer to JSON Schema, but none is spelt so
         if exact and not isinstance(value, (int, float)) and json.dumps(value, ensure_ascii=False) != text[begin:end]:
             continue
         found.add(end)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolfmt.formats.constraint import ConstrainedTool, Constraint, members
-from toolfmt.formats.nodes import EMPTY, JsonValue, Node, RawText, Repeated, Rule, Text, either, maybe, row
-from toolfmt.formats.schemas import Arguments, NotConstrained, Schema, reference_name
+from toolfmt.formats.nodes import EMPTY, JsonValue, Node, RawText, Repeated, Rule, Text, either, row
+from toolfmt.formats.schemas import Arguments, NotConstrained, Schema, rule_name
 from toolfmt.formats.tagged_grammar import RawValues
 from toolfmt.formats.typed import parameter_types, raw_text
 
@@ -43,13 +43,10 @@ class _Elements:
 
     def _value(self, schema: Any, tag: str, path: tuple[str, ...]) -> Node:
         """A value, and its closing tag."""
-        schemas = self.tool.schemas
-        if not isinstance(schema, Mapping) or not isinstance(schema.get("$ref"), str):
+        found = rule_name(schema)
+        if not found:
             return self._parts(schema, tag, path)
-        if not schemas.stands_alone(schema):
-            return self._parts(schema, tag, path)
-        name = f"{self.tool.prefix}_{reference_name(schema['$ref'])}_{reference_name(tag)}"
-        rules = self.constraint.rules
+        name, rules = f"{self.tool.prefix}_{found}_{rule_name({'$ref': tag})}", self.constraint.rules
         if name not in rules:
             rules[name] = EMPTY  # it may hold itself
             rules[name] = self._parts(schema, tag, path)
@@ -65,7 +62,7 @@ class _Elements:
             listed = schemas.values(part)
             kinds = schemas.kinds(part)
             if listed is not None:
-                nodes += [Text(raw_text(value, types) + closer) for value in listed]
+                nodes += [Text(raw_text(value, types) + closer) for value in raw.carried(listed)]
             elif kinds is None:
                 nodes.append(RawText(closer, (self.engine.sign,)))
             else:
@@ -77,25 +74,31 @@ class _Elements:
     ) -> Node:
         if kind == "string":
             return raw.string(flat, beside)
+        if sum(kind in (raw.schemas.kinds(part) or []) for part in beside) > 1:
+            # The reader takes the members of the first that it finds in a union; as JSON it takes them as they are.
+            self.constraint.narrower.add("objects-as-json")
+            return row(JsonValue(raw.schemas.alone(flat)), closer)
         if kind == "object":
             shape = raw.schemas.object_shape(flat)
-            if shape.properties and all(map(self.engine.names_a_tag, shape.properties)):
+            never_empty = shape.required or raw.types == frozenset({"object"})
+            if shape.properties and never_empty and all(map(self.engine.names_a_tag, shape.properties)):
                 return row(members(shape, lambda key, part: self.element(key, part, (*path, key))), closer)
             if shape.free:
-                self.constraint.narrower.add("free-objects-as-json")
+                self.constraint.narrower.add("objects-as-json")
         if kind == "array" and isinstance(flat.get("items"), Mapping) and "prefixItems" not in flat:
-            return row(self._items(flat, path), closer)
+            # Of an empty text the type alone tells that it is a list.
+            return row(self._items(flat, path, "" if raw.types == frozenset({"array"}) else "[]"), closer)
         return row(JsonValue(raw.schemas.alone(flat)), closer)
 
-    def _items(self, flat: Schema, path: tuple[str, ...]) -> Node:
+    def _items(self, flat: Schema, path: tuple[str, ...], empty: str) -> Node:
         least, most = flat.get("minItems", 0), flat.get("maxItems")
         if flat.get("uniqueItems") and (most is None or most > 1):
             raise NotConstrained("the keyword 'uniqueItems' is not one that a grammar can hold to")
         if most == 0:
-            return EMPTY
+            return Text(empty)
         try:
             value = self._value(flat["items"], self.engine.item, (*path, ""))
         except NotConstrained as refusal:
             raise refusal.within("[]") from None
         items = Repeated(row(f"{self.engine.sign}<{self.engine.item}>", value), EMPTY, max(least, 1), most)
-        return items if least else maybe(items)
+        return items if least else either(items, empty)

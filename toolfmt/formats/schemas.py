@@ -6,11 +6,13 @@ A grammar must never allow what the schema does not. So every keyword of JSON Sc
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+from toolfmt.formats.number_patterns import bounds
 from toolfmt.formats.typed import TYPE_ALIASES, referred, type_of
 
 Schema: TypeAlias = dict[str, Any]
@@ -103,10 +105,6 @@ class Schemas:
             found = merged(found, self._flat(part, following))
         return found
 
-    def stands_alone(self, schema: Mapping[str, Any]) -> bool:
-        """Whether a schema with a reference says nothing beside it."""
-        return not any(key in _SAID for key in schema if key != "$ref")
-
     def kinds(self, flat: Mapping[str, Any]) -> list[str] | None:
         """The types that a flat schema allows; None where it says nothing of them."""
         if "type" in flat:
@@ -176,9 +174,7 @@ class Schemas:
         if listed is None:
             return None
         kinds = self.kinds(flat)
-        allowed = [value for value in listed if kinds is None or is_of(value, kinds)]
-        if any(keyword in flat for keyword in _ALL_LIMITS - {"items", "properties"}):
-            raise NotConstrained("it lists values and limits them as well")
+        allowed = [value for value in listed if (kinds is None or is_of(value, kinds)) and _within(value, flat)]
         if not allowed:
             raise NotConstrained("no value is valid there")
         return allowed
@@ -233,8 +229,15 @@ class Schemas:
             return {} if schema else False
         if not isinstance(schema, Mapping) or depth > _DEEPEST:
             raise NotConstrained("it is nested too deeply" if depth > _DEEPEST else "what should be a schema is none")
-        if isinstance(reference := schema.get("$ref"), str) and self.stands_alone(schema):
-            return {"$ref": f"#/$defs/{self._defined(reference, definitions)}"}
+        name = rule_name(schema)
+        if not name:
+            return self._alone_itself(schema, definitions, depth)
+        if name not in definitions:
+            definitions[name] = self.flat(schema)  # it may hold itself, but must not be itself
+            definitions[name] = self._alone_itself(schema, definitions, 0)
+        return {"$ref": f"#/$defs/{name}"}
+
+    def _alone_itself(self, schema: Mapping[str, Any], definitions: dict[str, Any], depth: int) -> Any:
         flat = self.flat(schema)
         if any(key in flat for key in _COMPOSED):
             return {"anyOf": [self._alone_part(part, definitions, depth) for part in self.alternatives(schema)]}
@@ -275,17 +278,6 @@ class Schemas:
         except NotConstrained as refusal:
             raise refusal.within(key) from None
 
-    def _defined(self, reference: str, definitions: dict[str, Any]) -> str:
-        """The name under which what a reference leads to stands in the `$defs`."""
-        target = referred(self.root, reference)
-        if target is None:
-            raise NotConstrained(f"the reference {reference!r} leads nowhere")
-        name = reference_name(reference)
-        if name not in definitions:
-            definitions[name] = self.flat(target)  # it may refer to itself, but not at once
-            definitions[name] = self._alone(target, definitions, 0)
-        return name
-
 
 def _by_name(schema: Any) -> Any:
     """The schema with the members of every object in the order of their names."""
@@ -310,15 +302,38 @@ _SAID = frozenset(
 """The keywords that say which values are valid."""
 
 
-def reference_name(reference: str) -> str:
-    """A name for what a reference leads to: letters, digits and underscores, another one for every reference."""
-    return "r" + re.sub(r"[^A-Za-z0-9]", lambda sign: f"_{ord(sign[0]):x}_", reference.removeprefix("#"))
+def rule_name(schema: Any) -> str:
+    """A name for a schema with a reference in it, which may lead to itself: another one for every schema, of letters,
+    digits and underscores. Empty for a schema without one."""
+    text = json.dumps(schema, sort_keys=True)
+    if '"$ref"' not in text:
+        return ""
+    last = str(schema.get("$ref", "")).rpartition("/")[2] if isinstance(schema, Mapping) else ""
+    words = re.sub("[^A-Za-z0-9]", "_", last)[:24]
+    return f"{words or 'schema'}_{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 def constants(flat: Mapping[str, Any]) -> list[Any] | None:
-    if "const" in flat:
-        return [flat["const"]]
-    return list(flat["enum"]) if isinstance(flat.get("enum"), list) else None
+    """The values that a flat schema lists; None where it lists none."""
+    listed = flat["enum"] if isinstance(flat.get("enum"), list) else None
+    if "const" not in flat:
+        return None if listed is None else list(listed)
+    return [flat["const"]] if listed is None or any(same(flat["const"], value) for value in listed) else []
+
+
+def _within(value: Any, flat: Mapping[str, Any]) -> bool:
+    """Whether a listed value keeps to the limits beside the list."""
+    kind = type_of(value)
+    limits = {keyword: flat[keyword] for keyword in _LIMITS.get(kind, ()) if keyword in flat}
+    if not limits:
+        return True
+    if kind == "string" and "pattern" not in limits:
+        return int(limits.get("minLength", 0)) <= len(value) <= int(limits.get("maxLength", len(value)))
+    if kind == "number" and "multipleOf" not in limits:
+        least, most = bounds(limits)
+        above = least is None or value > least.value or (value == least.value and not least.open)
+        return above and (most is None or value < most.value or (value == most.value and not most.open))
+    raise NotConstrained("it lists values and limits them as well")
 
 
 def same(one: Any, other: Any) -> bool:
@@ -354,10 +369,19 @@ def merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> Schema:
     for key, value in other.items():
         made[key] = _both(key, made[key], value) if key in made else value
     for closed, open_ in ((one, other), (other, one)):
-        if closed.get("additionalProperties") is False:
+        others = closed.get("additionalProperties")
+        if others is False or isinstance(others, Mapping):
             foreign = set(open_.get("properties", {})) - set(closed.get("properties", {}))
-            made["properties"] = {key: part for key, part in made.get("properties", {}).items() if key not in foreign}
+            made["properties"] = {
+                key: _of_both(part, others) if key in foreign else part
+                for key, part in made.get("properties", {}).items()
+                if key not in foreign or others is not False
+            }
     return made
+
+
+def _of_both(one: Any, other: Any) -> Any:
+    return one if same(one, other) else {"allOf": [one, other]}
 
 
 def _both(key: str, one: Any, other: Any) -> Any:
@@ -372,13 +396,13 @@ def _both(key: str, one: Any, other: Any) -> Any:
         return found
     if key == "properties":
         return {
-            name: {"allOf": [one[name], other[name]]} if name in one and name in other else (one | other)[name]
+            name: _of_both(one[name], other[name]) if name in one and name in other else (one | other)[name]
             for name in (*one, *(name for name in other if name not in one))
         }
     if key == "required":
         return list(dict.fromkeys([*one, *other]))
-    if key == "items":
-        return {"allOf": [one, other]}
+    if key == "items" or (key == "additionalProperties" and isinstance(one, Mapping) and isinstance(other, Mapping)):
+        return _of_both(one, other)
     if key == "enum":
         listed = [value for value in one if any(same(value, another) for another in other)]
         if not listed:

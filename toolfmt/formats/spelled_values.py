@@ -8,7 +8,7 @@ stands.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -30,7 +30,7 @@ from toolfmt.formats.nodes import (
     row,
 )
 from toolfmt.formats.number_patterns import NUMBER, bounds, integers, numbers, whole_bounds
-from toolfmt.formats.schemas import NotConstrained, Schema, Schemas, reference_name
+from toolfmt.formats.schemas import NotConstrained, Schema, Schemas, rule_name
 from toolfmt.formats.string_patterns import string_pattern
 
 _PROBES = ("S", "S'", 'S"')
@@ -118,19 +118,17 @@ class SpelledValues:
 
     def value(self, schema: Any) -> Node:
         """The values that a schema allows. Raises `NotConstrained`."""
-        if isinstance(schema, Mapping) and isinstance(reference := schema.get("$ref"), str):
-            if self.schemas.stands_alone(schema):
-                return self._referred(reference, schema)
-        return either(*(node for part in self.schemas.alternatives(schema) for node in self._part(part)))
-
-    def _referred(self, reference: str, schema: Mapping[str, Any]) -> Node:
-        name = f"{self.prefix}_{reference_name(reference)}"
+        found = rule_name(schema)
+        if not found:
+            return self._itself(schema)
+        name = f"{self.prefix}_{found}"
         if name not in self.rules:
-            self.rules[name] = EMPTY  # it may refer to itself
-            self.rules[name] = either(
-                *(node for part in self.schemas.alternatives(schema) for node in self._part(part))
-            )
+            self.rules[name] = EMPTY  # it may hold itself
+            self.rules[name] = self._itself(schema)
         return Rule(name)
+
+    def _itself(self, schema: Any) -> Node:
+        return either(*(node for part in self.schemas.alternatives(schema) for node in self._part(part)))
 
     def _part(self, flat: Schema) -> Iterator[Node]:
         values = self.schemas.values(flat)

@@ -10,7 +10,7 @@ from toolfmt.formats.constraint import ConstrainedTool, Constraint, members, num
 from toolfmt.formats.nodes import EMPTY, JsonValue, Node, Pattern, RawText, Text, either, maybe, row
 from toolfmt.formats.schemas import KINDS, Arguments, NotConstrained, Schema, Schemas
 from toolfmt.formats.string_patterns import in_class, string_pattern
-from toolfmt.formats.typed import Types
+from toolfmt.formats.typed import Types, type_of, typed
 
 if TYPE_CHECKING:
     from toolfmt.formats.tagged import Tagged
@@ -23,6 +23,9 @@ _BEGINS = {
     "object": "{", "array": r"\[", "number": r"\-0-9", "integer": r"\-0-9", "boolean": "tTfF", "null": "nN",
 }  # fmt: skip
 """With what a text of another type than string begins, as the inside of a class."""
+
+
+_BEGINS_A_LITERAL = r"{\[\-0-9tfn" + chr(34)
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ class RawValues:
         for part in parts:
             values = self.schemas.values(part)
             if values is not None:
-                for value in values:
+                for value in self.carried(values):
                     yield value, Text(write(value, self.types) + self.closer)
                 continue
             kinds = self.schemas.kinds(part)
@@ -56,6 +59,15 @@ class RawValues:
                     yield "s", self.string(flat, parts)
                 else:
                     yield _SAMPLES[kind], row(JsonValue(self.schemas.alone(flat)), self.closer)
+
+    def carried(self, values: Sequence[Any]) -> list[Any]:
+        """The listed values that are read as they are written: a string is not where it looks like another type."""
+        carried = [
+            value for value in values if self.stated or not isinstance(value, str) or typed(value, self.types) is None
+        ]
+        if not carried:
+            raise NotConstrained("its values would be read as of another type")
+        return carried
 
     def string(self, flat: Schema, beside: Sequence[Schema]) -> Node:
         """The strings of a flat schema, `beside` which the others of a union stand."""
@@ -78,13 +90,14 @@ class RawValues:
     def _begins(self, beside: Sequence[Schema]) -> str:
         """With what no string begins, as the inside of a class: the reader takes a text that is a literal of another
         type for that, and what that type allows is not all there is."""
-        if self.types is None or self.stated:
+        if self.stated:
             return ""
+        if self.types is None:
+            return _BEGINS_A_LITERAL
         limited = set[str]()
         for part in beside:
             kinds = self.schemas.kinds(part) or []
-            if self.schemas.values(part) is not None:
-                limited.update(kinds)
+            limited.update(type_of(value) for value in self.schemas.values(part) or [])
             limited.update(kind for kind in kinds if set(self.schemas.of_kind(part, kind)) - {"type"})
         return "".join(dict.fromkeys(_BEGINS[kind] for kind in sorted(limited & set(self.types)) if kind in _BEGINS))
 

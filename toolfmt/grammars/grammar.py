@@ -48,7 +48,8 @@ class Grammar:
     `narrower` names where the grammar allows less than format and schemas do: `declared-keys` (arguments that no schema
     names cannot be given), `declared-order` (the members of some objects only in the order of their schema),
     `markers-in-texts` (strings that stand verbatim hold no marker of the format), `one-call` (several would be read
-    with a tolerance only), `free-objects-as-json` (objects of any keys are no tags in tags), and what an exporter adds.
+    with a tolerance only), `objects-as-json` (objects of any keys, and unions of objects or of lists, are no tags in
+    tags), and what an exporter adds.
     """
 
     text: str
