@@ -1,0 +1,217 @@
+"""A grammar with what readers pass over, for the oracle: whatever a strict reader takes must be in it.
+
+Writers write blanks as the templates of a family do; readers pass over blanks (space, tab, line ends) beside every
+marker, between the signs of JSON and of code, before and behind a value, and beside a name or a key in its tag. JSON
+has more ways to spell a string or a number than a grammar lets a model use. Some markers have other spellings
+(`Spelling`). Nothing else is loosened: no other text is left out, and none added.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from toolfmt.formats.json_nodes import json_nodes
+from toolfmt.formats.nodes import (
+    EMPTY,
+    Blanks,
+    Either,
+    JsonValue,
+    Maybe,
+    Member,
+    Members,
+    Node,
+    Pattern,
+    QuotedText,
+    RawText,
+    Repeated,
+    Row,
+    Rule,
+    Rules,
+    Text,
+)
+from toolfmt.formats.number_patterns import INTEGER, NUMBER
+from toolfmt.grammars.lark import ANY_ORDER
+
+_BORDERS = re.compile(r"""\s+|(?<=[>\[\]="'])|(?=[<>\[\]="'/])""")
+"""Where blanks are passed over: beside every tag, bracket, quote and sign of assignment."""
+_SIGNS = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|([{}():,])""")
+_JSON_KEY = re.compile(r"""["']\s*:""")
+_CALL_NUMBER = re.compile(r"\[0-9\](?:\+|\{[0-9]+\})")
+_LETTERS = re.compile(r"[A-Za-z_]*$")
+_ID_MEMBER = re.compile(r"""(,\s*)?["'](?:id|tool_call_id)["']\s*:\s*["']$""")
+_COMMA = re.compile(r"\s*,\s*")
+_WORD = r"[\w.:/$@+\-]+"
+_JSON_STRING = r'(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))'
+_CODE_STRING = (
+    r"(?:[^%s\\\x00-\x1f]|\\(?:[^xuUN]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U00(?:0[0-9a-fA-F]|10)[0-9a-fA-F]{4}))"
+)
+"""Python's: a backslash before a sign that is no escape stays one."""
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """A text of the grammar, and other texts that a reader takes in its place."""
+
+    text: str
+    also: tuple[str, ...]
+    often: bool = False
+    """Whether any number of them may stand there, or none."""
+
+
+class Loosening:
+    """Loosens the rules of a format; `between` are texts that may be missing between two calls."""
+
+    def __init__(self, spellings: Sequence[Spelling] = (), between: Sequence[str] = ()) -> None:
+        self._spellings = sorted(spellings, key=lambda one: -len(one.text))
+        self._between = [Spelling(text, ("",)) for text in between]
+
+    def rules(self, *spellings: Rules) -> Rules:
+        """The same rules, loosened: an answer may have frames of any of them, one behind the other."""
+        self._rules: dict[str, Node] = {}
+        starts = []
+        for at, rules in enumerate(spellings):
+            self._prefix = f"spelling{at}_"
+            starts.append(self._loose(rules.start))
+            self._rules |= {self._prefix + name: self._loose(node) for name, node in rules.rules.items()}
+        return Rules(Repeated(Either(tuple(dict.fromkeys(starts))), Blanks()), self._rules)
+
+    def _loose(self, node: Node) -> Node:
+        match node:
+            case Text(text):
+                return _spelt(text, self._spellings)
+            case Row(parts):
+                return Row(tuple(map(self._loose, _with_any_id(parts))))
+            case Either(parts):
+                return Either(tuple(dict.fromkeys(map(self._loose, parts))))
+            case Maybe(part):
+                return Maybe(self._loose(part))
+            case Repeated():
+                return replace(node, part=self._loose(node.part), separator=self._separator(node.separator))
+            case Members():
+                items = tuple(Member(self._loose(item.node), item.required) for item in node.items)
+                return _any_order(items, EMPTY if node.separator == EMPTY else self._loose(node.separator))
+            case JsonValue(schema):
+                return self._json(schema)
+            case RawText(closer):
+                bare = replace(node, closer=closer.strip()) if closer.strip() else node
+                return Row((Either((bare, _up_to_its_line(node))), Blanks()))
+            case QuotedText(quote):
+                return Pattern(_CODE_STRING % quote + _times(node) + quote)
+            case Pattern():
+                return Row((Blanks(), _number(node), Blanks()))
+            case Rule(name):
+                return Rule(self._prefix + name)
+            case _:
+                return node
+
+    def _separator(self, separator: Node) -> Node:
+        if isinstance(separator, Text) and separator != EMPTY:
+            return _spelt(separator.text, [*self._spellings, *self._between])
+        return Blanks() if separator == EMPTY else self._loose(separator)
+
+    def _json(self, schema: str) -> Node:
+        """A value with blanks wherever JSON has them, its strings and numbers in any of JSON's spellings."""
+        lowered = json_nodes(schema, False, f"schema{len(self._rules)}").map(_any_json)
+        self._rules |= lowered.rules
+        self._rules[f"schema{len(self._rules)}"] = EMPTY  # so that each schema has names of its own
+        return Row((Blanks(), lowered.start, Blanks()))
+
+
+def _any_json(node: Node) -> Node:
+    match node:
+        case Row(parts):
+            return Row(tuple(map(_any_json, parts)))
+        case Either(parts):
+            return Either(tuple(map(_any_json, parts)))
+        case Maybe(part):
+            return Maybe(_any_json(part))
+        case Repeated(part):
+            return replace(node, part=_any_json(part))
+        case Members():
+            return _any_order(tuple(Member(_any_json(item.node), item.required) for item in node.items), node.separator)
+        case QuotedText(quote):
+            return Pattern(_JSON_STRING + _times(node) + quote)
+        case Pattern():
+            return _number(node)
+        case _:
+            return node
+
+
+def _any_order(items: tuple[Member, ...], separator: Node) -> Node:
+    """Members in any order; where they are many, uncounted: the schemas are checked apart from the grammar."""
+    if len(items) <= ANY_ORDER:
+        return Members(items, separator)
+    return Maybe(Repeated(Either(tuple(item.node for item in items)), separator))
+
+
+def _number(node: Pattern) -> Pattern:
+    if NUMBER in node.pattern:
+        return Pattern(node.pattern.replace("{1,2}", "+"))
+    return Pattern(f"{INTEGER}(\\.0+)?") if node.pattern in (INTEGER, f"({INTEGER})") else node
+
+
+def _times(node: QuotedText | RawText) -> str:
+    return f"{{{node.least},{'' if node.most is None else node.most}}}"
+
+
+def _spelt(text: str, spellings: Sequence[Spelling]) -> Node:
+    """The words of a text with blanks between and around them, in each spelling."""
+    for one in spellings:
+        before, found, behind = text.partition(one.text)
+        if found:
+            others = Either(tuple(map(_spaced, (one.text, *one.also))))
+            middle = Maybe(Repeated(others)) if one.often else others
+            return Row((_spelt(before, spellings), middle, _spelt(behind, spellings)))
+    return _spaced(text)
+
+
+def _spaced(text: str) -> Node:
+    parts: list[Node] = [Blanks()]
+    for word in _words(text):
+        parts += [Text(word), Blanks()]
+    return Row(tuple(parts))
+
+
+def _words(text: str) -> Iterator[str]:
+    borders = re.compile(r"\s+") if _JSON_KEY.search(text) else _BORDERS
+    for piece in filter(None, borders.split(text)):
+        yield from (word for word in _SIGNS.split(piece) if word and word.strip())
+
+
+def _up_to_its_line(node: RawText) -> Node:
+    """A value that stands on lines of its own may hold its closer where that begins no line."""
+    never = (node.closer, *(text for text in node.never if text != node.closer.strip()))
+    texts = "|".join(map(_escaped, never))
+    return Pattern(rf"(?:(?!{texts})[\s\S]){_times(node)}{_escaped(node.closer)}")
+
+
+def _escaped(text: str) -> str:
+    return re.escape(text).replace("\\\n", r"\n")
+
+
+def _with_any_id(parts: Sequence[Node]) -> list[Node]:
+    """What the writer makes of a call's number may be any other word; an id that is a member of its own may be missing.
+
+    The parts are a text up to the number, its pattern, and the text behind it.
+    """
+    changed = list(parts)
+    for at, part in enumerate(parts):
+        if not isinstance(part, Pattern) or not _CALL_NUMBER.fullmatch(part.pattern):
+            continue
+        before = changed[at - 1] if at else EMPTY
+        behind = changed[at + 1] if at + 1 < len(changed) else EMPTY
+        assert isinstance(before, Text)
+        assert isinstance(behind, Text)
+        lead, quote = _LETTERS.sub("", before.text), behind.text[:1]
+        member = _ID_MEMBER.search(lead)
+        if member is None:
+            word = rf"(?:[^{quote}\\]|\\.)+" if quote and quote in "\"'" else _WORD
+            changed[at - 1 : at + 1] = [Text(lead), Maybe(Pattern(word))]
+            continue
+        comma = "" if member[1] else (_COMMA.match(behind.text, 1) or [""])[0]
+        inside = Row((Text(member.group()), Maybe(Pattern(rf"(?:[^{quote}\\]|\\.)+")), Text(quote + comma)))
+        rest = Text(behind.text[1 + len(comma) :])
+        changed[at - 1 : at + 2] = [Text(lead[: member.start()]), Maybe(inside), rest]
+    return changed
