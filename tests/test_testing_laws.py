@@ -194,6 +194,8 @@ def test_what_is_lost_is_told_by_offsets() -> None:
     raised = broken(check, Said(Content("ab", 2)), "  ab", "json")
     assert (raised.kind, raised.said) == ("blanks that belong to no call", "nothing tells '  '")
     check(Said(Content("ab", 7)), "<think>ab", "json")
+    # "</tools>\n</tool_call>" is a marker too, which leaves half of the first one.
+    check(Said(Content("ab", 28)), "<tools></tools>\n</tool_call>ab", "qwen3_5")
 
 
 def test_what_is_lost_is_told_without_offsets_where_no_call_is_told() -> None:

@@ -25,6 +25,7 @@ from toolfmt.testing.broken import LawBroken
 from toolfmt.testing.told import Told, json_value
 
 _BLANK = " \t\r\n"
+_BLANKS = frozenset(_BLANK)
 _OF_A_WRITTEN_CALL = frozenset({"other_type", "text_behind_closer", "unclosed_tag"})
 """What may be noted of a call as it is written: a string where the schema wants none, and a value that holds a closer
 or an opener."""
@@ -104,7 +105,7 @@ def tiling(text: str, events: Iterable[Event], markers: Iterable[str]) -> None:
     """
     at = 0
     beside_call = False
-    marks = sorted(markers, key=len, reverse=True)
+    marks = tuple(markers)
     for event in events:
         if isinstance(event, (Content, Reasoning)):
             end = event.start + len(event.text)
@@ -320,10 +321,19 @@ def _hold(holds: bool, law: str, kind: str, said: str = "") -> None:
 
 
 def _gap(gap: str, marks: Sequence[str]) -> None:
-    """What no event tells is blanks or a marker of the answer's frame."""
-    for marker in marks:
-        gap = gap.replace(marker, "")
-    _hold(not gap.strip(_BLANK), "nothing-lost", "a stretch that nothing tells", f"nothing tells {gap!r}")
+    """What no event tells is blanks and markers of the answer's frame, of which one may begin with the end of another:
+    every way to read the gap as a row of them is followed."""
+    reached, farthest = {0}, 0
+    while reached:
+        at = min(reached)
+        reached.discard(at)
+        while gap[at : at + 1] in _BLANKS:
+            at += 1
+        if at == len(gap):
+            return
+        farthest = max(farthest, at)
+        reached.update(at + len(marker) for marker in marks if marker and gap.startswith(marker, at))
+    raise LawBroken("nothing-lost", "a stretch that nothing tells", f"nothing tells {gap[farthest:].strip(_BLANK)!r}")
 
 
 def _squeezed(text: str, markers: Iterable[str] = ()) -> str:
