@@ -2,31 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import time
-from collections.abc import Callable
 from typing import Any
 
 from toolfmt.formats import Parser
-
-Message = dict[str, Any]
-_CALL = re.compile(r"<tool_call>\n?(.*?)\n?</tool_call>", re.DOTALL)
-
-
-def first_closer(tools: Any = None) -> Callable[[str], Message]:
-    """Reads whole answers; the first closer ends a call, wherever it stands."""
-
-    def read(text: str) -> Message:
-        calls = [{"function": json.loads(body)} for body in _CALL.findall(text)]
-        return {"content": _CALL.sub("", text).strip() or None, "tool_calls": calls}
-
-    return read
-
-
-first_closer.formats = ("json",)  # type: ignore[attr-defined]  # what a factory may say of itself
-first_closer.version = "1.0"  # type: ignore[attr-defined]  # what a factory may say of itself
 
 
 class _Told:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import first_closer
 import naive_parsers
 import pytest
 from click.testing import CliRunner, Result
@@ -59,14 +61,19 @@ def test_a_sound_parser_without_offsets_shows_no_fault() -> None:
 
 
 def test_faults_are_told_apart_and_made_smaller() -> None:
-    search = searched(naive_parsers.first_closer, "json", 250)
+    search = searched(first_closer.parser, "json", 250)
     told = {(fault.law, fault.kind): fault for fault in search.faults.values()}
     assert not search.streams
-    assert ("never-raises", "JSONDecodeError in naive_parsers.py:read") in told
+    assert ("never-raises", "JSONDecodeError in first_closer.py:read") in told
     assert ("prose", "a call is told that is none") in told
-    raised = told["never-raises", "JSONDecodeError in naive_parsers.py:read"]
+    raised = told["never-raises", "JSONDecodeError in first_closer.py:read"]
     assert raised.times > 5
     assert raised.answer.text == "<tool_call></tool_call>"
+    written_call = told["never-raises", "JSONDecodeError in first_closer.py:read, of a call as it is written"]
+    one_string = r'<tool_call>\n\{"name": "[\w-]+", "arguments": \{"\w+": "</tool_call>"\}\}\n</tool_call>'
+    assert re.fullmatch(one_string, written_call.answer.text)
+    prose = told["prose", "a call is told that is none"]
+    assert prose.answer.text.count(". ") == 0
     assert len(raised.answer.tools or ()) == 1
 
 
@@ -80,7 +87,7 @@ def test_a_fault_of_chunking_tells_the_two_pieces() -> None:
 
 
 def test_the_same_seed_gives_the_same_faults() -> None:
-    first, again, other = (searched(naive_parsers.first_closer, "json", 120, seed).to_dict() for seed in (5, 5, 6))
+    first, again, other = (searched(first_closer.parser, "json", 120, seed).to_dict() for seed in (5, 5, 6))
     for found in (first, again, other):
         found.pop("seconds")
         for fault in found["faults"]:
@@ -90,7 +97,7 @@ def test_the_same_seed_gives_the_same_faults() -> None:
 
 
 def test_a_fault_is_a_case_that_the_corpus_reads(tmp_path: Path) -> None:
-    search = searched(naive_parsers.first_closer, "json", 250)
+    search = searched(first_closer.parser, "json", 250)
     (tmp_path / "json").mkdir()
     for fault in search.faults.values():
         file = tmp_path / "json" / "single.txt"
@@ -166,7 +173,7 @@ def test_what_hangs_or_dies_is_a_fault_and_the_next_answer_is_read(elsewhere: No
 
 
 def test_what_a_factory_says_of_itself_is_known(elsewhere: None) -> None:
-    with InProcess("naive_parsers:first_closer") as tried:
+    with InProcess("first_closer:parser") as tried:
         assert (tried.formats, tried.version, tried.is_toolfmt) == (("json",), "1.0", False)
     with InProcess("hermes") as tried:
         assert (tried.formats, tried.is_toolfmt) == (("json",), True)
@@ -252,30 +259,34 @@ def test_the_command_finds_nothing_in_our_own_parser() -> None:
     result = run("json", "--answers", "30")
     assert result.exit_code == 0
     first, second = result.output.splitlines()
-    assert first.startswith("json: no fault in 30 answers of json, seed 0 (")
+    assert first == "json: no fault in 30 answers of json, seed 0"
     assert second.startswith("fed whole and in pieces; markers tried: ")
 
 
 def test_the_command_tells_a_fault_as_a_case(elsewhere: None) -> None:
-    result = run("naive_parsers:first_closer", "--answers", "20")
+    result = run("first_closer:parser", "--answers", "20")
     assert result.exit_code == 1
-    assert "never-raises: JSONDecodeError in naive_parsers.py:read  json, " in result.output
+    assert "never-raises: JSONDecodeError in first_closer.py:read  json, " in result.output
     assert "\n    <tool_call>" in result.output
-    assert "naive_parsers:first_closer 1.0: " in result.output.splitlines()[-2]
+    assert "first_closer:parser 1.0: " in result.output.splitlines()[-2]
     assert result.output.splitlines()[-1].startswith("whole answers only; markers tried: ")
 
 
 def test_the_command_prints_json_for_machines(elsewhere: None) -> None:
-    result = run("naive_parsers:first_closer", "--answers", "20", "--json")
+    result = run("first_closer:parser", "--answers", "20", "--json")
     found = json.loads(result.output)
-    assert (result.exit_code, found["target"], found["version"]) == (1, "naive_parsers:first_closer", "1.0")
+    assert (result.exit_code, found["target"], found["version"]) == (1, "first_closer:parser", "1.0")
     assert (found["answers"], found["seed"], found["formats"], found["streams"]) == (20, 0, ["json"], False)
     assert {"law", "kind", "text", "tools", "pieces", "came", "should", "case"} <= found["faults"][0].keys()
 
 
-def test_a_search_ends_after_its_seconds() -> None:
+def test_a_search_ends_after_its_seconds_and_tells_its_rate() -> None:
     result = run("json", "--seconds", "0.3", "--json")
     assert 0.3 <= json.loads(result.output)["seconds"] < 3
+    assert re.search(
+        r" answers of json, seed 3 \([0-9,]+ answers a second\)\n",
+        run("json", "--seconds", "0.2", "--seed", "3").output,
+    )
 
 
 @pytest.mark.parametrize(

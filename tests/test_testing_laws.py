@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import first_closer
 import naive_parsers
 import pytest
 from hypothesis import given, settings
@@ -66,11 +67,11 @@ def test_our_parser_keeps_every_law() -> None:
 
 
 def test_a_parser_that_reads_whole_answers_is_held_to_what_it_can_show() -> None:
-    reader = naive_parsers.first_closer
+    reader = first_closer.parser
     toolfmt.testing.check_chunking(reader, "<tool_call>" + CALL[11:])
     toolfmt.testing.check_round_trip(reader, "json", [("f", {"s": "x"})], before="Hi. ")
     raised = broken(toolfmt.testing.check_round_trip, reader, "json", [("f", {"s": "</tool_call>"})])
-    assert (raised.law, raised.kind) == ("never-raises", "JSONDecodeError in naive_parsers.py:read")
+    assert (raised.law, raised.kind) == ("never-raises", "JSONDecodeError in first_closer.py:read")
     assert raised.text is not None and raised.text in str(raised).encode().decode("unicode_escape")
 
 

@@ -47,7 +47,7 @@ class Fuzzing:
         if self.as_json:
             print_json(found)
         else:
-            print_text(fuzzed_text(found, terminal()[1]))
+            print_text(fuzzed_text(found, terminal()[1], timed=self.answers is None))
         return _INTERRUPTED if interrupted else int(bool(search.faults))
 
     def _search(self, search: Fuzz) -> bool:

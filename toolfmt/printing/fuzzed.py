@@ -19,9 +19,10 @@ from toolfmt.printing.layout import UNWRAPPED, grid, printed, spaced, visible
 from toolfmt.printing.progress import Bar
 
 
-def fuzzed_text(found: Mapping[str, Any], colour: bool) -> str:
-    """Every fault, and what was tried. Lines are not wrapped: a case is to be copied."""
-    parts: list[RenderableType] = [*(_fault(fault) for fault in found["faults"]), _summary(found)]
+def fuzzed_text(found: Mapping[str, Any], colour: bool, timed: bool = True) -> str:
+    """Every fault, and what was tried; how fast only where it is `timed`: the rest is the same in every run of so many
+    answers. Lines are not wrapped: a case is to be copied."""
+    parts: list[RenderableType] = [*(_fault(fault) for fault in found["faults"]), _summary(found, timed)]
     return printed(spaced(parts), UNWRAPPED, colour)
 
 
@@ -45,14 +46,14 @@ def _lines(lines: list[str]) -> Text:
     return Text("\n".join(visible(line) for line in lines))
 
 
-def _summary(found: Mapping[str, Any]) -> Text:
+def _summary(found: Mapping[str, Any], timed: bool) -> Text:
     faults, answers = len(found["faults"]), found["answers"]
     some = "no fault" if not faults else "1 fault" if faults == 1 else f"{faults} faults"
     formats = found["formats"]
     of = formats[0] if len(formats) == 1 else f"{len(formats)} formats"
     name = visible(found["target"] + (f" {found['version']}" if found["version"] else ""))
-    rate = f"{answers / found['seconds']:,.0f}" if found["seconds"] else "–"
-    first = f"{name}: {some} in {answers:,} answers of {of}, seed {found['seed']} ({rate} answers a second)"
+    rate = f" ({answers / found['seconds']:,.0f} answers a second)" if timed and found["seconds"] else ""
+    first = f"{name}: {some} in {answers:,} answers of {of}, seed {found['seed']}{rate}"
     how = "fed whole and in pieces" if found["streams"] else "whole answers only"
     told = [f"{count} of {every} {way}" for way, (count, every) in found["markers"].items()]
     return Text.assemble((first, "red" if faults else "green"), f"\n{how}; markers tried: {', '.join(told)}")

@@ -23,7 +23,7 @@ from toolfmt.testing.trying import broken_by
 
 MOST_FAULTS = 60
 """Kinds of faults after which the search gives up: more are no help."""
-_SHRINKS, _DEAR_SHRINKS, _HANGS = 600, 60, 8
+_SHRINKS, _DEAR_SHRINKS, _HANGS = 1500, 80, 8
 """Readings that shrinking a fault may cost: in a process, of commands, of what does not come back."""
 
 

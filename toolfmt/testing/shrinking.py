@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
 from toolfmt.errors import CannotWrite
 from toolfmt.testing.broken import LawBroken
-from toolfmt.testing.drawing import Answer, Recipe, cut_at, written
+from toolfmt.testing.drawing import Answer, Recipe, written
 from toolfmt.testing.targets import Target, Way
 from toolfmt.testing.trying import broken_by
 
 Key: TypeAlias = tuple[str, str]
-_SENTENCES = re.compile(r"(?<=[.!?\n])(?=[^\s])")
+_SENTENCES = re.compile(r"(?<=[.!?:] )|(?<=\n)")
 _MOST_CUTS = 120
 
 
@@ -94,34 +94,38 @@ def _in_two(answer: Answer) -> Sequence[Way]:
 
 def _simpler(answer: Answer) -> Iterator[Answer]:
     """Smaller answers of the same kind, the boldest first."""
-    if answer.kind == "calls" and answer.recipe is not None:
-        for recipe in _simpler_recipes(answer.recipe):
-            try:
-                yield written(recipe)
-            except CannotWrite:
-                continue
+    if answer.kind == "corpus" and answer.expected is not None:
+        yield from _written([Recipe(answer.format, answer.expected.calls, tuple(answer.tools or ()))])
+    elif answer.kind == "calls" and answer.recipe is not None:
+        yield from _written(_simpler_recipes(answer.recipe))
     elif answer.kind == "cut" and answer.recipe is not None:
         yield from _simpler_cuts(answer, answer.recipe)
     elif answer.kind in ("damaged", "soup", "prose"):
-        units = _SENTENCES.split(answer.text) if answer.kind == "prose" else list(answer.text)
+        yield from (replace(answer, tools=tools) for tools in _fewer_tools(answer.tools, answer.text))
+        units = [*filter(None, _SENTENCES.split(answer.text))] if answer.kind == "prose" else list(answer.text)
         for text in _fewer(units):
-            if answer.last in text:
-                yield replace(answer, text=text)
-        yield from (replace(answer, tools=tools) for tools in _fewer_tools(answer.tools))
+            last = answer.last if answer.last in text else ""  # which a call that is told does not need
+            yield replace(answer, text=text, last=last)
+
+
+def _written(recipes: Iterable[Recipe]) -> Iterator[Answer]:
+    """The answers of recipes, but of those that their format has no way to carry."""
+    for recipe in recipes:
+        try:
+            yield written(recipe)
+        except CannotWrite:
+            continue
 
 
 def _simpler_cuts(answer: Answer, recipe: Recipe) -> Iterator[Answer]:
     """The same cut as far from the end, or from the beginning, of smaller answers."""
     whole = written(recipe).text
     behind = len(whole) - len(answer.text)
-    for smaller in _simpler_recipes(recipe):
-        try:
-            text = written(smaller).text
-        except CannotWrite:
-            continue
+    for answer_of in _written(_simpler_recipes(recipe)):
+        text = answer_of.text
         for length in (len(text) - behind, len(answer.text) - len(whole) + len(text), len(answer.text)):
             if 0 < length < len(text):
-                yield replace(cut_at(smaller, 0), text=text[:length])
+                yield replace(answer_of, kind="cut", text=text[:length])
 
 
 def _simpler_recipes(recipe: Recipe) -> Iterator[Recipe]:
@@ -135,7 +139,8 @@ def _simpler_recipes(recipe: Recipe) -> Iterator[Recipe]:
     for at in range(len(recipe.calls)):
         if len(recipe.calls) > 1:
             yield replace(recipe, calls=(*recipe.calls[:at], *recipe.calls[at + 1 :]))
-    yield from (replace(recipe, tools=tuple(tools)) for tools in _fewer_tools(recipe.tools and list(recipe.tools)))
+    named = json.dumps(recipe.calls, ensure_ascii=False)
+    yield from (replace(recipe, tools=tuple(tools)) for tools in _fewer_tools(recipe.tools, named))
     for at, (name, arguments) in enumerate(recipe.calls):
         for smaller in _simpler_values(arguments):
             yield replace(recipe, calls=(*recipe.calls[:at], (name, smaller), *recipe.calls[at + 1 :]))
@@ -172,25 +177,28 @@ def _fewer(units: Sequence[str]) -> Iterator[str]:
         size //= 2
 
 
-def _fewer_tools(tools: Sequence[Any] | None) -> Iterator[list[Any]]:
-    """One tool less, or one parameter of one less, or no word of what is required."""
+def _fewer_tools(tools: Sequence[Any] | None, text: str) -> Iterator[list[Any]]:
+    """One tool less, one parameter of one less, or less said of one. What the text may name stays: a call of a tool
+    that is not declared is another matter."""
     for at, tool in enumerate(tools or ()):
         before, behind = list((tools or ())[:at]), list((tools or ())[at + 1 :])
-        if before or behind:
-            yield before + behind
         function = tool.get("function", tool)
-        parameters = function.get("parameters") or {}
-        for less in (
-            {key: value for key, value in function.items() if key != "description"},
-            {**function, "parameters": {key: value for key, value in parameters.items() if key != "required"}},
-            *(
-                {**function, "parameters": {**parameters, "properties": {
-                    other: schema for other, schema in parameters["properties"].items() if other != key}}}
-                for key in parameters.get("properties", {})
-            ),
-        ):  # fmt: skip
+        if (before or behind) and function["name"] not in text:
+            yield before + behind
+        for less in _less_said(function, text):
             if less != function:
                 yield [*before, {**tool, "function": less} if "function" in tool else less, *behind]
+
+
+def _less_said(function: dict[str, Any], text: str) -> Iterator[dict[str, Any]]:
+    yield {key: value for key, value in function.items() if key != "description"}
+    parameters = function.get("parameters") or {}
+    yield {**function, "parameters": {key: value for key, value in parameters.items() if key != "required"}}
+    properties = parameters.get("properties", {})
+    for key in properties:
+        if key not in text:
+            fewer = {other: schema for other, schema in properties.items() if other != key}
+            yield {**function, "parameters": {**parameters, "properties": fewer}}
 
 
 def size_of(answer: Answer) -> int:

@@ -18,11 +18,16 @@ from toolfmt.testing.material import frame
 from toolfmt.testing.targets import Target, Way
 from toolfmt.testing.told import Told
 
+_WHOLE = ", of a call as it is written"
+
 
 def broken_by(target: Target, answer: Answer, ways: Sequence[Way] = ()) -> tuple[list[LawBroken], Told | None]:
     """The laws that a target breaks with an answer, whole and in these ways; and what it says of it whole."""
     whole, *others = target.read([[answer.text], *ways], answer.tools)
     if isinstance(whole, LawBroken):
+        # Worse than the same over what no model should write.
+        if whole.law == "never-raises" and answer.kind in ("calls", "corpus"):
+            whole.kind += _WHOLE
         return [whole.about(answer.text)], None
     broken = list(_of_whole(answer, whole))
     for way, other in zip(ways, others, strict=False):
