@@ -4,9 +4,11 @@ should have."""
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import first_closer
@@ -343,3 +345,10 @@ def test_every_public_name_is_there() -> None:
     assert [name for name in toolfmt.testing.__all__ if not hasattr(toolfmt.testing, name)] == []
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         getattr(toolfmt.testing, "nothing")  # noqa: B009  the name is not there, as mypy sees too
+
+
+def test_the_page_about_fuzzing_names_every_law_and_every_name_of_the_kit() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "fuzzing.md").read_text(encoding="utf-8")
+    assert [law for law in LAWS if f"\n| `{law}` | " not in page] == []
+    checks = [name for name in toolfmt.testing.__all__ if name.startswith("check_") or name in strategies.__all__]
+    assert [name for name in checks if not re.search(rf"\b{name}\b", page)] == []
