@@ -352,3 +352,12 @@ def test_the_page_about_fuzzing_names_every_law_and_every_name_of_the_kit() -> N
     assert [law for law in LAWS if f"\n| `{law}` | " not in page] == []
     checks = [name for name in toolfmt.testing.__all__ if name.startswith("check_") or name in strategies.__all__]
     assert [name for name in checks if not re.search(rf"\b{name}\b", page)] == []
+
+
+def test_readings_that_say_where_things_stood_are_compared_by_that_too() -> None:
+    def told(end: int) -> Told:
+        return Told((ToolCallStart(0, "f"), ToolCallArguments(0, "{}"), ToolCallEnd(0, (0, end))))
+
+    judging.same(told(3), told(3))
+    with pytest.raises(LawBroken, match="offsets or notes are others"):
+        judging.same(told(3), told(4))

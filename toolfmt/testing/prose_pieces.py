@@ -130,6 +130,7 @@ BLOCKS = (
     "    print(city, get_weather(city=city))\n```",
     "```python\ndef get_weather(city: str, days: int = 1) -> dict:\n    \"\"\"The weather.\"\"\"\n    return {{}}\n```",
     "```python\nweather = [get_weather(city=c) for c in cities]\nassert weather[0][\"sky\"] == \"clear\"\n```",
+    "```python\nimport weather\n\nget_weather(city=\"Oslo\")\n[get_weather(city=\"Bergen\")]\nprint(weather)\n```",
     "[get_weather(city=c) for c in (\"Oslo\", \"Bergen\")]",
     "[get_weather(city='Oslo') == 'rain']",
     "[get_weather(city='Oslo')][0] + 2",
