@@ -18,7 +18,16 @@ from toolfmt.cli.commands import main
 from toolfmt.errors import ToolfmtError
 from toolfmt.formats import FORMATS, Parser, get
 from toolfmt.testing.corpus import read as read_cases
-from toolfmt.testing.drawing import Recipe, draw_answer, draw_pieces, draw_recipe, marks_covered, written
+from toolfmt.testing.drawing import (
+    Answer,
+    Recipe,
+    cut_at,
+    draw_answer,
+    draw_pieces,
+    draw_recipe,
+    marks_covered,
+    written,
+)
 from toolfmt.testing.fuzzing import Fuzz
 from toolfmt.testing.shrinking import Shrinker, size_of
 from toolfmt.testing.targets import Command, InProcess, Local, target
@@ -74,6 +83,7 @@ def test_faults_are_told_apart_and_made_smaller() -> None:
     assert re.fullmatch(one_string, written_call.answer.text)
     prose = told["prose", "a call is told that is none"]
     assert prose.answer.text.count(". ") == 0
+    assert [tool["function"]["name"] for tool in prose.answer.tools or ()] == ["get_weather"]
     assert len(raised.answer.tools or ()) == 1
 
 
@@ -130,6 +140,20 @@ def test_what_is_shrunk_is_written_again() -> None:
     assert (lost.answer.recipe or Recipe("", (), None)).before == ""
 
 
+def test_the_tool_that_is_called_stays_with_what_it_is_given() -> None:
+    properties = {key: {"type": "string"} for key in ("s", "t")}
+    tools = [{"function": {"name": name, "parameters": {"properties": properties}}} for name in ("f", "other")]
+    answer = written(Recipe("json", (("f", {"s": "x"}),), tuple(tools), before="Hi."))
+
+    def make_parser(tools: Any) -> Any:
+        return lambda text: {"content": "Hi.", "tool_calls": [] if '"s"' in text else [{"name": "f", "arguments": {}}]}
+
+    smaller, broken = Shrinker(Local(make_parser), ("round-trip", "every call is lost")).shrink(answer, None)
+    assert smaller.tools == [{"function": {"name": "f", "parameters": {"properties": {"s": {"type": "string"}}}}}]
+    assert smaller.text == '<tool_call>\n{"name": "f", "arguments": {"s": ""}}\n</tool_call>'
+    assert broken is not None and broken.should == ["call 0 f", 'args 0 {"s": ""}']
+
+
 def test_a_fault_that_does_not_come_again_is_kept_as_it_was() -> None:
     answer = written(draw_recipe(Random(1), "json"))
     sound = Local(lambda tools: Parser("json", tools=tools))
@@ -145,6 +169,19 @@ def test_an_answer_is_its_pieces(format: str) -> None:
         pieces = draw_pieces(chance, answer.text, format)
         assert "".join(pieces) == answer.text
         assert all(marker in answer.text for marker, way in marks_covered(answer, pieces) if way != "in strings")
+
+
+def test_a_cut_answer_is_never_whole() -> None:
+    recipe = Recipe("json", (("now", {}),), (NOW,))
+    whole = recipe.text()
+    assert [cut_at(recipe, part).text for part in (0.0, 0.5, 0.999)] == ["", whole[: len(whole) // 2], whole[:-1]]
+
+
+def test_text_that_a_reader_drops_is_a_fault_where_it_tells_no_call() -> None:
+    half = Local(lambda tools: lambda text: {"content": text[: len(text) // 2], "tool_calls": []})
+    for kind in ("soup", "damaged"):
+        (broken,), _ = broken_by(half, Answer(kind, "json", "abcd", None))  # type: ignore[arg-type]  # they are kinds
+        assert (broken.law, broken.kind) == ("nothing-lost", "a part of an answer without a call is lost")
 
 
 def test_variants_are_drawn_where_they_are_asked_for() -> None:
