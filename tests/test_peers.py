@@ -139,6 +139,13 @@ def test_text_is_handed_on_as_soon_as_it_can_be_no_marker() -> None:
     ]  # fmt: skip
 
 
+def test_of_what_may_become_a_marker_the_longest_is_held() -> None:
+    stream = WholeMarkers(("]<]minimax[>[",))
+    assert [stream.feed(piece) for piece in ("a]", "<]", "minimax[>[", "b]<", "]x")] == [
+        "a", "", "]<]minimax[>[", "b", "]<]x",
+    ]  # fmt: skip
+
+
 def test_the_markers_of_a_format_are_tokens_of_their_own() -> None:
     markers = markers_of({"json": [""], "mistral": [""]})
     assert {"<tool_call>", "</tool_call>", "<think>", "</think>", "[TOOL_CALLS]", "[ARGS]"} <= set(markers)
