@@ -157,18 +157,28 @@ def test_the_markers_of_a_format_are_tokens_of_their_own() -> None:
 
 def test_pieces_of_calls_are_put_together_as_a_client_does() -> None:
     calls = told.StreamedCalls()
-    pieces = [(0, "get_", None), (0, "time", '{"a'), (1, "f", ""), (0, None, '": 1}'), (2, "g", '{"b": ')]
+    pieces = [(0, "get_", None), (0, "time", '{"a'), (0, None, '": 1}'), (1, "f", ""), (2, "g", '{"b": ')]
     events = [event for piece in pieces for event in calls.piece(*piece)]
     events += calls.over()
     assert told.calls_of(events) == [("get_time", '{"a": 1}'), ("f", ""), ("g", '{"b": ')]
-    assert [(event["type"], event["index"]) for event in events if "delta" not in event] == [
-        ("tool_call_start", 0),
-        ("tool_call_start", 1),
-        ("tool_call_start", 2),
-        ("tool_call_end", 0),
-        ("tool_call_rejected", 1),
-        ("tool_call_rejected", 2),
+    assert [(event["type"].removeprefix("tool_call_"), event["index"]) for event in events if "delta" not in event] == [
+        ("start", 0),
+        ("end", 0),
+        ("start", 1),
+        ("rejected", 1),
+        ("start", 2),
+        ("rejected", 2),
     ]
+    assert list(calls.over()) == []
+
+
+def test_text_ends_a_call_that_is_whole() -> None:
+    calls = told.StreamedCalls()
+    events = [*calls.piece(0, "f", "{"), *calls.content("a"), *calls.piece(0, None, "}"), *calls.content("b")]
+    assert [event["type"].removeprefix("tool_call_") for event in events] == [
+        "start", "arguments", "content", "arguments", "end", "content",
+    ]  # fmt: skip
+    assert list(calls.content(None)) == list(calls.over()) == []
 
 
 def test_what_toolfmt_reads_is_told_in_the_same_shape() -> None:

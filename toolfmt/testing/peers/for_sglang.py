@@ -101,7 +101,7 @@ class Reader:
         yield from self._calls.over()
 
     def _told(self, text: str, pieces: Sequence[tuple[int, str | None, str]]) -> Iterator[told.Told]:
-        yield from told.content(text)
+        yield from self._calls.content(text)
         for piece in pieces:
             yield from self._calls.piece(*piece)
 

@@ -97,7 +97,7 @@ class Reader:
         if delta is None:
             return
         yield from told.reasoning(delta.reasoning)
-        yield from told.content(delta.content)
+        yield from self._calls.content(delta.content)
         for call in delta.tool_calls:
             if call.function is not None:
                 yield from self._calls.piece(call.index, call.function.name, call.function.arguments)

@@ -31,17 +31,21 @@ def whole_call(index: int, name: Any, arguments: str) -> Iterator[Told]:
 
 
 class StreamedCalls:
-    """Calls that come in pieces, as a client of OpenAI's stream puts them together: by index, names concatenated."""
+    """Calls that come in pieces, as a client of OpenAI's stream puts them together: by index, names concatenated.
+
+    A call is over when another begins, when text comes and its arguments are an object, or with the stream.
+    """
 
     def __init__(self) -> None:
         self._names: dict[int, str] = {}
         self._arguments: dict[int, str] = {}
         self._begun: set[int] = set()
+        self._over: set[int] = set()
 
     def piece(self, index: int, name: str | None, arguments: str | None) -> Iterator[Told]:
         """A delta of a call. It is told with its first arguments, or when the next one begins: its name may grow."""
         if index not in self._names:
-            yield from [self._begin(earlier) for earlier in self._names if earlier not in self._begun]
+            yield from self.over()
         self._names[index] = self._names.get(index, "") + (name or "")
         before = self._arguments.get(index, "")
         self._arguments[index] = before + (arguments or "")
@@ -51,11 +55,23 @@ class StreamedCalls:
             yield self._begin(index)
         yield {"type": "tool_call_arguments", "index": index, "delta": arguments}
 
+    def content(self, text: str | None) -> Iterator[Told]:
+        """Text, which ends the calls before it that are whole."""
+        if text:
+            yield from self._end(index for index in sorted(self._names) if is_object(self._arguments[index]))
+            yield from content(text)
+
     def over(self) -> Iterator[Told]:
-        """What is said of all calls when the stream has ended."""
-        for index in sorted(self._names):
+        """What is said of all calls so far when no more of them comes."""
+        yield from self._end(sorted(self._names))
+
+    def _end(self, indexes: Iterable[int]) -> Iterator[Told]:
+        for index in indexes:
+            if index in self._over:
+                continue
             if index not in self._begun:
                 yield self._begin(index)
+            self._over.add(index)
             yield _over(index, self._arguments[index])
 
     def _begin(self, index: int) -> Told:
