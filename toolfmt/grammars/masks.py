@@ -11,6 +11,7 @@ never leaves, in which no text is allowed. So a grammar is checked before, and t
 
 from __future__ import annotations
 
+import ctypes
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -37,11 +38,12 @@ class Masks:
         self._tokenizer = tokenizer
         self._ends = frozenset(_ends(tokenizer, ends)) - named
         self._loaded = load(tokenizer, self._ends)
-        check(text, tokenizer=self._loaded)
-        llguidance = _llguidance()
-        self._matcher = llguidance.LLMatcher(self._loaded, llguidance.LLMatcher.grammar_from_lark(text), log_level=0)
+        matcher = _llguidance().LLMatcher
+        self._matcher = matcher(self._loaded, matcher.grammar_from_lark(text), log_level=0)
         self._taken: list[int] = []
-        self._asked()
+        self._make_room()
+        if self._matcher.is_error():
+            raise _refused(self._matcher.get_error())
 
     @property
     def size(self) -> int:
@@ -64,13 +66,14 @@ class Masks:
         other._tokenizer, other._loaded, other._ends, other._taken = self._tokenizer, self._loaded, self._ends, []
         other._matcher = self._matcher.deep_copy()
         other._matcher.reset()
+        other._make_room()
         return other
 
-    def bits(self) -> bytes:
-        """A bit for each token: whether it may come next."""
-        bits: bytes = self._matcher.compute_bitmask()
+    def bits(self) -> bytearray:
+        """A bit for each token: whether it may come next. The next call writes into the same bytes."""
+        self._matcher.unsafe_compute_mask_ptr(self._place, len(self._bits))
         self._asked()
-        return bits
+        return self._bits
 
     def allowed(self) -> list[int]:
         """The tokens that may come next."""
@@ -111,6 +114,11 @@ class Masks:
         matcher = self.fresh()._matcher
         return bool(matcher.try_consume_tokens([*tokens]) == len(tokens) and matcher.is_accepting())
 
+    def _make_room(self) -> None:
+        """The bytes that masks are written into: whole words of 32 bits."""
+        self._bits = bytearray((self.size + 31) // 32 * 4)
+        self._place = ctypes.addressof(ctypes.c_char.from_buffer(self._bits))
+
     def _asked(self) -> None:
         if self._matcher.is_error():
             raise CannotConstrain(f"llguidance gives up: {_first_line(self._matcher.get_error())}")
@@ -121,8 +129,12 @@ def check(grammar: Any, *, tokenizer: Any = None) -> None:
     tokens are looked for too."""
     llguidance = _llguidance()
     lark = llguidance.LLMatcher.grammar_from_lark(_text_of(grammar))
-    if refused := llguidance.LLMatcher.validate_grammar(lark, tokenizer):
-        raise CannotConstrain(f"llguidance takes no such grammar: {_first_line(refused)}")
+    if why := llguidance.LLMatcher.validate_grammar(lark, tokenizer):
+        raise _refused(why)
+
+
+def _refused(why: str) -> CannotConstrain:
+    return CannotConstrain(f"llguidance takes no such grammar: {_first_line(why)}")
 
 
 def load(tokenizer: Any, ends: Iterable[int] | None = None) -> Any:
