@@ -159,6 +159,15 @@ class Subject:
     def accepts(self, text: str) -> bool:
         return self.masks.accepts_tokens(encoded(self.tokenizer, text))
 
+    def leads_to(self, text: str) -> bool:
+        """Whether the masks allow each of the text's tokens in turn, and then the end."""
+        masks = self.masks.fresh()
+        for token in encoded(self.tokenizer, text):
+            if not masks.bits()[token // 8] >> token % 8 & 1:
+                return False
+            masks.take(token)
+        return masks.complete
+
     def stops_at(self, text: str) -> str:
         """Of a text that is not in the grammar, what is not allowed any more, and what stands before it."""
         tokens = encoded(self.tokenizer, text)
@@ -220,7 +229,7 @@ def written(subject: Subject, number: int, seed: int = 7) -> Faults:
             continue
         text = chance.choice(subject.before) + whole
         subject.counts["written"] += 1
-        if not subject.accepts(text):
+        if not subject.leads_to(text):
             faults.append((f"written, not accepted: {subject.stops_at(text)}", text))
         elif why := misread(subject.format, text, content=bool(text[: -len(whole)])):
             faults.append((f"written, not read: {why}", text))

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("llguidance")
 
-from grammar_walks import byte_tokenizer, end_of, ids_of, masks_of
+from grammar_walks import byte_tokenizer, encoded, end_of, ids_of, masks_of
 
 from toolfmt.errors import CannotConstrain
 from toolfmt.formats.nodes import (
@@ -94,6 +94,21 @@ def test_a_marker_that_is_one_token_is_that_token_and_its_spelling_nowhere(close
     assert not masks.accepts_tokens([*opened, ids[marker], *spelt("a"), *closed])
     assert not masks.accepts_tokens([*spelt("<v>a"), *closed])
     assert not masks.accepts_tokens([*opened, *spelt(f"a{closer}x")])
+
+
+def test_a_token_may_follow_a_raw_text_that_is_over() -> None:
+    """llguidance asserts that no terminal is open where only a token may follow, and a mask is asked for."""
+    markers = ["</v>"]
+    tokenizer = byte_tokenizer(markers)
+    merged, apart = RawText("]]></v>", ("]]>",)), row(RawText("]]>"), "</v>")
+    for node in (merged, apart, RawText("\n</v>", (), 0, 2), RawText("</v>", (), 0, 2), RawText("ab</v>", ("b",))):
+        masks = masks_of(llguidance(Rules(node), ids_of(tokenizer, markers)), tokenizer)
+        text = "a" + (node.closer if isinstance(node, RawText) else "]]></v>")
+        for token in encoded(tokenizer, text):
+            assert token in masks.allowed()
+            masks.take(token)
+        assert masks.complete
+        assert not masks.accepts(text + "</v>")
 
 
 def test_quoted_texts_are_escaped() -> None:

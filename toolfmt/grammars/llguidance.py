@@ -180,11 +180,20 @@ class _Writer:
         return repeated if node.least else f"({repeated})?"
 
     def _raw_text(self, node: RawText) -> str:
+        """One terminal for the text and what of the closer is text.
+
+        Where that cannot stand in the text, the terminal is over with it, and is said to be (`lazy`): llguidance panics
+        if it has to find that out before a token.
+        """
         last, behind = self._closed(node)
         never = [*node.never, node.closer.strip() if behind else node.closer]
-        without = _but_for(never, () if behind else _begun_again(node.closer))
-        inside = f"/{_ANY}{_times(node.least, node.most)}/{without}"
-        terminal = self._terminal(f"{self._terminal(inside)} {_quoted(last)}" if last else inside)
+        over = bool(last) and any(mark and mark in last for mark in never)
+        without = _but_for(never, _begun_again(last) if over else ())
+        terminal = self._terminal(f"/{_ANY}{_times(node.least, node.most)}/{without}")
+        if last:
+            terminal = self._terminal(f"{terminal} {_quoted(last)}")
+        if over:
+            terminal = self._rule(terminal, "[lazy]")
         return self._rule(" ".join([terminal, *self._text_parts("".join(behind))])) if behind else terminal
 
     def _members(self, node: Members) -> str:
@@ -229,9 +238,9 @@ class _Writer:
                 return options
         return [f'""{met}', *options]
 
-    def _rule(self, expression: str) -> str:
+    def _rule(self, expression: str, how: str = "") -> str:
         name = f"r{len(self._lines)}"
-        self._lines.append(f"{name}: {expression}")
+        self._lines.append(f"{name}{how}: {expression}")
         return name
 
     def _terminal(self, expression: str) -> str:
