@@ -51,12 +51,20 @@ class Gbnf:
             raise ValueError(f"rules are missing: {sorted(missing)}")
 
     def accepts(self, text: str) -> bool:
+        return None in self._behind(text)
+
+    def may_begin(self, text: str) -> bool:
+        """Whether a text of the grammar begins so."""
+        return bool(self._behind(text))
+
+    def _behind(self, text: str) -> set[_Stack]:
+        """What may still come behind a text."""
         stacks = self._ready([("root", None)])
         for character in text:
             stacks = self._ready(
                 stack[1] for stack in stacks if stack and isinstance(stack[0], _Class) and stack[0].holds(character)
             )
-        return None in stacks
+        return stacks
 
     def _ready(self, stacks: Iterable[_Stack]) -> set[_Stack]:
         """The stacks whose top is a class of characters, or that are empty."""

@@ -65,8 +65,11 @@ class LlamaGrammars:
     def accepts(self, sampler: Any, text: str) -> bool:
         sampler = self._engine.llama_sampler_clone(sampler)
         try:
-            for token in self.tokens(text):
-                if not self._allowed(sampler, token):
+            tokens = self.tokens(text)
+            if tokens and self._engine.llama_vocab_is_eog(self._vocabulary, tokens[-1]):
+                tokens.pop()  # what ends the text is the end of the answer to llama.cpp
+            for token in tokens:
+                if self._engine.llama_vocab_is_eog(self._vocabulary, token) or not self._allowed(sampler, token):
                     return False
                 self._engine.llama_sampler_accept(sampler, token)
             return self._allowed(sampler, self._end)
@@ -83,6 +86,10 @@ class LlamaGrammars:
                 return f"{before[-40:]!r} -> {after[:20]!r}"
             self._engine.llama_sampler_accept(sampler, token)
         return f"{text[-40:]!r} -> the end"
+
+    def ends_at(self, marker: str) -> bool:
+        """Whether the marker is a token that ends an answer."""
+        return marker in self._markers and self._engine.llama_vocab_is_eog(self._vocabulary, self._markers[marker])
 
     def tokens(self, text: str) -> list[int]:
         """The markers as one token each, longest first, and all else as bytes."""

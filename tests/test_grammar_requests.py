@@ -17,7 +17,7 @@ from toolfmt.errors import ToolfmtError
 from toolfmt.formats import FORMATS, ToolCallFormat, get, write
 from toolfmt.formats.answer_grammar import answer_grammar
 from toolfmt.formats.nodes import Rules
-from toolfmt.grammars.gbnf import GbnfDialect, gbnf
+from toolfmt.grammars.gbnf import gbnf
 from toolfmt.grammars.requests import request
 
 _PARAMETERS = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -40,11 +40,11 @@ class _Grammar:
     preserved: tuple[str, ...] = ()
 
 
-def _of(dialect: GbnfDialect, choice: str = "required") -> _Grammar:
+def _of(dialect: str, choice: str = "required") -> _Grammar:
     made = answer_grammar(get("json"), _TOOLS, choice=choice)
 
     def text(rules: Rules) -> str:
-        return gbnf(rules, dialect=dialect).text
+        return gbnf(rules).text
 
     calls = text(made.rules if made.calls is None else made.calls)
     return _Grammar(text(made.rules), dialect, calls, made.triggers, _MARKERS)

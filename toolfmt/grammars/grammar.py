@@ -103,7 +103,7 @@ def _exported(rules: Rules, dialect: Dialect, tokens: Mapping[str, int]) -> Expo
         return llguidance(rules, tokens)
     if dialect == "lark":
         return Exported(plain_lark(rules).text, rules.narrower)
-    return gbnf(rules, dialect=dialect)
+    return gbnf(rules)
 
 
 def _texts(node: Node) -> Iterator[str]:
