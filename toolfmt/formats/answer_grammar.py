@@ -33,6 +33,8 @@ _OF_ANOTHER_MESSAGE = "assistant"
 """What the markers hold that open another message of the same answer."""
 _BLANKS = "[ \\t\\r\\n]{1,4}"
 """Between reasoning and calls; without a bound a model may write them for ever."""
+_UNFRAMED_JSON = '{"name"'
+"""With what a call without its frame begins, where such are read."""
 _CONTROL = 4
 """An opener at least so long is a marker that no text holds by chance."""
 
@@ -179,7 +181,8 @@ def _not_in_text(format: ToolCallFormat) -> tuple[str, ...]:
     """The markers of calls and of reasoning: where one stands in a text, what follows may be no text."""
     inner, engine = format.engine.inner, format.engine
     calls = (*engine.openers, *engine.closers, *engine.unframed_openers, *inner.openers, *inner.closers)
-    marks = (*calls, *(opener for opener, _ in format.reasoning))
+    unframed = (_UNFRAMED_JSON,) if "{" in engine.unframed_openers else ()
+    marks = (*calls, *(opener for opener, _ in format.reasoning), *unframed)
     return tuple(dict.fromkeys(mark for mark in marks if len(mark.strip()) >= _CONTROL))
 
 

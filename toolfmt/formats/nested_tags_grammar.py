@@ -64,6 +64,7 @@ class _Elements:
             if listed is not None:
                 nodes += [Text(raw_text(value, types) + closer) for value in raw.carried(listed)]
             elif kinds is None:
+                self.constraint.narrower.add("objects-as-json")
                 nodes.append(RawText(closer, (self.engine.sign,)))
             else:
                 nodes += [self._kind(kind, schemas.of_kind(part, kind), closer, path, raw, parts) for kind in kinds]

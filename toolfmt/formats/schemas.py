@@ -95,7 +95,7 @@ class Schemas:
         parts = found.pop("allOf", [])
         reference = found.pop("$ref", None)
         if reference is not None:
-            if reference in following or len(following) > _DEEPEST:
+            if reference in following:
                 raise NotConstrained(f"the reference {reference!r} leads back to itself")
             target = referred(self.root, reference) if isinstance(reference, str) else None
             if target is None:

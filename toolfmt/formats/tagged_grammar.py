@@ -138,7 +138,7 @@ def _argument(engine: Tagged, tool: ConstrainedTool, key: str, schema: Any) -> N
     """An argument with its tags; values of different types may have different ones."""
     openers = (engine.key_opener, *engine.openers, *engine.unframed_openers)
     marks = (engine.value_closer, *engine.cdata[:1], *openers, *engine.closers[:1])
-    never = tuple(dict.fromkeys(mark for mark in marks if mark))
+    never = tuple(dict.fromkeys(mark.strip() for mark in marks if mark.strip()))
     stated = engine.key_header.write(key, "s", 0) != engine.key_header.write(key, 1, 0)
     values = RawValues(tool.schemas, tool.types(key), engine.value_newline + engine.value_closer, never, stated)
     by_header: dict[Node, list[Node]] = {}
