@@ -242,7 +242,8 @@ def test_a_command_prints_calls_or_a_message(
     assert (told.calls, told.texts, told.streams) == (calls, texts, False)
 
 
-def test_a_command_gets_the_answer_and_the_tools(tmp_path: Path) -> None:
+def test_a_command_gets_the_answer_and_the_tools(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLFMT_TOOLS", "of somebody else")
     code = (
         "import json, os, sys; text = sys.stdin.buffer.read().decode(); "
         "tools = json.load(open(os.environ['TOOLFMT_TOOLS'])) if 'TOOLFMT_TOOLS' in os.environ else None; "
