@@ -180,7 +180,7 @@ def test_a_cut_answer_is_never_whole() -> None:
 def test_text_that_a_reader_drops_is_a_fault_where_it_tells_no_call() -> None:
     half = Local(lambda tools: lambda text: {"content": text[: len(text) // 2], "tool_calls": []})
     for kind in ("soup", "damaged"):
-        (broken,), _ = broken_by(half, Answer(kind, "json", "abcd", None))  # type: ignore[arg-type]  # they are kinds
+        (broken,), _ = broken_by(half, Answer(kind, "json", "abcd", None))
         assert (broken.law, broken.kind) == ("nothing-lost", "a part of an answer without a call is lost")
 
 
