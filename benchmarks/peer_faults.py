@@ -228,7 +228,10 @@ def _entry(fault: Fault) -> list[str]:
 
 
 def _shown(outcome: Outcome) -> str:
-    calls = [f"{_code(name)} with {_code(arguments)}" for name, arguments in outcome["calls"]]
+    calls = [
+        f"{_code(name) if name else 'a call without a name'} with {_code(arguments) if arguments else 'an empty text'}"
+        for name, arguments in outcome["calls"]
+    ]
     text = f"the text {_code(outcome['content'])}" if outcome["content"].strip() else ""
     return "; ".join(filter(None, (text, *calls))) or "nothing"
 
@@ -248,7 +251,7 @@ def _code(text: str) -> str:
     shown = json.dumps(text, ensure_ascii=False)[1:-1].replace('\\"', '"').replace("\u2028", "\\u2028")
     ticks = "`" * (1 + max((len(run) for run in re.findall(r"`+", shown)), default=0))
     padding = " " if shown.startswith(("`", " ")) or shown.endswith(("`", " ")) else ""
-    return f"{ticks}{padding}{shown}{padding}{ticks}" if shown else "nothing"
+    return f"{ticks}{padding}{shown}{padding}{ticks}"
 
 
 def main() -> int:
