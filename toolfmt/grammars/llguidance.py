@@ -182,14 +182,13 @@ class _Writer:
     def _raw_text(self, node: RawText) -> str:
         """One terminal for the text and what of the closer is text.
 
-        Where that cannot stand in the text, the terminal is over with it, and is said to be (`lazy`): llguidance panics
-        if it has to find that out before a token.
+        Where that cannot stand in the text, the terminal is over with it the first time, and is said to be (`lazy`):
+        llguidance panics if it has to find that out before a token.
         """
         last, behind = self._closed(node)
         never = [*node.never, node.closer.strip() if behind else node.closer]
         over = bool(last) and any(mark and mark in last for mark in never)
-        without = _but_for(never, _begun_again(last) if over else ())
-        terminal = self._terminal(f"/{_ANY}{_times(node.least, node.most)}/{without}")
+        terminal = self._terminal(f"/{_ANY}{_times(node.least, node.most)}/{_but_for(never)}")
         if last:
             terminal = self._terminal(f"{terminal} {_quoted(last)}")
         if over:
@@ -301,20 +300,10 @@ def _times(least: int, most: int | None) -> str:
     return "*" if (least, most) == (0, None) else f"{{{least},{'' if most is None else most}}}"
 
 
-def _begun_again(closer: str) -> list[str]:
-    """What may not stand right before a closer that begins with its own end, or it would have ended earlier."""
-    ends = (closer[:size] for size in range(1, len(closer)))
-    return [closer[: len(closer) - len(end)] for end in ends if closer.endswith(end)]
-
-
-def _but_for(texts: Iterable[str], at_the_end: Iterable[str] = ()) -> str:
-    """What takes from a terminal all that holds one of the texts, or has one at its end."""
-    without = []
-    for known, rest in ((texts, f"{_ANY}*"), (at_the_end, "")):
-        alternatives = "|".join(dict.fromkeys(_literally(text) for text in known if text))
-        if alternatives:
-            without.append(f" & ~/{_ANY}*({alternatives}){rest}/")
-    return "".join(without)
+def _but_for(texts: Iterable[str]) -> str:
+    """What takes from a terminal all that holds one of the texts."""
+    alternatives = "|".join(dict.fromkeys(_literally(text) for text in texts if text))
+    return f" & ~/{_ANY}*({alternatives}){_ANY}*/" if alternatives else ""
 
 
 def _literally(text: str) -> str:
