@@ -165,7 +165,7 @@ def test_the_profile_that_the_readme_saves_is_read_the_next_time(
 
 def test_the_readme_has_two_commands_that_set_up() -> None:
     commands = re.findall(r"^\$ (.*)$", README.read_text(encoding="utf-8"), re.MULTILINE)
-    assert [command.split()[0] for command in commands] == ["python3", "python3", "toolfmt", "toolfmt", "toolfmt"]
+    assert [command.split()[0] for command in commands] == ["python3", "python3", *["toolfmt"] * 4]
     inspected = re.search(r"toolfmt (inspect \S+)", commands[0])
     assert inspected is not None and f"output of: toolfmt {inspected[1]} -->" in README.read_text(encoding="utf-8")
 
