@@ -150,19 +150,19 @@ def test_a_rule_that_is_not_there_is_named() -> None:
 
 
 def test_raw_text_ends_at_its_closer_and_holds_none_of_it() -> None:
-    node = row(RawText("\n</v>", ("<k>",), 1, 4), "!")
+    node = row(RawText("\n</v>", ("<k>",), 1, 5), "!")
     texts = [
         "a\n</v>!",
         "\n</v>!",
-        "abcd\n</v>!",
         "abcde\n</v>!",
+        "abcdef\n</v>!",
         "a</v>\n</v>!",
         "<k>\n</v>!",
         "<k\n</v>!",
         "a\n\n</v>!",
         "a",
     ]
-    assert taken(node, *texts) == ["a\n</v>!", "abcd\n</v>!", "<k\n</v>!", "a\n\n</v>!"]
+    assert taken(node, *texts) == ["a\n</v>!", "abcde\n</v>!", "<k\n</v>!", "a\n\n</v>!"]
 
 
 def test_the_inside_of_a_string_has_escapes_and_ends_with_its_quote() -> None:
