@@ -227,8 +227,6 @@ def test_a_library_for_one_thing_is_imported_where_that_is_done() -> None:
     assert users("click") == ["commands.py", "fuzzing.py", "group.py", "inspecting.py", "measuring.py"]
     assert users("tokenizers") == ["tokenizer_file.py", "tokens.py"]
     homes = {"huggingface_hub": "hub.py"}
-    homes |= {"minijinja": "portability.py", "openai": "endpoints.py"}
-    homes = {"huggingface_hub": "hub.py", "tokenizers": "tokenizer_file.py"}
     homes |= {"minijinja": "portability.py", "openai": "endpoints.py", "hypothesis": "strategies.py"}
     homes |= dict.fromkeys(("gguf", "numpy"), "gguf_metadata.py")
     assert {library: [home] for library, home in homes.items()} == {library: users(library) for library in homes}
