@@ -56,6 +56,8 @@ def test_no_literal_takes_more_than_there_is() -> None:
     told_apart(names, ["get_w()", "get_w[]", "get_weather{}"], ["get()", "get_weather[]", "get_weather_w()"])
     listed = row(Repeated(Text("x"), Text("\n")), "\n</calls>")
     told_apart(listed, ["x\n</calls>", "x\nx\n</calls>"], ["x</calls>", "x\nx", "\n</calls>"])
+    listed = row(Repeated(Text("<call>"), Text("\n")), "\n</calls>")
+    told_apart(listed, ["<call>\n</calls>", "<call>\n<call>\n</calls>"], ["<call></calls>", "<call>\n<call>"])
 
 
 def test_how_often_something_is_repeated() -> None:

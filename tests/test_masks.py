@@ -87,6 +87,8 @@ def test_another_answer_begins_at_the_beginning() -> None:
     masks.follow(letters("ab"))
     other = masks.fresh()
     assert (other.allowed(), masks.allowed()) == (letters("a"), sorted(letters("cd")))
+    bits, others = masks.bits(), other.bits()
+    assert [sum(byte.bit_count() for byte in each) for each in (bits, others)] == [2, 1]
     other.take(letters("a")[0])
     assert masks.allowed() == sorted(letters("cd"))
 
