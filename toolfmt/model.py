@@ -12,12 +12,11 @@ from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
 from toolfmt.formats import Call, Parser, get, write
 from toolfmt.formats.prose import result_heading
-from toolfmt.grammars.grammar import Dialect, Grammar, grammar
 from toolfmt.inspect.facts import NO_OPTIONS, Options
 from toolfmt.inspect.inspection import inspect_files, inspect_stopped
 from toolfmt.inspect.probe.added_tokens import ids_in_config
@@ -32,6 +31,9 @@ from toolfmt.render.saved_profile import restored, saved
 from toolfmt.sandbox.pool import Worker
 from toolfmt.templates import ModelFiles, load_files
 from toolfmt.tools import canonical_tools
+
+if TYPE_CHECKING:
+    from toolfmt.grammars.grammar import Dialect, Grammar
 
 
 def load(path: str | Path, *, trusted: bool = False, profile: str | None = None) -> Model:
@@ -181,6 +183,8 @@ class Model:
         Raises what `toolfmt.grammar` raises, and `ToolfmtError` where the model's format is not known, or its tokenizer
         cannot be read.
         """
+        from toolfmt.grammars.grammar import grammar
+
         self._known()
         tokens = ids_in_config(self.files.tokenizer_config)
         tokenizer = tokenizer_of(self.files)

@@ -11,22 +11,23 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolfmt.formats.ahead import FAR, TooFar, ahead
 from toolfmt.formats.bodies import UNESCAPED, escaped, quoted
 from toolfmt.formats.calls import Calls, Trial
-from toolfmt.formats.constraint import ConstrainedTool, Constraint, members
 from toolfmt.formats.format import Call, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows, read_name
 from toolfmt.formats.json_call import Keys
 from toolfmt.formats.json_object import read_calls
-from toolfmt.formats.nodes import Node, row
 from toolfmt.formats.scan import Incomplete, Literals, Malformed, Reading, Scan, literals
-from toolfmt.formats.schemas import Arguments
-from toolfmt.formats.spelled_values import SpelledValues, spelling_of
 from toolfmt.formats.typed import STRING, Types, typed
 from toolfmt.formats.values import JSON, Gathered, Notation, marked_string, read_string, read_value
+
+if TYPE_CHECKING:
+    from toolfmt.formats.constraint import ConstrainedTool, Constraint
+    from toolfmt.formats.nodes import Node
+    from toolfmt.formats.schemas import Arguments
 
 _FENCE = "```"
 _LANGUAGE = re.compile(r"[a-z_]*")
@@ -104,6 +105,11 @@ class CallExpression(Frame):
         return self.lead + name + self.brackets[0] + self.separator.join(pairs) + self.brackets[1]
 
     def grammar(self, constraint: Constraint) -> Node:
+        # Imported here: who only reads needs none of it.
+        from toolfmt.formats.constraint import members
+        from toolfmt.formats.nodes import row
+        from toolfmt.formats.spelled_values import SpelledValues, spelling_of
+
         spelling = spelling_of(self.written)
 
         def call(tool: ConstrainedTool, shape: Arguments) -> Node:

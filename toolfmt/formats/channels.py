@@ -11,19 +11,22 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from toolfmt.formats.ahead import FAR
 from toolfmt.formats.calls import Calls
-from toolfmt.formats.constraint import ConstrainedTool, Constraint, json_arguments
 from toolfmt.formats.format import Call, Engine, TypesOf
 from toolfmt.formats.frames import Frame, follows, read_name
 from toolfmt.formats.json_call import read_announced, read_arguments, read_behind
 from toolfmt.formats.json_object import read_fence
 from toolfmt.formats.markers import BLANK_LINES
-from toolfmt.formats.nodes import Node, row
 from toolfmt.formats.scan import Malformed, Reading, Scan, literals
-from toolfmt.formats.schemas import Arguments
 from toolfmt.formats.values import TooLong
+
+if TYPE_CHECKING:
+    from toolfmt.formats.constraint import ConstrainedTool, Constraint
+    from toolfmt.formats.nodes import Node
+    from toolfmt.formats.schemas import Arguments
 
 _WORD = re.compile(r"[a-z_]*")
 _BLANKS = re.compile(r"[ \t\r\n\u00a0\u202f]*")
@@ -66,6 +69,10 @@ class Channels(Frame):
         return f"{self.header}{self.namespace}{name}{self.channel}{self.message}{text}"
 
     def grammar(self, constraint: Constraint) -> Node:
+        # Imported here: who only reads needs none of it.
+        from toolfmt.formats.constraint import json_arguments
+        from toolfmt.formats.nodes import row
+
         def call(tool: ConstrainedTool, shape: Arguments) -> Node:
             text = self.body.grammar(constraint.with_tool(tool)) if self.body else json_arguments(tool, shape)
             return row(self.header, self.namespace, tool.name, self.channel, self.message, text, self.closer)

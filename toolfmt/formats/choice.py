@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from toolfmt.formats.calls import Calls
-from toolfmt.formats.constraint import Constraint
 from toolfmt.formats.elsewhere import Elsewhere
 from toolfmt.formats.format import Call, Engine, Inner, NameAtStart, TypesOf
 from toolfmt.formats.frames import follows
 from toolfmt.formats.json_object import JsonObject
-from toolfmt.formats.nodes import Node
 from toolfmt.formats.scan import Reading, Scan, literals
+
+if TYPE_CHECKING:
+    from toolfmt.formats.constraint import Constraint
+    from toolfmt.formats.nodes import Node
 
 _CONTROL = 4
 """An opener at least so long is a control token."""

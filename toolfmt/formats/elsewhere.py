@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from toolfmt.formats.ahead import TooFar, ahead
 from toolfmt.formats.calls import Calls, Committed
-from toolfmt.formats.constraint import Constraint
 from toolfmt.formats.format import Call, Engine, Inner, NameAtStart, TypesOf
-from toolfmt.formats.nodes import Node
 from toolfmt.formats.scan import Malformed, Reading, Scan
+
+if TYPE_CHECKING:
+    from toolfmt.formats.constraint import Constraint
+    from toolfmt.formats.nodes import Node
 
 
 @dataclass(frozen=True)

@@ -11,18 +11,20 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolfmt.errors import CannotConstrain
 from toolfmt.formats.bodies import quoted
 from toolfmt.formats.calls import Calls
-from toolfmt.formats.constraint import Constraint
 from toolfmt.formats.format import Call, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows
 from toolfmt.formats.json_object import JsonObject
-from toolfmt.formats.nodes import Node
 from toolfmt.formats.scan import LONGEST_WORD, Malformed, Reading, Scan, literals
 from toolfmt.formats.values import JSON, read_value
+
+if TYPE_CHECKING:
+    from toolfmt.formats.constraint import Constraint
+    from toolfmt.formats.nodes import Node
 
 _FLAG = re.compile(r"[\w.-]*")
 

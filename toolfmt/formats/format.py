@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from toolfmt.formats.calls import Calls
-from toolfmt.formats.constraint import Constraint
 from toolfmt.formats.markers import Markers, markers_of
-from toolfmt.formats.nodes import Node
 from toolfmt.formats.runtime_parsers import RuntimeParser
 from toolfmt.formats.scan import Reading, Scan
 from toolfmt.formats.typed import Types
+
+if TYPE_CHECKING:
+    from toolfmt.formats.constraint import Constraint
+    from toolfmt.formats.nodes import Node
 
 Call: TypeAlias = tuple[str, Mapping[str, Any]]
 """A call to write: the tool's name and its arguments."""

@@ -12,11 +12,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from toolfmt.formats.ahead import TooFar, ahead
 from toolfmt.formats.calls import Calls, Committed
-from toolfmt.formats.constraint import ConstrainedTool, Constraint, around_arguments, json_arguments
 from toolfmt.formats.format import Call, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows
 from toolfmt.formats.json_call import (
@@ -29,10 +28,13 @@ from toolfmt.formats.json_call import (
     read_behind,
     read_members,
 )
-from toolfmt.formats.nodes import Node, row
 from toolfmt.formats.scan import Incomplete, Malformed, NoCall, Reading, Scan, gradual, literals
-from toolfmt.formats.schemas import Arguments
 from toolfmt.formats.values import JSON, Notation
+
+if TYPE_CHECKING:
+    from toolfmt.formats.constraint import ConstrainedTool, Constraint
+    from toolfmt.formats.nodes import Node
+    from toolfmt.formats.schemas import Arguments
 
 Written: TypeAlias = Callable[[str, Mapping[str, Any], int], str]
 """A call's object as a family's templates write it: from name, arguments and the call's number in the answer."""
@@ -115,6 +117,10 @@ class JsonObject(Frame):
         return json.dumps({self.name_key: name, self.arguments_key: dict(arguments)}, ensure_ascii=False)
 
     def grammar(self, constraint: Constraint) -> Node:
+        # Imported here: who only reads needs none of it.
+        from toolfmt.formats.constraint import around_arguments, json_arguments
+        from toolfmt.formats.nodes import row
+
         write = self.written or self._object
 
         def call(tool: ConstrainedTool, shape: Arguments) -> Node:

@@ -11,18 +11,20 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolfmt.formats.ahead import FAR
 from toolfmt.formats.calls import Calls
-from toolfmt.formats.constraint import ConstrainedTool, Constraint, json_arguments, numbered
 from toolfmt.formats.format import Call, Inner, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows, read_name
 from toolfmt.formats.json_call import read_arguments, read_behind
 from toolfmt.formats.json_object import PROSE, read_fence
-from toolfmt.formats.nodes import Node, row
 from toolfmt.formats.scan import Malformed, Reading, Scan, literals
-from toolfmt.formats.schemas import Arguments
+
+if TYPE_CHECKING:
+    from toolfmt.formats.constraint import ConstrainedTool, Constraint
+    from toolfmt.formats.nodes import Node
+    from toolfmt.formats.schemas import Arguments
 
 _LETTERS = re.compile(r"[a-z]*")
 _KEY = re.compile(r"[\w.-]*")
@@ -140,6 +142,10 @@ class NamedJson(Frame):
         return self.call_opener + header + self.fence[0] + text + self.fence[1] + self.call_closer
 
     def grammar(self, constraint: Constraint) -> Node:
+        # Imported here: who only reads needs none of it.
+        from toolfmt.formats.constraint import json_arguments, numbered
+        from toolfmt.formats.nodes import row
+
         def call(tool: ConstrainedTool, shape: Arguments) -> Node:
             header = row(self.lead, numbered(partial(self.identity.write, tool.name)), self.separator)
             arguments = row(self.fence[0], json_arguments(tool, shape), self.fence[1])

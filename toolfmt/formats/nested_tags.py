@@ -9,20 +9,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolfmt.formats.bodies import quoted
 from toolfmt.formats.calls import Calls
-from toolfmt.formats.constraint import Constraint
 from toolfmt.formats.format import Call, Inner, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows
-from toolfmt.formats.nested_tags_grammar import nested_calls
-from toolfmt.formats.nodes import Node
 from toolfmt.formats.raw_values import Value
 from toolfmt.formats.scan import Incomplete, Malformed, Reading, Scan, literals
 from toolfmt.formats.tagged import opens_json
 from toolfmt.formats.typed import STRING, Types, raw_text, type_of
 from toolfmt.formats.values import DEEPEST, LITERAL, read_value
+
+if TYPE_CHECKING:
+    from toolfmt.formats.constraint import Constraint
+    from toolfmt.formats.nodes import Node
 
 _TAG = re.compile(r"[^<>\s/]*")
 _CALL = "invoke"
@@ -164,6 +165,9 @@ class NestedTags(Frame):
         return bool(key) and key != self.item and _TAG.fullmatch(key) is not None
 
     def grammar(self, constraint: Constraint) -> Node:
+        # Imported here: who only reads needs none of it.
+        from toolfmt.formats.nested_tags_grammar import nested_calls
+
         return nested_calls(self, constraint)
 
     # --- reading

@@ -11,20 +11,21 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from toolfmt.formats.bodies import quoted
 from toolfmt.formats.calls import Calls
-from toolfmt.formats.constraint import Constraint
 from toolfmt.formats.format import Call, Inner, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows, read_name
 from toolfmt.formats.json_call import read_announced
-from toolfmt.formats.nodes import Node
 from toolfmt.formats.raw_values import Given, Header, MarkedValue, RawValue, Tags
 from toolfmt.formats.scan import Malformed, Reading, Scan, literals
-from toolfmt.formats.tagged_grammar import tagged_calls
 from toolfmt.formats.typed import STRING, Types, raw_text
 from toolfmt.formats.values import LITERAL, read_value
+
+if TYPE_CHECKING:
+    from toolfmt.formats.constraint import Constraint
+    from toolfmt.formats.nodes import Node
 
 _NO_NAME = (" ", "\t", "\r", "<", ">")
 _NO_HEADER = ("<", ">")
@@ -200,6 +201,9 @@ class Tagged(Frame):
         return self.between_calls.join(self.opener + lead + call + self._last(call) + self.closer for call in written)
 
     def grammar(self, constraint: Constraint) -> Node:
+        # Imported here: who only reads needs none of it.
+        from toolfmt.formats.tagged_grammar import tagged_calls
+
         return tagged_calls(self, constraint)
 
     def _last(self, call: str) -> str:
