@@ -1,6 +1,6 @@
 """Grammars of all formats and variants in the engines that read GBNF: llama.cpp's own sampler, and XGrammar's matcher.
 
-    python benchmarks/gbnf_engines.py [--written 200] [--broken 15] [--damaged 120] [--format NAME] [--engine NAME]
+    python benchmarks/gbnf_engines.py [--written 50] [--broken 6] [--damaged 60] [--format NAME] [--engine NAME]
 
 For each format: so many written calls, which the engine must accept; calls that break their schema in eleven ways, and
 damaged texts that strict reading refuses, none of which it may accept; where calls are required, and where text may
@@ -94,9 +94,9 @@ class Judged:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--written", type=int, default=200)
-    parser.add_argument("--broken", type=int, default=15)
-    parser.add_argument("--damaged", type=int, default=120)
+    parser.add_argument("--written", type=int, default=50)
+    parser.add_argument("--broken", type=int, default=6)
+    parser.add_argument("--damaged", type=int, default=60)
     parser.add_argument("--format", help="this one only")
     parser.add_argument("--engine", choices=("llama.cpp", "xgrammar"), help="this one only")
     wanted = parser.parse_args()

@@ -41,6 +41,9 @@ class LlamaGrammars:
         self._model = self._engine.Llama(str(file), vocab_only=True, verbose=False)
         self._vocabulary = self._engine.llama_model_get_vocab(self._model._model.model)
         self._end = self._engine.llama_vocab_eos(self._vocabulary)
+        self._one = (self._engine.llama_token_data * 1)()
+        array = self._engine.llama_token_data_array(data=self._one, size=1, selected=-1, sorted=False)
+        self._candidates = ctypes.byref(array)
 
     def compiled(self, grammar: str) -> Any:
         """A sampler for the grammar, or None where llama.cpp refuses it."""
@@ -102,10 +105,9 @@ class LlamaGrammars:
         return tokens
 
     def _allowed(self, sampler: Any, token: int) -> bool:
-        data = (self._engine.llama_token_data * 1)(self._engine.llama_token_data(id=token, logit=1.0, p=0.0))
-        candidates = self._engine.llama_token_data_array(data=data, size=1, selected=-1, sorted=False)
-        self._engine.llama_sampler_apply(sampler, ctypes.byref(candidates))
-        return bool(data[0].logit > 0)
+        self._one[0].id, self._one[0].logit = token, 1.0
+        self._engine.llama_sampler_apply(sampler, self._candidates)
+        return bool(self._one[0].logit > 0)
 
     def _write(self, file: Path) -> None:
         gguf: Any = importlib.import_module("gguf")
