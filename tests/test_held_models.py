@@ -138,6 +138,21 @@ def test_the_server_holds_a_model_to_the_calls_that_are_asked_for(
         assert_valid(call.function.name, call.function.arguments)
 
 
+def test_the_server_lets_several_calls_be_made_unless_the_request_forbids_it(
+    url: str, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+
+    def grammar(*given: Any, **options: Any) -> Any:
+        made.append(options["parallel"])
+        return toolfmt.grammar(*given, **options)
+
+    monkeypatch.setattr(for_mlx_server, "grammar", grammar)
+    for several in (True, False, None):
+        asked(url, directory, tool_choice="required", parallel_tool_calls=several, max_tokens=1)
+    assert made == [True, False, True]
+
+
 def test_the_server_holds_it_to_nothing_else(url: str, directory: Path) -> None:
     for more in ({}, {"tool_choice": "auto"}, {"tool_choice": "none"}, {"tool_choice": {"type": "other"}}):
         assert not asked(url, directory, max_tokens=40, **more).message.tool_calls
