@@ -180,6 +180,26 @@ def test_bad_input_is_one_line(tmp_path: Path, tools_file: str) -> None:
         toolfmt.grammar("glm4", TOOLS).request("nope")  # type: ignore[arg-type]  # as above
 
 
+@pytest.mark.parametrize("dialect", ["gbnf", "xgrammar", "lark"])
+@pytest.mark.parametrize("name", ["json", "lfm2", "glm4"])
+@pytest.mark.parametrize(
+    ("schema", "why"),
+    [
+        ({"type": "integer", "multipleOf": 2}, "'multipleOf'"),
+        ({"type": "array", "prefixItems": [{"type": "integer"}]}, "'prefixItems'"),
+        ({"type": "string", "pattern": "^a$", "maxLength": 3}, "a pattern"),
+    ],
+)
+def test_what_a_dialect_has_no_words_for_is_named(dialect: Any, name: str, schema: dict[str, Any], why: str) -> None:
+    fine = {"type": "object", "properties": {"x": {"type": "string"}}}
+    odd = {"type": "object", "properties": {"a": {"type": "string"}, "p": schema}, "required": ["a", "p"]}
+    tools = [{"name": "fine", "parameters": fine}, {"name": "look", "parameters": odd}]
+    with pytest.raises(toolfmt.CannotConstrain) as refusal:
+        toolfmt.grammar(name, tools, dialect=dialect)
+    assert all(part in str(refusal.value) for part in (name, "the argument 'p' of 'look'", why))
+    assert "\n" not in str(refusal.value)
+
+
 def test_every_format_makes_a_grammar_that_llguidance_takes() -> None:
     for format in toolfmt.formats.FORMATS:
         made = toolfmt.grammar(format, TOOLS, choice="required")

@@ -22,7 +22,7 @@ _EXTRAS = {"gguf", "numpy", "huggingface_hub"}
 ALLOWED = {
     "toolfmt/formats": {*_EVENTS_AND_TOOLS, "toolfmt.formats"},
     # Exporters write grammars of formats' nodes; they need no package.
-    "toolfmt/grammars": {"toolfmt.errors", "toolfmt.formats", "toolfmt.grammars"},
+    "toolfmt/grammars": {"toolfmt.errors", "toolfmt.formats", "toolfmt.grammars", "toolfmt.tools"},
     # Masks are an engine's; the package is imported when a grammar is checked or put to work.
     "toolfmt/grammars/masks.py": {"llguidance", "toolfmt.errors"},
     "toolfmt/templates": {

@@ -136,7 +136,7 @@ def _call(engine: Tagged, tool: ConstrainedTool, shape: Arguments) -> tuple[Node
 
 def _argument(engine: Tagged, tool: ConstrainedTool, key: str, schema: Any) -> Node:
     """An argument with its tags; values of different types may have different ones."""
-    openers = (engine.key_opener, *engine.openers, *engine.unframed_openers)
+    openers = (engine.key_opener, engine.value_opener, *engine.openers, *engine.unframed_openers)
     marks = (engine.value_closer, *engine.cdata[:1], *openers, *engine.closers[:1])
     never = tuple(dict.fromkeys(mark.strip() for mark in marks if mark.strip()))
     stated = engine.key_header.write(key, "s", 0) != engine.key_header.write(key, 1, 0)

@@ -45,7 +45,6 @@ from toolfmt.formats.nodes import (
     inner_nodes,
     row,
 )
-from toolfmt.formats.schemas import NotConstrained
 from toolfmt.grammars.ends import may_end_early
 from toolfmt.grammars.exported import Exported
 from toolfmt.grammars.expressions import Characters, nodes_of
@@ -72,8 +71,8 @@ _SIGNS_OF_CLASSES = '[]^-"\\'
 
 
 def gbnf(rules: Rules) -> Exported:
-    """The rules as a grammar that begins with the rule `root`. Raises `CannotConstrain` for a value of a schema that
-    has no nodes, and for a text of a length that it cannot have."""
+    """The rules as a grammar that begins with the rule `root`. Raises `NotConstrained` for a value of a schema
+    that has no nodes, and `CannotConstrain` for a text of a length that it cannot have."""
     writer = _Writer()
     start = may_end_early(writer.resolved(rules))
     writer.choose_orders([start, *writer.named.values()])
@@ -107,11 +106,7 @@ class _Writer:
         return start
 
     def _value(self, value: JsonValue) -> Node:
-        try:
-            return self.resolved(json_nodes(value.schema, value.exact, f"json{len(self._values)}"))
-        except NotConstrained as refusal:
-            place = f" at {'.'.join(refusal.path)}" if refusal.path else ""
-            raise CannotConstrain(f"no grammar for {value.schema}{place}: {refusal.why}") from None
+        return self.resolved(json_nodes(value.schema, value.exact, f"json{len(self._values)}"))
 
     def _free_names(self, rules: Mapping[str, Node]) -> dict[str, str]:
         """The names as they are, or all with a number behind them where one of them means another rule already."""

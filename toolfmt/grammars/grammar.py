@@ -16,15 +16,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
+from toolfmt.errors import CannotConstrain
 from toolfmt.formats import ToolCallFormat
 from toolfmt.formats.answer_grammar import answer_grammar
 from toolfmt.formats.nodes import FreeText, Node, RawText, Rules, Text, inner_nodes
 from toolfmt.formats.registry import resolved
+from toolfmt.formats.schemas import NotConstrained
 from toolfmt.grammars.exported import Exported
 from toolfmt.grammars.gbnf import gbnf
 from toolfmt.grammars.lark import plain_lark
 from toolfmt.grammars.llguidance import llguidance
 from toolfmt.grammars.requests import request
+from toolfmt.tools import tool_schemas
 
 Dialect: TypeAlias = Literal["llguidance", "gbnf", "xgrammar", "lark"]
 Runtime: TypeAlias = Literal["vllm", "sglang", "llama.cpp"]
@@ -92,9 +95,38 @@ def grammar(
     texts = "\0".join(text for node in (made.rules.start, *made.rules.rules.values()) for text in _texts(node))
     ids = {marker: number for marker, number in (tokens or {}).items() if marker in texts}
     markers = tuple(ids) if tokens is not None else tuple(dict.fromkeys(_LIKE_A_TOKEN.findall(texts)))
-    exported = _exported(made.rules, dialect, ids)
-    calls = exported if made.calls is None else _exported(made.calls, dialect, ids)
+    try:
+        exported = _exported(made.rules, dialect, ids)
+        calls = exported if made.calls is None else _exported(made.calls, dialect, ids)
+    except (CannotConstrain, NotConstrained) as refusal:
+        raise _named(refusal, known, tools, dialect) from None
     return Grammar(exported.text, dialect, calls.text, made.triggers, markers, exported.narrower)
+
+
+def _named(
+    refusal: CannotConstrain | NotConstrained, format: ToolCallFormat, tools: object, dialect: Dialect
+) -> CannotConstrain:
+    """What a dialect has no words for, with the tool and the argument: each is asked about alone."""
+
+    def refused(name: str, schema: Mapping[str, Any]) -> bool:
+        tool = {"name": name, "parameters": schema}
+        try:
+            _exported(answer_grammar(format, [tool], choice="required").rules, dialect, {})
+        except (CannotConstrain, NotConstrained):
+            return True
+        return False
+
+    where = "the schemas"
+    for name, schema in tool_schemas(tools).items():
+        if refused(name, schema):
+            properties = schema.get("properties")
+            parts = properties.items() if isinstance(properties, Mapping) else ()
+            alone = {key: {**schema, "properties": {key: part}, "required": []} for key, part in parts}
+            key = next((key for key, part in alone.items() if refused(name, part)), None)
+            where = f"the arguments of {name!r}" if key is None else f"the argument {key!r} of {name!r}"
+            break
+    why = refusal.why if isinstance(refusal, NotConstrained) else refusal
+    return CannotConstrain(f"no grammar for {dialect} in the format {format.name} holds to {where}: {why}")
 
 
 def _exported(rules: Rules, dialect: Dialect, tokens: Mapping[str, int]) -> Exported:
