@@ -65,11 +65,12 @@ class Search:
 
     def one(self, chance: Random) -> None:
         """Draw an answer and try it."""
+        from toolfmt.formats import get
         from toolfmt.testing.drawing import draw_answer, draw_pieces
         from toolfmt.testing.trying import broken_by
 
         format = chance.choice(self.formats)
-        answer = draw_answer(chance, format, variants=True)
+        answer = draw_answer(chance, format, variants=("", *get(format).variants))
         pieces = draw_pieces(chance, answer.text, format)
         broken, _ = broken_by(self._targets[format], answer, (pieces,))
         self.answers += 1

@@ -41,7 +41,7 @@ class Fuzzing:
         chosen = [get(name).name for name in self.format_names]
         tried = target(self.given, self.timeout)
         with tried:
-            search = Fuzz(tried, self._formats(tried, chosen), self.seed, variants=tried.is_toolfmt)
+            search = Fuzz(tried, self._formats(tried, chosen), self.seed, variants=tried.variants)
             interrupted = self._search(search)
         found = search.to_dict()
         if self.as_json:

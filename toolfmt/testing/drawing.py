@@ -183,7 +183,7 @@ def draw_calls(chance: Random, tools: Sequence[Any], marks: Sequence[str] = ()) 
 # --- answers
 
 
-def draw_recipe(chance: Random, format: str, *, variants: bool = False) -> Recipe:
+def draw_recipe(chance: Random, format: str, *, variants: Sequence[str] = ("",)) -> Recipe:
     """Calls in a format, with prose and reasoning around them where the format has places for them."""
     known = get(format)
     tools = draw_tools(chance)
@@ -196,7 +196,7 @@ def draw_recipe(chance: Random, format: str, *, variants: bool = False) -> Recip
         before="" if only_first or chance.randrange(3) else chance.choice(PLAIN),
         after="" if only_first or chance.randrange(4) else chance.choice(PLAIN),
         reasoning="" if only_first or not known.reasoning or chance.randrange(4) else chance.choice(PLAIN),
-        variant=chance.choice(["", *known.variants]) if variants else "",
+        variant=chance.choice(variants) if len(variants) > 1 else variants[0],
     )
     return _writable(recipe)
 
@@ -227,8 +227,8 @@ def written(recipe: Recipe) -> Answer:
     return Answer("calls", recipe.format, recipe.text(), tools, recipe.expected, recipe)
 
 
-def draw_answer(chance: Random, format: str, *, variants: bool = False) -> Answer:
-    """An answer of any kind in a format; with `variants` also as its other templates write calls."""
+def draw_answer(chance: Random, format: str, *, variants: Sequence[str] = ("",)) -> Answer:
+    """An answer of any kind in a format; `variants` are the ways of writing it, of which the empty one is its own."""
     kind = chance.randrange(20)
     if kind < 8:
         return written(draw_recipe(chance, format, variants=variants))

@@ -7,7 +7,7 @@ law, kind and format; of each the smallest answer that was met is kept, and shru
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
@@ -88,8 +88,8 @@ class Fuzz:
     target: Target
     formats: Sequence[str]
     seed: int = 0
-    variants: bool = False
-    """Whether answers are drawn in all the ways of writing that a format has."""
+    variants: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """By a format's name the ways of writing that answers are drawn in; its own one where none are named."""
     answers: int = 0
     seconds: float = 0.0
     faults: dict[tuple[str, str, str], Fault] = field(default_factory=dict)
@@ -117,7 +117,7 @@ class Fuzz:
         """Answer number so-and-so, and a way to cut it."""
         format = self.formats[number % len(self.formats)]
         chance = Random(f"{self.seed}/{format}/{number}")
-        answer = draw_answer(chance, format, variants=self.variants)
+        answer = draw_answer(chance, format, variants=self.variants.get(format) or ("",))
         return answer, draw_pieces(chance, answer.text, format)
 
     def _try(self, number: int, begun: float) -> None:

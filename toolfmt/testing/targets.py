@@ -19,11 +19,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from queue import Empty, Queue
 from threading import Thread
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Protocol, Self, TypeAlias
 
 from toolfmt.errors import ToolfmtError
@@ -49,6 +49,10 @@ class Target(Protocol):
     formats: tuple[str, ...]
     """The formats that it says it reads."""
     version: str
+
+    @property
+    def variants(self) -> Mapping[str, Sequence[str]]:
+        """The ways of writing each format that it says it reads; its own one where it does not say."""
 
     def read(self, ways: Sequence[Way], tools: Tools) -> list[Reading]:
         """What it says of an answer that arrives in each of these ways; of the first alone, where it reads whole
@@ -77,6 +81,7 @@ class Local(_Closing):
     def __init__(self, make_parser: MakeParser, name: str = "a parser") -> None:
         self.name = name
         self.formats = tuple(getattr(make_parser, "formats", ()))
+        self.variants: Mapping[str, Sequence[str]] = dict(getattr(make_parser, "variants", {}))
         self.version = str(getattr(make_parser, "version", ""))
         self._make_parser = make_parser
 
@@ -104,6 +109,9 @@ class InProcess(_Closing):
         about = self._begin()
         self.is_toolfmt = spec in names()
         self.formats = (get(spec).name,) if self.is_toolfmt else tuple(about["formats"])
+        self.variants: Mapping[str, Sequence[str]] = (
+            {get(spec).name: ("", *get(spec).variants)} if self.is_toolfmt else about["variants"]
+        )
         self.version = about["version"]
 
     def read(self, ways: Sequence[Way], tools: Tools) -> list[Reading]:
@@ -178,6 +186,7 @@ class Command(_Closing):
 
     version = ""
     formats: tuple[str, ...] = ()
+    variants: Mapping[str, Sequence[str]] = MappingProxyType({})
     is_toolfmt = False
 
     def __init__(self, words: Sequence[str], timeout: float = 10.0) -> None:

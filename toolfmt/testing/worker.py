@@ -62,6 +62,7 @@ def main(spec: str) -> None:
         return
     formats = getattr(make_parser, "formats", ())
     say({"formats": list(formats) if not isinstance(formats, str) else [formats],
+         "variants": {name: list(ways) for name, ways in getattr(make_parser, "variants", {}).items()},
          "version": str(getattr(make_parser, "version", ""))})  # fmt: skip
     for line in sys.stdin:
         say(_reply(make_parser, json.loads(line)))
