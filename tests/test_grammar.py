@@ -58,6 +58,8 @@ def test_the_command_prints_what_the_function_gives(dialect: Any, choice: str, t
     made = toolfmt.grammar("glm4", TOOLS, dialect=dialect, choice=choice)
     result = run("glm4", "--tools", tools_file, "--for", dialect, "--choice", choice)
     told = "toolfmt: the grammar allows less than the format: markers-in-texts\n"
+    if dialect == "llguidance":
+        told += "toolfmt: no MODEL tells which markers are one token; llguidance takes all of them for text\n"
     assert (result.exit_code, result.stdout, result.stderr) == (0, made.text, told)
     assert made.narrower == ("markers-in-texts",)
     assert (made.dialect, made.triggers) == (dialect, ("<tool_call>",) if choice == "auto" else ())
@@ -92,7 +94,9 @@ def test_one_call_or_several() -> None:
 def test_markers_that_are_tokens_are_named_by_their_ids() -> None:
     tokens = {"<tool_call>": 7, "</tool_call>": 8, "<|im_end|>": 9}
     made = toolfmt.grammar("glm4", TOOLS, choice="required", tokens=tokens)
-    assert made.preserved == ("<tool_call>", "</tool_call>")
+    assert made.preserved[:2] == ("<tool_call>", "</tool_call>")
+    assert {"<arg_key>", "</arg_value>"} < set(made.preserved)
+    assert "<|im_end|>" not in made.preserved
     assert "<[7]>" in made.text
     assert "<[8]>" in made.text
     assert "<[9]>" not in made.text
@@ -107,7 +111,7 @@ def test_a_model_tells_its_tokens_its_variant_and_what_its_prompt_began(tmp_path
     (home / "tokenizer_config.json").write_text(json.dumps(config))
     model = toolfmt.load(home)
     made = model.grammar(TOOLS, choice="required")
-    assert made.preserved == ("<tool_call>",)
+    assert made.tokens == {"<tool_call>": 151352}
     assert "<[151352]>" in made.text
     opened = model.grammar(TOOLS, choice="required", prefix="<think>\n")
     assert opened.text != made.text
@@ -129,8 +133,36 @@ def test_a_model_without_such_a_list_is_asked_by_its_tokenizer(tmp_path: Path) -
     tokenizer.add_tokens([AddedToken("<tool_call>", special=False)])
     tokenizer.save(str(home / "tokenizer.json"))
     made = toolfmt.load(home).grammar(TOOLS, choice="required")
-    assert made.preserved == ("<tool_call>",)
+    assert made.tokens == {"<tool_call>": 2}
     assert "<[2]>" in made.text
+
+
+def test_a_model_that_is_broken_is_told(tmp_path: Path, tools_file: str) -> None:
+    home = tmp_path / "model"
+    shutil.copytree(GLM, home)
+    (home / "chat_template.jinja").write_text("{% if")
+    result = run(str(home), "--tools", tools_file, "--for", "lark", "--choice", "required")
+    assert result.exit_code == 0
+    assert "so the format is not proven" in result.stderr
+
+
+def test_a_grammar_without_a_tokenizer_names_those_of_the_masks() -> None:
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+
+    from toolfmt.grammars.masks import Masks
+
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    tokenizer = Tokenizer(models.BPE(vocab={sign: number for number, sign in enumerate(alphabet)}, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens([AddedToken(text, special=True) for text in ("<eos>", "<tool_call>", "</tool_call>")])
+    call = toolfmt.write("glm4", [("get_weather", {"place": "Oslo", "days": 3})], TOOLS)
+    for tokens in (None, {"<tool_call>": 257, "</tool_call>": 258}):
+        made = toolfmt.grammar("glm4", TOOLS, choice="required", tokens=tokens)
+        masks = Masks(made, tokenizer, [256])
+        assert 257 in masks.allowed()
+        assert masks.fresh().accepts(call)
+        assert not masks.fresh().accepts(call.replace("3", "8"))
 
 
 def test_a_request_is_printed_as_json(tools_file: str) -> None:
@@ -142,12 +174,16 @@ def test_a_request_is_printed_as_json(tools_file: str) -> None:
     fields = json.loads(run(str(GLM), "--tools", tools_file, "--request", "vllm", "--for", "xgrammar").stdout)
     assert fields == toolfmt.load(GLM).grammar(TOOLS, dialect="xgrammar").request("vllm")
     fields = json.loads(run("glm4", "--tools", tools_file, "--request", "sglang", "--choice", "required").stdout)
-    assert fields["ebnf"].startswith("%llguidance")
+    assert fields["ebnf"].startswith("root ::=")
 
 
 def test_what_is_narrower_is_told_beside(tmp_path: Path) -> None:
     file = tmp_path / "tools.json"
-    file.write_text(json.dumps([{"name": "f", "parameters": {"type": "object", "additionalProperties": True}}]))
+    file.write_text(
+        json.dumps(
+            [{"name": "f", "parameters": {"type": "object", "properties": {"a": {}}, "additionalProperties": True}}]
+        )
+    )
     result = run("json", "--tools", str(file), "--for", "lark")
     assert result.exit_code == 0
     assert result.stderr == "toolfmt: the grammar allows less than the format: declared-keys\n"
@@ -155,6 +191,7 @@ def test_what_is_narrower_is_told_beside(tmp_path: Path) -> None:
 
 def test_bad_input_is_one_line(tmp_path: Path, tools_file: str) -> None:
     assert "nope: no such file or directory" in refusal("nope", "--tools", tools_file)
+    assert "no tool-call format is called 'nope'" in refusal("nope", "--tools", tools_file)
     assert "no tool called 'nope' is declared; there are get_weather" in refusal(
         "glm4", "--tools", tools_file, "--choice", "nope"
     )

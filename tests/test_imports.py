@@ -24,7 +24,7 @@ ALLOWED = {
     # Exporters write grammars of formats' nodes; they need no package.
     "toolfmt/grammars": {"toolfmt.errors", "toolfmt.formats", "toolfmt.grammars", "toolfmt.tools"},
     # Masks are an engine's; the package is imported when a grammar is checked or put to work.
-    "toolfmt/grammars/masks.py": {"llguidance", "toolfmt.errors"},
+    "toolfmt/grammars/masks.py": {"llguidance", "toolfmt.errors", "toolfmt.grammars"},
     "toolfmt/templates": {
         "jinja2",
         *_EXTRAS,

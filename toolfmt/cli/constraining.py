@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from toolfmt.cli.input import counted, naming, read_json, shown
 from toolfmt.cli.output import complain, print_json, print_text
-from toolfmt.errors import BadTools, UnknownFormat
+from toolfmt.errors import BadModelDirectory, BadTools, UnknownFormat
 from toolfmt.formats import get
 from toolfmt.grammars.grammar import DIALECT_OF, Dialect, Grammar, Runtime, grammar
-from toolfmt.model import load
+from toolfmt.model import Model, load
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +32,8 @@ class Constraining:
         fields = None if self.runtime is None else made.request(self.runtime)
         if made.narrower:
             complain(f"the grammar allows less than the format: {', '.join(made.narrower)}")
+        if made.tokens is None and made.dialect == "llguidance":
+            complain("no MODEL tells which markers are one token; llguidance takes all of them for text")
         if fields is None:
             print_text(made.text)
         else:
@@ -42,8 +45,19 @@ class Constraining:
             asked: dict[str, Any] = {"choice": self.choice, "parallel": not self.single, "dialect": self._dialect()}
             try:
                 return grammar(get(self.place), tools, prefix=self.prefix or "", **asked)
-            except UnknownFormat:
-                return load(self.place, trusted=self.trusted).grammar(tools, prefix=self.prefix, **asked)
+            except UnknownFormat as unknown:
+                return self._model(unknown).grammar(tools, prefix=self.prefix, **asked)
+
+    def _model(self, unknown: UnknownFormat) -> Model:
+        try:
+            model = load(self.place, trusted=self.trusted)
+        except BadModelDirectory as error:
+            if Path(self.place).exists():
+                raise
+            raise BadModelDirectory(f"{error}; or the name of a format: {unknown}") from None
+        if model.broken:
+            complain(f"{self.place}: {model.broken}; so the format is not proven")
+        return model
 
     def _dialect(self) -> Dialect:
         return self.dialect or (DIALECT_OF[self.runtime] if self.runtime else "llguidance")

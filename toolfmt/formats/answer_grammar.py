@@ -110,7 +110,7 @@ def _keeps_markers_out(node: Node) -> bool:
 
 def _takes_others(tool: ConstrainedTool) -> bool:
     """Whether the schema says that there may be other arguments than those that it names."""
-    return tool.schema.get("additionalProperties", False) is not False or any(shape.free for shape in tool.shapes)
+    return bool(tool.schema.get("properties")) and tool.schema.get("additionalProperties", False) is not False
 
 
 def _begun(format: ToolCallFormat, prefix: str) -> str:

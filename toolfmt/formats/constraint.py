@@ -9,7 +9,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from toolfmt.errors import CannotConstrain
-from toolfmt.formats.nodes import EMPTY, JsonValue, Member, Members, Node, Pattern, Repeated, Text, either, row
+from toolfmt.formats.nodes import (
+    EMPTY,
+    JsonValue,
+    Member,
+    Members,
+    Node,
+    Pattern,
+    Repeated,
+    Text,
+    either,
+    inner_nodes,
+    row,
+)
 from toolfmt.formats.schemas import Arguments, NotConstrained, Schemas
 from toolfmt.formats.typed import Types, parameter_types
 
@@ -68,7 +80,10 @@ class Constraint:
         nodes = []
         for tool in self.tools:
             try:
-                nodes += [call(tool, shape) for shape in tool.shapes]
+                for shape in tool.shapes:
+                    nodes.append(call(tool, shape))
+                    if shape.free and not _holds_json(nodes[-1]):
+                        self.narrower.add("declared-keys")
             except NotConstrained as refusal:
                 where = f"the argument {'.'.join(refusal.path)!r}" if refusal.path else "the arguments"
                 raise CannotConstrain(
@@ -79,6 +94,10 @@ class Constraint:
     def calls(self, call: Node, separator: str) -> Node:
         """One call, or several with the separator between them."""
         return Repeated(call, Text(separator)) if self.several else call
+
+
+def _holds_json(node: Node) -> bool:
+    return isinstance(node, JsonValue) or any(map(_holds_json, inner_nodes(node)))
 
 
 def members(

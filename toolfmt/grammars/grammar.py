@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
 from toolfmt.errors import CannotConstrain
 from toolfmt.formats import ToolCallFormat
-from toolfmt.formats.answer_grammar import answer_grammar
+from toolfmt.formats.answer_grammar import AnswerGrammar, answer_grammar
 from toolfmt.formats.nodes import FreeText, Node, RawText, Rules, Text, inner_nodes
 from toolfmt.formats.registry import resolved
 from toolfmt.formats.schemas import NotConstrained
@@ -35,8 +35,8 @@ Runtime: TypeAlias = Literal["vllm", "sglang", "llama.cpp"]
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 RUNTIMES: tuple[Runtime, ...] = get_args(Runtime)
 _LIKE_A_TOKEN = re.compile(r"<[^<>\s=]{2,60}>|\[/?[A-Z_]{3,30}\]")
-DIALECT_OF: Mapping[Runtime, Dialect] = {"vllm": "llguidance", "sglang": "llguidance", "llama.cpp": "gbnf"}
-"""The dialect that a runtime is asked in where none is named."""
+DIALECT_OF: Mapping[Runtime, Dialect] = {"vllm": "xgrammar", "sglang": "xgrammar", "llama.cpp": "gbnf"}
+"""The dialect that a runtime reads as it is started by default."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,12 @@ class Grammar:
     `text` describes the whole answer; `calls` only what follows from a trigger on, the trigger included, for runtimes
     that let a model write freely until one stands there. `triggers` are the texts that begin a call; there are none
     where an answer must be calls, or where only its first sign tells. `preserved` are the markers in the grammar that
-    are one token of the model, or without `tokens` those that look as if they were: a detokenizer must keep them.
+    are one token of the model, and those that look as if they were: a detokenizer must keep them.
 
-    `narrower` names where the grammar allows less than format and schemas do: `declared-keys` (arguments that no schema
-    names cannot be given), `declared-order` (the members of some objects only in the order of their schema),
-    `markers-in-texts` (strings that stand verbatim hold no marker of the format), `one-call` (several would be read
-    with a tolerance only), `objects-as-json` (objects of any keys, and unions of objects or of lists, are no tags in
+    `narrower` names where the grammar allows less than format and schemas do: `declared-keys` (a schema says that there
+    are other arguments than those it names; they cannot be given), `declared-order` (the members of some objects only
+    in the order of their schema), `markers-in-texts` (strings that stand verbatim hold no marker of the format),
+    `one-call` (several would be read with a tolerance only), `objects-as-json` (some objects and lists are no tags in
     tags), and what an exporter adds.
     """
 
@@ -61,6 +61,14 @@ class Grammar:
     triggers: tuple[str, ...]
     preserved: tuple[str, ...]
     narrower: tuple[str, ...]
+    answer: AnswerGrammar = field(repr=False, compare=False)
+    """What it was written of."""
+    tokens: Mapping[str, int] | None = field(default=None, repr=False, compare=False)
+    """The markers that are named by their ids; None where no tokenizer was known."""
+
+    def for_tokens(self, tokens: Mapping[str, int]) -> Grammar:
+        """The same for a tokenizer that has these markers as tokens."""
+        return _written(self.answer, self.dialect, tokens)
 
     def request(self, runtime: Runtime) -> dict[str, Any]:
         """The fields that a request to this runtime's server has for the grammar. Raises `ToolfmtError` where the
@@ -92,15 +100,20 @@ def grammar(
         raise ValueError(f"there is no dialect {dialect!r}; there are {', '.join(DIALECTS)}")
     known = resolved(format)
     made = answer_grammar(known, tools, choice=choice, parallel=parallel, prefix=prefix)
-    texts = "\0".join(text for node in (made.rules.start, *made.rules.rules.values()) for text in _texts(node))
-    ids = {marker: number for marker, number in (tokens or {}).items() if marker in texts}
-    markers = tuple(ids) if tokens is not None else tuple(dict.fromkeys(_LIKE_A_TOKEN.findall(texts)))
     try:
-        exported = _exported(made.rules, dialect, ids)
-        calls = exported if made.calls is None else _exported(made.calls, dialect, ids)
+        return _written(made, dialect, tokens)
     except (CannotConstrain, NotConstrained) as refusal:
         raise _named(refusal, known, tools, dialect) from None
-    return Grammar(exported.text, dialect, calls.text, made.triggers, markers, exported.narrower)
+
+
+def _written(made: AnswerGrammar, dialect: Dialect, tokens: Mapping[str, int] | None) -> Grammar:
+    texts = "\0".join(text for node in (made.rules.start, *made.rules.rules.values()) for text in _texts(node))
+    ids = {marker: number for marker, number in (tokens or {}).items() if marker in texts}
+    markers = tuple(dict.fromkeys((*ids, *_LIKE_A_TOKEN.findall(texts))))
+    exported = _exported(made.rules, dialect, ids)
+    calls = exported if made.calls is None else _exported(made.calls, dialect, ids)
+    named = None if tokens is None else ids
+    return Grammar(exported.text, dialect, calls.text, made.triggers, markers, exported.narrower, made, named)
 
 
 def _named(
@@ -134,7 +147,8 @@ def _exported(rules: Rules, dialect: Dialect, tokens: Mapping[str, int]) -> Expo
     if dialect == "llguidance":
         return llguidance(rules, tokens)
     if dialect == "lark":
-        return Exported(plain_lark(rules).text, rules.narrower)
+        plain = plain_lark(rules)
+        return Exported(plain.text, plain.narrower)
     return gbnf(rules)
 
 

@@ -18,6 +18,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from toolfmt.errors import CannotConstrain, ToolfmtError
+from toolfmt.grammars.grammar import Grammar
 
 _loaded: WeakKeyDictionary[Any, dict[tuple[int, ...], Any]] = WeakKeyDictionary()
 """What llguidance makes of a tokenizer, by its size and the tokens that end an answer: that takes seconds."""
@@ -33,7 +34,7 @@ class Masks:
     """
 
     def __init__(self, grammar: Any, tokenizer: Any, ends: Iterable[int] | None = None) -> None:
-        text = _text_of(grammar)
+        text = _text_of(grammar, tokenizer)
         named = _named_tokens(text)
         self._tokenizer = tokenizer
         self._ends = frozenset(_ends(tokenizer, ends)) - named
@@ -191,10 +192,13 @@ def _named_tokens(grammar: str) -> set[int]:
     return {int(token) for token in re.findall(r"<\[([0-9]+)\]>", grammar)}
 
 
-def _text_of(grammar: Any) -> str:
+def _text_of(grammar: Any, tokenizer: Any = None) -> str:
+    """The text of a grammar; one that was made without a tokenizer names this one's tokens."""
     dialect = getattr(grammar, "dialect", "llguidance")
     if dialect != "llguidance":
         raise ToolfmtError(f"masks are of grammars of the dialect llguidance, and this one is of {dialect}")
+    if tokenizer is not None and isinstance(grammar, Grammar) and grammar.tokens is None:
+        grammar = grammar.for_tokens(marker_ids(tokenizer))
     return str(getattr(grammar, "text", grammar))
 
 
