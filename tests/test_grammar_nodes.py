@@ -313,6 +313,24 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("a required key that may not be", {"required": ["q"], "additionalProperties": False}, "allows no such key"),
     ("a list of texts with a pattern", {"enum": ["a"], "pattern": "^a$"}, "lists values and limits"),
     ("a constant that is none of a list", {"allOf": [{"const": 3}, {"enum": [4]}]}, "no value is valid"),
+    ("oneOf with a part that names no type", {"oneOf": [{"type": "string"}, {"required": ["a"]}]}, "'oneOf' overlap"),
+    ("oneOf of limits", {"oneOf": [{"minLength": 3}, {"minimum": 5}]}, "'oneOf' overlap"),
+    ("oneOf of one number", {"oneOf": [{"const": 1}, {"const": 1.0}]}, "'oneOf' overlap"),
+    (
+        "unevaluated members of others",
+        {"allOf": [{"properties": {"a": {}}}], "unevaluatedProperties": False},
+        "'unevaluatedProperties'",
+    ),
+    ("more items than there may be", {"type": "array", "minItems": 3, "maxItems": 1}, "'minItems' is more than"),
+    ("longer than it may be", {"type": "string", "minLength": 3, "maxLength": 1}, "'minLength' is more than"),
+    ("items in two ways", {"allOf": [{"prefixItems": [{}]}, {"items": {"type": "string"}}]}, "hold together"),
+    ("an id of its own", {"$id": "http://e/x", "type": "string"}, "'$id'"),
+    ("a count that is none", {"type": "string", "minLength": None}, "which is no count"),
+    ("a count of a half", {"type": "array", "minItems": 1.5}, "which is no count"),
+    ("a bound that is none", {"type": "number", "minimum": float("inf")}, "which is no number"),
+    ("a pattern that is none", {"type": "string", "pattern": None}, "which is no text"),
+    ("very many items", {"type": "array", "minItems": 10_000_000}, "more than 10000"),
+    ("a bound of draft 4", {"enum": [1], "exclusiveMinimum": True}, "since draft 6"),
     ("counted keys", {"type": "object", "properties": {"q": {}}, "minProperties": 1}, "number of keys"),
     ("keys by pattern", {"type": "object", "patternProperties": {"^x": {}}}, "'patternProperties'"),
 ]
@@ -417,6 +435,89 @@ def test_a_string_beside_another_type_begins_like_none_that_is_limited() -> None
     assert allowed(either_of | {"minimum": 20}, "x 12")
     assert allowed(either_of | {"minimum": 20}, "21")
     assert allowed(either_of | {"minimum": 20}, "")
+
+
+def test_a_type_that_nobody_knows_says_nothing() -> None:
+    for name in ("json", "lfm2", "glm4"):
+        format = next(format for format in FORMATS if format.name == name)
+        tools = [_tool("f", {"p": {"type": "any"}}, "p")]
+        for value in ("x", 3, [1]):
+            assert allows(_rules(format, tools), write(format, [("f", {"p": value})], tools))
+
+
+def test_members_that_are_not_evaluated_are_others() -> None:
+    tools = [_tool("f", {"p": {"properties": {"a": {"type": "integer"}}, "unevaluatedProperties": False}}, "p")]
+    assert allows(_rules(_JSON, tools), write(_JSON, [("f", {"p": {"a": 3}})], tools))
+    assert not allows(_rules(_JSON, tools), write(_JSON, [("f", {"p": {"b": 3}})], tools))
+    nothing = [_tool("f", {"p": {"type": "object", "unevaluatedProperties": False}}, "p")]
+    assert not allows(_rules(_JSON, nothing), write(_JSON, [("f", {"p": {"b": 3}})], nothing))
+
+
+@pytest.mark.parametrize(
+    ("name", "tool", "key", "what"),
+    [
+        ("lfm2", "f", "filter[name]", "its key"),
+        ("pythonic", "f", "a b", "its key"),
+        ("gemma4", "f", "a:b", "its key"),
+        ("json", "f(x)", "p", None),
+        ("glm4", "a<b", "p", "its name"),
+        ("lfm2", "a b", "p", "its name"),
+        ("glm4", "f", "a<b", "its key"),
+    ],
+)
+def test_names_that_a_format_cannot_write_are_refused(name: str, tool: str, key: str, what: str | None) -> None:
+    format = next(format for format in FORMATS if format.name == name)
+    tools = [_tool(tool, {key: {"type": "integer"}})]
+    if what is None:
+        assert allows(_rules(format, tools), write(format, [(tool, {key: 3})], tools))
+        return
+    with pytest.raises(CannotConstrain, match=f"{what} would not be read back"):
+        _rules(format, tools)
+
+
+def test_names_that_a_format_can_write_are_taken() -> None:
+    for format in ALL:
+        tools = [_tool("get-time.now", {"user_id": {"type": "integer"}, "größe": {"type": "integer"}})]
+        for key in ("user_id", "größe"):
+            assert allows(_rules(format, tools), write(format, [("get-time.now", {key: 3})], tools)), format.name
+
+
+def test_half_a_character_is_refused() -> None:
+    with pytest.raises(CannotConstrain, match="no JSON text"):
+        _rules(_JSON, [_tool("f", {"p": {"const": "\ud800"}})])
+
+
+def test_references_to_the_same_part_are_followed_once() -> None:
+    """Twenty-two levels, each of which refers to the next twice, would be four million steps."""
+    levels = {f"a{at}": {"allOf": [{"$ref": f"#/$defs/a{at + 1}"}] * 2} for at in range(22)}
+    tools = [_tool("f", {"p": {"$ref": "#/$defs/a0"}}, "p", **{"$defs": levels | {"a22": {"type": "integer"}}})]
+    assert allows(_rules(_JSON, tools), write(_JSON, [("f", {"p": 3})], tools))
+    chain = {
+        f"{side}{at}": {
+            "type": "object",
+            "properties": {key: {"$ref": f"#/$defs/{side}{at + 1}"} for key in "xy"},
+            "required": ["x", "y"],
+        }
+        for side in "ab"
+        for at in range(20)
+    }
+    ends = {"a20": {"type": "integer"}, "b20": {"type": "boolean"}}
+    union = {"oneOf": [{"$ref": "#/$defs/a0"}, {"$ref": "#/$defs/b0"}]}
+    with pytest.raises(CannotConstrain, match="'oneOf' overlap"):
+        _rules(_JSON, [_tool("f", {"p": union}, **{"$defs": chain | ends})])
+    own = {"type": "object", "properties": {"k": {"$ref": "#/$defs/c"}}, "required": ["k"]}
+    with pytest.raises(CannotConstrain, match="'oneOf' overlap"):
+        _rules(_JSON, [_tool("f", {"p": {"oneOf": [{"$ref": "#/$defs/c"}] * 2}}, **{"$defs": {"c": own}})])
+
+
+@pytest.mark.parametrize("name", ["json", "lfm2", "glm4", "minimax_m3"])
+def test_what_is_nested_too_deeply_is_refused(name: str) -> None:
+    deep: dict[str, Any] = {"type": "integer"}
+    for _ in range(1000):
+        deep = {"type": "array", "items": deep}
+    format = next(format for format in FORMATS if format.name == name)
+    with pytest.raises(CannotConstrain, match="nested too deeply"):
+        _rules(format, [_tool("f", {"p": deep}, "p")])
 
 
 def test_a_choice_that_there_is_not_is_refused() -> None:

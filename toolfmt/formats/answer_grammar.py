@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolfmt.errors import CannotConstrain
-from toolfmt.events import Reasoning, ToolCallRejected
+from toolfmt.events import Reasoning, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
 from toolfmt.formats.constraint import ConstrainedTool, Constraint
 from toolfmt.formats.format import Call, ToolCallFormat
 from toolfmt.formats.nodes import (
@@ -35,6 +37,10 @@ _BLANKS = "[ \\t\\r\\n]{1,4}"
 """Between reasoning and calls; without a bound a model may write them for ever."""
 _UNFRAMED_JSON = '{"name"'
 """With what a call without its frame begins, where such are read."""
+_PLAIN = re.compile("[A-Za-z_][A-Za-z0-9_]*")
+"""Names that every format carries."""
+_OF_VARIANTS = frozenset({"missing_opener", "missing_separator"})
+"""What the reader notes of some variants as they are written."""
 _CONTROL = 4
 """An opener at least so long is a marker that no text holds by chance."""
 
@@ -65,6 +71,8 @@ def answer_grammar(
     if not schemas:
         raise CannotConstrain(f"no grammar in the format {format.name} without a tool: there is nothing to call")
     tools_ = tuple(ConstrainedTool(name, schema, f"t{at}") for at, (name, schema) in enumerate(schemas.items()))
+    for tool in tools_:
+        _check_names(format, tool)
     one_only = parallel and _reads_one_only(format)
     constraint = Constraint(format.name, tools_, parallel and not one_only)
     calls = format.writer.grammar(constraint)
@@ -90,6 +98,43 @@ def answer_grammar(
         perhaps = _text_and_calls(format, calls, opener)
         return AnswerGrammar(rules(row(reasoning, perhaps)), (opener,), rules(calls))
     return AnswerGrammar(rules(row(reasoning, _by_first_sign(format, calls))))
+
+
+def _check_names(format: ToolCallFormat, tool: ConstrainedTool) -> None:
+    """Raises `CannotConstrain` for a name or a key that the format has no way to write, so that its reader gets it."""
+    where = f"no grammar in the format {format.name} holds to"
+    try:
+        json.dumps([tool.name, tool.schema], ensure_ascii=False).encode()
+    except (UnicodeEncodeError, TypeError, ValueError) as error:
+        raise CannotConstrain(f"{where} {tool.name!r}: its definition is no JSON text: {error}") from None
+    except RecursionError:
+        raise CannotConstrain(f"{where} the arguments of {tool.name!r}: they are nested too deeply") from None
+    properties = tool.schema.get("properties")
+    keys = [key for key in (properties if isinstance(properties, Mapping) else ()) if not _PLAIN.fullmatch(str(key))]
+    if not _PLAIN.fullmatch(tool.name) and not _comes_back(format, tool.name, {}):
+        raise CannotConstrain(f"{where} the tool {tool.name!r}: its name would not be read back")
+    for key in keys:
+        if not _comes_back(format, tool.name, {str(key): 0}):
+            raise CannotConstrain(f"{where} the argument {key!r} of {tool.name!r}: its key would not be read back")
+
+
+def _comes_back(format: ToolCallFormat, name: str, arguments: Mapping[str, int]) -> bool:
+    """Whether a call with numbers for arguments, as the format writes it, is read as that call."""
+    properties = {key: {"type": "integer"} for key in arguments}
+    tools = [{"name": name, "parameters": {"type": "object", "properties": properties}}]
+    text = format.writer.write([(name, arguments)], lambda tool, *path: frozenset({"integer"}))
+    names, said, refused = [], "", False
+    parser = Parser(format, tools=tools)
+    for event in [*parser.feed(text), *parser.finish()]:
+        if isinstance(event, ToolCallStart):
+            names.append(event.name)
+        elif isinstance(event, ToolCallArguments):
+            said += event.delta
+        elif isinstance(event, ToolCallEnd):
+            refused = refused or bool(set(event.tolerated) - _OF_VARIANTS)
+        else:
+            refused = True
+    return not refused and names == [name] and json.loads(said) == arguments
 
 
 def _reads_one_only(format: ToolCallFormat) -> bool:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from toolfmt.errors import CannotConstrain
@@ -42,7 +43,7 @@ class ConstrainedTool:
     prefix: str
     """With what the names of its rules begin: another one for every tool."""
 
-    @property
+    @cached_property
     def schemas(self) -> Schemas:
         return Schemas(self.schema)
 
@@ -84,6 +85,11 @@ class Constraint:
                     nodes.append(call(tool, shape))
                     if shape.free and not _holds_json(nodes[-1]):
                         self.narrower.add("declared-keys")
+            except RecursionError:
+                raise CannotConstrain(
+                    f"no grammar in the format {self.format} holds to the arguments of {tool.name!r}: "
+                    "they are nested too deeply"
+                ) from None
             except NotConstrained as refusal:
                 where = f"the argument {'.'.join(refusal.path)!r}" if refusal.path else "the arguments"
                 raise CannotConstrain(

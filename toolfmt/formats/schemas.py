@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
@@ -35,6 +36,14 @@ _REFUSED = ("not", "if", "$dynamicRef", "$recursiveRef", "patternProperties", "p
             "dependentRequired", "dependencies", "contains", "unevaluatedItems")  # fmt: skip
 _MOST_ALTERNATIVES = 64
 _DEEPEST = 64
+_MOST_STEPS = 20_000
+"""Parts that are looked at in the schema of one tool."""
+_MOST_APART = 5
+"""Members of members that are looked at to tell the parts of a union apart."""
+_MOST_ITEMS = 10_000
+_COUNTS = frozenset({"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"})
+_BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
+_PAIRS = (("minLength", "maxLength"), ("minItems", "maxItems"), ("minProperties", "maxProperties"))
 
 
 class NotConstrained(Exception):
@@ -65,12 +74,18 @@ class Schemas:
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self.root = root
+        self._known: dict[str, Schema] = {}
+        """What references lead to."""
+        self._steps = 0
 
     # --- one part
 
     def flat(self, schema: Any) -> Schema:
         """A schema without references and `allOf` at its top, its `type` a list; `{}` says nothing."""
         found = self._flat(schema, ())
+        for least, most in _PAIRS:
+            if found.get(least, 0) > found.get(most, found.get(least, 0)):
+                raise NotConstrained(f"{least!r} is more than {most!r}")
         for keyword in _REFUSED:
             if keyword in found and not (keyword == "if" and not {"then", "else"} & set(found)):
                 raise NotConstrained(f"the keyword {keyword!r} is not one that a grammar can hold to")
@@ -83,11 +98,22 @@ class Schemas:
             raise NotConstrained("no value is valid there")
         if not isinstance(schema, Mapping):
             raise NotConstrained("what should be a schema is none")
-        found = {key: value for key, value in schema.items() if key in _SAID}
+        if "$id" in schema and schema is not self.root:
+            raise NotConstrained("it has an '$id' of its own, from which references lead elsewhere")
+        found = {key: _sound(key, value) for key, value in schema.items() if key in _SAID}
+        self._steps += 1
+        if self._steps > _MOST_STEPS:
+            raise NotConstrained("its parts refer to each other too often")
         types = _types(found)
+        found.pop("type", None)
         if types is not None:
             found["type"] = types
         found.pop("nullable", None)
+        unevaluated = found.pop("unevaluatedProperties", True)
+        if unevaluated is not True:
+            if any(key in found for key in ("$ref", "allOf", *_COMPOSED)):
+                raise NotConstrained("the keyword 'unevaluatedProperties' stands beside others that name members")
+            found.setdefault("additionalProperties", unevaluated)
         if not isinstance(found.get("required", []), list):
             del found["required"]
         if not isinstance(found.get("properties", {}), Mapping):
@@ -100,7 +126,9 @@ class Schemas:
             target = referred(self.root, reference) if isinstance(reference, str) else None
             if target is None:
                 raise NotConstrained(f"the reference {reference!r} leads nowhere")
-            found = merged(self._flat(target, (*following, reference)), found)
+            if reference not in self._known:
+                self._known[reference] = self._flat(target, (*following, reference))
+            found = merged(self._known[reference], found)
         for part in parts if isinstance(parts, list) else []:
             found = merged(found, self._flat(part, following))
         return found
@@ -144,12 +172,12 @@ class Schemas:
         """Whether no value can satisfy two of them: by type, or by a required member with other values in each."""
         return all(self._two_apart(a, b) for at, a in enumerate(parts) for b in parts[:at])
 
-    def _two_apart(self, a: Schema, b: Schema) -> bool:
+    def _two_apart(self, a: Schema, b: Schema, depth: int = 0) -> bool:
         values = constants(a), constants(b)
         if values[0] is not None and values[1] is not None:
             return not any(same(one, other) for one in values[0] for other in values[1])
-        kinds = self.kinds(a), self.kinds(b)
-        if kinds[0] is None or kinds[1] is None:
+        kinds = _surely(a), _surely(b)
+        if kinds[0] is None or kinds[1] is None or depth > _MOST_APART:
             return False
         common = {*kinds[0], *(["integer"] if "number" in kinds[0] else [])}
         common &= {*kinds[1], *(["integer"] if "number" in kinds[1] else [])}
@@ -157,11 +185,11 @@ class Schemas:
             return True
         if common != {"object"}:
             return False
-        return any(self._told_apart(a, b, key) for key in _names(a.get("required")) & _names(b.get("required")))
+        return any(self._told_apart(a, b, key, depth) for key in _names(a.get("required")) & _names(b.get("required")))
 
-    def _told_apart(self, a: Schema, b: Schema, key: str) -> bool:
+    def _told_apart(self, a: Schema, b: Schema, key: str, depth: int) -> bool:
         inner = [part["properties"][key] for part in (a, b) if key in part.get("properties", {})]
-        return len(inner) == 2 and self._two_apart(*(self.flat(schema) for schema in inner))
+        return len(inner) == 2 and self._two_apart(self.flat(inner[0]), self.flat(inner[1]), depth + 1)
 
     def of_kind(self, flat: Schema, kind: str) -> Schema:
         """What a flat schema says of values of one type."""
@@ -195,7 +223,7 @@ class Schemas:
     def object_shape(self, flat: Schema) -> Arguments:
         properties = dict(flat.get("properties", {}))
         required = [name for name in flat.get("required", []) if isinstance(name, str)]
-        others = flat.get("additionalProperties", flat.get("unevaluatedProperties", True))
+        others = flat.get("additionalProperties", True)
         for name in required:
             if name not in properties:
                 if others is False:
@@ -321,6 +349,32 @@ def constants(flat: Mapping[str, Any]) -> list[Any] | None:
     return [flat["const"]] if listed is None or any(same(flat["const"], value) for value in listed) else []
 
 
+def _sound(keyword: str, value: Any) -> Any:
+    """A keyword's value, if it is of the type that it has to be."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if keyword in _COUNTS:
+        if not number or value < 0 or value != int(value):
+            raise NotConstrained(f"{keyword!r} is {value!r:.40}, which is no count")
+        if keyword == "minItems" and value > _MOST_ITEMS:
+            raise NotConstrained(f"{keyword!r} is more than {_MOST_ITEMS}")
+        return int(value)
+    if keyword in ("exclusiveMinimum", "exclusiveMaximum") and isinstance(value, bool):
+        raise NotConstrained(f"{keyword!r} is a number since draft 6, and here {value!r}")
+    if keyword in _BOUNDS and not number:
+        raise NotConstrained(f"{keyword!r} is {value!r:.40}, which is no number")
+    if keyword == "pattern" and not isinstance(value, str):
+        raise NotConstrained(f"{keyword!r} is {value!r:.40}, which is no text")
+    return value
+
+
+def _surely(flat: Mapping[str, Any]) -> list[str] | None:
+    """The types that a flat schema allows, if it says so: a keyword of one type allows all others."""
+    if "type" in flat:
+        return list(flat["type"])
+    listed = constants(flat)
+    return None if listed is None else [type_of(value) for value in listed]
+
+
 def _within(value: Any, flat: Mapping[str, Any]) -> bool:
     """Whether a listed value keeps to the limits beside the list."""
     kind = type_of(value)
@@ -338,7 +392,16 @@ def _within(value: Any, flat: Mapping[str, Any]) -> bool:
 
 def same(one: Any, other: Any) -> bool:
     """Whether two JSON values are equal: Python's True is not 1."""
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+    return json.dumps(_by_value(one), sort_keys=True) == json.dumps(_by_value(other), sort_keys=True)
+
+
+def _by_value(value: Any) -> Any:
+    """A JSON value whose whole numbers are integers."""
+    if isinstance(value, list):
+        return [_by_value(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _by_value(item) for key, item in value.items()}
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def is_of(value: Any, kinds: Sequence[str]) -> bool:
@@ -366,6 +429,8 @@ def _types(schema: Mapping[str, Any]) -> list[str] | None:
 def merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> Schema:
     """A flat schema that says what two of them say. Raises `Nothing` where no value can satisfy both."""
     made = dict(one)
+    if ("prefixItems" in one and "items" in other) or ("prefixItems" in other and "items" in one):
+        raise NotConstrained("'prefixItems' and 'items' stand in parts of it that hold together")
     for key, value in other.items():
         made[key] = _both(key, made[key], value) if key in made else value
     for closed, open_ in ((one, other), (other, one)):

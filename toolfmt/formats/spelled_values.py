@@ -8,6 +8,7 @@ stands.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -35,6 +36,8 @@ from toolfmt.formats.string_patterns import string_pattern
 
 _PROBES = ("S", "S'", 'S"')
 _BARE_KEY = "[A-Za-z_][A-Za-z0-9_]*"
+_BARE = re.compile(r"[A-Za-z_][\w.-]*")
+"""Members of an object that may stand without quotes."""
 _NOT_AS_ITSELF = "\"'\\"
 
 
@@ -204,7 +207,10 @@ class SpelledValues:
         """A key of an object as the family writes it."""
         opener, assign, _, _ = self.spelling.object_signs
         written = self.write({key: 7})
-        return written[len(opener) : written.rindex(assign + "7")]
+        spelt = written[len(opener) : written.rindex(assign + "7")]
+        if spelt == key and not _BARE.fullmatch(key):
+            raise NotConstrained(f"a member cannot be called {key!r} there")
+        return spelt
 
     def _any_key(self) -> Node:
         return row(quote, QuotedText(quote)) if (quote := self.spelling.key_quote) else Pattern(_BARE_KEY)

@@ -99,11 +99,14 @@ def grammar(
     if dialect not in DIALECTS:
         raise ValueError(f"there is no dialect {dialect!r}; there are {', '.join(DIALECTS)}")
     known = resolved(format)
-    made = answer_grammar(known, tools, choice=choice, parallel=parallel, prefix=prefix)
     try:
-        return _written(made, dialect, tokens)
-    except (CannotConstrain, NotConstrained) as refusal:
-        raise _named(refusal, known, tools, dialect) from None
+        made = answer_grammar(known, tools, choice=choice, parallel=parallel, prefix=prefix)
+        try:
+            return _written(made, dialect, tokens)
+        except (CannotConstrain, NotConstrained) as refusal:
+            raise _named(refusal, known, tools, dialect) from None
+    except RecursionError:
+        raise CannotConstrain(f"no grammar in the format {known.name}: the schemas are nested too deeply") from None
 
 
 def _written(made: AnswerGrammar, dialect: Dialect, tokens: Mapping[str, int] | None) -> Grammar:
