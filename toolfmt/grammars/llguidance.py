@@ -4,7 +4,8 @@ r"""Grammars in the Lark dialect of llguidance, which vLLM, SGLang and llama.cpp
 docs/syntax.md, docs/parametric.md and parser/src/lark:
 
 - A terminal takes as much as it can, so no literal may be the beginning of another: they are cut where they part, over
-  the whole grammar. A raw text and what closes it are one terminal.
+  the whole grammar. A raw text and what closes it are one terminal, without a complement where that stays small: masks
+  are quick then (`positive`).
 - A token that stands for a marker is no text to the grammar: it is named by its id, and does not match `.`. Its
   spelling does, and a reader sees no difference, so that raw texts hold neither.
 - Expressions are those of Rust's regex, in which `\<` is the beginning of a word.
@@ -39,6 +40,7 @@ from toolfmt.formats.nodes import (
 )
 from toolfmt.grammars.exported import Exported
 from toolfmt.grammars.llguidance_schemas import FORMATS, held_schema
+from toolfmt.grammars.positive import closed_text, literally, open_text
 
 MOST_IN_ANY_ORDER = 64
 """Members of one object that may come in any order: the bits of a rule's parameter. Of more of them, these come before
@@ -46,7 +48,6 @@ the next so many."""
 _ANY = "(?s:.)"
 _SPELT = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
 _BLANKS_ANYWHERE = {"whitespace_flexible": True}
-_META = re.compile(r"[\\.+*?()|\[\]{}^$#&\-~/]")
 _ESCAPE = r"\\([\\%snrtbf]|u([0-9a-ce-fA-CE-F][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2}))"
 
 
@@ -129,13 +130,15 @@ class _Writer:
             case Blanks():
                 return r"/[ \t\r\n]*/"
             case QuotedText(quote, least, most):
-                mark = _literally(quote)
+                mark = literally(quote)
                 character = f"([^{mark}\\\\\\x00-\\x1F]|{_ESCAPE % mark})"
                 return self._terminal(f"/{character}{_times(least, most)}{mark}/")
             case RawText():
                 return self._raw_text(node)
             case FreeText(without, not_first):
-                begun = f"([^{_literally(not_first)}]{_ANY}*)?" if not_first else f"{_ANY}*"
+                if found := open_text(without, not_first):
+                    return self._terminal(f"/{found}/")
+                begun = f"([^{literally(not_first)}]{_ANY}*)?" if not_first else f"{_ANY}*"
                 return self._terminal(f"/{begun}/{_but_for(without)}")
             case Members():
                 return self._members(node)
@@ -180,20 +183,27 @@ class _Writer:
         return repeated if node.least else f"({repeated})?"
 
     def _raw_text(self, node: RawText) -> str:
-        """One terminal for the text and what of the closer is text.
-
-        Where that cannot stand in the text, the terminal is over with it the first time, and is said to be (`lazy`):
-        llguidance panics if it has to find that out before a token.
-        """
+        """One terminal for the text and what of the closer is text."""
         last, behind = self._closed(node)
-        never = [*node.never, node.closer.strip() if behind else node.closer]
+        symbol = self._raw_symbol(node, last, [*node.never, node.closer.strip() if behind else node.closer])
+        return self._rule(" ".join([symbol, *self._text_parts("".join(behind))])) if behind else symbol
+
+    def _raw_symbol(self, node: RawText, last: str, never: Sequence[str]) -> str:
+        """The text and the last of it.
+
+        Where that cannot stand in the text, the terminal is over with it the first time. An expression without a
+        complement shows that; of another one it is said (`lazy`): llguidance panics if it has to find that out before a
+        token.
+        """
         over = bool(last) and any(mark and mark in last for mark in never)
-        terminal = self._terminal(f"/{_ANY}{_times(node.least, node.most)}/{_but_for(never)}")
+        unbounded = (node.least, node.most) == (0, None)
+        if over and unbounded and (closed := closed_text(last, never)):
+            return self._terminal(f"/{closed}/")
+        text = open_text(never) if unbounded else None
+        terminal = self._terminal(f"/{text or _ANY + _times(node.least, node.most)}/{'' if text else _but_for(never)}")
         if last:
             terminal = self._terminal(f"{terminal} {_quoted(last)}")
-        if over:
-            terminal = self._rule(terminal, "[lazy]")
-        return self._rule(" ".join([terminal, *self._text_parts("".join(behind))])) if behind else terminal
+        return self._rule(terminal, "[lazy]") if over else terminal
 
     def _members(self, node: Members) -> str:
         """A rule for what may follow, with a bit for each member that stands already, for every so many members.
@@ -302,14 +312,8 @@ def _times(least: int, most: int | None) -> str:
 
 def _but_for(texts: Iterable[str]) -> str:
     """What takes from a terminal all that holds one of the texts."""
-    alternatives = "|".join(dict.fromkeys(_literally(text) for text in texts if text))
+    alternatives = "|".join(dict.fromkeys(literally(text) for text in texts if text))
     return f" & ~/{_ANY}*({alternatives}){_ANY}*/" if alternatives else ""
-
-
-def _literally(text: str) -> str:
-    """A text within an expression; inside of a class too."""
-    escaped = _META.sub(lambda found: "\\" + found.group(), text)
-    return re.sub(r"[\x00-\x1f\x7f]", lambda found: f"\\x{ord(found.group()):02X}", escaped)
 
 
 def _quoted(text: str) -> str:

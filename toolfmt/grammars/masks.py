@@ -23,6 +23,12 @@ from toolfmt.grammars.grammar import Grammar
 _loaded: WeakKeyDictionary[Any, dict[tuple[int, ...], Any]] = WeakKeyDictionary()
 """What llguidance makes of a tokenizer, by its size and the tokens that end an answer: that takes seconds."""
 
+_IN_NO_MARKER = r"""[^'"<>()=:|/`\[\]{}▷◁\\\x00-\x1F\x7F]"""
+_SLICE = f"{_IN_NO_MARKER}{_IN_NO_MARKER}*"
+"""A kind of tokens, besides llguidance's own, that all may come in raw texts: of characters that begin or end none of
+what closes these. It is found to be contained in a repetition that is one of several alternatives when it is written as
+a character and a repetition (derivre/src/relevance.rs)."""
+
 
 class Masks:
     """The tokens that a grammar allows, step by step through one answer.
@@ -144,7 +150,9 @@ def load(tokenizer: Any, ends: Iterable[int] | None = None) -> Any:
     known = _loaded.setdefault(backend, {})
     key = (backend.get_vocab_size(with_added_tokens=True), *_ends(tokenizer, ends))
     if key not in known:
-        known[key] = _llguidance().LLTokenizer(_unpadded(backend).to_str(), eos_token=[*key[1:]] or None)
+        made = _llguidance().LLTokenizer
+        slices = [*made.general_slices(), _SLICE]
+        known[key] = made(_unpadded(backend).to_str(), eos_token=[*key[1:]] or None, slices=slices)
     return known[key]
 
 

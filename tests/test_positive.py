@@ -1,0 +1,102 @@
+"""Expressions that say "without" without a complement: held to what they say, text by text, with Python's own `re`."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import product
+
+import pytest
+from grammar_calls import Subject, named, variants
+
+from toolfmt.errors import CannotConstrain
+from toolfmt.formats import ToolCallFormat
+from toolfmt.formats.nodes import FreeText, RawText
+from toolfmt.grammars.positive import LONGEST, closed_text, open_text
+
+MARKERS: list[tuple[str, tuple[str, ...]]] = [
+    ("</v>", ("<v>",)),
+    ("aba", ()),
+    ("aab", ("ab",)),
+    ("ab", ("b",)),
+    ("aa", ("ba", "abb")),
+    ("n</v>", ("</v>", "<v=", "n<v>")),
+    ("]]>", ("]>", "<v>")),
+    ("abab", ("bb", "aa")),
+    ("a", ()),
+]
+TOO_LARGE = {"apriel", "atem", "deepseek_dsml", "gigachat31", "hyperclovax"}
+"""Formats of which a text without their markers stays a complement: of what stands before calls or is reasoning."""
+
+
+def texts(characters: str, longest: int) -> Iterator[str]:
+    for length in range(longest + 1):
+        yield from map("".join, product(characters, repeat=length))
+
+
+def is_closed(text: str, closer: str, never: Sequence[str]) -> bool:
+    end = text.find(closer)
+    return end >= 0 and end + len(closer) == len(text) and not any(part in text[:end] for part in never)
+
+
+def is_open(text: str, without: Sequence[str], not_first: str = "") -> bool:
+    return not any(part in text for part in without) and text[:1] not in [*not_first]
+
+
+@pytest.mark.parametrize(("closer", "never"), MARKERS)
+def test_small_expressions_are_told_text_by_text(closer: str, never: tuple[str, ...]) -> None:
+    characters = "".join(dict.fromkeys(closer + "".join(never))) + "x"
+    closed, without, begun = closed_text(closer, never), open_text((closer, *never)), open_text((closer,), closer[0])
+    assert closed and without and begun
+    for text in texts(characters, 8 if len(characters) < 5 else 6 if len(characters) < 7 else 5):
+        assert bool(re.fullmatch(closed, text)) == is_closed(text, closer, never), text
+        assert bool(re.fullmatch(without, text)) == is_open(text, (closer, *never)), text
+        assert bool(re.fullmatch(begun, text)) == is_open(text, (closer,), closer[0]), text
+
+
+@pytest.mark.every(5)
+@pytest.mark.parametrize("format", [pytest.param(format, id=named(format)) for format in variants()])
+def test_expressions_of_a_format_are_told_by_texts_of_their_parts(format: ToolCallFormat) -> None:
+    chance, nodes = random.Random(5), dict[RawText | FreeText, None]()
+    for choice in ("required", "auto"):
+        with suppress(CannotConstrain):
+            found = Subject(format, False, choice)._nodes()
+            nodes |= dict.fromkeys(node for node in found if isinstance(node, (RawText, FreeText)))
+    assert nodes or format.name == "glm4_legacy"
+    are_told = {told(node, chance) for node in nodes}
+    assert (False in are_told) == (format.name in TOO_LARGE)
+
+
+def told(node: RawText | FreeText, chance: random.Random) -> bool:
+    """Holds an expression to texts of parts of its markers; False where there is none."""
+    closer, never = (node.closer, node.never) if isinstance(node, RawText) else ("", node.without)
+    not_first = node.not_first if isinstance(node, FreeText) else ""
+    found = closed_text(closer, never) if closer else open_text(never, not_first)
+    if found is None:
+        return False
+    assert len(found) <= LONGEST
+    expression, both = re.compile(found), set()
+    for _ in range(120):
+        marks = chance.choices([closer, *never], k=chance.randrange(4))
+        parts = [chance.choice([mark, mark[: chance.randrange(len(mark) + 1)], "x", "<"]) for mark in marks]
+        text = "".join(parts) + chance.choice([closer, closer, closer[:-1]])
+        right = is_closed(text, closer, never) if closer else is_open(text, never, not_first)
+        assert bool(expression.fullmatch(text)) == right, (node, text)
+        both.add(right)
+    return both == {True, False}
+
+
+def test_what_grows_too_large_is_none() -> None:
+    many = [f"<{at:03}{'y' * 20}>" for at in range(200)]
+    assert closed_text("</v>", many) is None
+    assert open_text(many) is None
+    assert open_text(()) is None
+    assert open_text(("",), "x") is None
+
+
+def test_a_branch_that_says_nothing_new_stands_where_a_marker_has_begun() -> None:
+    found = closed_text("</v>", ())
+    assert found is not None and found.count(r"[^>]*<\/v>") > 3
+    assert r"[^>]*" not in (closed_text("aba>b", ()) or "")
