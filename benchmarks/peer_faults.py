@@ -157,11 +157,10 @@ INTRODUCTION = """\
 # Faults found in other projects' tool parsers
 
 Writing a parser for the tool calls of language models is hard: toolfmt's own has had every kind of fault that stands
-here, and this list exists because the same tests that found those can be put to any parser. Each entry is an answer
-that a model of the family writes, as its chat template or documentation has it, and that the named parser, in the named
-version and in its own server's hands, reads otherwise. It is meant as a help to those who maintain and use the parsers.
-Nothing here is about taste (blanks around text are not compared), about broken answers, or about what a project says it
-does not do.
+here, and this list exists because the same tests that found those can be put to any parser. Each entry is an answer as
+the family's template or documentation has it, such an answer cut by the token limit, or plain text, that the named
+parser, in the named version and in its own server's hands, reads otherwise. It is meant as a help to those who maintain
+and use the parsers. Nothing here is about taste (blanks around text are not compared) or about damaged answers.
 
 The answers are written by toolfmt's writer for the format, which gives back byte for byte what the families' templates
 render; the sources are named. Each was found by running calls of all kinds through the parser, made as small as it
@@ -178,8 +177,9 @@ To see them happen, with mlx-lm and transformers installed, vLLM and SGLang inst
 To look for more: `toolfmt fuzz toolfmt.testing.peers.for_mlx_lm:json_tools`, and so on for every factory of
 `toolfmt.testing.peers.for_mlx_lm`, `for_transformers`, `for_vllm` and `for_sglang`.
 
-llama.cpp is not here. Its parser of answers (`common/chat.cpp`) is compiled into `llama-server`, which reads only what
-it has generated itself; llama-cpp-python's library does not contain it. So there is nothing to hand an answer to.
+llama.cpp is not here. Its parser of answers (`common/chat.cpp`) is C++ that neither `llama-server` (for texts that it
+has not generated) nor llama-cpp-python offers; trying it takes a program built against llama.cpp, as its own tests are,
+and that was not done.
 
 This page is made of `benchmarks/peer_faults.jsonl` by `python -m benchmarks.peer_faults --page docs/faults.md`.
 """

@@ -56,9 +56,8 @@ def llguidance(rules: Rules, tokens: Mapping[str, int]) -> Exported:
 
     `tokens` are the markers that are one token of the tokenizer, with their ids. It is narrower than the rules by
     `declared-order`, where members come in the order in which they are declared (those of JSON objects do, and of more
-    than `MOST_IN_ANY_ORDER` the first so many come first), and by `format`, where strings are held to the format of
-    their schema. Raises `CannotConstrain` for a schema
-    that llguidance cannot hold a JSON value to.
+    than `MOST_IN_ANY_ORDER` the first so many come first), and by `format`, where a schema has one (those of
+    `toolfmt.grammar` have none). Raises `CannotConstrain` for a schema that llguidance cannot hold a JSON value to.
     """
     ways = dict.fromkeys((*rules.narrower, *_narrower(rules)))
     return Exported(_Writer(rules, tokens).text(), tuple(ways))
