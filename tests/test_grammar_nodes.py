@@ -233,6 +233,7 @@ HELD: list[tuple[str, dict[str, Any], list[Any], list[Any]]] = [
      [{"name": "x"}, {"name": "x", "age": 3}], [{"age": 3}, {"name": "x", "age": "y"}]),
     ("anyOf", {"anyOf": [{"type": "integer"}, {"type": "boolean"}]}, [3, True], [3.5, "x", None]),
     ("oneOf", {"oneOf": [{"type": "integer"}, {"type": "array", "items": {"type": "boolean"}}]}, [3, [True]], [[3]]),
+    ("a constant or a number", {"oneOf": [{"const": "auto"}, {"type": "integer"}]}, ["auto", 3], ["other", True]),
     ("told apart by a member",
      {"oneOf": [{"type": "object", "properties": {"kind": {"const": kind}, "of": {"type": type_}},
                  "required": ["kind", "of"]} for kind, type_ in (("a", "integer"), ("b", "boolean"))]},
@@ -473,6 +474,13 @@ def test_names_that_a_format_cannot_write_are_refused(name: str, tool: str, key:
         return
     with pytest.raises(CannotConstrain, match=f"{what} would not be read back"):
         _rules(format, tools)
+
+
+def test_keys_of_parts_are_tried_too() -> None:
+    format = next(format for format in FORMATS if format.name == "lfm2")
+    tool = {"name": "f", "parameters": {"allOf": [{"type": "object", "properties": {"a b": {"type": "integer"}}}]}}
+    with pytest.raises(CannotConstrain, match="its key would not be read back"):
+        _rules(format, [tool])
 
 
 def test_names_that_a_format_can_write_are_taken() -> None:

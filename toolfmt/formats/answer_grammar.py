@@ -29,6 +29,7 @@ from toolfmt.formats.nodes import (
 )
 from toolfmt.formats.parser import Parser
 from toolfmt.formats.prefix import answer_prefix
+from toolfmt.formats.schemas import NotConstrained
 from toolfmt.tools import tool_schemas
 
 _OF_ANOTHER_MESSAGE = "assistant"
@@ -63,23 +64,13 @@ def answer_grammar(
     `parallel` allows several calls; `prefix` is the tail of the prompt, which may have opened the reasoning, or the
     calls. Raises `CannotConstrain` and `BadTools`.
     """
-    schemas = tool_schemas(tools)
-    if choice not in ("auto", "required"):
-        if choice not in schemas:
-            raise CannotConstrain(f"no tool called {choice!r} is declared; there are {', '.join(schemas) or 'none'}")
-        schemas = {choice: schemas[choice]}
-    if not schemas:
-        raise CannotConstrain(f"no grammar in the format {format.name} without a tool: there is nothing to call")
-    tools_ = tuple(ConstrainedTool(name, schema, f"t{at}") for at, (name, schema) in enumerate(schemas.items()))
-    for tool in tools_:
-        _check_names(format, tool)
     one_only = parallel and _reads_one_only(format)
-    constraint = Constraint(format.name, tools_, parallel and not one_only)
+    constraint = Constraint(format.name, _callable(format, tools, choice), parallel and not one_only)
     calls = format.writer.grammar(constraint)
     reasoning = _reasoning(format, prefix)
     begun = _begun(format, prefix)
     limits = {
-        "declared-keys": any(map(_takes_others, tools_)),
+        "declared-keys": any(map(_takes_others, constraint.tools)),
         "markers-in-texts": any(map(_keeps_markers_out, (calls, *constraint.rules.values()))),
         "one-call": one_only,
     }
@@ -100,20 +91,36 @@ def answer_grammar(
     return AnswerGrammar(rules(row(reasoning, _by_first_sign(format, calls))))
 
 
+def _callable(format: ToolCallFormat, tools: object, choice: str) -> tuple[ConstrainedTool, ...]:
+    """The tools that may be called."""
+    schemas = tool_schemas(tools)
+    if choice not in ("auto", "required"):
+        if choice not in schemas:
+            raise CannotConstrain(f"no tool called {choice!r} is declared; there are {', '.join(schemas) or 'none'}")
+        schemas = {choice: schemas[choice]}
+    if not schemas:
+        raise CannotConstrain(f"no grammar in the format {format.name} without a tool: there is nothing to call")
+    found = tuple(ConstrainedTool(name, schema, f"t{at}") for at, (name, schema) in enumerate(schemas.items()))
+    for tool in found:
+        _check_names(format, tool)
+    return found
+
+
 def _check_names(format: ToolCallFormat, tool: ConstrainedTool) -> None:
     """Raises `CannotConstrain` for a name or a key that the format has no way to write, so that its reader gets it."""
     where = f"no grammar in the format {format.name} holds to"
     try:
         json.dumps([tool.name, tool.schema], ensure_ascii=False).encode()
-    except (UnicodeEncodeError, TypeError, ValueError) as error:
-        raise CannotConstrain(f"{where} {tool.name!r}: its definition is no JSON text: {error}") from None
+        keys = {key for shape in tool.shapes for key in shape.properties if not _PLAIN.fullmatch(str(key))}
+    except NotConstrained:
+        return  # the engine tells it
     except RecursionError:
         raise CannotConstrain(f"{where} the arguments of {tool.name!r}: they are nested too deeply") from None
-    properties = tool.schema.get("properties")
-    keys = [key for key in (properties if isinstance(properties, Mapping) else ()) if not _PLAIN.fullmatch(str(key))]
+    except (TypeError, ValueError) as error:
+        raise CannotConstrain(f"{where} {tool.name!r}: its definition is no JSON text: {error}") from None
     if not _PLAIN.fullmatch(tool.name) and not _comes_back(format, tool.name, {}):
         raise CannotConstrain(f"{where} the tool {tool.name!r}: its name would not be read back")
-    for key in keys:
+    for key in sorted(keys):
         if not _comes_back(format, tool.name, {str(key): 0}):
             raise CannotConstrain(f"{where} the argument {key!r} of {tool.name!r}: its key would not be read back")
 
