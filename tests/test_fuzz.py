@@ -339,6 +339,13 @@ def test_a_search_ends_after_its_seconds_and_tells_its_rate() -> None:
         (["naive_parsers:sound", "--format", "nosuch"], "nosuch"),
         (["json", "--format", "glm4"], "json is a format itself; leave --format out"),
         (["json", "--seconds", "0"], "--seconds"),
+        (["json", "--seconds", "nan"], "'--seconds': 'nan' is not a number of seconds above 0 and up to 1,000,000"),
+        (["json", "--seconds", "inf"], "'--seconds': 'inf' is not a number"),
+        (["json", "--seconds", "1e308"], "'--seconds': '1e308' is not a number"),
+        (["json", "--timeout", "nan"], "'--timeout': 'nan' is not a number"),
+        (["json", "--timeout", "inf"], "'--timeout': 'inf' is not a number"),
+        (["json", "--timeout", "-1"], "'--timeout': '-1' is not a number"),
+        (["json", "--timeout", "soon"], "'--timeout': 'soon' is not a number"),
         (["json", "--answers", "0"], "--answers"),
     ],
 )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolfmt import __version__
-from toolfmt.cli.group import Commands, Count, temperature
+from toolfmt.cli.group import Commands, Count, Seconds, temperature
 from toolfmt.cli.input import counted, naming, pieces, read_json, recut, shown
 from toolfmt.cli.output import (
     EventLines,
@@ -412,7 +412,7 @@ def measure(**given: Any) -> int:
 @click.option("--format", "format_names", multiple=True, metavar="NAME", help="Try answers of this format. Repeatable.")
 @click.option(
     "--seconds",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Seconds(),
     metavar="N",
     help="Search for so long; 60 seconds unless --answers is given.",
 )
@@ -420,7 +420,7 @@ def measure(**given: Any) -> int:
 @click.option("--seed", type=int, default=0, show_default=True, metavar="S", help="Which answers are drawn.")
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Seconds(),
     default=10,
     show_default=True,
     metavar="SECONDS",

@@ -18,6 +18,8 @@ from toolfmt.cli.output import check_printable, complain, untold
 from toolfmt.errors import ToolfmtError
 
 _LAST_STANDARD_FILE = 2
+_LONGEST = 1_000_000
+"""Seconds: `poll`, by which a command is waited for, takes no more than 2**31 milliseconds."""
 
 
 class Command(click.Command):
@@ -110,6 +112,20 @@ class Count(click.IntRange):
         if count < 1:
             self.fail(f"{str(value)[:20]!r} is not a whole number of at least 1", param, ctx)
         return count
+
+
+class Seconds(click.FloatRange):
+    """A time above 0. There is an end to it: `nan` is none, and what a system is asked to wait for has to fit there."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0, min_open=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        with suppress(ValueError):
+            if 0 < (seconds := float(value)) <= _LONGEST:
+                return seconds
+        told = f"{str(value)[:20]!r} is not a number of seconds above 0 and up to {_LONGEST:,}"
+        self.fail(told, param, ctx)
 
 
 def temperature(ctx: click.Context, param: click.Parameter, value: str) -> float | None:
