@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from toolfmt.cli.commands import main
+from toolfmt.errors import UnknownFormat
 from toolfmt.formats import Parser
 from toolfmt.testing.corpus import CORPUS, case_text, cases, lines_of, parts_of, read, tool_sets
 from toolfmt.testing.told import read as told_of
@@ -74,6 +75,12 @@ def test_a_written_case_is_read_again(tmp_path: Path, text: str, tools: list[obj
     assert (case.text, case.tools, lines_of(case.expected)) == (text, tools, expected)
     if tools == tool_sets()["weather"]:
         assert "\n:tools weather\n" in file.read_text(encoding="utf-8", errors="replace")
+
+
+def test_a_format_has_its_cases_under_any_of_its_names() -> None:
+    assert cases("Hermes") == cases("json") != []
+    with pytest.raises(UnknownFormat, match="no tool-call format is called 'nofmt'"):
+        cases("nofmt")
 
 
 def test_the_corpus_lies_in_the_package_or_beside_it() -> None:

@@ -36,6 +36,7 @@ from pathlib import Path
 from typing import Any
 
 from toolfmt.events import Content, Event, Reasoning, ToolCallArguments, ToolCallRejected, ToolCallStart
+from toolfmt.formats import get
 
 _INSTALLED = Path(__file__).parents[1] / "corpus"
 CORPUS = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).parents[2] / "corpus"
@@ -134,8 +135,9 @@ def formats() -> list[str]:
 
 
 def cases(format: str | None = None) -> list[Case]:
-    """The cases of a format, or of all, in the order of formats, topics and files."""
-    wanted = formats() if format is None else [format]
+    """The cases of a format (by any of its names), or of all, in the order of formats, topics and files. Raises
+    `UnknownFormat`."""
+    wanted = formats() if format is None else [get(format).name]
     return [case for name in wanted for topic in TOPICS for case in read(CORPUS / name / f"{topic}.txt")]
 
 
