@@ -121,11 +121,13 @@ class Seconds(click.FloatRange):
         super().__init__(min=0, min_open=True)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        seconds = math.nan
         with suppress(ValueError):
-            if 0 < (seconds := float(value)) <= _LONGEST:
-                return seconds
-        told = f"{str(value)[:20]!r} is not a number of seconds above 0 and up to {_LONGEST:,}"
-        self.fail(told, param, ctx)
+            seconds = float(value)
+        if not 0 < seconds <= _LONGEST:
+            told = f"{str(value)[:20]!r} is not a number of seconds above 0 and up to {_LONGEST:,}"
+            self.fail(told, param, ctx)
+        return seconds
 
 
 def temperature(ctx: click.Context, param: click.Parameter, value: str) -> float | None:
