@@ -65,3 +65,40 @@ class _Dies(_Told):
 def dies(tools: Any = None) -> _Told:
     """Takes the process with it."""
     return _Dies(tools)
+
+
+def no_parser(tools: Any = None) -> list[Any]:
+    """Makes neither of the two shapes."""
+    return []
+
+
+def without_tools() -> _Told:
+    """Takes nothing, where the tools are given to a factory."""
+    return _Told(None)
+
+
+def raises(tools: Any = None) -> _Told:
+    """Makes none."""
+    raise KeyError("a vocabulary")
+
+
+def raises_with_tools(tools: Any = None) -> _Told:
+    """Makes one only for a request without tools."""
+    if tools:
+        raise KeyError("a schema")
+    return _Told(None)
+
+
+def no_message(tools: Any = None) -> Any:
+    """Reads whole answers, and returns a text."""
+    return lambda text: text
+
+
+def no_events(tools: Any = None) -> Any:
+    """Streams, and returns texts."""
+    return type("Texts", (), {"feed": lambda self, text: [text], "finish": lambda self: []})()
+
+
+def blind(tools: Any = None) -> Any:
+    """Sees no call at all."""
+    return lambda text: {"content": text}

@@ -33,6 +33,7 @@ from toolfmt.testing.shrinking import Shrinker, size_of
 from toolfmt.testing.targets import Command, InProcess, Local, target
 from toolfmt.testing.told import Told
 from toolfmt.testing.trying import broken_by
+from toolfmt.testing.usable import check_usable
 
 HERE = Path(__file__).parent
 NOW: Any = {"type": "function", "function": {"name": "now", "parameters": {"type": "object", "properties": {}}}}
@@ -353,3 +354,61 @@ def test_bad_input_is_one_line_and_status_2(elsewhere: None, arguments: list[str
     result = run(*arguments)
     assert (result.exit_code, result.output.count("\n")) == (2, 1)
     assert told in result.output
+
+
+# --- what cannot be tried at all
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("naive_parsers:no_parser", "(the factory returned [], which has no feed() and finish(), nor can be called)"),
+        ("naive_parsers:without_tools", "(the factory raised TypeError: without_tools() takes 0 positional arguments"),
+        ("naive_parsers:raises", "(the factory raised KeyError: 'a vocabulary' (naive_parsers.py:raises))"),
+        ("naive_parsers:no_message", "(the parser returned '"),
+        ("naive_parsers:no_events", "is neither an event nor the dict of one)"),
+        ("false", "(the command ends with status 1: without a word); let it print calls as JSON, and end with status"),
+        ("cat", "(the command prints no JSON ("),
+        ("echo hi", ": 'hi\\n'); let it print calls as JSON"),
+        ("echo [3]", "(tool_calls[0] is 3); let it print"),
+    ],
+)
+def test_what_never_answers_is_bad_input_and_no_fault(elsewhere: None, given: str, told: str) -> None:
+    result = run(given, "--format", "json", "--format", "glm4", "--answers", "5")
+    assert (result.exit_code, result.output.count("\n")) == (2, 1)
+    assert ": cannot be tried, a plain call of any of the formats gets no answer (" in result.output
+    assert told in result.output
+    if ":" in given:
+        assert "; give a factory that is called with the tools and returns an object with feed and" in result.output
+
+
+@pytest.mark.parametrize(
+    "given", ["naive_parsers:raises_with_tools", "naive_parsers:blind", "true", "first_closer:parser"]
+)
+def test_what_answers_some_plain_call_is_tried_however_wrongly_it_reads(elsewhere: None, given: str) -> None:
+    result = run(given, "--format", "json", "--answers", "12")
+    assert result.exit_code == 1
+    assert " in 12 answers of json, seed 0" in result.output
+
+
+def test_what_reads_one_of_two_formats_is_tried() -> None:
+    code = "import sys; text = sys.stdin.read(); print('[]' if '{' in text else 'what?')"
+    result = run(f'{sys.executable} -c "{code}"', "--format", "glm4", "--format", "json", "--answers", "4")
+    assert " in 4 answers of 2 formats, seed 0" in result.output
+
+
+def test_a_hang_of_a_factorys_parser_is_a_fault_of_a_command_bad_input(elsewhere: None) -> None:
+    with InProcess("naive_parsers:hangs", timeout=0.5) as tried:
+        check_usable(tried, ["json"])
+    silent = run("sleep 60", "--format", "json", "--answers", "1", "--timeout", "0.2")
+    assert silent.exit_code == 2
+    assert "sleep 60: cannot be tried, a plain call gets no answer (nothing came within 0.2 seconds)" in silent.output
+
+
+def test_a_file_that_no_system_runs_is_bad_input(tmp_path: Path) -> None:
+    file = tmp_path / "read"
+    file.write_text("\0", encoding="utf-8")
+    file.chmod(0o755)
+    result = run(str(file), "--format", "json")
+    assert result.exit_code == 2
+    assert re.fullmatch(r".*read: cannot be run \(Exec format error\); name the program .*\n", result.output)

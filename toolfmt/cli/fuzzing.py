@@ -17,6 +17,7 @@ from toolfmt.formats import get
 from toolfmt.printing.fuzzed import Searching, fuzzed_text
 from toolfmt.testing.fuzzing import Fuzz
 from toolfmt.testing.targets import Command, InProcess, target
+from toolfmt.testing.usable import check_usable
 
 _INTERRUPTED = 130
 _USUAL_SECONDS = 60.0
@@ -41,7 +42,9 @@ class Fuzzing:
         chosen = [get(name).name for name in self.format_names]
         tried = target(self.given, self.timeout)
         with tried:
-            search = Fuzz(tried, self._formats(tried, chosen), self.seed, variants=tried.variants)
+            formats = self._formats(tried, chosen)
+            check_usable(tried, formats)
+            search = Fuzz(tried, formats, self.seed, variants=tried.variants)
             interrupted = self._search(search)
         found = search.to_dict()
         if self.as_json:

@@ -13,7 +13,8 @@ class LawBroken(AssertionError):
 
     `law` is its name (`toolfmt.testing.LAWS`), `kind` tells faults of one law apart (`a string came as an integer`),
     `said` is the sentence. Where they are known: `text` is the answer, `pieces` how it was fed, `came` what the parser
-    said and `should` what it should have, both in the lines of a corpus case.
+    said and `should` what it should have, both in the lines of a corpus case. `unusable`: the parser could not be asked
+    at all, or what came is nothing that can be judged.
     """
 
     def __init__(
@@ -24,6 +25,7 @@ class LawBroken(AssertionError):
         *,
         came: Iterable[str] | None = None,
         should: Iterable[str] | None = None,
+        unusable: bool = False,
     ) -> None:
         self.law = law
         self.kind = kind
@@ -32,6 +34,7 @@ class LawBroken(AssertionError):
         self.pieces: list[str] | None = None
         self.came = None if came is None else list(came)
         self.should = None if should is None else list(should)
+        self.unusable = unusable
         super().__init__(law, kind)
 
     def about(self, text: str, pieces: Sequence[str] | None = None, came: Iterable[str] | None = None) -> LawBroken:

@@ -197,6 +197,14 @@ class Command(_Closing):
         self._tools = os.path.join(self._folder.name, "tools.json")
 
     def read(self, ways: Sequence[Way], tools: Tools) -> list[Reading]:
+        try:
+            return [self._told("".join(ways[0]), tools)]
+        except LawBroken as broken:
+            broken.unusable = True  # where it prints no calls there is nothing that could be judged
+            return [broken]
+
+    def _told(self, text: str, tools: Tools) -> Told:
+        """What it prints of an answer. Raises `LawBroken`, and `ToolfmtError` where it cannot be run."""
         environment = {name: value for name, value in os.environ.items() if name != "TOOLFMT_TOOLS"}
         if tools is not None:
             with open(self._tools, "w", encoding="utf-8") as file:
@@ -205,24 +213,24 @@ class Command(_Closing):
         try:
             done = subprocess.run(
                 self._words,
-                input="".join(ways[0]).encode("utf-8", "replace"),
+                input=text.encode("utf-8", "replace"),
                 capture_output=True,
                 timeout=self.timeout,
                 env=environment,
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            return [_hangs(self.timeout)]
+            raise _hangs(self.timeout) from None
+        except OSError as error:
+            ways_out = "name the program that runs it too, as in 'python3 read.py'"
+            raise ToolfmtError(f"{self.name}: cannot be run ({error.strerror}); {ways_out}") from None
         if done.returncode < 0:
-            return [_crashes(done.returncode)]
+            raise _crashes(done.returncode)
         if done.returncode:
             words = done.stderr.decode("utf-8", "replace").strip().splitlines()
             said = f"the command ends with status {done.returncode}: {words[-1] if words else 'without a word'}"
-            return [LawBroken("never-raises", f"exit status {done.returncode}", said[:_MOST_WORDS])]
-        try:
-            return [_printed(done.stdout.decode("utf-8", "replace"))]
-        except LawBroken as broken:
-            return [broken]
+            raise LawBroken("never-raises", f"exit status {done.returncode}", said[:_MOST_WORDS])
+        return _printed(done.stdout.decode("utf-8", "replace"))
 
     def close(self) -> None:
         self._folder.cleanup()

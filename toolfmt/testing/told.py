@@ -90,23 +90,29 @@ def read(make_parser: MakeParser, pieces: Sequence[str], tools: Tools = None) ->
     """What a new parser says of an answer in these pieces.
 
     One that reads whole answers is given it whole. Raises `LawBroken`: `never-raises` for what the parser raises,
-    `shape` for what it says that is neither an event nor a message.
+    `shape` for what it says that is neither an event nor a message, and for a factory that makes neither parser.
     """
+    made = False
     try:
         parser = make_parser(tools)
+        made = True
         if not hasattr(parser, "feed"):
+            if not callable(parser):
+                said = f"the factory returned {_quoted(parser)}, which has no feed() and finish(), nor can be called"
+                raise LawBroken("shape", "no parser", said, unusable=True)
             return told_by_message(parser("".join(pieces)))
-        said = [event for piece in pieces for event in _all(parser.feed(piece))]
-        said += _all(parser.finish())
+        events = [event for piece in pieces for event in _all(parser.feed(piece))]
+        events += _all(parser.finish())
     except LawBroken as broken:
         raise broken.about("".join(pieces), pieces) from None
     except Exception as error:
         where = _place(error)
         told = " ".join(f"{type(error).__name__}: {error}".split())[:_MOST_QUOTED]
-        raised = LawBroken("never-raises", f"{type(error).__name__} in {where}", f"the parser raised {told} ({where})")
+        said = f"the {'parser' if made else 'factory'} raised {told} ({where})"
+        raised = LawBroken("never-raises", f"{type(error).__name__} in {where}", said, unusable=not made)
         raise raised.about("".join(pieces), pieces) from error
     try:
-        return told_by_events(said, sure=isinstance(parser, Parser))
+        return told_by_events(events, sure=isinstance(parser, Parser))
     except LawBroken as broken:
         raise broken.about("".join(pieces), pieces) from None
 
@@ -152,7 +158,8 @@ def told_by_message(message: object) -> Told:
     if hasattr(message, "to_dict"):
         message = message.to_dict()
     if not isinstance(message, Mapping):
-        raise LawBroken("shape", "no message", f"the parser returned {_quoted(message)}, not a message dict")
+        said = f"the parser returned {_quoted(message)}, not a message dict"
+        raise LawBroken("shape", "no message", said, unusable=True)
     events: list[Event] = []
     for kind, key in ((Reasoning, "reasoning_content"), (Content, "content")):
         text = message.get(key)
@@ -179,14 +186,16 @@ def _whole_call(index: int, name: str, arguments: object) -> Iterator[Event]:
 
 def _all(said: object) -> list[object]:
     if isinstance(said, (str, Mapping)) or not isinstance(said, Iterable):
-        raise LawBroken("shape", "no events", f"feed() and finish() return a list of events, not {_quoted(said)}")
+        told = f"feed() and finish() return a list of events, not {_quoted(said)}"
+        raise LawBroken("shape", "no events", told, unusable=True)
     return list(said)
 
 
 def _of_dict(said: object) -> tuple[Event, bool]:
     """An event of its dict, and whether that tells where it stood."""
     if not isinstance(said, Mapping):
-        raise LawBroken("shape", "no event", f"{_quoted(said)} is neither an event nor the dict of one")
+        told = f"{_quoted(said)} is neither an event nor the dict of one"
+        raise LawBroken("shape", "no event", told, unusable=True)
     kind, span = said.get("type"), said.get("span")
     place = (int(span[0]), int(span[1])) if isinstance(span, Sequence) and len(span) == 2 else None
     try:
@@ -207,7 +216,7 @@ def _of_dict(said: object) -> tuple[Event, bool]:
     except (KeyError, TypeError, ValueError) as error:
         why = f"{type(error).__name__}: {error}"
         raise LawBroken("shape", f"a broken {kind}", f"{_quoted(said)} is no {kind} ({why})") from None
-    raise LawBroken("shape", "no event", f"{_quoted(said)} has no type that an event has")
+    raise LawBroken("shape", "no event", f"{_quoted(said)} has no type that an event has", unusable=True)
 
 
 def _text(said: Mapping[str, Any], key: str) -> str:

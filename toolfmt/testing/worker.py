@@ -38,7 +38,7 @@ def _reply(make_parser: MakeParser, request: dict[str, Any]) -> list[dict[str, A
         try:
             said = read(make_parser, pieces, request["tools"])
         except LawBroken as broken:
-            told.append({"law": broken.law, "kind": broken.kind, "said": broken.said})
+            told.append({"law": broken.law, "kind": broken.kind, "said": broken.said, "unusable": broken.unusable})
             continue
         told.append(as_data(said))
         if not said.streams:

@@ -1,0 +1,51 @@
+"""Whether a target can be tried at all: asked with one plain written call before the search.
+
+A parser that reads this call wrongly has a fault, and is tried. Of one that is not there (its factory raises, or makes
+something else), or that answers nothing that can be judged, every answer would tell the same, and no law is broken by
+it: that is bad input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from toolfmt.errors import CannotWrite, ToolfmtError
+from toolfmt.formats import write
+from toolfmt.testing.broken import LawBroken
+from toolfmt.testing.targets import Command, Target
+from toolfmt.testing.told import Tools
+
+_CITY = {"type": "object", "properties": {"city": {"type": "string"}}}
+_TOOLS: list[Any] = [{"type": "function", "function": {"name": "get_weather", "parameters": _CITY}}]
+_CALL = ("get_weather", {"city": "Oslo"})
+_OF_COMMANDS = "let it print calls as JSON, and end with status 0"
+_OF_FACTORIES = (
+    "give a factory that is called with the tools and returns an object with feed and finish, or a callable that"
+    " returns a message"
+)
+
+
+def check_usable(target: Target, formats: Sequence[str]) -> None:
+    """Nothing, where a target answers a plain call of one of the formats. Raises `ToolfmtError`, with the way out."""
+    first: LawBroken | None = None
+    for text, tools in _plain(formats, declared_alone=isinstance(target, Command)):
+        told = target.read([[text]], tools)[0]
+        if not isinstance(told, LawBroken) or not told.unusable:
+            return
+        first = first or told
+    if first is not None:
+        way_out = _OF_COMMANDS if isinstance(target, Command) else _OF_FACTORIES
+        of = "a plain call" if len(formats) == 1 else "a plain call of any of the formats"
+        raise ToolfmtError(f"{target.name}: cannot be tried, {of} gets no answer ({first.said}); {way_out}")
+
+
+def _plain(formats: Sequence[str], declared_alone: bool) -> Iterator[tuple[str, Tools]]:
+    """The call in each format, with its tool and without; answers of both kinds are drawn. A format that writes no call
+    of a tool that it was not told has none."""
+    for format in formats:
+        for tools in (_TOOLS,) if declared_alone else (_TOOLS, None):
+            try:
+                yield write(format, [_CALL], tools), tools
+            except CannotWrite:
+                continue
