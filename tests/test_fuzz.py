@@ -412,3 +412,65 @@ def test_a_file_that_no_system_runs_is_bad_input(tmp_path: Path) -> None:
     result = run(str(file), "--format", "json")
     assert result.exit_code == 2
     assert re.fullmatch(r".*read: cannot be run \(Exec format error\); name the program .*\n", result.output)
+
+
+# --- a search that is broken off
+
+
+def interrupting(monkeypatch: pytest.MonkeyPatch, name: str, after: int) -> None:
+    """Ctrl-C comes in this method of a search when it has returned so many times."""
+    method, calls = getattr(Fuzz, name), iter(range(after))
+
+    def until(self: Fuzz, *given: Any) -> None:
+        if next(calls, None) is None:
+            raise KeyboardInterrupt
+        method(self, *given)
+
+    monkeypatch.setattr(Fuzz, name, until)
+
+
+def test_an_interrupted_search_says_so_and_shows_what_came_out(
+    elsewhere: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        interrupting(patched, "_try", 20)
+        result = run("first_closer:parser", "--answers", "1000")
+    assert result.exit_code == 130
+    assert " faults in 20 answers of json, seed 0, interrupted\n" in result.output
+    heads = [line for line in result.output.splitlines() if ", first by answer " in line]
+    assert len(heads) > 1
+    assert all(head.endswith(", not made smaller") for head in heads)
+    assert "the parser raised JSONDecodeError: " in result.output
+
+    interrupting(monkeypatch, "_try", 20)
+    found = json.loads(run("first_closer:parser", "--answers", "1000", "--json").output)
+    assert found["interrupted"] is True
+    assert [fault["shrunk"] for fault in found["faults"]] == [False] * len(heads)
+
+
+def test_what_was_made_smaller_before_the_interruption_stays_so(
+    elsewhere: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupting(monkeypatch, "_shrink", 1)
+    found = json.loads(run("first_closer:parser", "--answers", "20", "--json").output)
+    assert (found["interrupted"], [fault["shrunk"] for fault in found["faults"]]) == (True, [True, False])
+
+
+def test_a_fault_that_was_not_made_smaller_tells_its_pieces_and_what_came() -> None:
+    search = Fuzz(Local(naive_parsers.forgets), ("json",))
+    for _ in zip(range(20), search.run(answers=1000), strict=False):
+        pass
+    told = [fault.to_dict() for fault in search.faults.values() if fault.law == "chunking"]
+    assert told
+    for fault in told:
+        assert "".join(fault["pieces"]) == fault["text"]
+        assert fault["came"] and fault["should"] and fault["came"] != fault["should"]
+
+
+def test_an_interrupted_search_without_a_fault_is_told_as_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    interrupting(monkeypatch, "_try", 3)
+    result = run("json", "--answers", "9")
+    assert (result.exit_code, result.output.splitlines()[0]) == (
+        130,
+        "json: no fault in 3 answers of json, seed 0, interrupted",
+    )

@@ -45,15 +45,15 @@ class Fuzzing:
             formats = self._formats(tried, chosen)
             check_usable(tried, formats)
             search = Fuzz(tried, formats, self.seed, variants=tried.variants)
-            interrupted = self._search(search)
+            search.interrupted = self._broken_off(search)
         found = search.to_dict()
         if self.as_json:
             print_json(found)
         else:
             print_text(fuzzed_text(found, terminal()[1], timed=self.answers is None))
-        return _INTERRUPTED if interrupted else int(bool(search.faults))
+        return _INTERRUPTED if search.interrupted else int(bool(search.faults))
 
-    def _search(self, search: Fuzz) -> bool:
+    def _broken_off(self, search: Fuzz) -> bool:
         """Whether the search was broken off; what was found until then is kept."""
         seconds = _USUAL_SECONDS if self.seconds is None and self.answers is None else self.seconds
         try:

@@ -29,6 +29,7 @@ def fuzzed_text(found: Mapping[str, Any], colour: bool, timed: bool = True) -> s
 def _fault(fault: Mapping[str, Any]) -> Group:
     times = "once" if fault["times"] == 1 else f"{fault['times']:,} times"
     met = f"  {fault['format']}, {times}, first by answer {fault['answer']}"
+    met += "" if fault["shrunk"] else ", not made smaller"
     head = Text.assemble((f"{fault['law']}: {fault['kind']}", "bold red"), met)
     rows = grid()
     if fault["said"] != fault["kind"]:
@@ -53,10 +54,12 @@ def _summary(found: Mapping[str, Any], timed: bool) -> Text:
     of = formats[0] if len(formats) == 1 else f"{len(formats)} formats"
     name = visible(found["target"] + (f" {found['version']}" if found["version"] else ""))
     rate = f" ({answers / found['seconds']:,.0f} answers a second)" if timed and found["seconds"] else ""
-    first = f"{name}: {some} in {answers:,} answers of {of}, seed {found['seed']}{rate}"
+    broken_off = ", interrupted" if found["interrupted"] else ""
+    first = f"{name}: {some} in {answers:,} answers of {of}, seed {found['seed']}{rate}{broken_off}"
+    colour = "red" if faults else "yellow" if broken_off else "green"
     how = "fed whole and in pieces" if found["streams"] else "whole answers only"
     told = [f"{count} of {every} {way}" for way, (count, every) in found["markers"].items()]
-    return Text.assemble((first, "red" if faults else "green"), f"\n{how}; markers tried: {', '.join(told)}")
+    return Text.assemble((first, colour), f"\n{how}; markers tried: {', '.join(told)}")
 
 
 class Searching(Bar):

@@ -43,7 +43,9 @@ class Fault:
     """When that was."""
     times: int = 1
     broken: LawBroken | None = None
-    """How the shrunk answer breaks the law."""
+    """How the answer breaks the law."""
+    shrunk: bool = False
+    """Whether it has been made smaller; else the answer is one as it was drawn."""
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON holds it, with the case in the form of a corpus file."""
@@ -62,6 +64,7 @@ class Fault:
             "answer": self.number,
             "seconds": round(self.seconds, 3),
             "times": self.times,
+            "shrunk": self.shrunk,
             "case": self.case(),
         }
 
@@ -97,6 +100,8 @@ class Fuzz:
     streams: bool = False
     shrinking: int = 0
     """How many faults have been shrunk."""
+    interrupted: bool = False
+    """Set by whoever breaks the search off."""
 
     def run(self, seconds: float | None = None, answers: int | None = None) -> Iterator[None]:
         """Search for so long, or with so many answers; yields after each. At the end the faults are shrunk, yielding
@@ -131,19 +136,20 @@ class Fuzz:
             key = (one.law, one.kind, answer.format)
             way = one.pieces
             if key not in self.faults:
-                self.faults[key] = Fault(*key, answer, way, number, time.monotonic() - begun)
+                self.faults[key] = Fault(*key, answer, way, number, time.monotonic() - begun, broken=one)
                 continue
             fault = self.faults[key]
             fault.times += 1
             if (way is None, -size_of(answer)) > (fault.way is None, -size_of(fault.answer)):
-                self.faults[key] = replace(fault, answer=answer, way=way)
+                self.faults[key] = replace(fault, answer=answer, way=way, broken=one)
 
     def _shrink(self, fault: Fault) -> None:
         most = _DEAR_SHRINKS if isinstance(self.target, Command) else _SHRINKS
         if (fault.law, fault.kind) == HANGS:
             most = _HANGS
         shrinker = Shrinker(self.target, (fault.law, fault.kind), most)
-        fault.answer, fault.broken = shrinker.shrink(fault.answer, fault.way)
+        answer, broken = shrinker.shrink(fault.answer, fault.way)
+        fault.answer, fault.broken, fault.shrunk = answer, broken or fault.broken, broken is not None
 
     @property
     def coverage(self) -> dict[str, tuple[int, int]]:
@@ -162,6 +168,7 @@ class Fuzz:
             "streams": self.streams,
             "answers": self.answers,
             "seconds": round(self.seconds, 3),
+            "interrupted": self.interrupted,
             "markers": {way: list(counts) for way, counts in self.coverage.items()},
             "faults": [fault.to_dict() for fault in self.faults.values()],
         }
