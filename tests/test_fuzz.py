@@ -17,6 +17,7 @@ from click.testing import CliRunner, Result
 from toolfmt.cli.commands import main
 from toolfmt.errors import ToolfmtError
 from toolfmt.formats import FORMATS, Parser, get
+from toolfmt.testing.broken import LawBroken
 from toolfmt.testing.corpus import read as read_cases
 from toolfmt.testing.drawing import (
     Answer,
@@ -354,6 +355,55 @@ def test_bad_input_is_one_line_and_status_2(elsewhere: None, arguments: list[str
     result = run(*arguments)
     assert (result.exit_code, result.output.count("\n")) == (2, 1)
     assert told in result.output
+
+
+NODE = """/home/me/read.js:3
+  const value = JSON.parse(text);
+                     ^
+
+SyntaxError: Unexpected end of JSON input
+    at JSON.parse (<anonymous>)
+    at Object.<anonymous> (/home/me/read.js:3:22) {
+  code: 1
+}
+
+Node.js v20.19.5
+"""
+PYTHON = """Traceback (most recent call last):
+  File "read.py", line 3, in <module>
+    raise ValueError("Error: so")
+json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)
+"""
+JAVA = """Exception in thread "main" java.lang.IllegalStateException: no
+\tat Read.main(Read.java:3)
+Caused by: com.x.ParseException: Expected ':' at 4
+\t... 3 more
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "line"),
+    [
+        (NODE, "SyntaxError", "SyntaxError: Unexpected end of JSON input"),
+        (NODE.replace("SyntaxError: U", "TypeError [ERR_X]: U"), "TypeError", "TypeError [ERR_X]: Unexpected end of"),
+        (PYTHON, "JSONDecodeError", "json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)"),
+        ("Traceback\nAssertionError\n", "AssertionError", "AssertionError"),
+        (JAVA, "ParseException", "Caused by: com.x.ParseException: Expected ':' at 4"),
+        ("Error: one\nError: two\nbye\n", "Error", "Error: two"),
+        ("No Errors: here\nread: usage\n\n", "", "read: usage"),
+        ("", "", "without a word"),
+    ],
+)
+def test_what_a_command_raised_is_told_by_the_line_that_names_it(
+    tmp_path: Path, words: str, name: str, line: str
+) -> None:
+    file = tmp_path / "words"
+    file.write_text(words, encoding="utf-8")
+    with Command(["sh", "-c", 'cat "$0" >&2; exit 3', str(file)]) as tried:
+        (broken,) = tried.read([["x"]], None)
+    assert isinstance(broken, LawBroken)
+    assert (broken.law, broken.kind) == ("never-raises", f"{name}, exit status 3" if name else "exit status 3")
+    assert broken.said.startswith(f"the command ends with status 3: {line}")
 
 
 # --- what cannot be tried at all

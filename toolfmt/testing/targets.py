@@ -40,6 +40,8 @@ _START = 180.0
 """Seconds in which a module has to be imported: some bring torch."""
 _FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 _MOST_WORDS = 300
+_ERROR = re.compile(r"(?:^|[\s.:$])(\w*(?:Error|Exception))(?: \[\w+\])?(?=: |:?$)")
+"""As Python, node, Java and Ruby tell what was raised: `json.JSONDecodeError: …`, `TypeError [ERR_X]: …`."""
 
 
 class Target(Protocol):
@@ -227,9 +229,7 @@ class Command(_Closing):
         if done.returncode < 0:
             raise _crashes(done.returncode)
         if done.returncode:
-            words = done.stderr.decode("utf-8", "replace").strip().splitlines()
-            said = f"the command ends with status {done.returncode}: {words[-1] if words else 'without a word'}"
-            raise LawBroken("never-raises", f"exit status {done.returncode}", said[:_MOST_WORDS])
+            raise _ends_badly(done.returncode, done.stderr.decode("utf-8", "replace"))
         return _printed(done.stdout.decode("utf-8", "replace"))
 
     def close(self) -> None:
@@ -250,6 +250,16 @@ def _printed(output: str) -> Told:
         return told_by_message(values[0])
     calls = values[0] if len(values) == 1 and isinstance(values[0], list) else values
     return told_by_message({"tool_calls": calls})
+
+
+def _ends_badly(status: int, words: str) -> LawBroken:
+    """A status other than 0, with the line of standard error that says most: the last that names an error (node writes
+    its version behind it), else the last. Errors of different names are different faults."""
+    lines = [line.strip() for line in words.splitlines() if line.strip()]
+    named = [(line, found) for line in lines if (found := _ERROR.search(line))]
+    line = named[-1][0] if named else lines[-1] if lines else "without a word"
+    kind = f"{named[-1][1][1]}, exit status {status}" if named else f"exit status {status}"
+    return LawBroken("never-raises", kind, f"the command ends with status {status}: {line}"[:_MOST_WORDS])
 
 
 def _hangs(seconds: float) -> LawBroken:
