@@ -30,6 +30,7 @@ from toolfmt.testing.drawing import (
     written,
 )
 from toolfmt.testing.fuzzing import Fuzz
+from toolfmt.testing.peers import for_vllm
 from toolfmt.testing.shrinking import Shrinker, size_of
 from toolfmt.testing.targets import Command, InProcess, Local, target
 from toolfmt.testing.told import Told
@@ -284,7 +285,10 @@ def test_a_command_that_fails_is_a_fault(code: str, law: str, kind: str) -> None
         ("nosuchformat", "'nosuchformat': neither a format nor a command; give a format (see toolfmt formats), "),
         ("no_such_module:parser", "no_such_module:parser: cannot be loaded (ModuleNotFoundError: "),
         ("json:nothing", "json:nothing: cannot be loaded (AttributeError: "),
-        ("json:__name__", "json:__name__: cannot be loaded (TypeError: json:__name__ cannot be called)"),
+        (
+            "json:__name__",
+            "json:__name__: cannot be loaded (TypeError: json:__name__ cannot be called); name a factory of json",
+        ),
         ("'unclosed", "'unclosed: no command (No closing quotation)"),
         ("", "'': neither a format nor a command"),
     ],
@@ -524,3 +528,71 @@ def test_an_interrupted_search_without_a_fault_is_told_as_interrupted(monkeypatc
         130,
         "json: no fault in 3 answers of json, seed 0, interrupted",
     )
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("no_such:parser", r".*No module named 'no_such'\); modules are looked for from this folder and in PYTHONPATH"),
+        ("fails_on_import:parser", r".*needs_this'\); python -c 'import fails_on_import' shows where"),
+        ("json:nothing", r".*no attribute 'nothing'\); name a factory of json"),
+    ],
+)
+def test_what_cannot_be_loaded_tells_a_way_out_that_helps(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, given: str, told: str
+) -> None:
+    (tmp_path / "fails_on_import.py").write_text("import needs_this", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(ToolfmtError) as raised:
+        target(given)
+    assert re.fullmatch(f"{given}: cannot be loaded {told}", str(raised.value))
+
+
+def test_a_peers_name_that_is_no_factory_is_told_with_all_there_are() -> None:
+    with pytest.raises(ToolfmtError) as raised:
+        target("toolfmt.testing.peers.for_vllm:json")
+    listed = ", ".join(for_vllm.factories())
+    assert str(raised.value).endswith(f"for_vllm has no factory 'json'; it has {listed})")
+
+
+def test_a_peers_package_that_is_missing_is_told_with_its_own_way_out(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "vllm.py").write_text("raise ImportError('none')", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(ToolfmtError, match=r"pip install vllm==[^;]* \(none\)\)$"):
+        target("toolfmt.testing.peers.for_vllm:hermes")
+
+
+@pytest.mark.parametrize(
+    ("file", "executable", "told"),
+    [
+        (
+            "naive.py",
+            False,
+            "naive.py: a file that is not executable; name the program that runs it, as in "
+            "'python3 naive.py', or a factory in it, as in naive:parser",
+        ),
+        (
+            "my-own.py",
+            False,
+            "my-own.py: a file that is not executable; name the program that runs it, as in 'python3 my-own.py'",
+        ),
+        (
+            "read.js",
+            False,
+            "read.js: a file that is not executable; name the program that runs it, as in "
+            "'node read.js', or make it executable",
+        ),
+        ("naive.py", True, "naive.py: a command is looked for in PATH; give ./naive.py"),
+    ],
+)
+def test_a_file_that_is_no_command_is_told_with_what_runs_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, file: str, executable: bool, told: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(file).write_text("", encoding="utf-8")
+    Path(file).chmod(0o755 if executable else 0o644)
+    with pytest.raises(ToolfmtError) as raised:
+        target(file)
+    assert str(raised.value) == told

@@ -162,10 +162,12 @@ class InProcess(_Closing):
         except Empty:
             self.close()
             raise ToolfmtError(f"{self.name}: not imported within {_START:.0f} seconds; import it alone") from None
-        told: dict[str, Any] = {"failed": "the process ended"} if line is None else json.loads(line)
+        told: dict[str, Any] = (
+            {"failed": "the process ended", "way_out": "; import it alone"} if line is None else json.loads(line)
+        )
         if "failed" in told:
             self.close()
-            raise ToolfmtError(f"{self.name}: cannot be loaded ({told['failed'][:_MOST_WORDS]}); give module:factory")
+            raise ToolfmtError(f"{self.name}: cannot be loaded ({told['failed']}){told['way_out']}")
         return told
 
     def _died(self) -> LawBroken:
@@ -270,6 +272,19 @@ def _crashes(status: int | None) -> LawBroken:
     return LawBroken("in-time", "it dies", f"the process ended with status {status} while it read")
 
 
+def _how_a_file_is_run(file: str) -> str:
+    """The way out for a file that no shell would run under this name."""
+    if os.access(file, os.X_OK):
+        return f"a command is looked for in PATH; give ./{file}"
+    told = "a file that is not executable; name the program that runs it, as in"
+    module, ending = os.path.splitext(file)
+    if ending != ".py":
+        return f"{told} 'node {file}', or make it executable"
+    parts = os.path.normpath(module).split(os.sep)
+    factory = f", or a factory in it, as in {'.'.join(parts)}:parser" if all(map(str.isidentifier, parts)) else ""
+    return f"{told} 'python3 {file}'{factory}"
+
+
 def target(given: str, timeout: float = 10.0) -> InProcess | Command:
     """What TARGET means: a format's name, `module:factory`, or a command. Raises `ToolfmtError`."""
     if given in names() or _FACTORY.fullmatch(given):
@@ -278,6 +293,8 @@ def target(given: str, timeout: float = 10.0) -> InProcess | Command:
         words = shlex.split(given)
     except ValueError as error:
         raise ToolfmtError(f"{given}: no command ({error}); quote it as a shell takes it") from None
+    if words and shutil.which(words[0]) is None and os.path.isfile(words[0]):
+        raise ToolfmtError(f"{given}: {_how_a_file_is_run(words[0])}")
     if not words or shutil.which(words[0]) is None:
         ways = "a format (see toolfmt formats), module:factory, or a command that can be run"
         raise ToolfmtError(f"{given!r}: neither a format nor a command; give {ways}")

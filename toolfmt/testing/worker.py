@@ -17,6 +17,10 @@ from toolfmt.formats import Parser, names
 from toolfmt.testing.broken import LawBroken
 from toolfmt.testing.told import MakeParser, as_data, read
 
+_PEERS = "toolfmt.testing.peers.for_"
+_MOST_TOLD = 2_000
+"""Of an error: the names of a module's factories are told whole."""
+
 
 def loaded(spec: str) -> MakeParser:
     """The factory that `module:name` means, or the parser of a format of toolfmt. Raises what importing raises."""
@@ -24,12 +28,26 @@ def loaded(spec: str) -> MakeParser:
         return lambda tools: Parser(spec, tools=tools)
     module, _, name = spec.partition(":")
     found: Any = import_module(module)
+    if module.startswith(_PEERS) and name not in found.factories():  # such a module's other names are none
+        raise AttributeError(f"{module} has no factory {name!r}; it has {', '.join(found.factories())}")
     for part in name.split("."):
         found = getattr(found, part)
     if not callable(found):
         raise TypeError(f"{spec} cannot be called")
     made: MakeParser = found
     return made
+
+
+def _way_out(spec: str, error: BaseException) -> str:
+    """What to do where a factory cannot be loaded; nothing where the error says it itself."""
+    module = spec.partition(":")[0]
+    if isinstance(error, ModuleNotFoundError) and error.name and f"{module}.".startswith(f"{error.name}."):
+        return "; modules are looked for from this folder and in PYTHONPATH"
+    if module.startswith(_PEERS):
+        return ""
+    if module in sys.modules:  # what fails while it is imported is no longer there
+        return f"; name a factory of {module}"
+    return f"; python -c 'import {module}' shows where"
 
 
 def _reply(make_parser: MakeParser, request: dict[str, Any]) -> list[dict[str, Any]]:
@@ -58,7 +76,8 @@ def main(spec: str) -> None:
     try:
         make_parser = loaded(spec)
     except BaseException as error:  # noqa: BLE001  whatever the module does is told, not shown as a traceback
-        say({"failed": " ".join(f"{type(error).__name__}: {error}".split())})
+        failed = " ".join(f"{type(error).__name__}: {error}".split())
+        say({"failed": failed[:_MOST_TOLD], "way_out": _way_out(spec, error)})
         return
     formats = getattr(make_parser, "formats", ())
     say({"formats": list(formats) if not isinstance(formats, str) else [formats],
