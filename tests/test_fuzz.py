@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
+import time
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -271,12 +273,41 @@ def test_a_command_gets_the_answer_and_the_tools(monkeypatch: pytest.MonkeyPatch
         ("import os; os.kill(os.getpid(), 9)", "in-time", "it dies"),
         ("import time; time.sleep(60)", "in-time", "it hangs"),
         ("print('[3]')", "shape", "a call without a name"),
+        ("while True: print('x' * 1000)", "shape", "too much is printed"),
     ],
 )
 def test_a_command_that_fails_is_a_fault(code: str, law: str, kind: str) -> None:
     with Command([sys.executable, "-c", code], timeout=1.5) as tried:
         (broken,) = tried.read([["x"]], None)
     assert (broken.law, broken.kind) == (law, kind)  # type: ignore[union-attr]  # it is one that broke
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="whether a process has ended is looked up in /proc")
+@pytest.mark.parametrize("last", ["time.sleep(60)", "print('[]')"])
+def test_what_a_command_started_ends_with_it(tmp_path: Path, last: str) -> None:
+    """Whether it is ended for its time or ends by itself; and nobody waits for the pipe that its child holds."""
+    file = tmp_path / "pid"
+    child = (
+        "import subprocess, sys, time; one = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])"
+    )
+    begun = time.monotonic()
+    with Command([sys.executable, "-c", f"{child}; open({str(file)!r}, 'w').write(str(one.pid)); {last}"], 2) as tried:
+        tried.read([["x"]], None)
+    assert time.monotonic() - begun < 20
+    assert ended(int(file.read_text()))
+
+
+def ended(process: int) -> bool:
+    """Whether a process ends within seconds: a killed orphan is there until somebody reaps it."""
+    for _ in range(100):
+        try:
+            os.kill(process, 0)
+            if "\nState:\tZ" in Path(f"/proc/{process}/status").read_text():
+                return True
+        except (ProcessLookupError, FileNotFoundError):
+            return True
+        time.sleep(0.05)
+    return False
 
 
 @pytest.mark.parametrize(

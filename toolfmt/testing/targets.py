@@ -29,6 +29,7 @@ from typing import Any, Protocol, Self, TypeAlias
 from toolfmt.errors import ToolfmtError
 from toolfmt.formats import get, names
 from toolfmt.testing.broken import LawBroken
+from toolfmt.testing.processes import MOST_PRINTED, run
 from toolfmt.testing.told import MakeParser, Told, Tools, of_data, read, told_by_message
 
 Reading: TypeAlias = Told | LawBroken
@@ -215,24 +216,19 @@ class Command(_Closing):
                 json.dump(tools, file)
             environment["TOOLFMT_TOOLS"] = self._tools
         try:
-            done = subprocess.run(
-                self._words,
-                input=text.encode("utf-8", "replace"),
-                capture_output=True,
-                timeout=self.timeout,
-                env=environment,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise _hangs(self.timeout) from None
+            done = run(self._words, text.encode("utf-8", "replace"), self.timeout, environment)
         except OSError as error:
             ways_out = "name the program that runs it too, as in 'python3 read.py'"
             raise ToolfmtError(f"{self.name}: cannot be run ({error.strerror}); {ways_out}") from None
-        if done.returncode < 0:
-            raise _crashes(done.returncode)
-        if done.returncode:
-            raise _ends_badly(done.returncode, done.stderr.decode("utf-8", "replace"))
-        return _printed(done.stdout.decode("utf-8", "replace"))
+        if done.too_much:
+            raise _prints_too_much()
+        if done.status is None:
+            raise _hangs(self.timeout)
+        if done.status < 0:
+            raise _crashes(done.status)
+        if done.status:
+            raise _ends_badly(done.status, done.errors.decode("utf-8", "replace"))
+        return _printed(done.printed.decode("utf-8", "replace"))
 
     def close(self) -> None:
         self._folder.cleanup()
@@ -266,6 +262,11 @@ def _ends_badly(status: int, words: str) -> LawBroken:
 
 def _hangs(seconds: float) -> LawBroken:
     return LawBroken(*HANGS, f"nothing came within {seconds:g} seconds")
+
+
+def _prints_too_much() -> LawBroken:
+    said = f"more than {MOST_PRINTED // 10**6} MB came for one answer, and it was ended"
+    return LawBroken("shape", "too much is printed", said)
 
 
 def _crashes(status: int | None) -> LawBroken:

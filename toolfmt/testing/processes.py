@@ -1,0 +1,96 @@
+"""Processes that somebody else's code runs in: each with a session of its own, so that it is ended with all it started.
+
+What such a process writes is read by a thread that nobody waits for longer than the process lives: a child that has
+left the session may hold the pipe for as long as it likes. No more is kept than a limit.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from threading import Event, Thread
+from typing import IO
+
+MOST_PRINTED = 10_000_000
+"""Bytes that may be printed for one answer."""
+_KEPT_OF_ERRORS = 10_000
+_AT_ONCE = 65_536
+_LAST_WORDS = 1.0
+"""Seconds in which a pipe of a process that has ended is read out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """How a process ended. `status` is None where it was stopped for its time; `too_much`: for what it printed."""
+
+    status: int | None
+    printed: bytes
+    errors: bytes
+    too_much: bool = False
+
+
+def end(process: subprocess.Popen[bytes]) -> int:
+    """End a process and what it started; its status, which is its own where it had ended."""
+    status = process.poll()
+    if sys.platform == "win32":
+        process.kill()
+    else:
+        # Children outlive their parent, so the group is ended whether or not its leader lives.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    return process.wait() if status is None else status
+
+
+def run(words: Sequence[str], given: bytes, timeout: float, environment: Mapping[str, str]) -> Done:
+    """Run a command with this standard input. Raises `OSError` where it cannot be started."""
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(
+        list(words), stdin=pipe, stdout=pipe, stderr=pipe, env=environment, start_new_session=True
+    )
+    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+    printed, errors = _Reader(process.stdout, process), _Reader(process.stderr)
+    Thread(target=_give, args=(process.stdin, given), daemon=True).start()
+    status: int | None = None
+    try:
+        with suppress(subprocess.TimeoutExpired):
+            status = process.wait(timeout)
+    finally:
+        end(process)
+    for reader in (printed, errors):
+        reader.ended.wait(_LAST_WORDS)
+    return Done(status, bytes(printed.kept), bytes(errors.kept), printed.too_much)
+
+
+class _Reader:
+    """What comes out of a pipe: all of it, and `process` is ended where that is more than may be printed; or, where no
+    process is given, the last of it."""
+
+    def __init__(self, pipe: IO[bytes], process: subprocess.Popen[bytes] | None = None) -> None:
+        self.kept = bytearray()
+        self.too_much = False
+        self.ended = Event()
+        self._pipe, self._process = pipe, process
+        Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        with suppress(OSError), self._pipe:
+            while some := os.read(self._pipe.fileno(), _AT_ONCE):
+                self.kept += some
+                if self._process is None:
+                    del self.kept[:-_KEPT_OF_ERRORS]
+                elif len(self.kept) > MOST_PRINTED:
+                    self.too_much = True
+                    end(self._process)
+                    break
+        self.ended.set()
+
+
+def _give(pipe: IO[bytes], given: bytes) -> None:
+    """Write a process its standard input, as far as it takes it."""
+    with suppress(OSError), pipe:
+        pipe.write(given)
