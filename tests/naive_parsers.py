@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from typing import Any
 
@@ -102,3 +103,36 @@ def no_events(tools: Any = None) -> Any:
 def blind(tools: Any = None) -> Any:
     """Sees no call at all."""
     return lambda text: {"content": text}
+
+
+def forks(tools: Any) -> Any:
+    """A child that lives on, holds every pipe of the process, and is told in the content."""
+
+    def read(text: str) -> dict[str, Any]:
+        child = os.fork()
+        if child == 0:
+            time.sleep(60)
+            os._exit(0)
+        if text == "die":
+            os._exit(3)
+        return {"content": str(child), "tool_calls": []}
+
+    return read
+
+
+def twice(tools: Any) -> Any:
+    """Two processes come back of one reading."""
+
+    def read(text: str) -> dict[str, Any]:
+        os.fork()
+        return {"content": text, "tool_calls": []}
+
+    return read
+
+
+def reads_input(tools: Any) -> Any:
+    return lambda text: {"content": text + sys.stdin.readline(), "tool_calls": []}
+
+
+def floods(tools: Any) -> Any:
+    return lambda text: {"content": text * 10**7, "tool_calls": []}

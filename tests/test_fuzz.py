@@ -218,6 +218,34 @@ def test_what_hangs_or_dies_is_a_fault_and_the_next_answer_is_read(elsewhere: No
         assert isinstance(plain, Told) and plain.content == "plain"
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="whether a process has ended is looked up in /proc")
+def test_what_a_parser_forks_holds_nobody_up_and_ends_with_it(elsewhere: None) -> None:
+    begun = time.monotonic()
+    with InProcess("naive_parsers:forks", timeout=20) as tried:
+        first, second = (tried.read([[text]], None)[0] for text in ("live", "die"))
+    assert time.monotonic() - begun < 15
+    assert isinstance(first, Told) and ended(int(first.content))
+    assert isinstance(second, LawBroken) and second.said == "the process ended with status 3 while it read"
+
+
+@pytest.mark.parametrize(
+    "name", ["reads_input", pytest.param("twice", marks=pytest.mark.skipif(sys.platform == "win32", reason="no fork"))]
+)
+def test_what_a_parser_does_to_its_process_harms_no_answer(elsewhere: None, name: str) -> None:
+    with InProcess(f"naive_parsers:{name}", timeout=5) as tried:
+        for text in ("a", "b", "c"):
+            (told,) = tried.read([[text]], None)
+            assert isinstance(told, Told) and told.content == text
+
+
+def test_a_parser_that_says_too_much_is_told_so(elsewhere: None) -> None:
+    with InProcess("naive_parsers:floods", timeout=20) as tried:
+        (broken,) = tried.read([["ab"]], None)
+        assert isinstance(broken, LawBroken) and broken.kind == "too much is printed"
+        (told,) = tried.read([[""]], None)
+        assert isinstance(told, Told)
+
+
 def test_what_a_factory_says_of_itself_is_known(elsewhere: None) -> None:
     with InProcess("first_closer:parser") as tried:
         assert (tried.formats, tried.version, tried.is_toolfmt) == (("json",), "1.0", False)

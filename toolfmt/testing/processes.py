@@ -10,9 +10,11 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from queue import Empty, Queue
 from threading import Event, Thread
 from typing import IO
 
@@ -22,6 +24,9 @@ _KEPT_OF_ERRORS = 10_000
 _AT_ONCE = 65_536
 _LAST_WORDS = 1.0
 """Seconds in which a pipe of a process that has ended is read out."""
+
+_LOOKED_AFTER = 0.2
+"""Seconds between two looks whether a process that is waited for lives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,3 +99,48 @@ def _give(pipe: IO[bytes], given: bytes) -> None:
     """Write a process its standard input, as far as it takes it."""
     with suppress(OSError), pipe:
         pipe.write(given)
+
+
+class Lines:
+    """The lines that a process writes to a pipe, as they come."""
+
+    def __init__(self, pipe: IO[bytes], process: subprocess.Popen[bytes]) -> None:
+        self.too_much = False
+        self._pipe, self._process = pipe, process
+        self._most = MOST_PRINTED
+        self._lines: Queue[bytes | None] = Queue()
+        Thread(target=self._read, daemon=True).start()
+
+    def next(self, timeout: float, most: int = MOST_PRINTED) -> bytes | None:
+        """The next line, or None where the process has ended, or was for a line of more bytes than `most`.
+
+        Raises `TimeoutError`.
+        """
+        self._most = most
+        last = time.monotonic() + timeout
+        while True:
+            # The pipe of a process that has ended may be held open by a child, so its end is no sign alone.
+            lives = self._process.poll() is None
+            left = last - time.monotonic()
+            try:
+                return self._lines.get(timeout=max(0.0, min(left, _LOOKED_AFTER)))
+            except Empty:
+                if not lives:
+                    return None
+                if left <= _LOOKED_AFTER:
+                    raise TimeoutError from None
+
+    def _read(self) -> None:
+        begun = bytearray()
+        with suppress(OSError), self._pipe:
+            while some := os.read(self._pipe.fileno(), _AT_ONCE):
+                *ended, rest = some.split(b"\n")
+                for line in ended:
+                    self._lines.put(bytes(begun + line))
+                    begun.clear()
+                begun += rest
+                if len(begun) > self._most:
+                    self.too_much = True
+                    end(self._process)
+                    break
+        self._lines.put(None)

@@ -21,15 +21,13 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from queue import Empty, Queue
-from threading import Thread
 from types import MappingProxyType, TracebackType
 from typing import Any, Protocol, Self, TypeAlias
 
 from toolfmt.errors import ToolfmtError
 from toolfmt.formats import get, names
 from toolfmt.testing.broken import LawBroken
-from toolfmt.testing.processes import MOST_PRINTED, run
+from toolfmt.testing.processes import MOST_PRINTED, Lines, end, run
 from toolfmt.testing.told import MakeParser, Told, Tools, of_data, read, told_by_message
 
 Reading: TypeAlias = Told | LawBroken
@@ -107,8 +105,8 @@ class InProcess(_Closing):
     def __init__(self, spec: str, timeout: float = 10.0) -> None:
         self.name = spec
         self.timeout = timeout
-        self._worker: subprocess.Popen[str] | None = None
-        self._lines: Queue[str | None] = Queue()
+        self._worker: subprocess.Popen[bytes] | None = None
+        self._replies: Lines | None = None
         about = self._begin()
         self.is_toolfmt = spec in names()
         self.formats = (get(spec).name,) if self.is_toolfmt else tuple(about["formats"])
@@ -120,30 +118,31 @@ class InProcess(_Closing):
     def read(self, ways: Sequence[Way], tools: Tools) -> list[Reading]:
         if self._worker is None:
             self._begin()
-        assert self._worker is not None and self._worker.stdin is not None
+        assert self._worker is not None and self._worker.stdin is not None and self._replies is not None
+        request = json.dumps({"tools": tools, "ways": [list(way) for way in ways]})
         try:
-            self._worker.stdin.write(json.dumps({"tools": tools, "ways": [list(way) for way in ways]}) + "\n")
+            self._worker.stdin.write(request.encode() + b"\n")
             self._worker.stdin.flush()
         except OSError:
             return [self._died()]
         try:
-            line = self._lines.get(timeout=self.timeout)
-        except Empty:
+            line = self._replies.next(self.timeout, most=MOST_PRINTED * len(ways))
+        except TimeoutError:
             self.close()
             return [_hangs(self.timeout)]
         if line is None:
-            return [self._died()]
+            too_much = self._replies.too_much
+            died = self._died()
+            return [_prints_too_much() if too_much else died]
         return [LawBroken(**one) if "law" in one else of_data(one) for one in json.loads(line)]
 
     def close(self) -> None:
         worker, self._worker = self._worker, None
         if worker is not None:
-            worker.kill()
-            worker.wait()
-            for pipe in (worker.stdin, worker.stdout):
-                if pipe is not None:
-                    with suppress(OSError):
-                        pipe.close()
+            end(worker)
+            assert worker.stdin is not None
+            with suppress(OSError):
+                worker.stdin.close()
 
     def _begin(self) -> dict[str, Any]:
         """Start the process; what the factory says of itself. Raises `ToolfmtError` where there is no factory."""
@@ -152,15 +151,14 @@ class InProcess(_Closing):
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            text=True,
-            encoding="utf-8",
             env={**os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)},
+            start_new_session=True,
         )
-        self._worker, self._lines = worker, Queue()
-        Thread(target=_pass_on, args=(worker, self._lines), daemon=True).start()
+        assert worker.stdout is not None
+        self._worker, self._replies = worker, Lines(worker.stdout, worker)
         try:
-            line = self._lines.get(timeout=_START)
-        except Empty:
+            line = self._replies.next(_START)
+        except TimeoutError:
             self.close()
             raise ToolfmtError(f"{self.name}: not imported within {_START:.0f} seconds; import it alone") from None
         told: dict[str, Any] = (
@@ -172,18 +170,9 @@ class InProcess(_Closing):
         return told
 
     def _died(self) -> LawBroken:
-        status = None if self._worker is None else self._worker.wait()
+        status = None if self._worker is None else end(self._worker)
         self.close()
         return _crashes(status)
-
-
-def _pass_on(worker: subprocess.Popen[str], lines: Queue[str | None]) -> None:
-    """The replies of a process, and None at their end."""
-    assert worker.stdout is not None
-    with suppress(ValueError, OSError):
-        for line in worker.stdout:
-            lines.put(line)
-    lines.put(None)
 
 
 class Command(_Closing):

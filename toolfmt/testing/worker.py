@@ -1,8 +1,8 @@
 """The process that a target runs in: `python -m toolfmt.testing.worker SPEC` reads answers for `targets.InProcess`.
 
 A request is a line of JSON with `tools` and `ways` (each a list of pieces), the reply a line with what was told of each
-way, or the law that reading broke. What the target prints goes to standard error. The first line that is written tells
-what the factory says of itself, or why there is none.
+way, or the law that reading broke. What the target prints goes to standard error, and its standard input is empty. The
+first line that is written tells what the factory says of itself, or why there is none.
 """
 
 from __future__ import annotations
@@ -66,8 +66,12 @@ def _reply(make_parser: MakeParser, request: dict[str, Any]) -> list[dict[str, A
 
 def main(spec: str) -> None:
     """Serve until standard input ends."""
-    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "w", encoding="utf-8")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
     os.dup2(2, 1)
+    here = os.getpid()
 
     def say(value: Any) -> None:
         replies.write(json.dumps(value) + "\n")
@@ -83,8 +87,11 @@ def main(spec: str) -> None:
     say({"formats": list(formats) if not isinstance(formats, str) else [formats],
          "variants": {name: list(ways) for name, ways in getattr(make_parser, "variants", {}).items()},
          "version": str(getattr(make_parser, "version", ""))})  # fmt: skip
-    for line in sys.stdin:
-        say(_reply(make_parser, json.loads(line)))
+    for line in requests:
+        reply = _reply(make_parser, json.loads(line))
+        if os.getpid() != here:
+            os._exit(0)  # a parser that forks comes back in the child, too, whose word would be taken for the next one
+        say(reply)
 
 
 if __name__ == "__main__":
