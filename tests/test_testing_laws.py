@@ -3,13 +3,15 @@ should have."""
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import first_closer
 import naive_parsers
@@ -22,7 +24,7 @@ from toolfmt.errors import CannotWrite
 from toolfmt.events import Content, Event, ToolCallArguments, ToolCallEnd, ToolCallStart
 from toolfmt.formats import Parser
 from toolfmt.testing import LawBroken, judging, strategies
-from toolfmt.testing.drawing import Answer
+from toolfmt.testing.drawing import Answer, Kind
 from toolfmt.testing.laws import LAWS, every_cut
 from toolfmt.testing.told import Told, as_data, of_data, read, told_by_events, told_by_message
 
@@ -361,3 +363,27 @@ def test_readings_that_say_where_things_stood_are_compared_by_that_too() -> None
     judging.same(told(3), told(3))
     with pytest.raises(LawBroken, match="offsets or notes are others"):
         judging.same(told(3), told(4))
+
+
+def test_the_page_tells_how_each_law_and_strategy_is_called() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "fuzzing.md").read_text(encoding="utf-8")
+    told = dict(re.findall(r"^\| `(\w+)(\(.*?\))` \|", page, re.MULTILINE))
+    told |= dict(re.findall(r"^`(read)(\(.*?\))` tells", page, re.MULTILINE))
+    told |= dict(re.findall(r"`(cases)(\(.*?\))` are", page))
+    laws = [name for name in toolfmt.testing.__all__ if name.startswith("check_")]
+    assert told == {name: _as_called(name) for name in (*laws, *strategies.__all__, "read", "cases")}
+
+
+def _as_called(name: str) -> str:
+    """A function's parameters with their defaults, without the types."""
+    signature = inspect.signature(getattr(toolfmt.testing, name))
+    bare = [one.replace(annotation=inspect.Parameter.empty) for one in signature.parameters.values()]
+    return str(signature.replace(parameters=bare, return_annotation=inspect.Signature.empty))
+
+
+def test_the_page_tells_what_an_answer_has() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "fuzzing.md").read_text(encoding="utf-8")
+    table = page[page.index("| of an `Answer` |") :].split("\n\n")[0]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == [field.name for field in fields(Answer)]
+    kinds = re.findall(r"`(\w+)`", table.split("`kind` |")[1].split("\n")[0])
+    assert kinds == list(get_args(Kind))
