@@ -365,6 +365,15 @@ def test_a_value_of_which_nothing_is_said() -> None:
             assert allows(_rules(format, tools), write(format, [("f", {"p": value})], tools)), (name, value)
 
 
+@pytest.mark.parametrize("name", ["glm4", "minimax_m3"])
+def test_a_listed_text_that_looks_like_a_listed_number_is_left_out(name: str) -> None:
+    format = next(format for format in FORMATS if format.name == name)
+    tools = [_tool("f", {"p": {"enum": ["3", "x", 2.5]}}, "p")]
+    for value, allowed in (("3", False), ("x", True), (2.5, True)):
+        text = format.writer.write([("f", {"p": value})], lambda tool, *path: frozenset({"string", "number"}))
+        assert allows(_rules(format, tools), text) is allowed
+
+
 def test_a_marked_value_holds_tags() -> None:
     format = next(format for format in FORMATS if format.name == "minicpm5")
     tools = [_tool("f", {"p": {"type": "string"}}, "p")]
@@ -464,6 +473,7 @@ def test_members_that_are_not_evaluated_are_others() -> None:
         ("glm4", "a<b", "p", "its name"),
         ("lfm2", "a b", "p", "its name"),
         ("glm4", "f", "a<b", "its key"),
+        ("glm4", "f", " x", "its key"),  # it comes back without the blank
         ("sarashina", "'x'", "p", "its name"),  # it comes back, and the reader notes a tolerance
     ],
 )
