@@ -136,3 +136,8 @@ def reads_input(tools: Any) -> Any:
 
 def floods(tools: Any) -> Any:
     return lambda text: {"content": text * 10**7, "tool_calls": []}
+
+
+def raises_at_every_text(tools: Any = None) -> Any:
+    """Makes a parser, which then raises."""
+    return lambda text: {"content": text[-1:0:0]}

@@ -496,7 +496,14 @@ def test_what_never_answers_is_bad_input_and_no_fault(elsewhere: None, given: st
 
 
 @pytest.mark.parametrize(
-    "given", ["naive_parsers:raises_with_tools", "naive_parsers:blind", "true", "first_closer:parser"]
+    "given",
+    [
+        "naive_parsers:raises_with_tools",
+        "naive_parsers:blind",
+        "naive_parsers:raises_at_every_text",
+        "true",
+        "first_closer:parser",
+    ],
 )
 def test_what_answers_some_plain_call_is_tried_however_wrongly_it_reads(elsewhere: None, given: str) -> None:
     result = run(given, "--format", "json", "--answers", "12")
@@ -573,6 +580,7 @@ def test_a_fault_that_was_not_made_smaller_tells_its_pieces_and_what_came() -> N
     search = Fuzz(Local(naive_parsers.forgets), ("json",))
     for _ in zip(range(20), search.run(answers=1000), strict=False):
         pass
+    assert all(fault.broken is not None for fault in search.faults.values())
     told = [fault.to_dict() for fault in search.faults.values() if fault.law == "chunking"]
     assert told
     for fault in told:
