@@ -141,3 +141,17 @@ def floods(tools: Any) -> Any:
 def raises_at_every_text(tools: Any = None) -> Any:
     """Makes a parser, which then raises."""
     return lambda text: {"content": text[-1:0:0]}
+
+
+def interrupts(tools: Any) -> Any:
+    def read(text: str) -> Any:
+        raise KeyboardInterrupt
+
+    return read
+
+
+def misnames_formats(tools: Any) -> Any:
+    return sound(tools)
+
+
+misnames_formats.formats = 5  # type: ignore[attr-defined]  # as somebody may write it

@@ -246,6 +246,13 @@ def test_a_parser_that_says_too_much_is_told_so(elsewhere: None) -> None:
         assert isinstance(told, Told)
 
 
+def test_whatever_a_parser_raises_is_told_as_that(elsewhere: None) -> None:
+    with InProcess("naive_parsers:interrupts", timeout=5) as tried:
+        (broken,) = tried.read([["a"]], None)
+    assert isinstance(broken, LawBroken)
+    assert (broken.law, broken.kind) == ("never-raises", "KeyboardInterrupt in naive_parsers.py:read")
+
+
 def test_what_a_factory_says_of_itself_is_known(elsewhere: None) -> None:
     with InProcess("first_closer:parser") as tried:
         assert (tried.formats, tried.version, tried.is_toolfmt) == (("json",), "1.0", False)
@@ -348,11 +355,15 @@ def ended(process: int) -> bool:
             "json:__name__",
             "json:__name__: cannot be loaded (TypeError: json:__name__ cannot be called); name a factory of json",
         ),
+        (
+            "naive_parsers:misnames_formats",
+            "naive_parsers:misnames_formats: cannot be loaded (TypeError: its formats are 5, not a list of names of f",
+        ),
         ("'unclosed", "'unclosed: no command (No closing quotation)"),
         ("", "'': neither a format nor a command"),
     ],
 )
-def test_what_is_no_target_is_told_in_one_line(given: str, told: str) -> None:
+def test_what_is_no_target_is_told_in_one_line(elsewhere: None, given: str, told: str) -> None:
     with pytest.raises(ToolfmtError) as raised:
         target(given)
     assert str(raised.value).startswith(told)

@@ -387,3 +387,67 @@ def test_the_page_tells_what_an_answer_has() -> None:
     assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == [field.name for field in fields(Answer)]
     kinds = re.findall(r"`(\w+)`", table.split("`kind` |")[1].split("\n")[0])
     assert kinds == list(get_args(Kind))
+
+
+class _Says:
+    def __init__(self, *said: Any) -> None:
+        self._said = said
+
+    def feed(self, text: str) -> Any:
+        return self._said
+
+    def finish(self) -> Any:
+        return []
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ({"type": "tool_call_end", "index": 0, "tolerated": [{}]}, "tolerated is [{}], not a list of texts"),
+        ({"type": "tool_call_end", "index": 0, "tolerated": 3}, "tolerated is 3, not a list of texts"),
+        ({"type": "tool_call_end", "index": 0, "span": ["a", "b"]}, "span is 'a', not a whole number"),
+        ({"type": "tool_call_end", "index": 0, "span": "ab"}, "span is 'ab', not two offsets"),
+        ({"type": "tool_call_end", "index": float("inf")}, "index is inf, not a whole number"),
+        ({"type": "tool_call_end", "index": 10**5000}, "index is an object of int, not a whole number"),
+        ({"type": "tool_call_end"}, "it has no 'index'"),
+        ({"type": "content", "text": "a", "start": float("nan")}, "start is nan, not a whole number"),
+        ({"type": "tool_call_start", "index": 0, "name": "f", "id": {1}}, "id is {1}, not a text"),
+        ({"type": "tool_call_rejected", "index": 0, "reason": ["x"]}, "reason is ['x'], not a text"),
+        (ToolCallEnd(0, (0, 1), ({},)), "tolerated is ({},), not a list of texts"),  # type: ignore[arg-type]  # wrong
+        (ToolCallEnd(0, None), None),  # type: ignore[arg-type]  # as one without a place may make it
+    ],
+)
+def test_wrong_types_in_events_are_told_in_words(said: Any, why: str | None) -> None:
+    def make_parser(tools: Any) -> Any:
+        return _Says(said)
+
+    if why is None:
+        assert not read(make_parser, ["a"]).placed
+        return
+    with pytest.raises(LawBroken) as raised:
+        read(make_parser, ["a"])
+    assert raised.value.law == "shape"
+    assert raised.value.said.endswith(why)
+
+
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        ({"tool_calls": 5}, "tool_calls is no list"),
+        ({"tool_calls": "ab"}, "tool_calls is no list"),
+        ({"tool_calls": [{"name": "f", "arguments": {1, 2}}]}, "arguments that JSON cannot say"),
+    ],
+)
+def test_wrong_types_in_messages_are_told_in_words(message: Any, kind: str) -> None:
+    with pytest.raises(LawBroken) as raised:
+        read(lambda tools: lambda text: message, ["a"])
+    assert (raised.value.law, raised.value.kind) == ("shape", kind)
+
+
+@pytest.mark.parametrize("error", [SystemExit, GeneratorExit])
+def test_a_parser_that_ends_the_process_has_raised(error: type[BaseException]) -> None:
+    def make_parser(tools: Any) -> Any:
+        raise error
+
+    with pytest.raises(LawBroken, match=rf"never-raises: the factory raised {error.__name__}"):
+        read(make_parser, ["a"])

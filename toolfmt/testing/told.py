@@ -105,16 +105,20 @@ def read(make_parser: MakeParser, pieces: Sequence[str], tools: Tools = None) ->
         events += _all(parser.finish())
     except LawBroken as broken:
         raise broken.about("".join(pieces), pieces) from None
-    except Exception as error:
-        where = _place(error)
-        told = " ".join(f"{type(error).__name__}: {error}".split())[:_MOST_QUOTED]
-        said = f"the {'parser' if made else 'factory'} raised {told} ({where})"
-        raised = LawBroken("never-raises", f"{type(error).__name__} in {where}", said, unusable=not made)
-        raise raised.about("".join(pieces), pieces) from error
+    except (Exception, SystemExit, GeneratorExit) as error:
+        raise raised(error, made).about("".join(pieces), pieces) from error
     try:
         return told_by_events(events, sure=isinstance(parser, Parser))
     except LawBroken as broken:
         raise broken.about("".join(pieces), pieces) from None
+
+
+def raised(error: BaseException, made: bool = True) -> LawBroken:
+    """The law that a parser breaks which raises this; or its factory, where the parser was not `made`."""
+    where = _place(error)
+    told = " ".join(f"{type(error).__name__}: {error}".split())[:_MOST_QUOTED]
+    said = f"the {'parser' if made else 'factory'} raised {told} ({where})"
+    return LawBroken("never-raises", f"{type(error).__name__} in {where}", said, unusable=not made)
 
 
 def as_data(told: Told) -> dict[str, Any]:
@@ -139,10 +143,10 @@ def told_by_events(said: Iterable[object], *, sure: bool = False) -> Told:
     at = 0
     placed = True
     for one in said:
-        if isinstance(one, _EVENTS):
+        if isinstance(one, _EVENTS) and sure:
             events.append(one)
         else:
-            event, has_place = _of_dict(one)
+            event, has_place = _of_dict(_fields(one) if isinstance(one, _EVENTS) else one)
             events.append(event)
             placed = placed and has_place
     for event in events if not sure else ():
@@ -167,7 +171,10 @@ def told_by_message(message: object) -> Told:
             raise LawBroken("shape", f"{key} is no text", f"{key} is {_quoted(text)}, neither a text nor null")
         if text:
             events.append(kind(text))
-    for index, call in enumerate(message.get("tool_calls") or ()):
+    calls = message.get("tool_calls") or ()
+    if not isinstance(calls, (list, tuple)):
+        raise LawBroken("shape", "tool_calls is no list", f"tool_calls is {_quoted(calls)}, not a list of calls")
+    for index, call in enumerate(calls):
         function = call.get("function", call) if isinstance(call, Mapping) else None
         name = function.get("name") if isinstance(function, Mapping) else None
         if not isinstance(function, Mapping) or not isinstance(name, str):
@@ -178,7 +185,11 @@ def told_by_message(message: object) -> Told:
 
 def _whole_call(index: int, name: str, arguments: object) -> Iterator[Event]:
     yield ToolCallStart(index, name)
-    told = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    try:
+        told = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        said = f"the arguments of {name} are {_quoted(arguments)}, which JSON cannot say ({error})"
+        raise LawBroken("shape", "arguments that JSON cannot say", said) from None
     if told:
         yield ToolCallArguments(index, told)
     yield ToolCallEnd(index, (0, 0))
@@ -196,34 +207,65 @@ def _of_dict(said: object) -> tuple[Event, bool]:
     if not isinstance(said, Mapping):
         told = f"{_quoted(said)} is neither an event nor the dict of one"
         raise LawBroken("shape", "no event", told, unusable=True)
-    kind, span = said.get("type"), said.get("span")
-    place = (int(span[0]), int(span[1])) if isinstance(span, Sequence) and len(span) == 2 else None
+    kind = said.get("type")
     try:
+        place = _place_of(said)
         if kind in ("content", "reasoning"):
             made = Content if kind == "content" else Reasoning
-            return made(_text(said, "text"), int(said.get("start") or 0)), "start" in said
+            start = said.get("start")
+            return made(_text(said, "text"), 0 if start is None else _count(start, "start")), "start" in said
         if kind == "tool_call_start":
-            return ToolCallStart(int(said["index"]), _text(said, "name"), said.get("id")), True
+            name, id = _text(said, "name"), said.get("id")
+            return ToolCallStart(_count(said["index"], "index"), name, id and _text(said, "id")), True
         if kind == "tool_call_arguments":
-            return ToolCallArguments(int(said["index"]), _text(said, "delta")), True
+            return ToolCallArguments(_count(said["index"], "index"), _text(said, "delta")), True
         if kind == "tool_call_end":
-            tolerated = tuple(said.get("tolerated") or ())
-            return ToolCallEnd(int(said["index"]), place or (0, 0), tolerated), place is not None
+            return ToolCallEnd(_count(said["index"], "index"), place or (0, 0), _notes(said)), place is not None
         if kind == "tool_call_rejected":
-            reason: Any = said.get("reason") or "malformed_syntax"
-            raw = str(said.get("raw") or "")
-            return ToolCallRejected(int(said["index"]), reason, place or (0, 0), raw), place is not None
+            reason: Any = _text(said, "reason") if said.get("reason") else "malformed_syntax"
+            raw = _text(said, "raw") if said.get("raw") else ""
+            return ToolCallRejected(_count(said["index"], "index"), reason, place or (0, 0), raw), place is not None
     except (KeyError, TypeError, ValueError) as error:
-        why = f"{type(error).__name__}: {error}"
-        raise LawBroken("shape", f"a broken {kind}", f"{_quoted(said)} is no {kind} ({why})") from None
-    raise LawBroken("shape", "no event", f"{_quoted(said)} has no type that an event has", unusable=True)
+        why = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+        raise LawBroken("shape", f"a broken {kind}", f"{_quoted(said)} is no {kind}: {why}") from None
+    raise LawBroken("shape", "no event", f"{_quoted(said)} has no type that an event has")
+
+
+def _fields(event: Event) -> dict[str, Any]:
+    """An event of toolfmt that somebody else made, as its dict, and the offset that the dict leaves out."""
+    kind = {Content: "content", Reasoning: "reasoning", ToolCallStart: "tool_call_start"}.get(type(event))
+    kind = kind or {ToolCallArguments: "tool_call_arguments", ToolCallEnd: "tool_call_end"}.get(type(event))
+    return {"type": kind or "tool_call_rejected", **{name: getattr(event, name) for name in event.__slots__}}
 
 
 def _text(said: Mapping[str, Any], key: str) -> str:
     text = said[key]
     if not isinstance(text, str):
-        raise TypeError(f"{key} is no text")
+        raise TypeError(f"{key} is {_quoted(text)}, not a text")
     return text
+
+
+def _count(value: object, key: str) -> int:
+    """A whole number, of a size that JSON can carry to another process."""
+    if not isinstance(value, int) or isinstance(value, bool) or abs(value) >= 2**63:
+        raise TypeError(f"{key} is {_quoted(value)}, not a whole number")
+    return value
+
+
+def _place_of(said: Mapping[str, Any]) -> tuple[int, int] | None:
+    span = said.get("span")
+    if span is None:
+        return None
+    if not isinstance(span, (list, tuple)) or len(span) != 2:
+        raise TypeError(f"span is {_quoted(span)}, not two offsets")
+    return _count(span[0], "span"), _count(span[1], "span")
+
+
+def _notes(said: Mapping[str, Any]) -> tuple[str, ...]:
+    notes = said.get("tolerated") or ()
+    if not isinstance(notes, (list, tuple, set, frozenset)) or not all(isinstance(note, str) for note in notes):
+        raise TypeError(f"tolerated is {_quoted(notes)}, not a list of texts")
+    return tuple(notes)
 
 
 def _span(event: Event, at: int) -> tuple[int, int]:
@@ -265,5 +307,8 @@ def _place(error: BaseException) -> str:
 
 
 def _quoted(value: object) -> str:
-    told = repr(value)
+    try:
+        told = repr(value)
+    except Exception:  # noqa: BLE001  whatever the repr of somebody else's object does
+        told = f"an object of {type(value).__name__}"
     return told if len(told) <= _MOST_QUOTED else told[:_MOST_QUOTED] + "…"

@@ -15,7 +15,7 @@ from typing import Any
 
 from toolfmt.formats import Parser, names
 from toolfmt.testing.broken import LawBroken
-from toolfmt.testing.told import MakeParser, as_data, read
+from toolfmt.testing.told import MakeParser, as_data, raised, read
 
 _PEERS = "toolfmt.testing.peers.for_"
 _MOST_TOLD = 2_000
@@ -56,12 +56,35 @@ def _reply(make_parser: MakeParser, request: dict[str, Any]) -> list[dict[str, A
         try:
             said = read(make_parser, pieces, request["tools"])
         except LawBroken as broken:
-            told.append({"law": broken.law, "kind": broken.kind, "said": broken.said, "unusable": broken.unusable})
+            told.append(_told_of(broken))
+            continue
+        except BaseException as error:  # noqa: BLE001  nobody interrupts this process: what comes is of the parser
+            told.append(_told_of(raised(error)))
             continue
         told.append(as_data(said))
         if not said.streams:
             break
     return told
+
+
+def _told_of(broken: LawBroken) -> dict[str, Any]:
+    return {"law": broken.law, "kind": broken.kind, "said": broken.said, "unusable": broken.unusable}
+
+
+def _about(make_parser: MakeParser) -> dict[str, Any]:
+    """What a factory says of itself. Raises `TypeError`."""
+    formats, variants = getattr(make_parser, "formats", ()), getattr(make_parser, "variants", {})
+    formats = [formats] if isinstance(formats, str) else formats
+    if not isinstance(formats, (list, tuple)) or not all(isinstance(name, str) for name in formats):
+        raise TypeError(f"its formats are {formats!r}, not a list of names of formats")
+    if not isinstance(variants, dict) or not all(isinstance(ways, (list, tuple)) for ways in variants.values()):
+        raise TypeError(f"its variants are {variants!r}, not lists of ways of writing by the names of formats")
+    version = str(getattr(make_parser, "version", ""))
+    return {
+        "formats": list(formats),
+        "variants": {name: list(ways) for name, ways in variants.items()},
+        "version": version,
+    }
 
 
 def main(spec: str) -> None:
@@ -79,14 +102,12 @@ def main(spec: str) -> None:
 
     try:
         make_parser = loaded(spec)
+        about = _about(make_parser)
     except BaseException as error:  # noqa: BLE001  whatever the module does is told, not shown as a traceback
         failed = " ".join(f"{type(error).__name__}: {error}".split())
         say({"failed": failed[:_MOST_TOLD], "way_out": _way_out(spec, error)})
         return
-    formats = getattr(make_parser, "formats", ())
-    say({"formats": list(formats) if not isinstance(formats, str) else [formats],
-         "variants": {name: list(ways) for name, ways in getattr(make_parser, "variants", {}).items()},
-         "version": str(getattr(make_parser, "version", ""))})  # fmt: skip
+    say(about)
     for line in requests:
         reply = _reply(make_parser, json.loads(line))
         if os.getpid() != here:
