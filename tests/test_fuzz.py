@@ -286,6 +286,13 @@ def test_a_command_prints_calls_or_a_message(
     assert (told.calls, told.texts, told.streams) == (calls, texts, False)
 
 
+def test_numbers_of_a_command_are_compared_as_doubles_though_it_prints_them_as_text() -> None:
+    answer = written(Recipe("json", (("f", {"n": 2**53 + 1}),), None))
+    told = {"content": None, "tool_calls": [{"name": "f", "arguments": json.dumps({"n": 2**53})}]}
+    with Command(["echo", json.dumps(told)]) as tried:
+        assert broken_by(tried, answer)[0] == []
+
+
 def test_a_command_gets_the_answer_and_the_tools(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOOLFMT_TOOLS", "of somebody else")
     code = (

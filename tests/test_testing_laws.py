@@ -451,3 +451,19 @@ def test_a_parser_that_ends_the_process_has_raised(error: type[BaseException]) -
 
     with pytest.raises(LawBroken, match=rf"never-raises: the factory raised {error.__name__}"):
         read(make_parser, ["a"])
+
+
+@pytest.mark.parametrize("law", [judging.written, judging.cut_short])
+def test_numbers_that_are_told_as_values_are_compared_as_doubles(law: Callable[..., None]) -> None:
+    """9007199254740993 is 9007199254740992 to JSON.parse; as text it can be told as it stands."""
+    expected = judging.Expected((("f", {"n": [2**53 + 1]}),))
+    near, other = ({"n": [number]} for number in (2**53, 2**53 + 2**2))
+    law(told_by_message({"tool_calls": [{"name": "f", "arguments": near}]}), expected)
+    for arguments in (other, json.dumps(near), {"n": [10**400]}):
+        with pytest.raises(LawBroken):
+            law(told_by_message({"tool_calls": [{"name": "f", "arguments": arguments}]}), expected)
+
+
+def test_that_arguments_were_told_as_values_is_known_to_another_process() -> None:
+    told = told_by_message({"tool_calls": [{"name": "f", "arguments": {}}]})
+    assert told.doubles and of_data(json.loads(json.dumps(as_data(told)))) == told

@@ -174,7 +174,7 @@ def written(told: Told, expected: Expected) -> None:
     if told.rejected:
         reason = told.rejected[0].reason
         raise LawBroken("round-trip", f"a written call is rejected as {reason}", should=should)
-    _calls(told.calls, expected.calls, should)
+    _calls(told, expected.calls, should)
     for event in told.events:
         if expected.usual and isinstance(event, ToolCallEnd) and not set(event.tolerated) <= _OF_A_WRITTEN_CALL:
             raise LawBroken("round-trip", f"a written call is noted as {min(event.tolerated)}", should=should)
@@ -182,7 +182,8 @@ def written(told: Told, expected: Expected) -> None:
         _texts(told, expected, should)
 
 
-def _calls(came: Sequence[tuple[str, str]], wanted: Sequence[tuple[str, Any]], should: list[str]) -> None:
+def _calls(told: Told, wanted: Sequence[tuple[str, Any]], should: list[str]) -> None:
+    came = told.calls
     if len(came) < len(wanted):
         some = "every call is lost" if not came else "a call is lost"
         raise LawBroken("round-trip", some, f"{len(came)} of {len(wanted)} calls came out", should=should)
@@ -193,7 +194,7 @@ def _calls(came: Sequence[tuple[str, str]], wanted: Sequence[tuple[str, Any]], s
             said = f"{name!r} in place of {wanted_name!r}"
             raise LawBroken("round-trip", "a name is another", said, should=should)
         value = _loaded(arguments)
-        if (kind := difference(wanted_arguments, value)) is not None:
+        if (kind := difference(wanted_arguments, value, told.doubles)) is not None:
             raise LawBroken("round-trip", kind, f"in the arguments of {name} {kind}", should=should)
 
 
@@ -241,7 +242,7 @@ def cut_short(told: Told, expected: Expected) -> None:
     whole = [(name, arguments) for name, arguments in expected.calls]
     for name, arguments in told.calls:
         value = _loaded(arguments)
-        if not any(name == other and difference(given, value) is None for other, given in whole):
+        if not any(name == other and difference(given, value, told.doubles) is None for other, given in whole):
             said = f"the answer was cut, and {name}({arguments}) is told, which it does not hold"
             raise LawBroken("cut", "a call is told that was not finished", said, should=expected.lines())
 
@@ -255,23 +256,35 @@ def not_joined(told: Told, values: Sequence[str], unseen: Callable[[str], bool])
                 raise LawBroken("joined", "two arguments are joined to one value", f"{name} is given {leaf!r}")
 
 
-def difference(wanted: Any, came: Any) -> str | None:
-    """How a JSON value differs from what it should be, in the same words for every value; None where it does not."""
+def difference(wanted: Any, came: Any, doubles: bool = False) -> str | None:
+    """How a JSON value differs from what it should be, in the same words for every value; None where it does not.
+
+    With `doubles`, numbers are the same that are one double.
+    """
     if isinstance(wanted, Mapping) and isinstance(came, Mapping):
         if missing := wanted.keys() - came.keys():
             return "an argument is lost" if len(missing) < len(wanted) or not came else "a key is another"
         if came.keys() - wanted.keys():
             return "an argument is told that is none"
-        return next((kind for key in wanted if (kind := difference(wanted[key], came[key]))), None)
+        return next((kind for key in wanted if (kind := difference(wanted[key], came[key], doubles))), None)
     if isinstance(wanted, list) and isinstance(came, list):
         if len(wanted) != len(came):
             return "a list has another length"
-        return next((kind for one, other in zip(wanted, came, strict=True) if (kind := difference(one, other))), None)
+        pairs = zip(wanted, came, strict=True)
+        return next((kind for one, other in pairs if (kind := difference(one, other, doubles))), None)
     if _kind(wanted) != _kind(came):
         return f"{_kind(wanted)} comes as {_kind(came)}"
-    if wanted == came:
+    if wanted == came or (doubles and _kind(wanted) == "a number" and _double(wanted) == _double(came)):
         return None
     return _other_text(wanted, came) if isinstance(wanted, str) else f"{_kind(wanted)} is another"
+
+
+def _double(number: float) -> float:
+    """A number as a double holds it; one that is too large for that as it is."""
+    try:
+        return float(number)
+    except OverflowError:
+        return number
 
 
 def _other_text(wanted: str, came: str) -> str:

@@ -21,6 +21,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from types import MappingProxyType, TracebackType
 from typing import Any, Protocol, Self, TypeAlias
 
@@ -217,7 +218,8 @@ class Command(_Closing):
             raise _crashes(done.status)
         if done.status:
             raise _ends_badly(done.status, done.errors.decode("utf-8", "replace"))
-        return _printed(done.printed.decode("utf-8", "replace"))
+        # JSON.parse, say, makes doubles of numbers before a command prints them as text.
+        return replace(_printed(done.printed.decode("utf-8", "replace")), doubles=True)
 
     def close(self) -> None:
         self._folder.cleanup()

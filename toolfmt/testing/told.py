@@ -40,12 +40,14 @@ _STANDARD = sysconfig.get_path("stdlib")
 @dataclass(frozen=True, slots=True)
 class Told:
     """What a parser said, merged. `placed`: offsets and spans were told of all of it. `texts`: content was told too,
-    not calls alone. `streams`: the parser takes an answer in pieces."""
+    not calls alone. `streams`: the parser takes an answer in pieces. `doubles`: arguments were told as values, whose
+    numbers many languages hold as doubles (RFC 8259, section 6), so that large integers are known as nearly as that."""
 
     events: tuple[Event, ...]
     placed: bool = True
     texts: bool = True
     streams: bool = True
+    doubles: bool = False
 
     @property
     def content(self) -> str:
@@ -124,7 +126,8 @@ def raised(error: BaseException, made: bool = True) -> LawBroken:
 def as_data(told: Told) -> dict[str, Any]:
     """What was told as JSON holds it, for another process; `of_data` undoes it."""
     events = [[type(event).__name__, *(getattr(event, name) for name in event.__slots__)] for event in told.events]
-    return {"events": events, "placed": told.placed, "texts": told.texts, "streams": told.streams}
+    return {"events": events, "placed": told.placed, "texts": told.texts, "streams": told.streams,
+            "doubles": told.doubles}  # fmt: skip
 
 
 def of_data(data: Mapping[str, Any]) -> Told:
@@ -133,7 +136,7 @@ def of_data(data: Mapping[str, Any]) -> Told:
         kinds[name](*(tuple(value) if isinstance(value, list) else value for value in fields))
         for name, *fields in data["events"]
     ]
-    return Told(tuple(made), data["placed"], data["texts"], data["streams"])
+    return Told(tuple(made), data["placed"], data["texts"], data["streams"], data["doubles"])
 
 
 def told_by_events(said: Iterable[object], *, sure: bool = False) -> Told:
@@ -174,13 +177,16 @@ def told_by_message(message: object) -> Told:
     calls = message.get("tool_calls") or ()
     if not isinstance(calls, (list, tuple)):
         raise LawBroken("shape", "tool_calls is no list", f"tool_calls is {_quoted(calls)}, not a list of calls")
+    doubles = False
     for index, call in enumerate(calls):
         function = call.get("function", call) if isinstance(call, Mapping) else None
         name = function.get("name") if isinstance(function, Mapping) else None
         if not isinstance(function, Mapping) or not isinstance(name, str):
             raise LawBroken("shape", "a call without a name", f"tool_calls[{index}] is {_quoted(call)}")
-        events += _whole_call(index, name, function.get("arguments", "{}"))
-    return Told(tuple(events), placed=False, texts="content" in message, streams=False)
+        arguments = function.get("arguments", "{}")
+        doubles = doubles or not isinstance(arguments, str)
+        events += _whole_call(index, name, arguments)
+    return Told(tuple(events), placed=False, texts="content" in message, streams=False, doubles=doubles)
 
 
 def _whole_call(index: int, name: str, arguments: object) -> Iterator[Event]:
