@@ -467,3 +467,9 @@ def test_numbers_that_are_told_as_values_are_compared_as_doubles(law: Callable[.
 def test_that_arguments_were_told_as_values_is_known_to_another_process() -> None:
     told = told_by_message({"tool_calls": [{"name": "f", "arguments": {}}]})
     assert told.doubles and of_data(json.loads(json.dumps(as_data(told)))) == told
+
+
+def test_our_own_file_is_not_where_a_parser_raised() -> None:
+    with pytest.raises(LawBroken) as raised:
+        read(lambda tools: lambda text: sys.exit(text), ["a"])
+    assert raised.value.kind == "SystemExit in the parser"

@@ -306,7 +306,7 @@ def _place(error: BaseException) -> str:
     while trace is not None:
         code = trace.tb_frame.f_code
         standard = code.co_filename.startswith((_STANDARD, "<")) and "site-packages" not in code.co_filename
-        if not standard and code.co_name[:1] != "<":
+        if not standard and code.co_name[:1] != "<" and code.co_filename != __file__:
             place = f"{Path(code.co_filename).name}:{code.co_name}"
         trace = trace.tb_next
     return place
