@@ -110,10 +110,6 @@ class Schemas:
             found["type"] = types
         found.pop("nullable", None)
         unevaluated = found.pop("unevaluatedProperties", True)
-        if unevaluated is not True:
-            if any(key in found for key in ("$ref", "allOf", *_COMPOSED)):
-                raise NotConstrained("the keyword 'unevaluatedProperties' stands beside others that name members")
-            found.setdefault("additionalProperties", unevaluated)
         if not isinstance(found.get("required", []), list):
             del found["required"]
         if not isinstance(found.get("properties", {}), Mapping):
@@ -131,6 +127,10 @@ class Schemas:
             found = merged(self._known[reference], found)
         for part in parts if isinstance(parts, list) else []:
             found = merged(found, self._flat(part, following))
+        if unevaluated is not True:
+            if any(key in found for key in _COMPOSED):
+                raise NotConstrained("the keyword 'unevaluatedProperties' stands beside a union")
+            found.setdefault("additionalProperties", unevaluated)
         return found
 
     def kinds(self, flat: Mapping[str, Any]) -> list[str] | None:
