@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -106,14 +106,12 @@ def _holds_json(node: Node) -> bool:
     return isinstance(node, JsonValue) or any(map(_holds_json, inner_nodes(node)))
 
 
-def members(
-    shape: Arguments, member: Callable[[str, Any], Node], separator: str = "", keys: Iterable[str] | None = None
-) -> Node:
+def members(shape: Arguments, member: Callable[[str, Any], Node], separator: str = "") -> Node:
     """The arguments in any order, those that are required all; `member` makes one, with its key, of its schema."""
     items = []
-    for key in shape.properties if keys is None else keys:
+    for key, schema in shape.properties.items():
         try:
-            items.append(Member(member(key, shape.properties[key]), key in shape.required))
+            items.append(Member(member(key, schema), key in shape.required))
         except NotConstrained as refusal:
             raise refusal.within(key) from None
     return Members(tuple(items), Text(separator)) if items else EMPTY

@@ -435,11 +435,11 @@ def merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> Schema:
         made[key] = _both(key, made[key], value) if key in made else value
     for closed, open_ in ((one, other), (other, one)):
         others = closed.get("additionalProperties")
-        if others is False or isinstance(others, Mapping):
+        if "properties" in made and (others is False or isinstance(others, Mapping)):
             foreign = set(open_.get("properties", {})) - set(closed.get("properties", {}))
             made["properties"] = {
                 key: _of_both(part, others) if key in foreign else part
-                for key, part in made.get("properties", {}).items()
+                for key, part in made["properties"].items()
                 if key not in foreign or others is not False
             }
     return made
