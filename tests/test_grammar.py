@@ -189,6 +189,16 @@ def test_what_is_narrower_is_told_beside(tmp_path: Path) -> None:
     assert result.stderr == "toolfmt: the grammar allows less than the format: declared-keys\n"
 
 
+@pytest.mark.parametrize("dialect", ["gbnf", "xgrammar", "lark"])
+def test_members_in_declared_order_are_told(dialect: Any) -> None:
+    def narrower(count: int) -> tuple[str, ...]:
+        properties = {f"a{at}": {"type": "integer"} for at in range(count)}
+        tools = [{"name": "f", "parameters": {"type": "object", "properties": properties}}]
+        return toolfmt.grammar("json", tools, dialect=dialect).narrower
+
+    assert (narrower(3), narrower(8)) == ((), ("declared-order",))
+
+
 def test_bad_input_is_one_line(tmp_path: Path, tools_file: str) -> None:
     assert "nope: no such file or directory" in refusal("nope", "--tools", tools_file)
     assert "no tool-call format is called 'nope'" in refusal("nope", "--tools", tools_file)
