@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -25,13 +24,10 @@ from toolfmt.formats.nodes import (
 )
 from toolfmt.formats.schemas import Arguments, NotConstrained, Schemas
 from toolfmt.formats.typed import Types, parameter_types
+from toolfmt.formats.written_objects import WrittenObject
 
-KEY, OTHER_KEY = "zqkey", "zqfirst"
-"""Sentinels: arguments that no tool has, written to see what stands around the arguments."""
-_SENTINELS = {KEY: "zqvalue", OTHER_KEY: "zqother"}
 _MOST_DIGITS = 3
 """Of a call's number: a model that may go on for ever does."""
-_ARGUMENTS = re.compile(r'\{\s*"zq[^{}]*\}')
 
 
 @dataclass(frozen=True)
@@ -160,21 +156,12 @@ def numbered(write: Callable[[int], str]) -> Node:
     return row(first[:begin], Pattern(pattern), first[len(first) - end :])
 
 
-def around_arguments(write: Callable[[Mapping[str, Any], int], str]) -> tuple[Node, Node, JsonSpelling]:
-    """What a writer of arguments and number puts before and behind the arguments, and how it spells them."""
-
-    def parts(at: int) -> tuple[str, str, str]:
-        text = write(_SENTINELS, at)
-        found = _ARGUMENTS.search(text)
-        assert found is not None, f"the arguments do not stand in the call as JSON: {text!r}"
-        return text[: found.start()], found.group(), text[found.end() :]
-
-    written = parts(0)[1]
-    spellings = [
-        JsonSpelling((assign, separator), by_name)
-        for by_name in (False, True)
-        for assign, separator in ((": ", ", "), (":", ","))
-        if json.dumps(_SENTINELS, separators=(separator, assign), sort_keys=by_name) == written
-    ]
-    spelling = spellings[0] if spellings else JsonSpelling(None, written.index(KEY) > written.index(OTHER_KEY))
-    return numbered(lambda at: parts(at)[0]), numbered(lambda at: parts(at)[2]), spelling
+def written_object(written: WrittenObject, tool: ConstrainedTool, shape: Arguments) -> Node:
+    """The object of a call, spelt as the family's templates spell it."""
+    if written.members.arguments_string or written.style.python:
+        raise NotConstrained("they are written as " + ("Python" if written.style.python else "JSON in a string"))
+    before = numbered(lambda at: written.around(tool.name, at)[0])
+    behind = numbered(lambda at: written.around(tool.name, at)[1])
+    style = written.style
+    signs = (style.colon, style.comma) if style.indent is None else None
+    return row(before, json_arguments(tool, shape, JsonSpelling(signs, style.sort_keys)), behind)

@@ -5,7 +5,6 @@ Whether the engine reads what the template reads is not known here: `declared.py
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from functools import partial
@@ -67,13 +66,7 @@ def engine_of(declared: Declared) -> Engine:
         name_key=name[-1],
         arguments_key=arguments[-1],
         wrapper=wrapper,
-        written=partial(_wrapped, name[-1], arguments[-1]) if wrapper else None,
     )
-
-
-def _wrapped(name_key: str, arguments_key: str, name: str, arguments: Mapping[str, Any], at: int) -> str:
-    """The object of a call whose name and arguments stand in one of their own."""
-    return json.dumps({_WRAPPER: {name_key: name, arguments_key: dict(arguments)}}, ensure_ascii=False)
 
 
 def _tagged(declared: Declared, before: list[str], behind: list[str] | None, closers: list[str]) -> Engine:

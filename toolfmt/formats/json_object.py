@@ -7,12 +7,11 @@ list where one object is usual.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from toolfmt.formats.ahead import TooFar, ahead
 from toolfmt.formats.calls import Calls, Committed
@@ -30,14 +29,11 @@ from toolfmt.formats.json_call import (
 )
 from toolfmt.formats.scan import Incomplete, Malformed, NoCall, Reading, Scan, gradual, literals
 from toolfmt.formats.values import JSON, Notation
+from toolfmt.formats.written_objects import KEYED, WrittenObject
 
 if TYPE_CHECKING:
-    from toolfmt.formats.constraint import ConstrainedTool, Constraint
+    from toolfmt.formats.constraint import Constraint
     from toolfmt.formats.nodes import Node
-    from toolfmt.formats.schemas import Arguments
-
-Written: TypeAlias = Callable[[str, Mapping[str, Any], int], str]
-"""A call's object as a family's templates write it: from name, arguments and the call's number in the answer."""
 
 _LETTERS = re.compile(r"[a-z_]*")
 _KEY_BEGINS = re.compile(r"[\"'}\w]")
@@ -58,8 +54,8 @@ class JsonObject(Frame):
 
     `enclosing` stands around all calls of one frame, and `separator` between them; where it is empty, each call has a
     frame of its own, `between` stands inside it and `separator` between two frames. `wrapper` is the key under which
-    name and arguments stand together (OpenAI's `function`), `notation` that of keys and values. `written` makes the
-    object where it is not just name and arguments.
+    name and arguments stand together (OpenAI's `function`), `notation` that of keys and values. `written` is how the
+    object is spelt, where it is not just name and arguments.
     """
 
     enclosing: tuple[str, str] | tuple[()] = ()
@@ -69,7 +65,7 @@ class JsonObject(Frame):
     arguments_key: str = "arguments"
     wrapper: str = ""
     notation: Notation = JSON
-    written: Written | None = None
+    written: WrittenObject | None = None
     foreign: tuple[tuple[str, str], ...] = ()
     """Frames of other runtimes, which are read where the tool in them is declared, and noted."""
 
@@ -107,27 +103,22 @@ class JsonObject(Frame):
     # --- writing
 
     def write(self, calls: Sequence[Call], types: TypesOf) -> str:
-        objects = [(self.written or self._object)(name, arguments, at) for at, (name, arguments) in enumerate(calls)]
+        objects = [self._object(name, arguments, at) for at, (name, arguments) in enumerate(calls)]
         if self.enclosing:
             return self.opener + self.enclosing[0] + self.separator.join(objects) + self.enclosing[1] + self.closer
         framed = (self.opener + self.between + written + self.between + self.closer for written in objects)
         return self.separator.join(framed)
 
-    def _object(self, name: str, arguments: Mapping[str, Any], at: int) -> str:
-        return json.dumps({self.name_key: name, self.arguments_key: dict(arguments)}, ensure_ascii=False)
+    @cached_property
+    def _object(self) -> WrittenObject:
+        return self.written or WrittenObject.plain(self.name_key, self.arguments_key, self.wrapper)
 
     def grammar(self, constraint: Constraint) -> Node:
         # Imported here: who only reads needs none of it.
-        from toolfmt.formats.constraint import around_arguments, json_arguments
+        from toolfmt.formats.constraint import written_object
         from toolfmt.formats.nodes import row
 
-        write = self.written or self._object
-
-        def call(tool: ConstrainedTool, shape: Arguments) -> Node:
-            before, behind, spelling = around_arguments(lambda arguments, at: write(tool.name, arguments, at))
-            return row(before, json_arguments(tool, shape, spelling), behind)
-
-        one = constraint.any_call(call)
+        one = constraint.any_call(partial(written_object, self._object))
         if self.enclosing:
             inside = row(self.enclosing[0], constraint.calls(one, self.separator), self.enclosing[1])
             return row(self.opener, inside, self.closer)
@@ -257,8 +248,9 @@ class JsonObject(Frame):
 class KeyedObject(JsonObject):
     """As `JsonObject`, but the tool's name is the key of its arguments: `{"NAME": {…}}`."""
 
-    def _object(self, name: str, arguments: Mapping[str, Any], at: int) -> str:
-        return json.dumps({name: dict(arguments)}, ensure_ascii=False)
+    @cached_property
+    def _object(self) -> WrittenObject:
+        return self.written or KEYED
 
     def _calls(self, scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:
         yield from read_calls(scan, calls, keys, _read_keyed)

@@ -10,20 +10,16 @@ answers between `<|START_RESPONSE|>` and `<|END_RESPONSE|>`, or `<|START_TEXT|>`
 whose markers are dropped. Decoders that skip special tokens leave the bare list, which is read too.
 """
 
-import json
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.json_object import JsonObject
 from toolfmt.formats.runtime_parsers import RuntimeParser
+from toolfmt.formats.written_objects import WrittenObject
 
-
-def _action(name: str, arguments: Mapping[str, Any], index: int) -> str:
-    action = {"tool_call_id": str(index), "tool_name": name, "parameters": dict(arguments)}
-    return json.dumps(action, ensure_ascii=False)
-
+_ACTION = WrittenObject(
+    ('{"tool_call_id": ', "id", ', "tool_name": ', "name", ', "parameters": ', "arguments", "}"), id="{number}"
+)
 
 _ENGINE = JsonObject(
     opener="<|START_ACTION|>",
@@ -33,7 +29,7 @@ _ENGINE = JsonObject(
     separator=",\n    ",
     name_key="tool_name",
     arguments_key="parameters",
-    written=_action,
+    written=_ACTION,
 )
 FORMAT = ToolCallFormat(
     name="command_a",

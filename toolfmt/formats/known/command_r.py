@@ -16,19 +16,14 @@ other fenced JSON is text. These models also call a tool `directly-answer` to sa
 declared, it is rejected like any other name, and the answer follows in another turn.
 """
 
-import json
-from collections.abc import Mapping
-from typing import Any
-
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.json_object import JsonObject
+from toolfmt.formats.written_objects import JsonStyle, WrittenObject
 
-
-def _action(name: str, arguments: Mapping[str, Any], index: int) -> str:
-    parameters = json.dumps(dict(arguments), ensure_ascii=False, indent=4).replace("\n", "\n        ")
-    quoted = json.dumps(name, ensure_ascii=False)
-    return f'    {{\n        "tool_name": {quoted},\n        "parameters": {parameters}\n    }}'
-
+_ACTION = WrittenObject(
+    ('    {\n        "tool_name": ', "name", ',\n        "parameters": ', "arguments", "\n    }"),
+    JsonStyle(comma=",", indent=4, margin=" " * 8),
+)
 
 FORMAT = ToolCallFormat(
     name="command_r",
@@ -40,7 +35,7 @@ FORMAT = ToolCallFormat(
         separator=",\n",
         name_key="tool_name",
         arguments_key="parameters",
-        written=_action,
+        written=_ACTION,
     ),
     page=__doc__ or "",
     instructions=(

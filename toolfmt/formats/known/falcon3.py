@@ -18,18 +18,20 @@ So the templates of Falcon 3 print earlier calls, all of a turn in one frame, ea
 they teach the model is shorter: a list of objects with `name` and `arguments`, in the same frame. Both are read.
 """
 
-import json
-from collections.abc import Mapping
-from typing import Any
-
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.json_object import JsonObject
+from toolfmt.formats.written_objects import JsonStyle, WrittenObject
 
-
-def _written(name: str, arguments: Mapping[str, Any], at: int) -> str:
-    call = {"type": "function", "function": {"name": name, "arguments": dict(arguments)}}
-    return "  " + json.dumps(call, ensure_ascii=False, indent=2).replace("\n", "\n  ")
-
+_WRITTEN = WrittenObject(
+    (
+        '  {\n    "type": "function",\n    "function": {\n      "name": ',
+        "name",
+        ',\n      "arguments": ',
+        "arguments",
+        "\n    }\n  }",
+    ),
+    JsonStyle(comma=",", indent=2, margin=" " * 6),
+)
 
 FORMAT = ToolCallFormat(
     name="falcon3",
@@ -39,7 +41,7 @@ FORMAT = ToolCallFormat(
         enclosing=("\n[\n", "\n]\n"),
         separator=",\n",
         wrapper="function",
-        written=_written,
+        written=_WRITTEN,
     ),
     page=__doc__ or "",
     instructions=(

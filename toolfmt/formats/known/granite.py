@@ -8,21 +8,17 @@ tokens. Some fine-tunes put OpenAI's call objects into the list, others one obje
 it; all of that is read. Granite 3.2 writes its reasoning between two sentences, later ones between `<think>` tags.
 """
 
-import json
-from collections.abc import Mapping
-from typing import Any
-
 from toolfmt.formats.format import THINK, ToolCallFormat
 from toolfmt.formats.json_object import JsonObject
+from toolfmt.formats.written_objects import JsonStyle, WrittenObject
 
 _OPENER, _OTHER_CLOSER = "<|tool_call|>", "<|tool_call_end|>"
 
 
-def _indented(name: str, arguments: Mapping[str, Any], at: int) -> str:
-    call = json.dumps({"name": name, "arguments": dict(arguments)}, ensure_ascii=False, indent=4)
-    return "    " + call.replace("\n", "\n    ")
-
-
+_INDENTED = WrittenObject(
+    ('    {\n        "name": ', "name", ',\n        "arguments": ', "arguments", "\n    }"),
+    JsonStyle(comma=",", indent=4, margin=" " * 8),
+)
 FORMAT = ToolCallFormat(
     name="granite",
     engine=JsonObject(
@@ -34,7 +30,7 @@ FORMAT = ToolCallFormat(
         separator=", ",
     ),
     variants={
-        "on several lines": JsonObject(opener=_OPENER, enclosing=("[\n", "\n]"), separator=",\n", written=_indented),
+        "on several lines": JsonObject(opener=_OPENER, enclosing=("[\n", "\n]"), separator=",\n", written=_INDENTED),
         "one object a frame": JsonObject(opener=_OPENER, closer=_OTHER_CLOSER, between="\n"),
     },
     page=__doc__ or "",

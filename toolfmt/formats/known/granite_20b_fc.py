@@ -6,21 +6,15 @@ Each call has a marker of its own, after a blank or a line end. Where no tool fi
 named `no_function`, with no arguments; that is reported like any other call, or as an undeclared tool.
 """
 
-import json
-from collections.abc import Mapping
-from typing import Any
-
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.json_object import JsonObject
+from toolfmt.formats.written_objects import WrittenObject
 
-
-def _written(name: str, arguments: Mapping[str, Any], at: int) -> str:
-    return " " + json.dumps({"name": name, "arguments": dict(arguments)}, ensure_ascii=False)
-
+_WRITTEN = WrittenObject((' {"name": ', "name", ', "arguments": ', "arguments", "}"))
 
 FORMAT = ToolCallFormat(
     name="granite_20b_fc",
-    engine=JsonObject(opener="<function_call>", written=_written),
+    engine=JsonObject(opener="<function_call>", written=_WRITTEN),
     page=__doc__ or "",
     instructions=(
         "To call a tool, write <function_call> and behind it a JSON object that holds the tool's name and its "

@@ -9,28 +9,21 @@
 tool that takes plain text, `<|content_invoke_tool_text|>`. The arguments' keys are sorted.
 """
 
-import json
-from collections.abc import Mapping
-from typing import Any
-
 from toolfmt.formats.channels import Channels
 from toolfmt.formats.choice import Choice
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.json_object import JsonObject
+from toolfmt.formats.written_objects import JsonStyle, WrittenObject
 
 _MESSAGE, _CALL, _END = "<|message_model|>", "<|content_invoke_tool_json|>", "<|end_message|>"
 _STOP = "<|content_model_end_sampling|>"
 
 
-def _object(name: str, arguments: Mapping[str, Any], at: int) -> str:
-    def text(value: object) -> str:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
-
-    return f'{{"name":{text(name)},"args":{text(dict(arguments))}}}'
-
-
+_OBJECT = WrittenObject(
+    ('{"name":', "name", ',"args":', "arguments", "}"), JsonStyle(comma=",", colon=":", sort_keys=True)
+)
 _BODY = JsonObject(
-    opener=_CALL, closer=_END, also_closers=(_STOP,), separator="", arguments_key="args", written=_object
+    opener=_CALL, closer=_END, also_closers=(_STOP,), separator="", arguments_key="args", written=_OBJECT
 )
 
 FORMAT = ToolCallFormat(

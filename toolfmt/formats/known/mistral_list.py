@@ -8,25 +8,23 @@ later form of the family, `[TOOL_CALLS]get_weather[ARGS]{"city": "Paris"}`, is r
 the marker tells them apart.
 """
 
-import json
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from toolfmt.formats.choice import Choice
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.json_object import JsonObject
 from toolfmt.formats.named_json import NamedJson, name_then_id
 from toolfmt.formats.runtime_parsers import RuntimeParser
+from toolfmt.formats.written_objects import WrittenObject
 
 _OPENER = "[TOOL_CALLS]"
 
 
-def _written(name: str, arguments: Mapping[str, Any], at: int) -> str:
-    return json.dumps({"name": name, "arguments": dict(arguments), "id": f"call{at:05d}"}, ensure_ascii=False)
+_WRITTEN = WrittenObject(
+    ('{"name": ', "name", ', "arguments": ', "arguments", ', "id": ', "id", "}"), id="call{number:05d}"
+)
 
-
-_LIST = JsonObject(opener=_OPENER, unframed_openers=("[",), enclosing=("[", "]"), separator=", ", written=_written)
+_LIST = JsonObject(opener=_OPENER, unframed_openers=("[",), enclosing=("[", "]"), separator=", ", written=_WRITTEN)
 FORMAT = ToolCallFormat(
     name="mistral_list",
     engine=Choice(

@@ -7,23 +7,18 @@ Python where they are an object. Both are read, as are commas between two calls,
 calls with `id`, `name` and `arguments` side by side, without OpenAI's `function` around them.
 """
 
-import json
-from collections.abc import Mapping
-from typing import Any
-
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.json_object import JsonObject
 from toolfmt.formats.values import LITERAL
+from toolfmt.formats.written_objects import WrittenObject
 
-
-def _written(name: str, arguments: Mapping[str, Any], at: int) -> str:
-    text = json.dumps(dict(arguments), ensure_ascii=False)
-    return f"{{'id': 'call{at:05}', 'name': '{name}', 'arguments': {text}}}"
-
+_WRITTEN = WrittenObject(
+    ("{'id': ", "id", ", 'name': ", "name", ", 'arguments': ", "arguments", "}"), quote="'", id="call{number:05d}"
+)
 
 FORMAT = ToolCallFormat(
     name="sarashina",
-    engine=JsonObject(opener="<|tool_calls|>", enclosing=("[", "]"), separator="", notation=LITERAL, written=_written),
+    engine=JsonObject(opener="<|tool_calls|>", enclosing=("[", "]"), separator="", notation=LITERAL, written=_WRITTEN),
     page=__doc__ or "",
     instructions=(
         "To call tools, write <|tool_calls|> and behind it a list; each call in it is a dictionary that holds an id of "
