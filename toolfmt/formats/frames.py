@@ -10,7 +10,9 @@ from toolfmt.formats.format import Inner, NameAtStart
 from toolfmt.formats.scan import Reading, Scan, literals
 
 _NAME_BEGINS = re.compile(r"[\w$@]")
-_NAME = re.compile(r"[\w.:/$@+-]*")
+NAME_SIGNS = r"\w.:/$@+-"
+"""What a name without quotes is made of, as inside a class of characters."""
+_NAME = re.compile(f"[{NAME_SIGNS}]*")
 _CONTROL = 4
 """A closer at least so long is a marker, not a bracket or a fence."""
 # Longer than what the OpenAI interface allows (letters, digits, _ and -), for the names that runtimes accept; no

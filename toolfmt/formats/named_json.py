@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from toolfmt.formats.ahead import FAR
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.format import Call, Inner, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows, read_name
+from toolfmt.formats.identities import NAME_ONLY, Identity
 from toolfmt.formats.json_call import read_arguments, read_behind
 from toolfmt.formats.json_object import PROSE, read_fence
 from toolfmt.formats.scan import Malformed, Reading, Scan, literals
@@ -31,67 +32,6 @@ _KEY = re.compile(r"[\w.-]*")
 _CONTROL = 4
 """A literal at least so long is a control token, which prose does not hold."""
 _PUNCTUATION = tuple(":./+-")
-_INDEXED = re.compile(r"(?:functions\.)?(.*?)(?::([0-9]+))?")
-
-
-@dataclass(frozen=True)
-class Identity:
-    """How name and id of a call make the words of its header, and the other way round.
-
-    `marker` stands between the two words; empty where there is one word. `read` makes name and id of the words (the
-    second is empty where the marker does not stand); `write` makes the header of name and number.
-    """
-
-    read: Callable[[str, str], tuple[str, str | None]]
-    write: Callable[[str, int], str]
-    marker: str = ""
-    always: bool = False
-    """Whether no call of the family is without an id."""
-
-
-def _name_and_id(name: str, id: str) -> tuple[str, str | None]:
-    return name, id or None
-
-
-def _name_alone(name: str, _: int) -> str:
-    return name
-
-
-NAME_ONLY = Identity(_name_and_id, _name_alone)
-
-
-def name_then_id(marker: str) -> Identity:
-    """The id behind the name and a marker, where it stands; the writer, which knows no ids, leaves it out."""
-    return Identity(_name_and_id, _name_alone, marker)
-
-
-def id_then_name(marker: str, written: Callable[[int], str]) -> Identity:
-    """The id, a marker, the name. `written` makes the id of a call's number."""
-    return Identity(_id_and_name, partial(_behind_its_id, written, marker), marker, always=True)
-
-
-def _id_and_name(first: str, second: str) -> tuple[str, str | None]:
-    return (second, first) if second else (first, None)
-
-
-def _behind_its_id(written: Callable[[int], str], marker: str, name: str, at: int) -> str:
-    return written(at) + marker + name
-
-
-def _indexed(header: str, _: str) -> tuple[str, str | None]:
-    found = _INDEXED.fullmatch(header)
-    assert found is not None
-    if found[2] is None and found[1].isdecimal():
-        return "", header
-    return found[1], header if found[2] is not None else None
-
-
-def _with_its_index(name: str, at: int) -> str:
-    return f"functions.{name}:{at}"
-
-
-INDEXED = Identity(_indexed, _with_its_index, always=True)
-"""`functions.NAME:3` is the id as a whole; the number counts the calls of the conversation."""
 
 
 @dataclass(frozen=True, kw_only=True)

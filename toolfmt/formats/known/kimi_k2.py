@@ -10,7 +10,8 @@ names no tool and is rejected. The section's markers may be missing or stand in 
 """
 
 from toolfmt.formats.format import THINK, ToolCallFormat
-from toolfmt.formats.named_json import INDEXED, NamedJson
+from toolfmt.formats.identities import INDEXED
+from toolfmt.formats.named_json import NamedJson
 
 FORMAT = ToolCallFormat(
     name="kimi_k2",

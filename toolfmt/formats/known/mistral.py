@@ -9,15 +9,14 @@ before the brace, are read as well. So is the older list, `[TOOL_CALLS][{"name":
 marker tells them apart.
 """
 
-from dataclasses import replace
-
 from toolfmt.formats.choice import Choice
 from toolfmt.formats.format import THINK, ToolCallFormat
+from toolfmt.formats.identities import NameThenId
 from toolfmt.formats.json_object import JsonObject
-from toolfmt.formats.named_json import NamedJson, name_then_id
+from toolfmt.formats.named_json import NamedJson
 
 _OPENER = "[TOOL_CALLS]"
-_WITH_ID = replace(name_then_id("[CALL_ID]"), write="{}[CALL_ID]call{:05d}".format)
+_WITH_ID = NameThenId("[CALL_ID]", id="call{number:05d}")
 
 FORMAT = ToolCallFormat(
     name="mistral",
@@ -25,7 +24,7 @@ FORMAT = ToolCallFormat(
         NamedJson(
             call_opener=_OPENER,
             separator="[ARGS]",
-            identity=name_then_id("[CALL_ID]"),
+            identity=NameThenId("[CALL_ID]"),
             name_at_start="tolerated",
             left=("[/TOOL_CALLS]",),
         ),

@@ -12,8 +12,9 @@ from dataclasses import replace
 
 from toolfmt.formats.choice import Choice
 from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.identities import NameThenId
 from toolfmt.formats.json_object import JsonObject
-from toolfmt.formats.named_json import NamedJson, name_then_id
+from toolfmt.formats.named_json import NamedJson
 from toolfmt.formats.runtime_parsers import RuntimeParser
 from toolfmt.formats.written_objects import WrittenObject
 
@@ -29,7 +30,7 @@ FORMAT = ToolCallFormat(
     name="mistral_list",
     engine=Choice(
         _LIST,
-        NamedJson(call_opener=_OPENER, separator="[ARGS]", identity=name_then_id("[CALL_ID]"), left=("[/TOOL_CALLS]",)),
+        NamedJson(call_opener=_OPENER, separator="[ARGS]", identity=NameThenId("[CALL_ID]"), left=("[/TOOL_CALLS]",)),
     ),
     variants={"a blank behind the marker": replace(_LIST, enclosing=(" [", "]"))},
     page=__doc__ or "",

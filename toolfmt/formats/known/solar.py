@@ -9,7 +9,8 @@ are messages of one answer: `<|end|>` and `<|begin|>assistant` between them, and
 """
 
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.named_json import NamedJson, id_then_name
+from toolfmt.formats.identities import IdThenName
+from toolfmt.formats.named_json import NamedJson
 from toolfmt.formats.runtime_parsers import RuntimeParser
 
 FORMAT = ToolCallFormat(
@@ -17,7 +18,7 @@ FORMAT = ToolCallFormat(
     engine=NamedJson(
         opener="<|tool_calls|>",
         call_opener="<|tool_call:begin|>",
-        identity=id_then_name("<|tool_call:name|>", "call{:06d}".format),
+        identity=IdThenName("<|tool_call:name|>", "call{number:06d}"),
         separator="<|tool_call:args|>",
         call_closer="<|tool_call:end|>",
     ),
