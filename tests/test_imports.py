@@ -20,7 +20,7 @@ _EVENTS_AND_TOOLS = {"toolfmt.errors", "toolfmt.events", "toolfmt.tools"}
 # What reads one kind of place where a model lives: extras, each imported by one module when such a place is given.
 _EXTRAS = {"gguf", "numpy", "huggingface_hub"}
 ALLOWED = {
-    "toolfmt/formats": {*_EVENTS_AND_TOOLS, "toolfmt.formats"},
+    "toolfmt/formats": {*_EVENTS_AND_TOOLS, "toolfmt.formats", "toolfmt.listing"},
     # Exporters write grammars of formats' nodes; they need no package.
     "toolfmt/grammars": {"toolfmt.errors", "toolfmt.formats", "toolfmt.grammars", "toolfmt.tools"},
     # Masks are an engine's; the package is imported when a grammar is checked or put to work.

@@ -28,6 +28,11 @@ class UnknownFormat(ToolfmtError, LookupError):
     """No tool-call format has this name or alias."""
 
 
+class BadFormat(ToolfmtError, ValueError):
+    """A format that is given as data and is none; or one that cannot be said as data. The message names the file, the
+    member and what is expected there."""
+
+
 class BadTools(ToolfmtError, ValueError):
     """The tool definitions are not what a tool definition can be."""
 

@@ -6,7 +6,8 @@ and anything else to the first other. Calls are written by the first engine.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -25,33 +26,59 @@ _CONTROL = 4
 """An opener at least so long is a control token."""
 
 
+@dataclass(frozen=True, init=False)
 class Choice:
     """Takes the engines, the one that writes first."""
 
+    engines: tuple[Engine, ...]
+
     def __init__(self, *engines: Engine) -> None:
-        self._engines = engines
-        self.openers = tuple(dict.fromkeys(opener for engine in engines for opener in engine.openers))
-        self.unframed_openers = tuple(dict.fromkeys(opener for engine in engines for opener in engine.unframed_openers))
-        self.start_only_openers = tuple(
-            dict.fromkeys(opener for engine in engines for opener in engine.start_only_openers)
+        if not engines:
+            raise ValueError("a choice needs an engine at least, which writes the calls")
+        object.__setattr__(self, "engines", engines)
+
+    @cached_property
+    def openers(self) -> tuple[str, ...]:
+        return _each(engine.openers for engine in self.engines)
+
+    @cached_property
+    def unframed_openers(self) -> tuple[str, ...]:
+        return _each(engine.unframed_openers for engine in self.engines)
+
+    @cached_property
+    def start_only_openers(self) -> tuple[str, ...]:
+        return _each(engine.start_only_openers for engine in self.engines)
+
+    @cached_property
+    def closers(self) -> tuple[str, ...]:
+        return _each(engine.closers for engine in self.engines)
+
+    @cached_property
+    def inner(self) -> Inner:
+        inner = [engine.inner for engine in self.engines]
+        return Inner(
+            _each(one.openers for one in inner),
+            _each(one.closers for one in inner),
+            _each(one.skipped for one in inner),
         )
-        self.inner = Inner(
-            tuple(dict.fromkeys(opener for engine in engines for opener in engine.inner.openers)),
-            tuple(dict.fromkeys(closer for engine in engines for closer in engine.inner.closers)),
-            tuple(dict.fromkeys(mark for engine in engines for mark in engine.inner.skipped)),
-        )
-        self.residue = tuple(dict.fromkeys(text for engine in engines for text in engine.residue))
-        self.closers = tuple(dict.fromkeys(closer for engine in engines for closer in engine.closers))
-        self.named = ""
-        self.name_at_start: NameAtStart = next(
-            (e.name_at_start for e in engines if e.name_at_start != "never"), "never"
-        )
+
+    @cached_property
+    def residue(self) -> tuple[str, ...]:
+        return _each(engine.residue for engine in self.engines)
+
+    @property
+    def named(self) -> str:
+        return ""
+
+    @cached_property
+    def name_at_start(self) -> NameAtStart:
+        return next((engine.name_at_start for engine in self.engines if engine.name_at_start != "never"), "never")
 
     def write(self, calls: Sequence[Call], types: TypesOf) -> str:
-        return self._engines[0].write(calls, types)
+        return self.engines[0].write(calls, types)
 
     def grammar(self, constraint: Constraint) -> Node:
-        return self._engines[0].grammar(constraint)
+        return self.engines[0].grammar(constraint)
 
     def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
         if len(opener) >= _CONTROL and (yield from follows(scan, opener)):
@@ -69,7 +96,7 @@ class Choice:
             named = not opening
             engines = [
                 engine
-                for engine in self._engines
+                for engine in self.engines
                 if (
                     engine.name_at_start != "never" if named else opening in (*engine.openers, *engine.unframed_openers)
                 )
@@ -86,6 +113,11 @@ class Choice:
         begins = yield from scan.literal(literals(*self.unframed_openers))
         scan.rewind(here)
         return begins
+
+
+def _each(texts: Iterable[Iterable[str]]) -> tuple[str, ...]:
+    """Every text once, in the order in which they first come."""
+    return tuple(dict.fromkeys(text for some in texts for text in some))
 
 
 def _reads_json(engine: Engine) -> bool:

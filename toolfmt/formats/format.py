@@ -103,11 +103,11 @@ class ToolCallFormat:
 
     name: str
     engine: Engine
-    page: str
+    page: str = ""
     """What a person should know about the format; the docstring of its module."""
-    instructions: str
+    instructions: str = ""
     """How to tell a model in prose to write a call; the example is added by the format's own writer."""
-    source: tuple[str, ...]
+    source: tuple[str, ...] = ()
     """Where the wire format is documented: model cards, upstream templates, specifications."""
     aliases: tuple[str, ...] = ()
     families: tuple[str, ...] = ()
@@ -137,10 +137,12 @@ class ToolCallFormat:
     """Opener and closer of the part for the user: plain words, so they count only where that part begins, and ends."""
 
     def __reduce__(self) -> tuple[Callable[..., ToolCallFormat], tuple[Any, ...]]:
-        """A format that the registry has is pickled by its name, any other by its parts."""
-        from toolfmt.formats.registry import formats, get
+        """A format of toolfmt's own is pickled by its name, any other by its parts: it need not be registered where it
+        is read."""
+        from toolfmt.formats.known import KNOWN
+        from toolfmt.formats.registry import get
 
-        if any(self is format for format in formats()):
+        if any(self is format for format in KNOWN):
             return get, (self.name,)
         parts = {part.name: getattr(self, part.name) for part in fields(self)}
         return partial(ToolCallFormat, **parts), ()

@@ -1,0 +1,466 @@
+"""Formats as data: every known one comes back as it was, and whatever is none is refused by the name of its member."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+import re
+import time
+import tracemalloc
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from toolfmt.errors import BadFormat
+from toolfmt.events import merge
+from toolfmt.formats import FORMATS, Parser, ToolCallFormat, get
+from toolfmt.formats.json_object import JsonObject
+from toolfmt.formats.safe_patterns import NotTaken, check_pattern
+from toolfmt.formats.stored import as_data, from_data, from_text, to_text
+from toolfmt.formats.tagged import Tagged
+from toolfmt.testing.corpus import cases
+
+NOT_STORED: dict[str, str] = {
+    "command_a": "engine.written is toolfmt.formats.known.command_a._action",
+    "command_r": "engine.written is toolfmt.formats.known.command_r._action",
+    "deepseek_dsml": "engine.engines[0].key_header is toolfmt.formats.tagged.Attributes",
+    "doubao": "engine.key_header is toolfmt.formats.tagged.Attributes",
+    "falcon3": "engine.written is toolfmt.formats.known.falcon3._written",
+    "gcml": "engine.key_header is toolfmt.formats.tagged.Attributes",
+    "gemma": "engine.notation is toolfmt.formats.values.Notation",
+    "gemma4": "engine.notation is toolfmt.formats.values.Notation",
+    "gemma_code": "engine.written is toolfmt.formats.call_expression.as_python",
+    "granite": "variants['on several lines'].written is toolfmt.formats.known.granite._indented",
+    "granite_20b_fc": "engine.written is toolfmt.formats.known.granite_20b_fc._written",
+    "inkling": "engine.engines[0].body.written is toolfmt.formats.known.inkling._object",
+    "json": "variants['no blank before the arguments'].written is toolfmt.formats.known.json_tool_call._closed_up",
+    "kimi_k2": "engine.identity is toolfmt.formats.named_json.Identity",
+    "kimi_k3": "engine.name_header is toolfmt.formats.known.kimi_k3._Escaped",
+    "lfm2": "engine.written is toolfmt.formats.known.lfm2._written",
+    "llama3": "engine.engines[1].written is builtins.repr",
+    "minicpm3": "engine.written is functools.partial",
+    "minicpm5": "engine.engines[0].write_value is toolfmt.formats.known.minicpm5._write_value",
+    "mistral": "engine.engines[0].identity is toolfmt.formats.named_json.Identity",
+    "mistral_list": "engine.engines[0].written is toolfmt.formats.known.mistral_list._written",
+    "olmo3": "engine.written is functools.partial",
+    "pythonic": "engine.written is toolfmt.formats.call_expression.as_python",
+    "sarashina": "engine.written is toolfmt.formats.known.sarashina._written",
+    "solar": "engine.identity is toolfmt.formats.named_json.Identity",
+}
+"""Known formats that cannot be stored, and what in them is code."""
+
+STORED = [format for format in FORMATS if format.name not in NOT_STORED]
+EVERY = pytest.mark.parametrize("format", STORED, ids=lambda format: format.name)
+
+
+def refused(data: object, source: str = "mine.json") -> str:
+    """The sentence by which data is refused."""
+    with pytest.raises(BadFormat) as told:
+        from_data(data, source)
+    assert "\n" not in str(told.value)
+    assert len(str(told.value)) < 800
+    return str(told.value)
+
+
+PLAIN: dict[str, Any] = {
+    "toolfmt_format": 1,
+    "name": "mine",
+    "engine": {"kind": "json_object", "opener": "<call>", "closer": "</call>"},
+}
+
+
+def plain(**members: Any) -> dict[str, Any]:
+    return {**copy.deepcopy(PLAIN), **members}
+
+
+def engine(kind: str = "json_object", **members: Any) -> dict[str, Any]:
+    return plain(engine={"kind": kind, **members})
+
+
+# --- there and back
+
+
+@EVERY
+def test_a_known_format_is_the_same_when_it_was_stored(format: ToolCallFormat) -> None:
+    text = to_text(format)
+    assert from_text(text) == format
+    assert to_text(from_text(text)) == text
+
+
+@EVERY
+def test_a_stored_format_reads_its_corpus_alike(format: ToolCallFormat) -> None:
+    loaded = from_text(to_text(format))
+    for case in cases(format.name):
+        told = [
+            merge([*parser.feed(case.text), *parser.finish()])
+            for parser in (Parser(one, tools=case.tools, prefix=case.prefix) for one in (format, loaded))
+        ]
+        assert told[0] == told[1], case.title
+
+
+def test_every_other_format_is_refused_by_name() -> None:
+    for name, what in NOT_STORED.items():
+        with pytest.raises(BadFormat) as told:
+            to_text(get(name))
+        assert str(told.value).startswith(f"the format {name} cannot be stored as data: {what}, which is code; ")
+
+
+def test_what_is_not_written_has_its_default() -> None:
+    assert from_data(PLAIN) == ToolCallFormat("mine", JsonObject(opener="<call>", closer="</call>"))
+    assert as_data(from_data(PLAIN)) == PLAIN
+
+
+def test_a_format_is_written_as_a_person_would() -> None:
+    format = ToolCallFormat(
+        "mine",
+        Tagged(opener="‹call›", closer="\u202e", key_opener="<k>", key_closer="</k>", value_closer="</v>"),
+        reasoning=(("<t>", "</t>"),),
+    )
+    assert to_text(format) == (
+        "{\n"
+        '  "toolfmt_format": 1,\n'
+        '  "name": "mine",\n'
+        '  "engine": {\n'
+        '    "kind": "tagged",\n'
+        '    "opener": "‹call›",\n'
+        '    "closer": "\\u202e",\n'
+        '    "key_opener": "<k>",\n'
+        '    "key_closer": "</k>",\n'
+        '    "value_closer": "</v>"\n'
+        "  },\n"
+        '  "reasoning": [\n'
+        "    [\n"
+        '      "<t>",\n'
+        '      "</t>"\n'
+        "    ]\n"
+        "  ]\n"
+        "}\n"
+    )
+    assert from_text(to_text(format)) == format
+
+
+@dataclass(frozen=True)
+class Own(JsonObject):
+    """An engine as somebody else writes one."""
+
+
+def test_what_is_code_is_not_stored() -> None:
+    with pytest.raises(BadFormat) as told:
+        as_data(replace(get("json"), name="own", engine=Own(opener="<x>", closer="</x>")))
+    assert str(told.value) == (
+        "the format own cannot be stored as data: engine is test_stored_formats.Own, which is code; "
+        "only what toolfmt itself has can be stored"
+    )
+
+
+# --- what is refused
+
+
+WRONG = {
+    "no object": ([], "a format is an object with the member 'toolfmt_format', not a list of 0"),
+    "no version": ({"name": "x"}, "toolfmt_format: must be 1, the version of this form of data, and is missing"),
+    "another version": (
+        plain(toolfmt_format=2),
+        "toolfmt_format: must be 1, the version of this form of data, not 2",
+    ),
+    "true is no version": (
+        plain(toolfmt_format=True),
+        "toolfmt_format: must be 1, the version of this form of data, not true",
+    ),
+    "no engine": (
+        {"toolfmt_format": 1, "name": "x"},
+        "engine: is missing; it must be an engine (an object with `kind`)",
+    ),
+    "no name": ({key: value for key, value in PLAIN.items() if key != "name"}, "name: is missing; it must be a string"),
+    "an unknown member": (plain(alias=["x"]), "there is no member 'alias'; did you mean 'aliases'?"),
+    "an unknown member of the engine": (
+        engine(opner="<x>"),
+        "engine: there is no member 'opner'; did you mean 'opener'?",
+    ),
+    "an engine in a word": (plain(engine="tagged"), "engine: must be an engine (an object with `kind`), not 'tagged'"),
+    "an engine without kind": (
+        plain(engine={"opener": "<x>"}),
+        "engine.kind: must name the kind of engine, and is missing; there are call_expression, channels, choice, "
+        "elsewhere, flags, json_object, keyed_object, named_json, nested_tags and tagged",
+    ),
+    "an unknown kind": (engine("taged"), "engine.kind: there is no engine of kind 'taged'; did you mean 'tagged'?"),
+    "a number for a string": (engine(opener=3), "engine.opener: must be a string, not 3"),
+    "null for a string": (engine(opener=None), "engine.opener: must be a string, not null"),
+    "a string for a list": (
+        engine(opener="<x>", also="<y>"),
+        "engine.also: must be a list, each item of it a string, not '<y>'",
+    ),
+    "a number in a list": (engine(opener="<x>", also=["<y>", 4]), "engine.also[1]: must be a string, not 4"),
+    "an empty marker": (
+        engine(opener="<x>", also=["<y>", ""]),
+        "engine.also[1]: must not be empty: it would be found everywhere",
+    ),
+    "a row too long": (
+        engine(opener="<x>", enclosing=["[", "]", "x"]),
+        "engine.enclosing: must be a list of 2: a string, a string or an empty list, not a list of 3",
+    ),
+    "a word that is none of those": (
+        engine(opener="<x>", name_at_start="always"),
+        "engine.name_at_start: must be 'never', 'tolerated' or 'usual', not 'always'",
+    ),
+    "an unknown notation": (
+        engine(opener="<x>", notation="jason"),
+        "engine.notation: there is no notation called 'jason'; did you mean 'json'?",
+    ),
+    "a reasoning block without a closer": (
+        plain(reasoning=[["<think>", ""]]),
+        "reasoning[0]: must not be empty: it would be found everywhere",
+    ),
+    "a name that is a file's": (
+        plain(name="x.json"),
+        "name: must be letters, digits, '_', '-' and '.', at most 80, not 'x.json'",
+    ),
+    "a name with a blank": (
+        plain(aliases=["a b"]),
+        "aliases[0]: must be letters, digits, '_', '-' and '.', at most 80, not 'a b'",
+    ),
+    "a marker that is too long": (engine(opener="x" * 401), "engine.opener: is longer than 400 characters"),
+    "half a surrogate pair": (
+        engine(opener="\ud800"),
+        "engine.opener: holds half of a surrogate pair, which no text has",
+    ),
+    "a variant that is not there": (
+        plain(variant="one", variants={"on": PLAIN["engine"]}),
+        "variant: 'one' is none of `variants`; did you mean 'on'?",
+    ),
+    "a variant that is nothing": (
+        plain(variants={"one": 1}),
+        "variants['one']: must be an engine (an object with `kind`), not 1",
+    ),
+    "a runtime's parser that is nothing": (
+        plain(runtime_parsers={"vLLM": {"name": "x", "other": {}}}),
+        "runtime_parsers['vLLM']: there is no member 'other'; did you mean 'others'?",
+    ),
+    "an id that looks further": (
+        plain(call_id="{name.__class__}{number}"),
+        "call_id: must be a form such as 'call_{number}', which may also hold '{name}' and '{number:06d}', "
+        "not '{name.__class__}{number}'",
+    ),
+    "a name that nothing parts from the arguments": (
+        engine("named_json", separator=""),
+        "engine: does not read the call that it writes "
+        "(mine cannot carry calls[0]: the name 'get_weather' would not be read back)",
+    ),
+    "markers that make no sense": (
+        engine("tagged", opener="<a>", key_opener="<k>", key_closer="<k>", value_closer="<k>"),
+        "engine: cannot write a call and read it back (IndexError: string index out of range)",
+    ),
+    "a choice of none": (
+        engine("choice", engines=[]),
+        "engine: a choice needs an engine at least, which writes the calls",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_is_wrong_is_named(what: str) -> None:
+    data, sentence = WRONG[what]
+    assert refused(data) == f"mine.json: {sentence}"
+
+
+@pytest.mark.parametrize(
+    "form", ["call", "{}", "{0}", "{number!r}", "{number:999999999d}", "{number:{name}}", "{number[0]}", "{number", "}"]
+)
+def test_the_form_of_an_id_is_filled_in_by_two_words_only(form: str) -> None:
+    assert refused(plain(call_id=form)).startswith("mine.json: call_id: must be a form such as 'call_{number}', ")
+
+
+@pytest.mark.parametrize("form", ["{number}", "functions.{name}:{number}", "call{number:06d}", "{{{number}}}"])
+def test_forms_of_ids_that_families_have_are_read(form: str) -> None:
+    assert from_data(plain(call_id=form)).call_id == form
+
+
+def test_engines_do_not_nest_without_an_end() -> None:
+    inner = PLAIN["engine"]
+    for _ in range(7):
+        inner = {"kind": "choice", "engines": [inner]}
+    assert from_data(plain(engine=inner)).openers == ("<call>",)
+    for _ in range(1000):
+        inner = {"kind": "choice", "engines": [inner]}
+    told = refused(plain(engine=inner))
+    assert told == f"mine.json: engine{'.engines[0]' * 8}: is nested deeper than 8 times"
+
+
+def test_there_is_an_end_to_everything() -> None:
+    assert "signatures: this is more than 4,000 values" in re.sub(
+        r"\[\d+\]", "", refused(plain(signatures=["x"] * 5000))
+    )
+    assert "page: is longer than 20,000 characters" in refused(plain(page="x" * 20_001))
+    for text, why in {
+        "x" * 262_145: "longer than 262,144 characters, which no format is",
+        "[" * 100_000: "not JSON: nested too deeply",
+        '{"name": 1' + "0" * 5000 + "}": "not JSON: an integer of more than 4300 digits",
+        '{"name": "a", "name": "b"}': "not JSON: the member 'name' stands there twice",
+        '{"name": NaN}': "not JSON: NaN is no value of JSON",
+        "": "not JSON: Expecting value: line 1 column 1 (char 0)",
+    }.items():
+        with pytest.raises(BadFormat) as told:
+            from_text(text, "mine.json")
+        assert str(told.value) == f"mine.json: {why}"
+
+
+# --- regular expressions
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"<tool_call>",
+        r"<\|open\|>message role=\"assistant\"<\|sep\|>",
+        r"<seed:tool_call>\s*<function name=",
+        r'<function name="[^"\n]*"><param name=',
+        r"(?<!<)\[TOOL_REQUEST\](?=\n|<)",
+        r"<\|channel\|>(?:analysis|commentary|final)",
+        r"x.{0,40}y ?\+",
+        r"a[b-d]*",
+        r"x\s*y\s*z",
+    ],
+)
+def test_patterns_that_are_taken(pattern: str) -> None:
+    check_pattern(pattern)
+    assert from_data(plain(signatures=[pattern], headers=[pattern])).signatures == (pattern,)
+
+
+UNSAFE = [
+    r"(a+)+b", r"(?:a*)*b", r"(?:a|a)*b", r"a*a*a*b", r"\s*x", r"x\s*\s*y", r"(?:x|y)+", r".*x", r"x.*", r"xX*y",
+    r"x\s*-?y", r"\bword", r"(x)", r"(?P<n>x)", r"(?i)x", r"(?s:x.)", r"x(?=y*z)", r"x\1", r"[", r"(", r")", r"*",
+    r"x{65}", r"x{1,999}", r"x??", r"x*+", "x" * 301, r"", r"x?", r"^x", r"x$", r"(?<=a|bc)x",
+    r"(?:" * 10 + "x" + ")" * 10, r"(?:a|b){0,3}", r"x{0,60}y{0,60}", r"\x41", "x[[:alpha:]]", r"x\u0041",
+    r"(?#x)", r"(?>x)", r"x\s{2,}\sy", "é[É]*x",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("pattern", UNSAFE)
+def test_patterns_that_are_not(pattern: str) -> None:
+    with pytest.raises(NotTaken):
+        check_pattern(pattern)
+    assert refused(plain(headers=[pattern])).startswith("mine.json: headers[0]: ")
+
+
+def test_a_pattern_that_is_taken_takes_time_in_proportion_to_the_text() -> None:
+    """Every text of two signs over a long stretch, for patterns that are drawn from the signs of patterns."""
+    chance = random.Random(1)
+    pieces = [
+        "a",
+        "b",
+        "[ab]",
+        "[^a]",
+        "a*",
+        "b*",
+        "[ab]*",
+        "[^b]*",
+        "(?:",
+        ")",
+        "|",
+        "?",
+        "{0,9}",
+        "(?=",
+        "c",
+        r"\s",
+        ".*",
+    ]
+    texts = ["a" * 20_000, "ab" * 10_000, "b" * 20_000, "aab" * 7_000]
+    taken = 0
+    for _ in range(6_000):
+        pattern = "".join(chance.choice(pieces) for _ in range(chance.randrange(1, 9)))
+        try:
+            check_pattern(pattern)
+        except NotTaken:
+            continue
+        taken += 1
+        begun = time.process_time()
+        for text in texts:
+            re.search(pattern + "zz", text)
+        assert time.process_time() - begun < 1, pattern
+    assert taken > 100
+
+
+# --- random damage
+
+
+def mutated(chance: random.Random, data: Any) -> Any:
+    """The data with one value in it replaced, dropped, doubled, moved or renamed."""
+    data = copy.deepcopy(data)
+    places = list(_places(data))
+    holder, key = chance.choice(places)
+    what = chance.randrange(6)
+    odd = ["", "x", "<", "\n", "{", '"', "<call>", 0, -1, 10**30, 1.5, True, None, [], {}, [[]], [""], ["x", "x"], "\0"]
+    if what == 0:
+        del holder[key]
+    elif what == 1 and isinstance(holder, dict):
+        holder[str(chance.choice(odd))] = holder.pop(key)
+    elif what == 2:
+        other, from_there = chance.choice(places)
+        if isinstance(other, list) and from_there >= len(other):
+            return data
+        holder[key] = copy.deepcopy(other[from_there])
+    elif what == 3 and isinstance(holder[key], str) and holder[key]:
+        at = chance.randrange(len(holder[key]))
+        holder[key] = holder[key][:at] + chance.choice(["", "<", "x", "\n", " ", '"']) + holder[key][at + 1 :]
+    elif what == 4 and isinstance(holder[key], list):
+        holder[key] = holder[key] * 2
+    else:
+        holder[key] = chance.choice(odd)
+    return data
+
+
+def _places(data: Any) -> Iterator[tuple[Any, Any]]:
+    for key in data if isinstance(data, dict) else range(len(data)):
+        yield data, key
+        if isinstance(data[key], (dict, list)):
+            yield from _places(data[key])
+
+
+GOOD = [as_data(format) for format in STORED]
+
+
+@settings(deadline=None, max_examples=300, suppress_health_check=list(HealthCheck))
+@given(st.randoms(use_true_random=False), st.integers(1, 4))
+def test_damaged_data_is_a_format_or_refused(chance: random.Random, times: int) -> None:
+    data: Any = chance.choice(GOOD)
+    for _ in range(times):
+        if data:
+            data = mutated(chance, data)
+    begun = time.process_time()
+    try:
+        loaded = from_text(json.dumps(data), "mine.json")
+    except BadFormat as refusal:
+        assert str(refusal).startswith("mine.json: ")
+    else:
+        assert from_text(to_text(loaded)) == loaded
+    assert time.process_time() - begun < 1
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.integers(0, len(GOOD) - 1), st.integers(0, 9_000), st.integers(0, 30), st.text(max_size=8))
+def test_damaged_text_is_a_format_or_refused(which: int, at: int, lost: int, put: str) -> None:
+    text = json.dumps(GOOD[which])
+    try:
+        from_text(text[: at % len(text)] + put + text[at % len(text) + lost :], "mine.json")
+    except BadFormat as refusal:
+        assert str(refusal).startswith("mine.json: ")
+
+
+def test_what_is_refused_costs_little_memory() -> None:
+    texts = ["[" * 262_000, '{"a":' * 50_000, json.dumps(plain(aliases=["x"] * 60_000)), '"' + "x" * 262_000 + '"']
+    texts.append(json.dumps(plain(signatures=["(?:" * 90] * 800)))
+    from_data(PLAIN)  # what is imported and compiled once
+    tracemalloc.start()
+    for text in texts:
+        begun = time.process_time()
+        with pytest.raises(BadFormat):
+            from_text(text)
+        assert time.process_time() - begun < 1
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 50_000_000
