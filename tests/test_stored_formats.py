@@ -26,19 +26,12 @@ from toolfmt.formats.tagged import Tagged
 from toolfmt.testing.corpus import cases
 
 NOT_STORED: dict[str, str] = {
-    "command_a": "engine.written is toolfmt.formats.known.command_a._action",
-    "command_r": "engine.written is toolfmt.formats.known.command_r._action",
     "deepseek_dsml": "engine.engines[0].key_header is toolfmt.formats.tagged.Attributes",
     "doubao": "engine.key_header is toolfmt.formats.tagged.Attributes",
-    "falcon3": "engine.written is toolfmt.formats.known.falcon3._written",
     "gcml": "engine.key_header is toolfmt.formats.tagged.Attributes",
     "gemma": "engine.notation is toolfmt.formats.values.Notation",
     "gemma4": "engine.notation is toolfmt.formats.values.Notation",
     "gemma_code": "engine.written is toolfmt.formats.call_expression.as_python",
-    "granite": "variants['on several lines'].written is toolfmt.formats.known.granite._indented",
-    "granite_20b_fc": "engine.written is toolfmt.formats.known.granite_20b_fc._written",
-    "inkling": "engine.engines[0].body.written is toolfmt.formats.known.inkling._object",
-    "json": "variants['no blank before the arguments'].written is toolfmt.formats.known.json_tool_call._closed_up",
     "kimi_k2": "engine.identity is toolfmt.formats.named_json.Identity",
     "kimi_k3": "engine.name_header is toolfmt.formats.known.kimi_k3._Escaped",
     "lfm2": "engine.written is toolfmt.formats.known.lfm2._written",
@@ -46,10 +39,9 @@ NOT_STORED: dict[str, str] = {
     "minicpm3": "engine.written is functools.partial",
     "minicpm5": "engine.engines[0].write_value is toolfmt.formats.known.minicpm5._write_value",
     "mistral": "engine.engines[0].identity is toolfmt.formats.named_json.Identity",
-    "mistral_list": "engine.engines[0].written is toolfmt.formats.known.mistral_list._written",
+    "mistral_list": "engine.engines[1].identity is toolfmt.formats.named_json.Identity",
     "olmo3": "engine.written is functools.partial",
     "pythonic": "engine.written is toolfmt.formats.call_expression.as_python",
-    "sarashina": "engine.written is toolfmt.formats.known.sarashina._written",
     "solar": "engine.identity is toolfmt.formats.named_json.Identity",
 }
 """Known formats that cannot be stored, and what in them is code."""
@@ -243,8 +235,7 @@ WRONG = {
     ),
     "an id that looks further": (
         plain(call_id="{name.__class__}{number}"),
-        "call_id: must be a form such as 'call_{number}', which may also hold '{name}' and '{number:06d}', "
-        "not '{name.__class__}{number}'",
+        "call_id: is '{name.__class__}{number}', and an id is made of text, {name} and {number} or {number:05d}",
     ),
     "a name that nothing parts from the arguments": (
         engine("named_json", separator=""),
@@ -272,10 +263,10 @@ def test_what_is_wrong_is_named(what: str) -> None:
     "form", ["call", "{}", "{0}", "{number!r}", "{number:999999999d}", "{number:{name}}", "{number[0]}", "{number", "}"]
 )
 def test_the_form_of_an_id_is_filled_in_by_two_words_only(form: str) -> None:
-    assert refused(plain(call_id=form)).startswith("mine.json: call_id: must be a form such as 'call_{number}', ")
+    assert refused(plain(call_id=form)).startswith(f"mine.json: call_id: is {form!r}, and ")
 
 
-@pytest.mark.parametrize("form", ["{number}", "functions.{name}:{number}", "call{number:06d}", "{{{number}}}"])
+@pytest.mark.parametrize("form", ["{number}", "functions.{name}:{number}", "call{number:06d}"])
 def test_forms_of_ids_that_families_have_are_read(form: str) -> None:
     assert from_data(plain(call_id=form)).call_id == form
 

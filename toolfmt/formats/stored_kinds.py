@@ -23,6 +23,7 @@ from toolfmt.formats.raw_values import Header
 from toolfmt.formats.runtime_parsers import RuntimeParser
 from toolfmt.formats.tagged import PLAIN, QUOTED, Tagged
 from toolfmt.formats.values import CODE, CODE_CALL, JSON, LITERAL, Notation
+from toolfmt.formats.written_objects import JsonStyle, WrittenObject
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,8 @@ ROLES: Mapping[Any, Role] = {
     Notation: Role("a notation", {}, {"json": JSON, "literal": LITERAL, "code": CODE, "code_call": CODE_CALL}),
     Header: Role("a header", {}, {"plain": PLAIN, "quoted": QUOTED}),
     RuntimeParser: Role("a runtime's parser", {"": RuntimeParser}),
+    WrittenObject: Role("the pieces of an object", {"": WrittenObject}),
+    JsonStyle: Role("a style of JSON", {"": JsonStyle}),
 }
 """By annotation; a role whose only kind has no name is read without one."""
 

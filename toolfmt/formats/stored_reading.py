@@ -13,11 +13,12 @@ import types
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields
 from functools import cache
-from string import Formatter
 from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
 
 from toolfmt.errors import BadFormat, CannotWrite
 from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.frames import Frame
+from toolfmt.formats.id_forms import check_id_form
 from toolfmt.formats.safe_patterns import NotTaken, check_pattern
 from toolfmt.formats.stored_kinds import MADE_OF_A_ROW, ROLES, Role
 from toolfmt.formats.writing import write
@@ -34,6 +35,8 @@ _DEEPEST = 8
 """Engines within engines."""
 _SHOWN = 40
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,79}")
+_MAY_BE_EMPTY = frozenset({"enclosing"})
+"""Members that stand around something, and are not looked for where they are empty."""
 _PROSE = frozenset({"page", "instructions"})
 _CALL = ("get_weather", {"city": "Paris", "days": 3})
 
@@ -97,12 +100,20 @@ class _Reader:
         for name, field in known.items():
             if name not in read and _is_required(field):
                 self.refuse(f"{path}.{name}".lstrip("."), f"is missing; it must be {expected(_hints(record)[name])}")
+        if record is ToolCallFormat or issubclass(record, Frame):
+            self._no_empty_markers(read, path)
         try:
             if record in MADE_OF_A_ROW:
                 return record(*read[MADE_OF_A_ROW[record]])
             return record(**read)
         except (ValueError, TypeError) as error:
             self.refuse(path, str(error))
+
+    def _no_empty_markers(self, members: Mapping[str, object], path: str) -> None:
+        for name, value in members.items():
+            if isinstance(value, tuple) and "" in value and name not in _MAY_BE_EMPTY:
+                where = f"{path}.{name}".lstrip(".")
+                self.refuse(f"{where}[{value.index('')}]", "must not be empty: it would be found everywhere")
 
     def _plain(self, hint: type, value: object, path: str) -> object:
         if type(value) is not hint:
@@ -164,8 +175,6 @@ class _Reader:
             self.value(one, item, f"{path}[{at}]", depth)
             for at, (one, item) in enumerate(zip(hints, value, strict=True))
         )
-        if many and "" in read:
-            self.refuse(f"{path}[{read.index('')}]", "must not be empty: it would be found everywhere")
         return read
 
     def _mapping(self, hint: Any, value: object, path: str, depth: int) -> dict[str, Any]:
@@ -214,16 +223,13 @@ def _is_own(member: str, pattern: str) -> bool:
 
 
 def _check_call_id(form: str, reader: _Reader) -> None:
-    """That the form of an id names nothing but the name and the number, which it must: it is filled in by `format`."""
+    """That the form of an id names nothing but name and number, which it must: else calls would share an id."""
     try:
-        parts = [(name, spec, how) for _, name, spec, how in Formatter().parse(form) if name is not None]
-    except ValueError:
-        parts = [("", "", None)]
-    specs = {"name": r"", "number": r"(?:0?[1-9][0-9]?)?d?"}
-    good = all(how is None and re.fullmatch(specs.get(name, "x^"), spec or "") for name, spec, how in parts)
-    if not good or "number" not in [name for name, _, _ in parts]:
-        told = "a form such as 'call_{number}', which may also hold '{name}' and '{number:06d}'"
-        reader.refuse("call_id", f"must be {told}, not {_found(form)}")
+        check_id_form(form, "call_id")
+    except ValueError as fault:
+        reader.refuse("call_id", str(fault).removeprefix("call_id "))
+    if "{number" not in form:
+        reader.refuse("call_id", f"is {_found(form)}, and holds {{number}}, so that no two calls have one id")
 
 
 def _check_works(format: ToolCallFormat, reader: _Reader) -> None:

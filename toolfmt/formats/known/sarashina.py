@@ -28,5 +28,5 @@ FORMAT = ToolCallFormat(
     aliases=("sarashina2.2",),
     families=("Sarashina 2.2",),
     signatures=(r"<\|tool_calls\|>\[", r"<\|available_tools\|>"),
-    call_id="call{number:05}",
+    call_id="call{number:05d}",
 )
