@@ -1,0 +1,149 @@
+"""JSON in a text, or what Python prints for it: where the value lies that holds given words, and the path to one of them.
+
+Costs are bounded: a value is looked for at so many brackets, and only a short text is read as Python.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+_MOST_TRIES = 64
+_LONGEST_PYTHON = 4000
+_DEEPEST = 64
+_DECODER = json.JSONDecoder()
+
+Path: TypeAlias = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Found:
+    """A value, and where in its text it begins and ends."""
+
+    value: Any
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Place:
+    """The way to a value: keys and positions. `is_key`: the word itself is the key; `in_string`: the value is JSON in
+    a string."""
+
+    path: Path
+    is_key: bool = False
+    in_string: bool = False
+
+    @property
+    def keys(self) -> list[str]:
+        return [step for step in self.path if isinstance(step, str)]
+
+
+def decode(text: str, at: int) -> Found | None:
+    """The value that begins here; None where none does."""
+    try:
+        value, end = _DECODER.raw_decode(text, at)
+    except (ValueError, RecursionError):
+        return _as_python(text, at)
+    return Found(value, at, end)
+
+
+def _as_python(text: str, at: int) -> Found | None:
+    """As Python prints it: quotes of either kind, and its own words."""
+    end = _bracket_end(text, at)
+    if end is None:
+        return None
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of escapes that Python does not know
+            return Found(ast.literal_eval(text[at:end]), at, end)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None
+
+
+def _bracket_end(text: str, at: int) -> int | None:
+    """Where the bracket that opens here is closed, quotes minded."""
+    depth, quote, escaped = 0, "", False
+    for position in range(at, min(len(text), at + _LONGEST_PYTHON)):
+        sign = text[position]
+        if escaped:
+            escaped = False
+        elif quote:
+            escaped = sign == "\\"
+            quote = "" if sign == quote else quote
+        elif sign in "\"'":
+            quote = sign
+        elif sign in "{[(":
+            depth += 1
+            if depth > _DEEPEST:
+                return None
+        elif sign in ")]}":
+            depth -= 1
+            if depth == 0:
+                return position + 1
+    return None
+
+
+def enclosing(text: str, words: Sequence[str]) -> Found | None:
+    """The outermost value that begins before the first of the words and holds all of them."""
+    tries, at = 0, 0
+    first = text.find(words[0])
+    while tries < _MOST_TRIES and (at := _next_bracket(text, at, first)) >= 0:
+        found = decode(text, at)
+        if found is not None and all(word in _dumped(found.value) for word in words):
+            return found
+        tries, at = tries + 1, at + 1
+    return None
+
+
+def _next_bracket(text: str, begin: int, end: int) -> int:
+    if end < 0:
+        return -1
+    places = [place for place in (text.find(sign, begin, end) for sign in "{[") if place >= 0]
+    return min(places, default=-1)
+
+
+def _dumped(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return ""
+
+
+def object_behind(text: str, wanted: Mapping[str, Any], begin: int = 0) -> Found | None:
+    """The first place from `begin` on where exactly this object stands."""
+    at = begin - 1
+    for _ in range(_MOST_TRIES):
+        at = text.find("{", at + 1)
+        found = decode(text, at) if at >= 0 else None
+        if at < 0 or (found is not None and found.value == wanted):
+            return found
+    return None
+
+
+def place_of(value: Any, wanted: Any, path: Path = ()) -> Place | None:
+    """The way to a value that equals the wanted one, or to a key that does."""
+    if value == wanted:
+        return Place(path)
+    if isinstance(value, str) and isinstance(wanted, dict) and _loaded(value) == wanted:
+        return Place(path, in_string=True)
+    if len(path) >= _DEEPEST:
+        return None
+    if isinstance(value, dict):
+        if isinstance(wanted, str) and wanted in value:
+            return Place(path, is_key=True)
+        inner = list(value.items())
+    else:
+        inner = list(enumerate(value)) if isinstance(value, list) else []
+    found = (place_of(member, wanted, (*path, step)) for step, member in inner)
+    return next((place for place in found if place is not None), None)
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,182 @@
+"""A name, then its arguments as JSON: what opens a call, where an id stands, what separates, fences and closes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from toolfmt.formats.format import NameAtStart
+from toolfmt.formats.named_json import INDEXED, NAME_ONLY, Identity, NamedJson, id_then_name, name_then_id
+from toolfmt.inspect.derivation.cutting import common_end, common_start, markers
+from toolfmt.inspect.derivation.drafts import Draft
+from toolfmt.inspect.derivation.found_values import object_behind
+from toolfmt.inspect.derivation.frames import Frames, frames
+from toolfmt.inspect.derivation.refusals import Refused
+from toolfmt.inspect.derivation.seen import NAMES, Rendered, Seen
+from toolfmt.inspect.derivation.surroundings import Surroundings
+
+_FENCE = re.compile(r"\s*```")
+_FAR_BEFORE, _FAR_BEHIND = 80, 120
+"""So near its name stands the id of a call."""
+_INDEX_LEAD = "functions."
+
+
+@dataclass(frozen=True)
+class _Header:
+    """Where name and id of a call stand, in which form, and what stands between the two."""
+
+    begin: int
+    end: int
+    form: Literal["name", "indexed", "id first", "id behind"]
+    marker: str = ""
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """What stands before the first call, between name and arguments, around those, behind, and between two calls."""
+
+    before: str
+    separator: str
+    fence: tuple[str, str]
+    after: str
+    between: str | None
+    header: _Header
+
+
+def name_then_json(rendered: Rendered, around: Surroundings) -> Iterator[Draft]:
+    """Raises `Refused` where no JSON object of the arguments stands behind a name, or nothing shows that a call begins."""
+    parts = _parts(rendered)
+    before = around.lead(parts.before, _told(rendered))
+    shape, prompted = _around_each(rendered, parts, before)
+    identity, separator = _identity(parts.header), _separator(parts.separator)
+    each = shape.each.strip() or before.strip()
+    at_start: NameAtStart = "usual" if prompted or not each else "never"
+    closes, behind = markers(shape.each_close), markers(shape.outer_close)
+    if parts.between is None:
+        closes, behind = closes[:1], closes[1:] + behind
+    outer = shape.outer.strip()
+    closer = behind[0] if outer and behind else ""
+    for call_opener, lead in _openers(each, divided=not prompted):
+        engine = NamedJson(
+            opener=outer,
+            closer=closer,
+            call_opener=call_opener,
+            lead=lead,
+            separator=separator,
+            fence=parts.fence,
+            identity=identity,
+            call_closer="".join(closes),
+            name_at_start=at_start,
+            between=shape.between,
+        )
+        yield Draft("name, then JSON", engine, tuple(behind[1:] if outer else behind))
+
+
+def _openers(each: str, *, divided: bool) -> list[tuple[str, str]]:
+    """The opener of a call and what leads its name: all of it as one, or its first marker apart."""
+    marks = markers(each)
+    ways = [(each, "")]
+    if divided and len(marks) > 1 and re.fullmatch(r"[<\[].*[>\]]", marks[0], re.S):
+        ways.insert(0, (marks[0], each[len(marks[0]) :].lstrip()))
+    return ways
+
+
+def _parts(rendered: Rendered) -> _Parts:
+    one = rendered.one
+    (header,) = _headers(one)
+    body = object_behind(one.text, one.calls[0][1], header.end)
+    if body is None:
+        raise Refused("no JSON object of the arguments stands behind the name")
+    head, after, fence = one.text[header.end : body.begin], one.text[body.end :], ("", "")
+    if "```" in head:
+        at, closing = head.find("```"), _FENCE.match(after)
+        fence = (head[at:], closing[0] if closing else "")
+        head, after = head[:at], after[len(fence[1]) :]
+    return _Parts(one.text[: header.begin], head, fence, after, _between(rendered, fence[1]), header)
+
+
+def _between(rendered: Rendered, fence: str) -> str | None:
+    """What stands between two calls, behind the fence around the first one's arguments."""
+    two = rendered.two
+    if two is None:
+        return None
+    first, second = _headers(two)
+    body = object_behind(two.text, two.calls[0][1], first.end)
+    if body is None or body.end > second.begin:
+        raise Refused("the arguments of two calls are written otherwise than those of one")
+    return two.text[body.end : second.begin].removeprefix(fence)
+
+
+def _headers(seen: Seen) -> list[_Header]:
+    found: list[_Header] = []
+    for at, (name, _) in enumerate(seen.calls):
+        found.append(_header(seen, name, at, found[-1].end if found else 0))
+    return found
+
+
+def _header(seen: Seen, name: str, number: int, begin: int) -> _Header:
+    """Where the name stands, from `begin` on, and whether the id is made of it, or stands before or behind it."""
+    text = seen.text
+    id = seen.ids[number] if seen.ids and seen.ids[number] in text else ""
+    if id and name in id and name not in text.replace(id, ""):
+        spot = text.find(id, begin)
+        return _Header(spot, spot + len(id), "indexed")
+    spot = text.find(name, begin)
+    if spot < 0:
+        raise Refused("the name of a call does not stand before its arguments")
+    end = spot + len(name)
+    if text.startswith(f":{number}", end):
+        led = text[:spot].endswith(_INDEX_LEAD)
+        return _Header(spot - len(_INDEX_LEAD) if led else spot, end + len(f":{number}"), "indexed")
+    at = text.find(id, begin) if id else -1
+    if 0 <= at < spot and spot - at < _FAR_BEFORE:
+        return _Header(at, end, "id first", text[at + len(id) : spot])
+    if spot < at < spot + _FAR_BEHIND:
+        return _Header(spot, at + len(id), "id behind", text[end:at])
+    return _Header(spot, end, "name")
+
+
+def _told(rendered: Rendered) -> str | None:
+    told = rendered.told
+    if told is None or NAMES[0] not in told.text:
+        return None
+    return told.text[: _headers(told)[0].begin]
+
+
+def _around_each(rendered: Rendered, parts: _Parts, before: str) -> tuple[Frames, bool]:
+    """The frames, and whether the prompt writes the opener of the first call, or a part of it."""
+    shape = frames(before, parts.after, parts.between)
+    if parts.between is None:
+        return shape, False
+    written = parts.before if parts.before.strip() else (rendered.asked or rendered.one.before) + parts.before
+    prompted = common_end(written, parts.between)
+    asked = rendered.asked
+    if prompted.strip() and (not shape.each or asked.rstrip().endswith(prompted.strip())):
+        return Frames("", parts.after, prompted, common_start(parts.after, parts.between), ""), True
+    if not shape.each:
+        raise Refused("nothing stands before every call")
+    return shape, False
+
+
+def _identity(header: _Header) -> Identity:
+    if header.form == "name":
+        return NAME_ONLY
+    if header.form == "indexed":
+        return INDEXED
+    if not header.marker.strip():
+        raise Refused("no marker stands between a call's name and its id")
+    if header.form == "id first":
+        return id_then_name(header.marker, "call{:05d}".format)
+    return name_then_id(header.marker)
+
+
+def _separator(head: str) -> str:
+    if head.strip():
+        return head.strip()
+    if "\n" not in head:
+        raise Refused("nothing stands between the name and its arguments")
+    return "\n"
+
+
