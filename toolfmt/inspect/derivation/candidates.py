@@ -1,0 +1,136 @@
+"""Every format that a template's calls could be written in, the likeliest first: `Derivation`.
+
+It is asked for by `derive.py`, which has each proven. What hits a limit of rendering ends it; nothing else is raised
+but `Refused`, whatever a template renders.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, TypeAlias
+
+from toolfmt.formats.format import Engine, ToolCallFormat
+from toolfmt.formats.named_json import NamedJson
+from toolfmt.formats.tagged import Tagged
+from toolfmt.inspect.derivation.code_calls import code_calls
+from toolfmt.inspect.derivation.drafts import Draft
+from toolfmt.inspect.derivation.json_objects import json_objects
+from toolfmt.inspect.derivation.named_json import name_then_json
+from toolfmt.inspect.derivation.nested import nested_tags
+from toolfmt.inspect.derivation.refusals import Refused
+from toolfmt.inspect.derivation.seen import SENTINELS, Rendered, rendered
+from toolfmt.inspect.derivation.surroundings import Surroundings, ignored_behind
+from toolfmt.inspect.derivation.tags import tags
+from toolfmt.inspect.probe.conversations import Shape
+from toolfmt.inspect.probe.renders import Renders
+from toolfmt.inspect.wording import quote
+
+NAME = "derived"
+_MOST = 24
+_KINDS: tuple[tuple[str, Callable[[Rendered, Surroundings], Iterator[Draft]]], ...] = (
+    ("JSON objects", json_objects),
+    ("a name, then JSON", name_then_json),
+    ("nested tags", nested_tags),
+    ("calls as code", code_calls),
+    ("tags", tags),
+)
+_BROKEN_JSON = re.compile(r'\{\s*"\w*"?|"\s*:|\}')
+_SIGN = re.compile(r"[^\w\s]")
+_INSTRUCTIONS = "To call a tool, write the call exactly as the example below shows it, with nothing left out and nothing added."
+
+Refusal: TypeAlias = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A format that may be the template's; `kind` is what a person reads."""
+
+    format: ToolCallFormat
+    kind: str
+
+
+class Derivation:
+    """What can be derived from one template. Raises `Refused` where it writes no call to derive anything from."""
+
+    def __init__(self, renders: Renders, shape: Shape) -> None:
+        self._rendered = rendered(renders, shape)
+        self._around = Surroundings(self._rendered)
+        self.parallel = self._rendered.two is not None
+        """Whether a turn holds two calls."""
+        self.refusals: list[Refusal] = []
+        """Kinds of notation that the calls are not written in, each with why; complete once the candidates have been
+        asked for."""
+
+    def candidates(self) -> Iterator[Candidate]:
+        """The candidates, none twice."""
+        told: set[Candidate] = set()
+        for kind, derived in _KINDS:
+            try:
+                for draft in derived(self._rendered, self._around):
+                    try:
+                        candidate = Candidate(put_together(draft, self._rendered, self._around), draft.kind)
+                    except Refused as why:
+                        self.refusals.append((kind, str(why)))
+                        continue
+                    yield candidate
+            except Refused as why:
+                self.refusals.append((kind, str(why)))
+
+
+def put_together(draft: Draft, rendered: Rendered, around: Surroundings) -> ToolCallFormat:
+    """The format of an engine, with what the template shows of answers. Raises `Refused` where its markers cannot be a
+    format's."""
+    engine = draft.engine
+    _check_markers(engine)
+    _check_openers(engine, rendered)
+    ignored = ignored_behind(draft.ignored, getattr(engine, "between", "") if isinstance(engine, NamedJson) else "")
+    ignored = tuple(dict.fromkeys((*ignored, *around.ignored)))
+    return ToolCallFormat(
+        name=NAME,
+        engine=engine,
+        page=f"Derived from a chat template: {draft.kind}.",
+        instructions=_INSTRUCTIONS,
+        source=("the chat template that it was derived from",),
+        reasoning=around.reasoning,
+        ignored_markers=tuple(mark for mark in ignored if mark not in engine.openers and not _held(mark)),
+        ignored_at_start=around.at_start,
+    )
+
+
+def _check_markers(engine: Engine) -> None:
+    for text in _texts(engine):
+        if word := _held(text):
+            raise Refused(f"a marker would hold a part of the conversation: {quote(word, 40)}")
+    if isinstance(engine, (NamedJson, Tagged)):
+        for text in _texts(engine):
+            if _BROKEN_JSON.search(text):
+                raise Refused(f"a marker would be a piece of broken JSON: {quote(text, 40)}")
+
+
+def _check_openers(engine: Engine, rendered: Rendered) -> None:
+    answer = rendered.spoken[max(0, len(rendered.asked) - len(rendered.header)) :]
+    for opener in engine.openers:
+        closed = isinstance(engine, NamedJson) and opener.isupper() and engine.call_closer
+        if opener.strip() and not _SIGN.search(opener) and not closed:
+            raise Refused(f"the opener would be a plain word: {quote(opener, 40)}")
+        if opener in answer and opener not in rendered.header:
+            raise Refused(f"the opener would stand in answers in words as well: {quote(opener, 40)}")
+
+
+def _held(text: str) -> str:
+    """The word of the conversation that a marker holds; empty where it holds none."""
+    return next((word for word in SENTINELS if word in text), "")
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text among the parameters of an engine."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, tuple):
+        for inner in value:
+            yield from _texts(inner)
+    elif is_dataclass(value):
+        for field in fields(value):
+            yield from _texts(getattr(value, field.name))

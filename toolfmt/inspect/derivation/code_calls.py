@@ -1,0 +1,194 @@
+"""Calls written as code: `f(k='v')`, `call:f{k:<q>v<q>}`, `(f :k "v")`, `<f k="v"/>`; strings stand between quotes or marks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from toolfmt.formats.call_expression import CallExpression
+from toolfmt.formats.value_writers import (
+    JsonValues,
+    MarkedValues,
+    PythonBesideJson,
+    PythonValues,
+    QuotedJsonValues,
+    ReprValues,
+    ValueWriter,
+)
+from toolfmt.formats.values import CODE_CALL, LITERAL, QUOTED_JSON, BetweenMarks, Notation
+from toolfmt.inspect.derivation.cutting import common_end, common_start, markers
+from toolfmt.inspect.derivation.drafts import Draft
+from toolfmt.inspect.derivation.frames import Frames, frames
+from toolfmt.inspect.derivation.raw_parts import RawParts, raw_parts
+from toolfmt.inspect.derivation.refusals import Refused
+from toolfmt.inspect.derivation.seen import Rendered
+from toolfmt.inspect.derivation.surroundings import Surroundings
+
+_CLOSES = {"(": ")", "{": "}", "[": "]"}
+_QUOTES = ("'", '"')
+_SHORT = 4
+"""What closes the arguments is a bracket, or hardly more."""
+_LEAD = re.compile(r"[\w:.]+")
+_ENCLOSED = re.compile(r"(?:```\w{0,20}\s*)?\[?\s*\Z")
+_BEHIND = re.compile(r"\s*\]?\s*(?:```)?\s*")
+_KIND = "calls as code"
+
+
+@dataclass(frozen=True)
+class _Signs:
+    """The signs of a call, and what stands behind it."""
+
+    bracket: str
+    """What opens the arguments, with its blanks."""
+    closes: str
+    assign: str
+    separator: str
+    key_lead: str
+    quote: str
+    quoted_numbers: bool
+    after: str
+    between: str | None
+
+    @property
+    def plain(self) -> bool:
+        """Whether the arguments stand as in a program."""
+        return self.bracket.strip() in _CLOSES and self.separator.strip() == "," and not self.key_lead.strip()
+
+
+def code_calls(rendered: Rendered, around: Surroundings) -> Iterator[Draft]:
+    """Raises `Refused` where strings stand without quotes, or the call is not closed by a sign of its own."""
+    parts = raw_parts(rendered)
+    signs = _signs(parts)
+    before = around.lead(parts.before, parts.told)
+    shape = frames(before, signs.after, signs.between)
+    for notation, written in _notations(signs):
+        try:
+            engine = CallExpression(
+                notation=notation,
+                written=written,
+                brackets=(signs.bracket, signs.closes),
+                assign=signs.assign,
+                separator=signs.separator,
+                key_lead=signs.key_lead,
+            )
+        except ValueError as why:
+            raise Refused(f"the signs of the call cannot be told apart: {why}") from None
+        yield from _framed(engine, shape, before, signs)
+
+
+# --- the signs of a call
+
+
+def _signs(parts: RawParts) -> _Signs:
+    assign, quote = _assign(parts)
+    separator, after = parts.separator, parts.after
+    if not separator.startswith(quote) or not after.startswith(quote):
+        raise Refused("what opens a string is not what closes it")
+    separator, after = separator[len(quote) :], after[len(quote) :]
+    between = parts.between[len(quote) :] if parts.between is not None else None
+    key_lead = common_end(parts.head, separator).lstrip() if parts.head.strip() not in _CLOSES else ""
+    bracket = parts.head[: len(parts.head) - len(key_lead)]
+    separator = separator[: len(separator) - len(key_lead)] or " "
+    closes = _closes(bracket.strip(), after, between)
+    if parts.none is not None and bracket.strip() and not parts.none.lstrip().startswith(bracket.strip()):
+        raise Refused("a call without arguments is written otherwise")
+    after = after.lstrip()[len(closes) :]
+    between = between.lstrip()[len(closes) :] if between is not None else None
+    plain = bracket.strip() in _CLOSES and separator.strip() == "," and not key_lead.strip()
+    return _Signs(
+        bracket=bracket.strip() if plain else bracket,
+        closes=closes,
+        assign=assign.strip() or assign,
+        separator=separator,
+        key_lead=key_lead.strip(),
+        quote=quote,
+        quoted_numbers=parts.number_assign == parts.assign,
+        after=after,
+        between=between,
+    )
+
+
+def _assign(parts: RawParts) -> tuple[str, str]:
+    """What stands between a key and its value, and the quote of strings, which a number lacks or has too."""
+    assign, bare = parts.assign, parts.number_assign
+    if assign == bare and assign[-1:] in _QUOTES and parts.separator.startswith(assign[-1]):
+        return assign[:-1], assign[-1]
+    if assign == bare and len(assign) > 1 and assign[0] in "=:" and parts.separator.startswith(assign[1:]):
+        return assign[0], assign[1:]
+    if not assign.startswith(bare) or assign == bare:
+        raise Refused("strings stand without quotes: where a value ends cannot be told")
+    return bare, assign[len(bare) :]
+
+
+def _closes(bracket: str, after: str, between: str | None) -> str:
+    """What closes the arguments."""
+    closes = _CLOSES.get(bracket, "")
+    if not closes:
+        same = (common_start(after, between) if between is not None else after).strip()
+        closes = same if same and len(same) < _SHORT and not re.search(r"\s", same) else ""
+        closes = closes or next(iter(markers(same)), "")
+    if not closes or not after.lstrip().startswith(closes) or not (between is None or between.lstrip().startswith(closes)):
+        raise Refused("nothing closes the arguments of a call")
+    return closes
+
+
+def _notations(signs: _Signs) -> list[tuple[Notation | BetweenMarks, ValueWriter]]:
+    """How values may be read and written, the likeliest first."""
+    if signs.quote not in _QUOTES:
+        marks = BetweenMarks(signs.quote)
+        return [(marks, MarkedValues(signs.quote, null)) for null in ("None", "null")]
+    if signs.quoted_numbers:
+        return [(QUOTED_JSON, QuotedJsonValues())]
+    if not signs.plain:
+        return [(LITERAL, JsonValues())]
+    writers = [PythonValues(), ReprValues(), JsonValues(), PythonBesideJson()]
+    return [(CODE_CALL, writer) for writer in writers]
+
+
+# --- what frames calls
+
+
+def _framed(engine: CallExpression, shape: Frames, before: str, signs: _Signs) -> Iterator[Draft]:
+    each = shape.each.strip()
+    if len(each) > 1:
+        yield _framed_each(engine, shape, several=signs.between is not None)
+    elif each:
+        between = (signs.between or "").removesuffix(each) or " "
+        yield Draft(_KIND, replace(engine, unframed_openers=(each,), lead=each, enclosing=("", ""), between=between))
+    else:
+        yield _framed_once(engine, before, signs)
+
+
+def _framed_each(engine: CallExpression, shape: Frames, *, several: bool) -> Draft:
+    """Each call in a frame of its own; what stands between the frame's opener and the name leads it."""
+    each, opener = shape.each.strip(), markers(shape.each)[0]
+    lead, closers = each[len(opener) :], markers(shape.each_close)
+    if (lead.strip() and not _LEAD.fullmatch(lead)) or opener.count('"') % 2:
+        opener, lead = each, ""
+    rest = () if several else tuple(closers[1:])
+    ignored = (*rest, *markers(shape.outer), *markers(shape.outer_close))
+    return Draft(_KIND, replace(engine, opener=opener, closer=closers[0] if closers else "", lead=lead), ignored)
+
+
+def _framed_once(engine: CallExpression, before: str, signs: _Signs) -> Draft:
+    """All calls in one frame, perhaps in brackets or a fence."""
+    found = _ENCLOSED.search(before)
+    inner = before[_stripped_start(before, found.start() if found else len(before)) :]
+    opener = before[: len(before) - len(inner)].strip()
+    tail = _BEHIND.match(signs.after)
+    behind = tail[0] if tail else ""
+    closers = markers(signs.after[len(behind) :])
+    framed = replace(
+        engine,
+        opener=opener,
+        closer=closers[0] if opener and closers else "",
+        unframed_openers=() if opener else (inner.strip(),),
+        enclosing=(inner, behind),
+        between=signs.between or ", ",
+    )
+    return Draft(_KIND, framed, tuple(closers[1:] if opener else closers))
+
+
+def _stripped_start(text: str, end: int) -> int:
+    return len(text[:end].rstrip())
