@@ -1,0 +1,136 @@
+"""What a derived format's parser makes of one answer: calls, and the texts around them. Never raises."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from toolfmt.events import (
+    Content,
+    Event,
+    Reasoning,
+    ToolCallArguments,
+    ToolCallEnd,
+    ToolCallRejected,
+    ToolCallStart,
+    merge,
+)
+from toolfmt.formats import Parser, ToolCallFormat
+from toolfmt.inspect.probe.conversations import Call, Message
+
+_PIECES = 1_000
+"""Up to so many characters an answer is read a character at a time, a longer one in so many pieces."""
+# What ends a turn by its own name, in the spellings of tokens.
+_END_OF_TURN = re.compile(
+    r"(?i)</?s>|<[|｜]?[^<>\s]{0,40}(?:end|eo[stm])[^<>\s]{0,40}>|\[[^\[\]\s]{0,40}end[^\[\]\s]{0,40}\]"
+)
+
+
+@dataclass(frozen=True)
+class AnswerRead:
+    """`before` and `between` are content beside the calls, `behind` what follows the last one, all of it without calls
+    in `before`; `streams` whether pieces are read as the whole is."""
+
+    calls: tuple[tuple[str, Any], ...]
+    before: str
+    between: str
+    behind: str
+    reasoning: str
+    tolerated: tuple[str, ...]
+    rejected: str
+    streams: bool
+
+    @property
+    def content(self) -> str:
+        return self.before + self.between + self.behind
+
+
+def read_answer(format: ToolCallFormat, text: str, tools: Sequence[Message] | None, prefix: str = "") -> AnswerRead:
+    """An answer that follows this end of a prompt, whole and in pieces."""
+    whole = _events(format, [text], tools, prefix)
+    length = -(-len(text) // _PIECES) or 1
+    pieces = [text[at : at + length] for at in range(0, len(text), length)]
+    return _told(whole, streams=_events(format, pieces, tools, prefix) == whole)
+
+
+def differing(wanted: Sequence[Call], came: AnswerRead) -> str:
+    """How the calls differ from those that went in; empty where they do not. The order of arguments is left out."""
+    if came.rejected:
+        return f"it is rejected as {came.rejected}"
+    if len(came.calls) != len(wanted):
+        return f"{len(came.calls)} {'call is' if len(came.calls) == 1 else 'calls are'} read instead of {len(wanted)}"
+    for (name, arguments), (read_name, read_arguments) in zip(wanted, came.calls, strict=True):
+        if name != read_name:
+            return f"the name {shown(name)} comes back as {shown(read_name)}"
+        if said := _differing_arguments(dict(arguments), read_arguments):
+            return said
+    return "" if came.streams else "it is read otherwise in pieces"
+
+
+def reordered(wanted: Sequence[Call], came: AnswerRead) -> bool:
+    """Whether arguments of a call come in another order."""
+    pairs = zip(wanted, came.calls, strict=False)
+    return any(list(arguments) != list(read) for (_, arguments), (_, read) in pairs)
+
+
+def left_over(text: str) -> str:
+    """What of a text that follows the calls is more than the end of the turn."""
+    return _END_OF_TURN.sub("", text).strip()
+
+
+def shown(value: Any) -> str:
+    """A value as a sentence quotes it, cut in the middle where it is long."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:30]} … {text[-20:]}"
+
+
+def _events(format: ToolCallFormat, pieces: Sequence[str], tools: Any, prefix: str) -> list[Event]:
+    parser = Parser(format, tools=tools, prefix=prefix)
+    told = [event for piece in pieces for event in parser.feed(piece)]
+    return merge([*told, *parser.finish()])
+
+
+def _told(events: Sequence[Event], *, streams: bool) -> AnswerRead:
+    names: list[str] = []
+    arguments: list[str] = []
+    spoken, reasoning, rejected = [""], "", ""
+    tolerated: dict[str, None] = {}
+    for event in events:
+        if isinstance(event, ToolCallStart):
+            names.append(event.name)
+            arguments.append("")
+            spoken.append("")
+        elif isinstance(event, ToolCallArguments):
+            arguments[-1] += event.delta
+        elif isinstance(event, ToolCallEnd):
+            tolerated |= dict.fromkeys(event.tolerated)
+        elif isinstance(event, ToolCallRejected):
+            rejected = rejected or event.reason
+        elif isinstance(event, Reasoning):
+            reasoning += event.text
+        elif isinstance(event, Content):
+            spoken[-1] += event.text
+    calls = () if rejected else tuple((name, json.loads(text)) for name, text in zip(names, arguments, strict=True))
+    before, *between = spoken
+    behind = between.pop() if between else ""
+    return AnswerRead(calls, before, "".join(between), behind, reasoning, tuple(tolerated), rejected, streams)
+
+
+def _differing_arguments(arguments: dict[str, Any], came: dict[str, Any]) -> str:
+    lost = [key for key in arguments if key not in came]
+    if lost:
+        return f"of {len(arguments)} arguments {len(lost)} are lost" if len(arguments) > 1 else "the argument is lost"
+    if more := sorted(set(came) - set(arguments)):
+        return f"the argument {shown(more[0])} is read that was not given"
+    for key, value in arguments.items():
+        if _typed(value) != _typed(came[key]):
+            return f"{shown(value)} comes back as {shown(came[key])}"
+    return ""
+
+
+def _typed(value: Any) -> str:
+    """JSON text tells 1 from true and 1.0, which Python's equality does not."""
+    return json.dumps(value, sort_keys=True)

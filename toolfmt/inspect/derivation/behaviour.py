@@ -1,0 +1,193 @@
+"""How a derived format reads whole answers in the surroundings that the template shows: the other half of its proof.
+
+An answer in words, calls beside text and beside reasoning, calls that go on from the generation prompt, and ordinary
+answers that mention the markers: the right calls and content, reasoning told as reasoning, nothing of a frame left in
+the content. Raises `Refused`; what the template renders none of is told as a limit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from toolfmt.errors import TemplateError
+from toolfmt.formats import ToolCallFormat
+from toolfmt.formats.prefix import answer_prefix
+from toolfmt.inspect.derivation.answers_read import differing, left_over, read_answer, shown
+from toolfmt.inspect.derivation.refusals import Refused
+from toolfmt.inspect.inference.read_back import own_markers
+from toolfmt.inspect.probe.conversations import (
+    ALL_TOOLS,
+    ID,
+    PARALLEL,
+    REASONING,
+    REPLY,
+    SINGLE,
+    VALUES,
+    Call,
+    Message,
+    Shape,
+    conversation,
+    reply,
+    user,
+)
+from toolfmt.inspect.probe.differences import common_prefix
+from toolfmt.inspect.probe.renders import Renders, token_begin
+
+_NEAR = 60
+"""A reasoning block that the generation prompt opens stands so near to its end."""
+_SHORT_REST = 30
+"""So many characters of a generation prompt a history may leave out."""
+_TAIL = 400
+ORDINARY = (
+    "Here is the plan: first we look, then we decide. Is that right?",
+    'The function f(x) returns [1, 2] or {"a": 1}; call it twice.',
+    "# Notes\n\n- one: 1\n- two: <b>2</b>\n\n| a | b |\n|---|---|\n| 1 | 2 |",
+    '```json\n{"city": "Oslo", "days": [1, 2]}\n```',
+    '```python\ndef find(place: str) -> dict:\n    return {"place": place}\n```',
+    '{"city": "Oslo", "forecast": [{"day": 1, "sky": "clear"}]}',
+    "[1] See the notes. (2) Ask again @ noon, call: 555-1234; name: Ada, to: Bo = 3 > 2 < 4.",
+    '<div class="note"><p>Tool, function, action, name and arguments.</p></div>',
+)
+"""Answers that no format may take for calls, nor lose anything of."""
+
+
+@dataclass(frozen=True)
+class AnswersRead:
+    """How many kinds of answer were read right, and those that the template does not show, in words."""
+
+    right: int
+    limits: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Answer:
+    text: str
+    prompt: str
+
+
+def check_markers(renders: Renders, shape: Shape, format: ToolCallFormat) -> None:
+    """Raises `Refused` where the format's markers are none: plain words, one sign, a piece of an id."""
+    for opener in format.openers:
+        if not opener.strip() or len(opener.strip()) == 1:
+            raise Refused(f"a call would begin with {shown(opener)}, which stands in ordinary answers")
+        if re.fullmatch(r"[\w\s]+", opener):
+            raise Refused(f"a call would begin with the plain word {shown(opener.strip())}")
+    if any(ID[:-1] in mark for mark in (*format.markers.in_answers, *own_markers(format))):
+        raise Refused("the id of a call would be one of its markers")
+
+
+def read_answers(renders: Renders, shape: Shape, format: ToolCallFormat, parallel: bool) -> AnswersRead:
+    """Every kind of answer that the template shows, and ordinary ones. Raises `Refused` at the first that is wrong."""
+    surroundings = _Surroundings(renders, shape, format)
+    right, limits = 0, []
+    for what, wrong in _all(surroundings, parallel):
+        if wrong is None:
+            limits.append(f"{what} is not shown by the template")
+        elif wrong:
+            raise Refused(f"{what}: {wrong}")
+        else:
+            right += 1
+    return AnswersRead(right, tuple(limits))
+
+
+def _all(surroundings: _Surroundings, parallel: bool) -> Iterator[tuple[str, str | None]]:
+    """Each kind with what is wrong about it: empty where nothing is, None where the template renders none."""
+    shape = surroundings.shape
+    yield "an answer that mentions the markers", surroundings.ordinary()
+    yield "an answer in words", surroundings.in_words()
+    continued = surroundings.called(shape, SINGLE)
+    yield "a call that goes on from the generation prompt", continued
+    if parallel and continued is not None:
+        yield "two calls that go on from the generation prompt", surroundings.called(shape, PARALLEL)
+    yield "text beside a call", surroundings.called(replace(shape, content="text"), SINGLE, text=True)
+    yield "reasoning beside a call", surroundings.called(replace(shape, reasoning=True), SINGLE, reasoning=True)
+
+
+class _Surroundings:
+    """The answers of one template, read by one format."""
+
+    def __init__(self, renders: Renders, shape: Shape, format: ToolCallFormat) -> None:
+        self.renders, self.shape, self.format = renders, shape, format
+        self.tools = ALL_TOOLS
+        self.asked = self._render(user(system=shape.system), generation=True)
+        self.tail = self._render(reply(shape)).rpartition(REPLY)[2]
+
+    def ordinary(self) -> str:
+        """Nothing is found in ordinary answers, nor lost."""
+        ignored = {*self.format.ignored_markers, *self.format.ignored_at_start}
+        marks = sorted({*self.format.openers, *self.format.closers} - ignored)
+        mentions = [f"The marker {mark} opens or closes a call, or `{mark}` does." for mark in marks if mark.strip()]
+        for text in (*ORDINARY, *mentions):
+            came = read_answer(self.format, text, self.tools)
+            if came.calls or came.rejected:
+                return f"a call is read in {shown(text)}"
+            if came.content != text:
+                return f"of {shown(text)} comes {shown(came.content)}"
+        return ""
+
+    def in_words(self) -> str | None:
+        answer = self._answer(reply(self.shape))
+        if answer is None or REPLY not in answer.text:
+            return None
+        came = read_answer(self.format, answer.text, self.tools, answer.prompt)
+        if came.calls or came.rejected:
+            return "a call is read in it"
+        if REPLY not in came.content:
+            return "its text is lost"
+        return self._left(came.content)
+
+    def called(self, shape: Shape, calls: Sequence[Call], *, text: bool = False, reasoning: bool = False) -> str | None:
+        """What is wrong about these calls in an answer to the generation prompt, beside text or reasoning."""
+        if shape.follows != "nothing":
+            return None
+        answer = self._answer(conversation(shape, calls))
+        if answer is None or VALUES[0] not in answer.text:
+            return None
+        if (text and REPLY not in answer.text) or (reasoning and REASONING not in answer.text):
+            return None
+        came = read_answer(self.format, answer.text, self.tools, answer.prompt)
+        if text and not self.format.openers and not came.calls and REPLY in came.content:
+            return None  # nothing marks a call: behind text there is none
+        if wrong := differing(calls, came):
+            return wrong
+        if text and REPLY not in came.content + came.reasoning:
+            return "its text is lost"
+        if reasoning and REASONING not in came.reasoning:
+            return "its reasoning is told as content" if REASONING in came.content else "its reasoning is lost"
+        return self._left(came.content)
+
+    def _left(self, content: str) -> str:
+        """What of a frame is left in the content."""
+        left = left_over(content.replace(REPLY, " "))
+        return f"{shown(left)} is left in its content" if left else ""
+
+    def _answer(self, messages: Sequence[Message]) -> _Answer | None:
+        """The last turn as an answer to the generation prompt; None where the template renders it as no such thing."""
+        prompt, asked = self._render(messages), self.asked
+        if not prompt or not asked:
+            return None
+        if self.tail and prompt.endswith(self.tail):
+            prompt = prompt[: len(prompt) - len(self.tail)]
+        closers = [closer for opener, closer in self.format.reasoning if _open(asked[-_NEAR:], opener, closer)]
+        same = common_prefix(prompt, asked)
+        if same == len(asked):
+            goes_on = not closers or any(closer in prompt[same:] for closer in closers)
+            return _Answer(prompt[same:], asked[-_TAIL:]) if goes_on else None
+        same = token_begin(prompt, same)
+        begun = prompt[same:].lstrip()
+        if closers or any(begun.startswith(closer) for _, closer in self.format.reasoning):
+            return None
+        near = not asked[same:].strip() or (len(asked) - same < _SHORT_REST and same > len(asked) // 2)
+        # What is left of the generation prompt's header is no text of the answer.
+        return _Answer(answer_prefix(prompt[same:]), asked[:same][-_TAIL:]) if near else None
+
+    def _render(self, messages: Sequence[Message], *, generation: bool = False) -> str:
+        made = self.renders.render(messages, self.tools if self.shape.tools else None, generation=generation)
+        return "" if isinstance(made, TemplateError) else made
+
+
+def _open(text: str, opener: str, closer: str) -> bool:
+    at = text.rfind(opener)
+    return at >= 0 and closer not in text[at:]

@@ -1,0 +1,148 @@
+"""The calls that a derived format is proven on: data; nothing here knows templates or formats.
+
+None of them took part in the derivation. What a set asks for says `needed`: what every format has to give back, what it
+may have no way to write, and what is told of it and no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+from toolfmt.inspect.inference.read_back import NASTY_STRINGS
+from toolfmt.inspect.probe.conversations import (
+    ALL_TOOLS,
+    BARE_TOOL,
+    PARALLEL,
+    PARAMETER,
+    SINGLE,
+    TOOL,
+    TYPED,
+    TYPED_TOOL,
+    Call,
+    Message,
+    tool_definition,
+)
+
+Needed: TypeAlias = Literal["always", "or rejected", "if it can be written", "told"]
+"""`or rejected`: what is rejected is not lost in silence, so it is told and no more."""
+
+LONG = 10_000
+"""Characters of a long value: a template that cuts values, or writes long ones otherwise, does so below that."""
+
+_NAMES = ("open-file", "files.read", "FindPlace2", "list", "x")
+_KEYS: dict[str, Any] = {"max-results": 7, "user.name": "here", "URL": "here", "line2": "here", "_hidden": "here"}
+_STRINGS = (
+    *(value for value in NASTY_STRINGS if value and value == value.strip()),
+    "a", "1.50", "-0", "a & b < c > d", "{{ x }} {% y %}", "naïve 🜚 \u202e \u00a0 e\u0301",
+)  # fmt: skip
+_BLANKS = (*(value for value in NASTY_STRINGS if value != value.strip()), "\ttab", " ")
+_MANY: dict[str, Any] = {f"part{number}": f"Mq{number}" if number % 2 else number for number in range(1, 13)}
+_TYPED: dict[str, Any] = TYPED | {"options": {"k": "v", "deep": {"on": False, "off": [1, [2.5]]}}}
+_SELDOM: dict[str, dict[str, Any]] = {
+    "a null": {"text": "plain", "limit": None},
+    "a null in an object": {"text": "plain", "options": {"k": None}},
+    "an empty list or object": {"text": "plain", "tags": [], "options": {}},
+}
+_KEYS_TOOL, _MANY_TOOL, _STRINGS_TOOL = "ask_qserver", "join_qparts", "keep_qstrings"
+
+
+def _tool(name: str, values: Mapping[str, Any]) -> Message:
+    kinds = {key: "string" if isinstance(value, str) else "integer" for key, value in values.items()}
+    properties = {key: {"type": kind, "description": "What it is."} for key, kind in kinds.items()}
+    return tool_definition(name, "Does something.", properties, [])
+
+
+FURTHER_TOOLS: list[Message] = [
+    *(_tool(name, {"path": ""}) for name in _NAMES),
+    _tool(_KEYS_TOOL, _KEYS),
+    _tool(_MANY_TOOL, _MANY),
+    _tool(_STRINGS_TOOL, {f"text{number}": "" for number, _ in enumerate(_STRINGS)}),
+]
+"""The tools of the calls that reading back a known format does not ask for."""
+
+
+@dataclass(frozen=True)
+class CallSet:
+    """Calls of one turn. `what` is what is special about them, as a sentence names it.
+
+    Where `parts` do not come back together, each is tried alone, and what is `needed` is asked of each.
+    """
+
+    what: str
+    calls: tuple[Call, ...]
+    needed: Needed = "always"
+    tools: Sequence[Message] = ()
+    parts: tuple[CallSet, ...] = ()
+
+
+def call_sets(*, parallel: bool) -> Iterator[CallSet]:
+    """All of them but strings of the format's own markers; several calls only where a turn may hold two.
+
+    What a wrong format most likely fails comes first.
+    """
+    yield CallSet("one call", SINGLE, tools=ALL_TOOLS)
+    if parallel:
+        yield from _several()
+    yield CallSet("a call without arguments", ((BARE_TOOL, {}),), tools=ALL_TOOLS)
+    yield CallSet("arguments of every type", ((TYPED_TOOL, _TYPED),), tools=ALL_TOOLS)
+    yield CallSet("twelve arguments", ((_MANY_TOOL, _MANY),), tools=FURTHER_TOOLS)
+    repeated = {"part1": "same", "part3": "same", "part5": "part5", "part7": _MANY_TOOL, "part9": "part1"}
+    yield CallSet("values that repeat", ((_MANY_TOOL, repeated),), tools=FURTHER_TOOLS)
+    yield string_set("a long value", ("word " * LONG)[: LONG - 1] + ".")
+    yield string_set("a value of 300 characters", "x" * 300)
+    yield _together("strings", tuple(_plain_string(value) for value in _STRINGS))
+    yield _together("blanks at the ends of a string", tuple(string_set("", value, "told") for value in _BLANKS))
+    yield string_set("an empty string", "", "told")
+    for what, given in _SELDOM.items():
+        yield CallSet(what, ((TYPED_TOOL, given),), "told", ALL_TOOLS)
+    yield from _names(parallel)
+    yield _keys()
+
+
+def string_set(what: str, value: str, needed: Needed = "always") -> CallSet:
+    """One call whose one argument is this string."""
+    return CallSet(what, ((TOOL, {PARAMETER: value}),), needed, ALL_TOOLS)
+
+
+def _plain_string(value: str) -> CallSet:
+    quoted = any(sign in value for sign in "\"'\\")
+    return string_set(f"the string {value!r}", value, "or rejected" if quoted else "always")
+
+
+def _together(what: str, parts: tuple[CallSet, ...]) -> CallSet:
+    """Strings as arguments of one call."""
+    strings = (arguments[PARAMETER] for part in parts for _, arguments in part.calls)
+    call = (_STRINGS_TOOL, {f"text{number}": value for number, value in enumerate(strings)})
+    named = tuple(part if part.what else replace(part, what=what) for part in parts)
+    return CallSet(what, (call,), tools=FURTHER_TOOLS, parts=named)
+
+
+def _names(parallel: bool) -> Iterator[CallSet]:
+    parts = tuple(
+        CallSet(f"the name {name}", ((name, {"path": "here"}),), "if it can be written", FURTHER_TOOLS)
+        for name in _NAMES
+    )
+    if not parallel:
+        yield from parts
+        return
+    calls = tuple(call for part in parts for call in part.calls)
+    yield CallSet("names of other forms", calls, tools=FURTHER_TOOLS, parts=parts)
+
+
+def _keys() -> CallSet:
+    parts = tuple(
+        CallSet(f"the key {key}", ((_KEYS_TOOL, {key: value}),), "if it can be written", FURTHER_TOOLS)
+        for key, value in _KEYS.items()
+    )
+    return CallSet("keys of other forms", ((_KEYS_TOOL, _KEYS),), tools=FURTHER_TOOLS, parts=parts)
+
+
+def _several() -> Iterator[CallSet]:
+    yield CallSet("two calls in one turn", PARALLEL, tools=ALL_TOOLS)
+    yield CallSet("two equal calls", SINGLE * 2, tools=ALL_TOOLS)
+    three: tuple[Call, ...] = ((TYPED_TOOL, _TYPED), (BARE_TOOL, {}), *SINGLE)
+    yield CallSet("three calls in one turn", three, tools=ALL_TOOLS)
+    five = tuple((TOOL, {PARAMETER: f"Fq{number}"}) for number in range(5))
+    yield CallSet("five calls in one turn", five, tools=ALL_TOOLS)

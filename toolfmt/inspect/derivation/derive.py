@@ -1,0 +1,75 @@
+"""The format of a template that nobody has written down: every candidate is proven, the best of them is the answer.
+
+The decision asks where no known format reads the calls that a template renders; no known format is asked here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from toolfmt.errors import CannotWrite
+from toolfmt.formats import ToolCallFormat
+from toolfmt.inspect.derivation.candidates import Candidate, Derivation
+from toolfmt.inspect.derivation.proof import Proof, Unproven, prove
+from toolfmt.inspect.derivation.refusals import Refused
+from toolfmt.inspect.inference.read_back import rendered_variant
+from toolfmt.inspect.probe.conversations import Shape
+from toolfmt.inspect.probe.renders import Renders
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A format with its proof, or in one sentence why there is none. `kind` is how calls are written, for a person."""
+
+    format: ToolCallFormat | None
+    kind: str = ""
+    proof: Proof | None = None
+    why_not: str = ""
+
+
+def derive_from(renders: Renders, shape: Shape | None) -> Derived:
+    """The format of the calls that the template renders in this shape; None is a template that renders none.
+
+    Raises nothing but `LimitHit`.
+    """
+    if shape is None:
+        return Derived(None, why_not="the template renders no call")
+    try:
+        derivation = Derivation(renders, shape)
+    except Refused as why:
+        return Derived(None, why_not=str(why))
+    proven: list[tuple[tuple[bool, int], Derived]] = []
+    unproven: list[Unproven] = []
+    for candidate in derivation.candidates():
+        try:
+            proof = prove(renders, shape, candidate.format, derivation.parallel)
+        except Refused as why:
+            unproven.append(why if isinstance(why, Unproven) else Unproven(str(why), 0))
+            continue
+        rank = (_as_rendered(renders, shape, candidate, derivation.parallel), -len(proof.limits))
+        proven.append((rank, Derived(candidate.format, candidate.kind, proof)))
+        if rank[0]:
+            break
+    if proven:
+        return max(proven, key=lambda found: found[0])[1]
+    return Derived(None, why_not=_most_telling(unproven, derivation.refusals))
+
+
+def _as_rendered(renders: Renders, shape: Shape, candidate: Candidate, parallel: bool) -> bool:
+    """Whether the format writes calls byte for byte as the template does."""
+    try:
+        return rendered_variant(renders, candidate.format, shape, parallel=parallel) is not None
+    except CannotWrite:
+        return False
+
+
+def _most_telling(unproven: Sequence[Unproven], refusals: Sequence[tuple[str, str]]) -> str:
+    """Of all the reasons the one to tell: what the format that got farthest failed on, where one read a call at all;
+    else why the likeliest notation is not the one; else what the first candidate failed on."""
+    farthest = max(unproven, key=lambda why: why.right, default=None)
+    if farthest is not None and farthest.right:
+        return str(farthest)
+    if refusals:
+        return refusals[-1][1]
+    return str(farthest) if farthest is not None else "the calls are written in no way that is known"
