@@ -126,6 +126,15 @@ class Marked(Raw):
         return "", begin, True
 
 
+class PlainMarked(Raw):
+    """The inside of a string up to the marker that also opened it, whatever follows that."""
+
+    __slots__ = ()
+
+    def __init__(self, mark: str, notes: Notes) -> None:
+        super().__init__(literals(mark))
+
+
 _JSON_PLAIN = re.compile(r'[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+')
 _JSON_SPECIAL = re.compile(r'["\\\x00-\x1f]')
 _JSON_PARTIAL = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
@@ -297,6 +306,15 @@ class ArgumentString(CodeString):
         return None if not closed and len(text) - at < _CODE_AHEAD else False
 
     _begins = _ARGUMENT_BEGINS
+
+
+class PlainCodeString(CodeString):
+    """A string as code whose first quote that is not escaped ends it, whatever follows."""
+
+    __slots__ = ()
+
+    def _may_end(self, text: str, at: int, closed: bool, unescaped: bool) -> bool | None:
+        return True
 
 
 def _double_quotes_escaped(text: str) -> str:

@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from toolfmt.formats.ahead import FAR, TooFar, ahead
 from toolfmt.formats.bodies import UNESCAPED, escaped, quoted
+from toolfmt.formats.call_signs import CallSigns, call_signs
 from toolfmt.formats.calls import Calls, Trial
 from toolfmt.formats.format import Call, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows, read_name
 from toolfmt.formats.json_call import Keys
 from toolfmt.formats.json_object import read_calls
 from toolfmt.formats.scan import Incomplete, Literals, Malformed, Reading, Scan, literals
-from toolfmt.formats.typed import STRING, Types, typed
-from toolfmt.formats.values import JSON, Gathered, Notation, marked_string, read_string, read_value
+from toolfmt.formats.typed import STRING, Types, may_be_literal, typed
+from toolfmt.formats.value_writers import ValueWriter
+from toolfmt.formats.values import BetweenMarks, Gathered, Notation, begins_string, read_string, read_value
 
 if TYPE_CHECKING:
     from toolfmt.formats.constraint import ConstrainedTool, Constraint
@@ -33,9 +35,8 @@ _FENCE = "```"
 _LANGUAGE = re.compile(r"[a-z_]*")
 _BLANKS = re.compile(r"[ \t]*")
 _QUOTES = literals("'", '"')
-_BRACKETS = {"(": ("(",), "{": ("{", "(")}
-_CLOSING = {"(": ")", "{": "}"}
-_ASSIGNED = {"=": ("=",), ":": (":", "=")}
+_LOST_LEAD = re.compile(r"\w+(\W)")
+"""A lead of which the sign behind its word may be all that is left."""
 _OPERATORS = frozenset("=+*/%&|^@")
 _GOES_ON = frozenset("=+*/%&|^@.,;:?!~-`'\"\\([{}])>")
 """What right behind a list shows that it is part of an expression, a link or a sentence; words do not: models that
@@ -69,27 +70,53 @@ class _Frame(NamedTuple):
 class CallExpression(Frame):
     """How a family writes a call as code.
 
-    `lead` stands before a name, `brackets` around the arguments, `separator` between two of them, `assign` between key
-    and value. `enclosing` stands around the calls of one frame and `between` between two of them; where `enclosing` is
-    empty, each call has its own frame. `written` says a value in the notation, the text of one argument.
+    `lead` stands before a name, `brackets` around the arguments, `separator` between two of them, `key_lead` before a
+    key, `assign` between key and value. Where the opening bracket is a blank, what opens the call is the `lead` or the
+    frame, and a call without arguments lacks it: `(name :key "v")`, `<call name key="v"/>`. `enclosing` stands around
+    the calls of one frame and `between` between two of them; where `enclosing` is empty, each call has its own frame.
+    `notation` tells how values are read, `written` writes one.
+
+    Raises `ValueError`, which names the parameter, where signs cannot be told apart.
     """
 
-    notation: Notation
-    written: Callable[[Any], str]
+    notation: Notation | BetweenMarks
+    written: ValueWriter
     lead: str = ""
     brackets: tuple[str, str] = ("(", ")")
     assign: str = "="
     separator: str = ", "
+    key_lead: str = ""
     between: str = ", "
     enclosing: tuple[str, str] | tuple[()] = ()
-    sorted_keys: Callable[[str], str] | None = None
-    """Where the family's templates sort the arguments: by what."""
+    key_order: Literal["given", "alphabetical"] = "given"
+    """In which order the family's templates write the arguments."""
+
+    def __post_init__(self) -> None:
+        if self.key_order not in ("given", "alphabetical"):
+            raise ValueError(f"key_order: arguments stand as 'given' or 'alphabetical', not {self.key_order!r:.80}")
+        _ = self._signs
+
+    @cached_property
+    def _signs(self) -> CallSigns:
+        return call_signs(self.brackets, self.assign, self.separator, self.key_lead, self.notation, self.closer)
 
     @cached_property
     def _enclosed(self) -> tuple[str, str]:
         """What stands around the calls of one frame, without blanks."""
         begin, end = self.enclosing or ("", "")
         return begin.strip(), end.strip()
+
+    @cached_property
+    def _lead(self) -> str:
+        """What stands before a name; blanks before that are passed over."""
+        return self.lead.lstrip()
+
+    @cached_property
+    def _between_calls(self) -> tuple[str, ...]:
+        """The signs that are read between two calls, none of which begins as what closes them."""
+        end = self._enclosed[1]
+        own = self.between.strip()
+        return tuple(dict.fromkeys(sign for sign in (own, ",", ";") if sign and not (end and end.startswith(sign))))
 
     # --- writing
 
@@ -100,14 +127,15 @@ class CallExpression(Frame):
         return "".join(self.opener + call + self.closer for call in written)
 
     def _call(self, name: str, arguments: Mapping[str, Any]) -> str:
-        keys = sorted(arguments, key=self.sorted_keys) if self.sorted_keys else arguments
-        pairs = (f"{key}{self.assign}{self.written(arguments[key])}" for key in keys)
-        return self.lead + name + self.brackets[0] + self.separator.join(pairs) + self.brackets[1]
+        keys = arguments if self.key_order == "given" else sorted(arguments, key=str.lower)
+        pairs = [f"{self.key_lead}{key}{self.assign}{self.written(arguments[key])}" for key in keys]
+        opening = self.brackets[0] if pairs or self._signs.bracket else ""
+        return self.lead + name + opening + self.separator.join(pairs) + self.brackets[1]
 
     def grammar(self, constraint: Constraint) -> Node:
         # Imported here: who only reads needs none of it.
         from toolfmt.formats.constraint import members
-        from toolfmt.formats.nodes import row
+        from toolfmt.formats.nodes import EMPTY, maybe, row
         from toolfmt.formats.spelled_values import SpelledValues, spelling_of
 
         spelling = spelling_of(self.written)
@@ -116,8 +144,14 @@ class CallExpression(Frame):
             values = SpelledValues(
                 self.written, tool.schemas, constraint.rules, tool.prefix, spelling, never=self.closers
             )
-            arguments = members(shape, lambda key, schema: row(key, self.assign, values.value(schema)), self.separator)
-            return row(self.lead, tool.name, self.brackets[0], arguments, self.brackets[1])
+
+            def argument(key: str, schema: Any) -> Node:
+                return row(self.key_lead, key, self.assign, values.value(schema))
+
+            arguments = row(self.brackets[0], members(shape, argument, self.separator))
+            if not self._signs.bracket and not shape.required:
+                arguments = maybe(arguments) if shape.properties else EMPTY
+            return row(self.lead, tool.name, arguments, self.brackets[1])
 
         one = constraint.any_call(call)
         if self.enclosing:
@@ -174,7 +208,8 @@ class CallExpression(Frame):
         elif begin.startswith(_FENCE):
             enclosed = yield from scan.literal(literals(begin, _FENCE))
         else:
-            fence = "" if opener.startswith(_FENCE) else (yield from scan.literal(literals(_FENCE)))
+            own = opener.startswith(_FENCE) or self.lead.startswith(_FENCE)
+            fence = "" if own else (yield from scan.literal(literals(_FENCE)))
             if fence:
                 yield from scan.word(_LANGUAGE)
                 yield from scan.skip_spaces()
@@ -182,7 +217,7 @@ class CallExpression(Frame):
             enclosed = (yield from scan.literal(literals(begin))) if begin else ""
         yield from scan.skip_spaces()
         calls.inside()
-        objects = bool(opener and self.enclosing) and (yield from scan.need()) == "{"
+        objects = bool(opener and self.enclosing) and self.lead[:1] != "{" and (yield from scan.need()) == "{"
         notes = []
         if not opener and self.opener:
             notes.append("missing_opener")
@@ -297,10 +332,9 @@ class CallExpression(Frame):
                 calls.begin_beside(scan.position)
                 continue
             here = scan.position
-            separator = yield from follows(scan, ",", ";")
+            separator = yield from follows(scan, *self._between_calls)
             behind = scan.position
-            in_lines = "\n" in self.between or not end
-            if not separator and not (in_lines and (yield from self._another(scan, calls, frame))):
+            if not separator and not (yield from self._another(scan, calls, frame)):
                 break
             spaces = yield from scan.spaces()
             if not (yield from self._begins(scan, calls, frame)):
@@ -330,7 +364,7 @@ class CallExpression(Frame):
     def _leads(self, scan: Scan) -> Reading[bool]:
         """Whether another call stands right here, unread: its lead tells."""
         here = scan.position
-        found = yield from scan.literal(literals(self.lead))
+        found = yield from scan.literal(literals(self._lead))
         scan.rewind(here)
         return bool(found)
 
@@ -343,48 +377,63 @@ class CallExpression(Frame):
         scan.rewind(here)
         return ends
 
-    def _begins(self, scan: Scan, calls: Calls, frame: _Frame) -> Reading[bool]:
-        """Whether a name stands here, unread; where tools must be declared, one of theirs with its bracket."""
+    def _begins(self, scan: Scan, calls: Calls, frame: _Frame, bracket: bool = False) -> Reading[bool]:
+        """Whether a call's name stands here, unread; where tools must be declared, one of theirs with its bracket."""
         here = scan.position
-        quote = yield from scan.literal(_QUOTES)
-        name = yield from read_name(scan)
+        begins = not self._lead or bool((yield from scan.literal(literals(self._lead))))
+        quote = (yield from scan.literal(_QUOTES)) if not self._lead else ""
+        name = (yield from read_name(scan, self._signs.name)) if begins else ""
         begins = bool(name) and (not quote or bool((yield from scan.literal(literals(quote)))))
         if begins and frame.declared:
-            begins = calls.knows(name) is True and (yield from scan.peek()) == self.brackets[0]
+            begins = calls.knows(name) is True
+        if begins and (frame.declared or bracket):
+            begins = yield from self._bracket_stands(scan)
         scan.rewind(here)
         return begins
 
+    def _bracket_stands(self, scan: Scan) -> Reading[bool]:
+        """Whether the family's own bracket follows a name; of one that is a blank nothing has to be there."""
+        if self._signs.blank_bracket:
+            yield from scan.skip_spaces()
+        if not self._signs.bracket:
+            return True
+        return bool((yield from scan.literal(literals(self._signs.bracket))))
+
     def _another(self, scan: Scan, calls: Calls, frame: _Frame) -> Reading[bool]:
-        """Whether another call stands on the next line, without a comma."""
+        """Whether another call stands behind blanks, without a sign before it: on the next line, or where the family
+        writes it."""
+        in_lines = "\n" in self.between or not frame.end
+        if not in_lines and self.between.strip():
+            return False
         here = scan.position
         spaces = yield from scan.spaces()
-        found = "\n" in spaces and (yield from self._begins(scan, calls, frame))
-        if found:
-            yield from read_name(scan)
-            found = (yield from scan.peek()) == self.brackets[0]
+        found = ("\n" in spaces or not self.between.strip()) and (yield from self._begins(scan, calls, frame, True))
         scan.rewind(here)
         return found
 
     def _read_call(self, scan: Scan, calls: Calls, frame: _Frame) -> Reading[None]:
-        lead = (yield from scan.literal(literals(self.lead, self.lead[-1]))) if self.lead else ""
-        quote = (yield from scan.literal(_QUOTES)) if not self.lead else ""
-        name = yield from read_name(scan)
+        leads = (self._lead, lost[1]) if (lost := _LOST_LEAD.fullmatch(self._lead)) else (self._lead,)
+        lead = (yield from scan.literal(literals(*leads))) if self._lead else ""
+        quote = (yield from scan.literal(_QUOTES)) if not self._lead else ""
+        name = yield from read_name(scan, self._signs.name)
         if not name:
             yield from scan.need()
             raise Malformed
         if quote:
             yield from scan.expect(quote)
         known = calls.knows(name)
-        if known is not True and (frame.declared or quote or lead != self.lead):
+        if known is not True and (frame.declared or quote or lead != self._lead):
             raise Malformed
-        bracket = yield from scan.expect(*_BRACKETS[self.brackets[0]])
-        if lead != self.lead:
+        if self._signs.blank_bracket:
+            yield from scan.skip_spaces()
+        bracket = (yield from scan.expect(*self._signs.brackets)) if self._signs.bracket else ""
+        if lead != self._lead:
             calls.tolerate("missing_prefix")
         if quote:
             calls.tolerate("quoted_name")
         for note in frame.notes:
             calls.tolerate(note)
-        if bracket != self.brackets[0]:
+        if bracket != self._signs.bracket:
             calls.tolerate("other_notation")
         if known is False and not calls.committed and not (yield from self._stands_whole(scan, calls, bracket)):
             raise Malformed
@@ -397,15 +446,16 @@ class CallExpression(Frame):
         self, scan: Scan, calls: Calls, bracket: str, name: str = "", frame: _Frame | None = None
     ) -> Reading[None]:
         """The arguments behind their bracket. With a name the call starts only where they are seen to be some."""
-        closing = literals(_CLOSING[bracket])
+        signs = self._signs
+        closing = literals(signs.closes(bracket))
         if not name:
             calls.arguments("{")
         position, keys = 0, set[str]()
         while True:
             yield from scan.skip_spaces()
             closes = bool((yield from scan.literal(closing)))
-            if position and not closes:
-                yield from scan.expect(",")
+            if position and not closes and signs.separator:
+                yield from scan.expect(signs.separator)
                 yield from scan.skip_spaces()
                 closes = bool((yield from scan.literal(closing)))
                 if closes:
@@ -438,20 +488,22 @@ class CallExpression(Frame):
 
     def _key(self, scan: Scan, calls: Calls) -> Reading[str | None]:
         """The key and its sign, read; None where a value without a key stands, and nothing is read."""
-        here = scan.position
+        here, signs = scan.position, self._signs
+        if signs.key_lead:
+            yield from scan.expect(signs.key_lead)
         if (yield from scan.need()) not in "{[(":
-            word = yield from scan.word(self.notation.key)
-            key = word.strip() or (yield from read_string(scan, Gathered(scan, calls), self.notation))
-            yield from scan.skip_spaces()
-            assigned = yield from scan.literal(literals(*_ASSIGNED[self.assign]))
+            word = yield from scan.word(signs.notation.key)
+            key = word.strip() or (yield from read_string(scan, Gathered(scan, calls), signs.notation))
+            blanks = yield from scan.spaces()
+            assigned = (yield from scan.literal(literals(*signs.assigns))) if signs.assign else blanks
             if assigned:
-                if assigned != self.assign:
+                if signs.assign and assigned != signs.assign:
                     calls.tolerate("other_notation")
                 if assigned == "=" and (yield from scan.peek()) == "=":
                     raise Malformed  # a comparison
                 return key
             yield from scan.need()
-            if word and not self.notation.stands_alone(word.strip()):
+            if word and not self._signs.notation.stands_alone(word.strip()):
                 raise Malformed
         scan.rewind(here)
         return None
@@ -463,7 +515,7 @@ class CallExpression(Frame):
         here = scan.position
         gathered = Gathered(scan)
         try:
-            yield from read_value(scan, gathered, self.notation)
+            yield from read_value(scan, gathered, self._signs.notation)
             keys = list(json.loads(gathered.text))
         except (Malformed, ValueError):
             keys = []
@@ -473,7 +525,7 @@ class CallExpression(Frame):
         if not found:
             return False
         gathered = Gathered(scan, calls)
-        yield from read_value(scan, gathered, self.notation)
+        yield from read_value(scan, gathered, self._signs.notation)
         calls.tolerate("positional_object")
         calls.arguments(gathered.text.strip()[1:])
         yield from scan.skip_spaces()
@@ -483,20 +535,23 @@ class CallExpression(Frame):
     def _value(self, scan: Scan, calls: Calls, types: Types) -> Reading[None]:
         yield from scan.skip_spaces()
         first = yield from scan.need()
-        quoted = first in self.notation.openers.first
+        if self._signs.notation.quoted and first in self._signs.notation.openers.first:
+            yield from self._quoted(scan, calls, types)
+            return
+        quoted = first in self._signs.notation.openers.first
         if types is None or first in "[(" or (quoted and types & STRING):
-            yield from read_value(scan, calls, self.notation)
+            yield from read_value(scan, calls, self._signs.notation)
         elif first == "{":
             if not ("array" in types and "object" not in types and (yield from self._set(scan, calls))):
-                yield from read_value(scan, calls, self.notation)
+                yield from read_value(scan, calls, self._signs.notation)
         elif quoted:
-            text = yield from read_string(scan, calls, self.notation)
+            text = yield from read_string(scan, calls, self._signs.notation)
             value = typed(text, types)
             if value is not None:
                 calls.tolerate("quoted_value")
             calls.arguments(value or f'"{escaped(text)}"')
         elif types & STRING:
-            text = (yield from scan.take_while(self.notation.text)).rstrip()
+            text = (yield from scan.take_while(self._signs.notation.text)).rstrip()
             yield from scan.need()
             if not text:
                 raise Malformed
@@ -506,18 +561,32 @@ class CallExpression(Frame):
             calls.arguments(value or f'"{escaped(text)}"')
         else:
             here = scan.position
-            word = yield from scan.take_while(self.notation.word)
-            if word[:1].isalpha() and not self.notation.stands_alone(word.strip()):
+            word = yield from scan.take_while(self._signs.notation.word)
+            if word[:1].isalpha() and not self._signs.notation.stands_alone(word.strip()):
                 calls.refuse("invalid_arguments")  # a name where the schema wants a value that has none
             scan.rewind(here)
-            yield from read_value(scan, calls, self.notation)
+            yield from read_value(scan, calls, self._signs.notation)
+
+    def _quoted(self, scan: Scan, calls: Calls, types: Types) -> Reading[None]:
+        """A value where every one stands in quotes: a string for certain is said while it arrives."""
+        notation = self._signs.notation
+        first = yield from begins_string(scan, notation)
+        if types is None or types & STRING:
+            certain = types == STRING or not (first == "\\" or may_be_literal(types, first))
+        else:
+            certain = False
+        if certain:
+            yield from read_value(scan, calls, notation)
+            return
+        text = yield from read_string(scan, calls, notation)
+        calls.arguments(typed(text, types, calls.tolerate) or quoted(text))
 
     def _set(self, scan: Scan, calls: Calls) -> Reading[bool]:
         """A set of Python, read as a list; where an object stands nothing is read."""
         here = scan.position
         scan.skip()
         try:
-            yield from read_value(scan, Gathered(scan), self.notation)
+            yield from read_value(scan, Gathered(scan), self._signs.notation)
             yield from scan.skip_spaces()
             found = (yield from scan.need()) in ",}"
         except Malformed:
@@ -530,7 +599,7 @@ class CallExpression(Frame):
         while True:
             scan.skip()
             calls.arguments(sign)
-            yield from read_value(scan, calls, self.notation)
+            yield from read_value(scan, calls, self._signs.notation)
             yield from scan.skip_spaces()
             following = yield from scan.need()
             if following == "}":
@@ -540,51 +609,3 @@ class CallExpression(Frame):
             if following != ",":
                 raise Malformed
             sign = ", "
-
-
-def double_quoted(text: str) -> str:
-    """A string of Python in double quotes."""
-    return json.dumps(text, ensure_ascii=False)
-
-
-def as_python(value: Any, string: Callable[[str], str] = double_quoted) -> str:
-    """A value in Python's notation; `string` quotes."""
-    if isinstance(value, str):
-        return string(value)
-    if isinstance(value, list):
-        return "[" + ", ".join(as_python(inner, string) for inner in value) + "]"
-    if isinstance(value, dict):
-        pairs = (f"{string(key)}: {as_python(inner, string)}" for key, inner in value.items())
-        return "{" + ", ".join(pairs) + "}"
-    return repr(value)
-
-
-def between_marks(mark: str, closer: str) -> Notation:
-    """Gemma's notation: keys and words stand bare, strings verbatim between two marks, in a frame with this closer."""
-    closing, control = ("}" + closer, ")" + closer), (closer,)
-    return Notation(
-        strings={
-            mark: marked_string(mark, closing, control),
-            '"': JSON.strings['"'],
-            "'": marked_string("'", closing, control),
-        },
-        words=JSON.words,
-        generous={'"': "plain_quotes", "'": "single_quotes"},
-        bare_keys="",
-        bare_strings=re.compile(r"(?s).*\S.*"),
-        word=re.compile(r'[^,:{}()\[\]<>"\n]*'),
-        key=re.compile(r"[\w .$@/+-]*"),
-        text=re.compile(r"[^,{}()<>'\n]*"),
-    )
-
-
-def as_marked(value: Any, mark: str, null: str, key: Callable[[str], str] = str) -> str:
-    """A value in Gemma's notation; `null` is how null is written, `key` writes the key of an inner object."""
-    if isinstance(value, str):
-        return mark + value + mark
-    if isinstance(value, dict):
-        pairs = sorted(value.items(), key=lambda pair: pair[0].lower())
-        return "{" + ",".join(f"{key(name)}:{as_marked(inner, mark, null, key)}" for name, inner in pairs) + "}"
-    if isinstance(value, list):
-        return "[" + ",".join(as_marked(inner, mark, null, key) for inner in value) + "]"
-    return null if value is None else str(value).lower() if isinstance(value, bool) else str(value)

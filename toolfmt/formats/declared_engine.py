@@ -10,13 +10,16 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from toolfmt.formats.call_expression import CallExpression, as_marked, between_marks
+from toolfmt.formats.call_expression import CallExpression
 from toolfmt.formats.declaration import CONTENT, PLACEHOLDER, Declared, delimiters, function_of, pieces_of, refused
 from toolfmt.formats.format import Engine
+from toolfmt.formats.headers import PLAIN, QUOTED
 from toolfmt.formats.json_object import JsonObject
 from toolfmt.formats.named_json import NamedJson
 from toolfmt.formats.patterns import Pattern
-from toolfmt.formats.tagged import PLAIN, QUOTED, Tagged
+from toolfmt.formats.tagged import Tagged
+from toolfmt.formats.value_writers import MarkedValues
+from toolfmt.formats.values import BetweenMarks
 
 _WRAPPER = "function"
 """The object around name and arguments, as OpenAI writes it."""
@@ -44,8 +47,8 @@ def engine_of(declared: Declared) -> Engine:
             brackets=("{", "}"),
             assign=":",
             separator=",",
-            notation=between_marks(marks[0][0], closer),
-            written=partial(as_marked, mark=marks[0][0], null="null"),
+            notation=BetweenMarks(marks[0][0]),
+            written=MarkedValues(marks[0][0]),
         )
     if marks or declared.content_args.get("unquoted_keys") is True:
         raise refused("its JSON has a notation of its own")

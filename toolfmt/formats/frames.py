@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.format import Inner, NameAtStart
@@ -12,9 +13,10 @@ from toolfmt.formats.scan import Reading, Scan, literals
 _NAME_BEGINS = re.compile(r"[\w$@]")
 NAME_SIGNS = r"\w.:/$@+-"
 """What a name without quotes is made of, as inside a class of characters."""
-_NAME = re.compile(f"[{NAME_SIGNS}]*")
 _CONTROL = 4
 """A closer at least so long is a marker, not a bracket or a fence."""
+NAME = re.compile(f"[{NAME_SIGNS}]*")
+"""What names without quotes are made of."""
 # Longer than what the OpenAI interface allows (letters, digits, _ and -), for the names that runtimes accept; no
 # punctuation or quotes, so that a marker mentioned in prose is not followed by a name.
 
@@ -41,6 +43,10 @@ class Frame:
     name_at_start: NameAtStart = "never"
     named: str = ""
 
+    def __getstate__(self) -> dict[str, Any]:
+        """The parameters alone: what has been made of them is made again."""
+        return {part.name: getattr(self, part.name) for part in fields(self)}
+
     @property
     def openers(self) -> tuple[str, ...]:
         return (self.opener, *self.also) if self.opener else self.also
@@ -60,11 +66,11 @@ class Frame:
         return Inner()
 
 
-def read_name(scan: Scan) -> Reading[str]:
+def read_name(scan: Scan, pattern: re.Pattern[str] = NAME) -> Reading[str]:
     """The name of a tool, as it stands without quotes; empty where none does, malformed where it is too long."""
     if not _NAME_BEGINS.match((yield from scan.peek())):
         return ""
-    return (yield from scan.word(_NAME))
+    return (yield from scan.word(pattern))
 
 
 def close_frame(scan: Scan, calls: Calls, opener: str, *closers: str) -> Reading[bool]:

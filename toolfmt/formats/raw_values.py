@@ -13,11 +13,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, NoReturn, Protocol
+from typing import Any, NamedTuple, NoReturn
 
 from toolfmt.formats.bodies import Raw, escaped
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.frames import follows
+from toolfmt.formats.headers import Header
 from toolfmt.formats.scan import Incomplete, Literals, Malformed, Reading, Scan, literals
 from toolfmt.formats.typed import STRING, Types, may_be_literal, typed
 
@@ -36,27 +37,6 @@ _UNCLOSED = "unclosed_tag"
 _NAMED = ' name="'
 _OF_EACH_TYPE: tuple[Any, ...] = ("", 0, True, None, [], {})
 _APART = ("", *" \t\r\n</-")
-
-
-class Header(Protocol):
-    """What stands in the tag of a name or a key."""
-
-    @property
-    def quote(self) -> str:
-        """What ends the name in the tag; empty where the tag's own end does."""
-
-    def read(self, text: str) -> tuple[str, Types]:
-        """The name or key in the tag's text, and the types that the tag allows for the value, if it tells."""
-
-    def fault(self, text: str) -> str:
-        """What the tag's text holds that the family does not write, as it is noted; malformed where the tag is torn."""
-
-    def write(self, text: str, value: Any, at: int) -> str:
-        """The tag's text: from a key and its value and place, or from a name and the call's number."""
-
-
-def _nothing(value: Any, at: int) -> str:
-    return ""
 
 
 class Wanted(NamedTuple):

@@ -1,6 +1,6 @@
 """Values under a schema as nodes, in the spelling of a family: JSON's, Python's, Gemma's.
 
-How a family spells values is not told by its engine in so many words: its writer is a function. So some values are
+How a family spells values is not told by its engine in so many words: its writer is called. So some values are
 written, and what stands around their parts is read off. A text that the writer makes of a listed value is a node as it
 stands.
 """
@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from toolfmt.formats.nodes import (
@@ -33,6 +32,7 @@ from toolfmt.formats.nodes import (
 from toolfmt.formats.number_patterns import NUMBER, bounds, integers, numbers, whole_bounds
 from toolfmt.formats.schemas import NotConstrained, Schema, Schemas, rule_name
 from toolfmt.formats.string_patterns import string_pattern
+from toolfmt.formats.value_writers import JsonValues, ValueWriter
 
 _PROBES = ("S", "S'", 'S"')
 _BARE_KEY = "[A-Za-z_][A-Za-z0-9_]*"
@@ -68,7 +68,7 @@ class Spelling:
     """Whether objects are written as JSON although other values are not."""
 
 
-def spelling_of(write: Callable[[Any], str]) -> Spelling:
+def spelling_of(write: ValueWriter) -> Spelling:
     """The spelling of a writer of single values, found out by writing some."""
     strings = dict.fromkeys(_string_spelling(write, probe) for probe in _PROBES)
     listed = write([7, 8])
@@ -93,14 +93,14 @@ def spelling_of(write: Callable[[Any], str]) -> Spelling:
     )
 
 
-def _string_spelling(write: Callable[[Any], str], probe: str) -> StringSpelling:
+def _string_spelling(write: ValueWriter, probe: str) -> StringSpelling:
     opener = write(probe)[: write(probe).index("S")]
     closer = write(probe)[-len(opener) :] if opener else ""
     verbatim = write("S\\\n") == opener + "S\\\n" + closer
     return StringSpelling(opener, closer, not verbatim)
 
 
-json_text: Callable[[Any], str] = partial(json.dumps, ensure_ascii=False)
+json_text = JsonValues()
 JSON_SPELLING = spelling_of(json_text)
 
 
@@ -109,7 +109,7 @@ class SpelledValues:
     """The values of one schema in one spelling; `rules` takes the named rules that they need, `prefix` begins their
     names."""
 
-    write: Callable[[Any], str]
+    write: ValueWriter
     schemas: Schemas
     rules: dict[str, Node]
     prefix: str

@@ -8,19 +8,21 @@ arrives; one that may still turn out to be a number, a word or a JSON text is he
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from toolfmt.formats.bodies import quoted
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.format import Call, Inner, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows, read_name
+from toolfmt.formats.headers import DAMAGED, NOT_STRING, PLAIN, QUOTED, Header
 from toolfmt.formats.json_call import read_announced
-from toolfmt.formats.raw_values import Given, Header, MarkedValue, RawValue, Tags
+from toolfmt.formats.raw_values import Given, MarkedValue, RawValue, Tags
 from toolfmt.formats.scan import Malformed, Reading, Scan, literals
-from toolfmt.formats.typed import STRING, Types, raw_text
+from toolfmt.formats.typed import STRING, Types
+from toolfmt.formats.value_writers import TEXT_BY_TYPE, TextWriter
 from toolfmt.formats.values import LITERAL, read_value
 
 if TYPE_CHECKING:
@@ -31,85 +33,9 @@ _NO_NAME = (" ", "\t", "\r", "<", ">")
 _NO_HEADER = ("<", ">")
 _NEWLINES = ("\n", "\r\n")
 _LINE_ENDS = literals(*_NEWLINES)
-_ATTRIBUTES = re.compile(r"""(?:\s+[\w:.-]+=(?:"[^"]*"|'[^']*'|[^\s"'{}]+))*\s*/?""")
-_ATTRIBUTE = re.compile(r"""\s([\w:.-]+)=("[^"]*"|'[^']*'|[^\s"'{}]+)""")
-_WORD_ALONE = re.compile(r"(?:.*\s)?[\w:.-]+\s*")
 _QUOTED_KEY = re.compile(r"""["'](.+)["']""")
-_DAMAGED = "damaged_attribute"
 _MOST_UNDECLARED = 400
 """The first value of a tool that is not declared is closed within so many characters."""
-NOT_STRING = frozenset({"number", "integer", "boolean", "object", "array", "null"})
-
-
-def _nothing(value: Any, at: int) -> str:
-    return ""
-
-
-class _Plain:
-    """The tag's text is the name."""
-
-    quote = ""
-
-    def read(self, text: str) -> tuple[str, Types]:
-        return text, None
-
-    def fault(self, text: str) -> str:
-        return ""
-
-    def write(self, text: str, value: Any, at: int) -> str:
-        return text
-
-
-@dataclass(frozen=True)
-class Attributes:
-    """The name in quotes, the first of which belongs to the tag's opener, then perhaps further attributes.
-
-    `type_attribute` tells whether the value's text is the string that it is (where its own value is `string`) or JSON
-    (any other word, of which the family writes `other_types`). `also` are other attributes that it writes.
-    `written` makes what the writer puts behind the name, from the value and its place.
-    """
-
-    type_attribute: str = ""
-    string: str = "true"
-    other_types: tuple[str, ...] = ("false",)
-    also: tuple[str, ...] = ()
-    written: Callable[[Any, int], str] = _nothing
-    quote: ClassVar[str] = '"'
-
-    def read(self, text: str) -> tuple[str, Types]:
-        name, _, rest = text.partition(self.quote)
-        found = self._type.search(rest) if self.type_attribute else None
-        return name, None if found is None else STRING if found[1].lower() == self.string else NOT_STRING
-
-    @cached_property
-    def _type(self) -> re.Pattern[str]:
-        return re.compile(rf"""\b{self.type_attribute}=["']?([^\s"'/]*)""")
-
-    def fault(self, text: str) -> str:
-        name, quote, rest = text.partition(self.quote)
-        if not quote:
-            return _DAMAGED
-        if not rest and name[-1:] != "=":
-            return ""
-        if rest.count(self.quote) % 2 or name.endswith("=") or _WORD_ALONE.fullmatch(rest):
-            raise Malformed
-        if not _ATTRIBUTES.fullmatch(rest):
-            return _DAMAGED
-        others = [word for word in _ATTRIBUTE.findall(rest) if not self._knows(*word)]
-        return "other_attributes" if others or rest.endswith("/") else ""
-
-    def _knows(self, word: str, value: str) -> bool:
-        """Whether the family writes this attribute so."""
-        if word == self.type_attribute:
-            return value.strip("\"'").lower() in (*self.other_types, self.string)
-        return word in self.also
-
-    def write(self, text: str, value: Any, at: int) -> str:
-        return f'{text}"{self.written(value, at)}'
-
-
-PLAIN = _Plain()
-QUOTED = Attributes()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +74,7 @@ class Tagged(Frame):
     enclosing: tuple[str, str] | tuple[()] = ()
     before_name: str = ""
     after_call: str = ""
-    write_value: Callable[[Any, Types], str] = raw_text
+    write_value: TextWriter = TEXT_BY_TYPE
 
     @property
     def openers(self) -> tuple[str, ...]:
@@ -299,7 +225,7 @@ class Tagged(Frame):
         while token == self.key_opener:
             first = not given.keys
             key, stated, fault = yield from self._key(scan, " " if first and known is False else "")
-            if not key or (fault == _DAMAGED and calls.declares(key, name) is not True):
+            if not key or (fault == DAMAGED and calls.declares(key, name) is not True):
                 raise Malformed
             repeated = self.value_opener or (self.key_closer if len(self.key_closer) > 1 else "")
             doubled = bool(repeated) and bool((yield from scan.literal(literals(repeated))))
@@ -349,7 +275,7 @@ class Tagged(Frame):
             raise Malformed
         fault = self.name_header.fault(header.strip()) if quote else ""
         name = self.name_header.read(name)[0]
-        if fault == _DAMAGED and not calls.knows(name):
+        if fault == DAMAGED and not calls.knows(name):
             raise Malformed
         if fault:
             calls.tolerate(fault)
@@ -455,18 +381,6 @@ def _agreed(declared: Types, stated: Types) -> Types:
         return stated if declared is None else declared
     return declared & stated or declared
 
-
-def text_beside_type(value: Any, types: Types) -> str:
-    """A value where an attribute tells whether the text is the string: `Tagged.write_value` of such families."""
-    return raw_text(value, STRING)
-
-
-def _whether_string(value: Any, at: int) -> str:
-    return f' string="{"true" if isinstance(value, str) else "false"}"'
-
-
-STRING_ATTRIBUTE = Attributes(type_attribute="string", written=_whether_string)
-"""The header of keys that say `string="true"` where the text is the string, and `string="false"` where it is JSON."""
 
 INVOKE_TAGS = Tagged(
     enclosing=("\n", "\n"),

@@ -9,13 +9,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Protocol, TypeAlias
 
 from toolfmt.formats.ahead import FAR
-from toolfmt.formats.bodies import ArgumentString, CodeString, JsonString, Marked, Notes, escaped, quoted
+from toolfmt.formats.bodies import (
+    ArgumentString,
+    CodeString,
+    JsonString,
+    Marked,
+    Notes,
+    PlainCodeString,
+    PlainMarked,
+    escaped,
+    quoted,
+)
 from toolfmt.formats.scan import Body, Incomplete, Literals, Malformed, Reading, Scan, Stretch, literals
 
 DEEPEST = 256
@@ -126,9 +136,12 @@ def marked_string(mark: str, closing: tuple[str, ...] = (), control: tuple[str, 
     return partial(Marked, mark, closing, control)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Notation:
-    """How values are written: what opens a string, the words, and what is read but noted."""
+    """How values are written: what opens a string, the words, and what is read but noted.
+
+    As a parameter of an engine it is one of `NOTATIONS`, which are pickled by their names, or `BetweenMarks`.
+    """
 
     strings: Mapping[str, Opening]
     """What opens a string, and the body that reads on from there."""
@@ -150,6 +163,14 @@ class Notation:
     """What a string without quotes is made of where the schema wants a string."""
     code: bool = False
     """Python source: tuples, strings side by side, digits in groups."""
+    quoted: bool = False
+    """Every value stands in quotes, as those of attributes do: what it is tells the schema, as for a text between
+    tags."""
+    name: str = ""
+    """By which a parameter names it; empty where none does."""
+
+    def __reduce__(self) -> tuple[Callable[[str], Notation], tuple[str]]:
+        return notation_named, (self.name,)
 
     def stands_alone(self, word: str) -> bool:
         """Whether a word without quotes is a value by itself: a number or a literal, not a name."""
@@ -170,15 +191,89 @@ JSON = Notation(
     {'"': JsonString, "'": partial(CodeString, "'")},
     _JSON | _PYTHON,
     {"'": "single_quotes"} | dict.fromkeys(_PYTHON, "python_literal"),
+    name="json",
 )
-LITERAL = replace(JSON, generous={})
+LITERAL = replace(JSON, generous={}, name="literal")
 """JSON, else Python source: what stands between tags where the schema wants no string."""
-CODE = Notation({quote: partial(CodeString, quote) for quote in ('"', "'", '"""', "'''")}, _JSON | _PYTHON, code=True)
+CODE = Notation(
+    {quote: partial(CodeString, quote) for quote in ('"', "'", '"""', "'''")}, _JSON | _PYTHON, code=True, name="code"
+)
 _ARGUMENT_STRINGS: dict[str, Opening] = {quote: partial(ArgumentString, quote) for quote in CODE.strings}
 _BARE_NAMES = re.compile(r"[^\W\d][^\n]*")
 CODE_CALL = Notation(
-    _ARGUMENT_STRINGS, CODE.words, bare_strings=_BARE_NAMES, inner=replace(CODE, bare_strings=_BARE_NAMES), code=True
+    _ARGUMENT_STRINGS,
+    CODE.words,
+    bare_strings=_BARE_NAMES,
+    inner=replace(CODE, bare_strings=_BARE_NAMES, name=""),
+    code=True,
+    name="code call",
 )
+QUOTED_JSON = replace(LITERAL, quoted=True, name="quoted json")
+"""Every value in quotes, JSON inside."""
+NOTATIONS = {notation.name: notation for notation in (JSON, LITERAL, CODE, CODE_CALL, QUOTED_JSON)}
+"""The notations that a parameter may name."""
+
+
+def notation_named(name: str) -> Notation:
+    """One of `NOTATIONS`. Raises `KeyError`."""
+    return NOTATIONS[name]
+
+
+def ending_at_first(notation: Notation) -> Notation:
+    """The same, where any quote or mark ends its string that is not escaped, whatever follows it: which signs do is
+    known for code and its brackets alone."""
+    strings = {opener: _first_ends(opening) for opener, opening in notation.strings.items()}
+    inner = notation.inner and ending_at_first(notation.inner)
+    return replace(notation, strings=strings, inner=inner, name="")
+
+
+def _first_ends(opening: Opening) -> Opening:
+    if not isinstance(opening, partial):
+        return opening  # of JSON, where it is so
+    return partial(PlainMarked if opening.func is Marked else PlainCodeString, opening.args[0])
+
+
+def without(pattern: re.Pattern[str], signs: Collection[str]) -> re.Pattern[str]:
+    """A pattern of the form `[…]*` that matches none of these signs."""
+    held = "".join(sorted(sign for sign in signs if pattern.fullmatch(sign)))
+    return re.compile(f"(?:(?![{re.escape(held)}]){pattern.pattern[:-1]})*") if held else pattern
+
+
+def without_signs(notation: Notation, of_values: Collection[str], of_keys: Collection[str]) -> Notation:
+    """The same, but what stands without quotes holds none of these signs."""
+    word, text = (without(pattern, of_values) for pattern in (notation.word, notation.text))
+    key = without(notation.key, of_keys)
+    if (word, text, key) == (notation.word, notation.text, notation.key):
+        return notation
+    return replace(notation, word=word, text=text, key=key, name="")
+
+
+@dataclass(frozen=True)
+class BetweenMarks:
+    """Gemma's notation: keys and words stand bare, strings verbatim between two of `mark`."""
+
+    mark: str
+
+    def __post_init__(self) -> None:
+        if not self.mark.strip() or self.mark in ("'", '"'):
+            raise ValueError(f"mark: strings between marks need a marker of their own, not {self.mark!r:.80}")
+
+    def within(self, *closing: str, control: tuple[str, ...] = ()) -> Notation:
+        """The notation in calls that end so, in a frame with these control tokens: no string runs into either."""
+        return Notation(
+            strings={
+                self.mark: marked_string(self.mark, closing, control),
+                '"': JSON.strings['"'],
+                "'": marked_string("'", closing, control),
+            },
+            words=JSON.words,
+            generous={'"': "plain_quotes", "'": "single_quotes"},
+            bare_keys="",
+            bare_strings=re.compile(r"(?s).*\S.*"),
+            word=re.compile(r'[^,:{}()\[\]<>"\n]*'),
+            key=re.compile(r"[\w .$@/+-]*"),
+            text=re.compile(r"[^,{}()<>'\n]*"),
+        )
 
 
 def read_value(scan: Scan, sink: Sink, notation: Notation) -> Reading[None]:
@@ -304,6 +399,15 @@ def _uncut(scan: Scan, notation: Notation) -> Reading[None]:
     rest = scan.text[scan.at :]
     if scan.closed and any(opener.startswith(rest) for opener in notation.strings):
         raise Incomplete
+
+
+def begins_string(scan: Scan, notation: Notation) -> Reading[str]:
+    """The first character of the string that begins here, unread, with its opener; empty where none does."""
+    here = scan.position
+    opener = yield from scan.literal(notation.openers)
+    first = (yield from scan.need()) if opener else ""
+    scan.rewind(here)
+    return first
 
 
 def _string(scan: Scan, sink: Sink, notation: Notation, opener: str, gathered: Gathered | None = None) -> Reading[str]:

@@ -13,7 +13,8 @@ with all their blanks: only the tool's schema tells a string `3` from a number. 
 
 from toolfmt.formats.channels import Channels
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.tagged import QUOTED, Tagged
+from toolfmt.formats.headers import QUOTED
+from toolfmt.formats.tagged import Tagged
 
 FORMAT = ToolCallFormat(
     name="atem",

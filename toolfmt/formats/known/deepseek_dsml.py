@@ -18,8 +18,10 @@ from dataclasses import replace
 from toolfmt.formats.choice import Choice
 from toolfmt.formats.elsewhere import Elsewhere
 from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.headers import QUOTED, STRING_ATTRIBUTE
 from toolfmt.formats.runtime_parsers import RuntimeParser
-from toolfmt.formats.tagged import QUOTED, STRING_ATTRIBUTE, Tagged, text_beside_type
+from toolfmt.formats.tagged import Tagged
+from toolfmt.formats.value_writers import TextBesideType
 
 
 def _dsml(blank: str, frame: str, *others: str, mark: str = "｜DSML｜") -> Tagged:
@@ -40,7 +42,7 @@ def _dsml(blank: str, frame: str, *others: str, mark: str = "｜DSML｜") -> Tag
         key_closer=">",
         key_header=STRING_ATTRIBUTE,
         value_closer=f"{end}parameter>",
-        write_value=text_beside_type,
+        write_value=TextBesideType(),
     )
 
 

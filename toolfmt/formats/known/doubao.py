@@ -11,7 +11,9 @@ digits.
 """
 
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.tagged import QUOTED, STRING_ATTRIBUTE, Tagged, text_beside_type
+from toolfmt.formats.headers import QUOTED, STRING_ATTRIBUTE
+from toolfmt.formats.tagged import Tagged
+from toolfmt.formats.value_writers import TextBesideType
 
 _THINK = "think_never_used_51bce0c785ca2f68081bfa7d91973934"
 
@@ -29,7 +31,7 @@ FORMAT = ToolCallFormat(
         key_closer=">",
         key_header=STRING_ATTRIBUTE,
         value_closer="</parameter>",
-        write_value=text_beside_type,
+        write_value=TextBesideType(),
         between="",
     ),
     page=__doc__ or "",

@@ -13,7 +13,9 @@ a schema that contradicts that wins. No newline belongs to a value. The token th
 """
 
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.tagged import QUOTED, STRING_ATTRIBUTE, Tagged, text_beside_type
+from toolfmt.formats.headers import QUOTED, STRING_ATTRIBUTE
+from toolfmt.formats.tagged import Tagged
+from toolfmt.formats.value_writers import TextBesideType
 
 FORMAT = ToolCallFormat(
     name="gcml",
@@ -30,7 +32,7 @@ FORMAT = ToolCallFormat(
         key_closer=">",
         key_header=STRING_ATTRIBUTE,
         value_closer="</｜GCML｜parameter>",
-        write_value=text_beside_type,
+        write_value=TextBesideType(),
     ),
     page=__doc__ or "",
     instructions=(

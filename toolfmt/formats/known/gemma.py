@@ -6,10 +6,10 @@ Strings stand verbatim, so one that holds the mark or the closer cannot be writt
 sorts them. Words without markers are read as strings where they are neither number nor literal.
 """
 
-from functools import partial
-
-from toolfmt.formats.call_expression import CallExpression, as_marked, between_marks
+from toolfmt.formats.call_expression import CallExpression
 from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.value_writers import MarkedValues
+from toolfmt.formats.values import BetweenMarks
 
 _OPENER, _CLOSER = "<start_function_call>", "<end_function_call>"
 _MARK = "<escape>"
@@ -24,9 +24,9 @@ FORMAT = ToolCallFormat(
         brackets=("{", "}"),
         assign=":",
         separator=",",
-        sorted_keys=str.lower,
-        notation=between_marks(_MARK, _CLOSER),
-        written=partial(as_marked, mark=_MARK, null="None"),
+        key_order="alphabetical",
+        notation=BetweenMarks(_MARK),
+        written=MarkedValues(_MARK, null="None"),
     ),
     page=__doc__ or "",
     instructions=(

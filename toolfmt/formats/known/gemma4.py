@@ -9,22 +9,13 @@ Checkpoints write parentheses, `=` or plain quotes: read, and noted; so are, of 
 `call`, and `call:NAME{…}` whose control tokens a runtime has stripped.
 """
 
-import re
-from functools import partial
-
-from toolfmt.formats.call_expression import CallExpression, as_marked, between_marks
+from toolfmt.formats.call_expression import CallExpression
 from toolfmt.formats.format import THINK, ToolCallFormat
+from toolfmt.formats.value_writers import MarkedValues
+from toolfmt.formats.values import BetweenMarks
 
 _OPENER, _CLOSER = "<|tool_call>", "<tool_call|>"
 _MARK = '<|"|>'
-_PLAIN = re.compile(r"[\w .$@/+-]+")
-
-
-def _key(key: str) -> str:
-    """A key of an inner object, between marks where it could not stand plainly."""
-    return key if key == key.strip() and _PLAIN.fullmatch(key) else _MARK + key + _MARK
-
-
 _ENGINE = CallExpression(
     opener=_OPENER,
     closer=_CLOSER,
@@ -33,9 +24,9 @@ _ENGINE = CallExpression(
     brackets=("{", "}"),
     assign=":",
     separator=",",
-    sorted_keys=str.lower,
-    notation=between_marks(_MARK, _CLOSER),
-    written=partial(as_marked, mark=_MARK, null="null", key=_key),
+    key_order="alphabetical",
+    notation=BetweenMarks(_MARK),
+    written=MarkedValues(_MARK, keys="marked"),
 )
 FORMAT = ToolCallFormat(
     name="gemma4",

@@ -10,8 +10,9 @@ by name; a fence that holds a program instead of calls is content, and is reject
 Results go back in a fence called `tool_output`.
 """
 
-from toolfmt.formats.call_expression import CallExpression, as_python
+from toolfmt.formats.call_expression import CallExpression
 from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.value_writers import PythonValues
 from toolfmt.formats.values import CODE_CALL
 
 FORMAT = ToolCallFormat(
@@ -21,7 +22,7 @@ FORMAT = ToolCallFormat(
         closer="```",
         named="(",
         notation=CODE_CALL,
-        written=as_python,
+        written=PythonValues(),
         enclosing=("\n", "\n"),
         between="\n",
     ),

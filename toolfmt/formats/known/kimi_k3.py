@@ -11,36 +11,13 @@ often empty, and before it the channel `think`, which the prompt opens; the tags
 1 and is no id.
 """
 
-from dataclasses import dataclass
-from typing import Any
-
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.tagged import Attributes, Tagged, text_beside_type
-from toolfmt.formats.typed import Types, type_of
+from toolfmt.formats.headers import EscapedAttributes
+from toolfmt.formats.tagged import Tagged
+from toolfmt.formats.value_writers import TextBesideType
 
 _OTHER_TYPES = ("number", "integer", "boolean", "object", "array", "null")
 _THINK, _RESPONSE = "<|open|>think<|sep|>", "<|open|>response<|sep|>"
-
-
-@dataclass(frozen=True)
-class _Escaped(Attributes):
-    """Attributes as the template escapes them."""
-
-    def read(self, text: str) -> tuple[str, Types]:
-        name, types = super().read(text)
-        return name.replace("&quot;", '"').replace("&amp;", "&"), types
-
-    def write(self, text: str, value: Any, at: int) -> str:
-        return super().write(text.replace("&", "&amp;").replace('"', "&quot;"), value, at)
-
-
-def _index(value: Any, at: int) -> str:
-    return f' index="{at + 1}"'
-
-
-def _type(value: Any, at: int) -> str:
-    return f' type="{type_of(value)}"'
-
 
 FORMAT = ToolCallFormat(
     name="kimi_k3",
@@ -50,14 +27,14 @@ FORMAT = ToolCallFormat(
         enclosing=("", ""),
         name_opener='<|open|>call tool="',
         name_closer="<|sep|>",
-        name_header=_Escaped(also=("index",), written=_index),
+        name_header=EscapedAttributes(index_attribute="index"),
         call_closer="<|close|>call<|sep|>",
         key_opener='<|open|>argument key="',
         key_closer="<|sep|>",
-        key_header=_Escaped(type_attribute="type", string="string", other_types=_OTHER_TYPES, written=_type),
+        key_header=EscapedAttributes(type_attribute="type", string="string", other_types=_OTHER_TYPES),
         value_closer="<|close|>argument<|sep|>",
         json_arguments=('<|open|>json type="object"<|sep|>', "<|close|>json<|sep|>"),
-        write_value=text_beside_type,
+        write_value=TextBesideType(),
         between="", between_calls="",
     ),
     page=__doc__ or "",

@@ -9,24 +9,12 @@ a value is read as part of it where what follows shows that it cannot be the end
 another value may begin there.
 """
 
-import json
 from dataclasses import replace
-from typing import Any
 
-from toolfmt.formats.call_expression import CallExpression, as_python
+from toolfmt.formats.call_expression import CallExpression
 from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.value_writers import PythonBesideJson, PythonValues
 from toolfmt.formats.values import CODE_CALL
-
-
-def _quoted(text: str) -> str:
-    body = json.dumps(text, ensure_ascii=False)[1:-1].replace('\\"', '"').replace("'", "\\'")
-    return f"'{body}'"
-
-
-def _written(value: Any) -> str:
-    """A value as the LFM2.5 templates write it: an object as JSON, everything else as Python."""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else as_python(value, _quoted)
-
 
 _ENGINE = CallExpression(
     opener="<|tool_call_start|>",
@@ -34,13 +22,13 @@ _ENGINE = CallExpression(
     unframed_openers=("[",),
     named="(",
     notation=CODE_CALL,
-    written=_written,
+    written=PythonBesideJson(),
     enclosing=("[", "]"),
 )
 FORMAT = ToolCallFormat(
     name="lfm2",
     engine=_ENGINE,
-    variants={"strings in double quotes": replace(_ENGINE, written=as_python)},
+    variants={"strings in double quotes": replace(_ENGINE, written=PythonValues())},
     page=__doc__ or "",
     instructions=(
         "To call tools, answer with a list of Python function calls, arguments given by name, between "

@@ -13,6 +13,7 @@ from toolfmt.formats.call_expression import CallExpression
 from toolfmt.formats.choice import Choice
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.json_object import JsonObject
+from toolfmt.formats.value_writers import ReprValues
 from toolfmt.formats.values import CODE_CALL
 
 _TAG, _PAIR = "<|python_tag|>", "<|python_start|><|python_end|>"
@@ -21,7 +22,7 @@ FORMAT = ToolCallFormat(
     name="llama3",
     engine=Choice(
         JsonObject(also=(_TAG, _PAIR), unframed_openers=("{",), separator="; ", arguments_key="parameters"),
-        CallExpression(also=(_TAG,), notation=CODE_CALL, written=repr, enclosing=("[", "]")),
+        CallExpression(also=(_TAG,), notation=CODE_CALL, written=ReprValues(), enclosing=("[", "]")),
     ),
     variants={
         "behind Llama 4's pair": JsonObject(opener=_PAIR, enclosing=("", ""), separator="", arguments_key="parameters"),

@@ -11,12 +11,10 @@ One call a line; values are JSON (`true`, `null`), Python's spelling is read as 
 fence. What the model thinks first stands between `<|thought_start|>` and `<|thought_end|>` and is reasoning.
 """
 
-import json
-from functools import partial
-
 from toolfmt.formats.call_expression import CallExpression
 from toolfmt.formats.format import THINK, ToolCallFormat
 from toolfmt.formats.runtime_parsers import RuntimeParser
+from toolfmt.formats.value_writers import JsonValues
 from toolfmt.formats.values import CODE_CALL
 
 FORMAT = ToolCallFormat(
@@ -26,7 +24,7 @@ FORMAT = ToolCallFormat(
         closer="<|tool_call_end|>",
         named="(",
         notation=CODE_CALL,
-        written=partial(json.dumps, ensure_ascii=False),
+        written=JsonValues(),
         separator=",",
         enclosing=("\n```python\n", "\n```\n"),
         between="\n",

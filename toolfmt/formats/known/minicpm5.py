@@ -10,25 +10,15 @@ call of a declared tool is read and noted.
 """
 
 from dataclasses import replace
-from typing import Any
 
 from toolfmt.formats.choice import Choice
 from toolfmt.formats.elsewhere import Elsewhere
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.tagged import QUOTED, Tagged
-from toolfmt.formats.typed import Types, raw_text
+from toolfmt.formats.headers import QUOTED
+from toolfmt.formats.tagged import Tagged
+from toolfmt.formats.value_writers import TextInMarks
 
 _CDATA = ("<![CDATA[", "]]>")
-
-
-def _write_value(value: Any, types: Types) -> str:
-    """A value; in CDATA what the template puts there, and a string that would be taken for JSON without a schema."""
-    raw = raw_text(value, types)
-    if isinstance(value, str) and (raw != value or any(sign in value for sign in "<&\n")):
-        return value.join(_CDATA)
-    return raw
-
-
 _ENGINE = Tagged(
     name_opener='<function name="',
     name_closer=">",
@@ -39,7 +29,7 @@ _ENGINE = Tagged(
     key_header=QUOTED,
     value_closer="</param>",
     cdata=_CDATA,
-    write_value=_write_value,
+    write_value=TextInMarks(*_CDATA),
     between="",
 )
 FORMAT = ToolCallFormat(

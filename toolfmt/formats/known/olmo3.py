@@ -7,12 +7,11 @@ Values are JSON (`true`, `null`), strings stand in double quotes; newlines insid
 quotes and words are read as well. The OLMo 3 templates write no newline beside the tags, vLLM's copy does.
 """
 
-import json
 from dataclasses import replace
-from functools import partial
 
 from toolfmt.formats.call_expression import CallExpression
 from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.value_writers import JsonValues, ReprValues
 from toolfmt.formats.values import CODE_CALL
 
 _ENGINE = CallExpression(
@@ -20,14 +19,14 @@ _ENGINE = CallExpression(
     closer="</function_calls>",
     named="(",
     notation=CODE_CALL,
-    written=partial(json.dumps, ensure_ascii=False),
+    written=JsonValues(),
     enclosing=("", ""),
     between="\n",
 )
 FORMAT = ToolCallFormat(
     name="olmo3",
     engine=_ENGINE,
-    variants={"on lines of their own, as Python": replace(_ENGINE, enclosing=("\n", "\n"), written=repr)},
+    variants={"on lines of their own, as Python": replace(_ENGINE, enclosing=("\n", "\n"), written=ReprValues())},
     page=__doc__ or "",
     instructions=(
         "To call tools, write <function_calls>, then one function call a line, arguments given by name and values as "

@@ -10,9 +10,10 @@ templates of this family render history that is not Python (strings without quot
 as it is clear.
 """
 
-from toolfmt.formats.call_expression import CallExpression, as_python
+from toolfmt.formats.call_expression import CallExpression
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.runtime_parsers import RuntimeParser
+from toolfmt.formats.value_writers import PythonValues
 from toolfmt.formats.values import CODE_CALL
 
 FORMAT = ToolCallFormat(
@@ -23,7 +24,7 @@ FORMAT = ToolCallFormat(
         unframed_openers=("[",),
         named="(",
         notation=CODE_CALL,
-        written=as_python,
+        written=PythonValues(),
         enclosing=("[", "]"),
     ),
     page=__doc__ or "",

@@ -12,7 +12,8 @@ string `3` from a number, and the template writes Python's `True`, `None` and qu
 """
 
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.tagged import QUOTED, Tagged
+from toolfmt.formats.headers import QUOTED
+from toolfmt.formats.tagged import Tagged
 
 FORMAT = ToolCallFormat(
     name="step3",

@@ -1,0 +1,190 @@
+"""The parameters of the engines of tags and of code are data: they can be compared, hashed, pickled, and refused."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from toolfmt.formats import formats
+from toolfmt.formats.call_expression import CallExpression
+from toolfmt.formats.format import Engine
+from toolfmt.formats.headers import Attributes, EscapedAttributes
+from toolfmt.formats.nested_tags import NestedTags
+from toolfmt.formats.tagged import Tagged
+from toolfmt.formats.value_writers import (
+    JsonValues,
+    MarkedValues,
+    PythonBesideJson,
+    PythonValues,
+    QuotedJsonValues,
+    ReprValues,
+    TextBesideType,
+    TextByType,
+    TextInMarks,
+)
+from toolfmt.formats.values import CODE_CALL, LITERAL, NOTATIONS, BetweenMarks
+
+_KINDS = (CallExpression, Tagged, NestedTags)
+
+
+def _engines() -> dict[str, Engine]:
+    """The engines of the known formats that are of these kinds, by a name for each."""
+    found = {}
+    for format in formats():
+        engines = [format.engine, *getattr(format.engine, "_engines", ()), *format.variants.values()]
+        engines += [inner for engine in engines if isinstance(inner := getattr(engine, "body", None), _KINDS)]
+        engines += [inner for engine in engines if isinstance(inner := getattr(engine, "engine", None), _KINDS)]
+        own = [engine for engine in engines if isinstance(engine, _KINDS)]
+        found.update({f"{format.name}-{at}": engine for at, engine in enumerate(own)})
+    return found
+
+
+ENGINES = _engines()
+
+
+def _again(value: Any) -> Any:
+    """The same made anew of its data: of fields, members and plain values, by nothing else."""
+    if isinstance(value, tuple):
+        return tuple(_again(inner) for inner in value)
+    if value in NOTATIONS.values():
+        return NOTATIONS[value.name]
+    if isinstance(value, (str, int, type(None))):
+        return value
+    return type(value)(**{part.name: _again(getattr(value, part.name)) for part in fields(value)})
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_an_engine_is_its_data(name: str) -> None:
+    engine = ENGINES[name]
+    engine.openers, engine.inner  # noqa: B018  # some are worked out once, and belong to no comparison
+    again = _again(engine)
+    assert again == engine
+    assert again is not engine
+    assert hash(again) == hash(engine)
+    restored = pickle.loads(pickle.dumps(engine))
+    assert restored == engine
+    assert hash(restored) == hash(engine)
+    calls = [("f", {"city": 'Paris\'s "x"', "n": 1, "of": {"b": [True, None]}}), ("g", {})]
+    assert restored.write(calls, lambda name, *path: None) == engine.write(calls, lambda name, *path: None)
+
+
+def test_every_kind_is_among_the_known_formats() -> None:
+    assert {type(engine) for engine in ENGINES.values()} == set(_KINDS)
+
+
+VALUE = {"k'\"": ["a'b", 'c"d', True, None, -1.5], "o p": {}}
+
+
+@pytest.mark.parametrize(
+    ("writer", "text", "written"),
+    [
+        (JsonValues(), '"a\'\\"é"', """{"k'\\"": ["a'b", "c\\"d", true, null, -1.5], "o p": {}}"""),
+        (
+            QuotedJsonValues(),
+            '"a\'\\"é"',
+            r'''"{\"k'\\\"\": [\"a'b\", \"c\\\"d\", true, null, -1.5], \"o p\": {}}"''',
+        ),
+        (PythonValues(), '"a\'\\"é"', """{"k'\\"": ["a'b", "c\\"d", True, None, -1.5], "o p": {}}"""),
+        (ReprValues(), "'a\\'\"é'", """{'k\\'"': ["a'b", 'c"d', True, None, -1.5], 'o p': {}}"""),
+        (PythonBesideJson(), "'a\\'\"é'", """{"k'\\"": ["a'b", "c\\"d", true, null, -1.5], "o p": {}}"""),
+        (MarkedValues("|"), "|a'\"é|", """{k'":[|a'b|,|c"d|,true,null,-1.5],o p:{}}"""),
+        (MarkedValues("|", "None", "marked"), "|a'\"é|", """{|k'"|:[|a'b|,|c"d|,true,None,-1.5],o p:{}}"""),
+    ],
+    ids=lambda value: type(value).__name__ if callable(value) else "",
+)
+def test_a_writer_of_values_writes(writer: Any, text: str, written: str) -> None:
+    assert writer("a'\"é") == text
+    assert writer(VALUE) == written
+
+
+@pytest.mark.parametrize(
+    ("writer", "types", "of_text", "of_literal", "of_tag"),
+    [
+        (TextByType(), None, "a", '"7"', "<b>"),
+        (TextByType(), frozenset({"string"}), "a", "7", "<b>"),
+        (TextBesideType(), None, "a", "7", "<b>"),
+        (TextInMarks("<!", "!>"), None, "a", "<!7!>", "<!<b>!>"),
+        (TextInMarks("<!", "!>"), frozenset({"string"}), "a", "7", "<!<b>!>"),
+        (TextInMarks("<!", "!>", "&"), frozenset({"string"}), "a", "7", "<b>"),
+    ],
+)
+def test_a_writer_of_texts_writes(writer: Any, types: Any, of_text: str, of_literal: str, of_tag: str) -> None:
+    assert [writer("a", types), writer("7", types), writer("<b>", types)] == [of_text, of_literal, of_tag]
+    assert writer({"a": [1, None]}, types) == '{"a": [1, null]}'
+
+
+def test_attributes_are_written_in_order_and_read_in_any() -> None:
+    header = Attributes(
+        type_attribute="type",
+        string="Text",
+        other_types=("JSON", "null"),
+        index_attribute="index",
+        first_index=0,
+        constant_attributes=(("kind", "fixed"),),
+        also=("note",),
+    )
+    assert header.write("k", "v", 3) == 'k" type="Text" index="3" kind="fixed"'
+    assert header.write("k", 1, 0) == 'k" type="JSON" index="0" kind="fixed"'
+    assert header.write("k", None, 0) == 'k" type="null" index="0" kind="fixed"'
+    assert header.read('k" kind="fixed" type="text"')[1] == frozenset({"string"})
+    assert "string" not in (header.read('k" type="json"')[1] or {"string"})
+    assert header.fault('k" index="9" kind="fixed" note="x" type="JSON"') == ""
+    assert header.fault('k" kind="other"') == header.fault('k" type="Other"') == "other_attributes"
+    escaped = EscapedAttributes(index_attribute="at")
+    assert escaped.write('a"&b', None, 0) == 'a&quot;&amp;b" at="1"'
+    assert escaped.read('a&quot;&amp;b" at="1"') == ('a"&b', None)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "made"),
+    [
+        ("type_attribute", lambda: Attributes(type_attribute="a type")),
+        ("index_attribute", lambda: Attributes(index_attribute="a=")),
+        ("constant_attributes", lambda: Attributes(constant_attributes=(("a b", "c"),))),
+        ("constant_attributes", lambda: Attributes(constant_attributes=(("a", 'c"'),))),
+        ("other_types", lambda: Attributes(type_attribute="type", other_types=())),
+        ("other_types", lambda: Attributes(type_attribute="type", string="True", other_types=("true",))),
+        ("other_types", lambda: Attributes(type_attribute="type", other_types=("no word",))),
+        ("mark", lambda: BetweenMarks(" ")),
+        ("mark", lambda: BetweenMarks('"')),
+        ("mark", lambda: MarkedValues("")),
+        ("keys", lambda: MarkedValues("|", keys="odd")),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(parameter: str, made: Any) -> None:
+    with pytest.raises(ValueError, match=f"^{parameter}: "):
+        made()
+
+
+@pytest.mark.parametrize(
+    ("parameter", "changed"),
+    [
+        ("brackets", {"brackets": ("", ")")}),
+        ("brackets", {"brackets": (":", ")")}),
+        ("brackets", {"brackets": ("(", " ")}),
+        ("brackets", {"brackets": (" ", " end")}),
+        ("brackets", {"brackets": ("(", "-)")}),
+        ("assign", {"assign": ""}),
+        ("assign", {"assign": "is"}),
+        ("separator", {"separator": ""}),
+        ("separator", {"separator": "-"}),
+        ("separator", {"separator": ")"}),
+        ("separator", {"separator": ' "'}),
+        ("key_lead", {"key_lead": "'"}),
+        ("key_lead", {"separator": " ", "key_lead": ")>"}),
+        ("key_order", {"key_order": "backwards"}),
+    ],
+)
+def test_signs_that_cannot_be_told_apart_are_refused(parameter: str, changed: dict[str, Any]) -> None:
+    data: dict[str, Any] = {"opener": "<tool>", "closer": "</tool>", "notation": LITERAL, "written": JsonValues()}
+    CallExpression(**data)
+    with pytest.raises(ValueError, match=f"^{parameter}: "):
+        CallExpression(**data, **changed)
+
+
+def test_a_notation_is_pickled_by_its_name() -> None:
+    assert pickle.loads(pickle.dumps(CODE_CALL)) is CODE_CALL
+    assert {notation.name: notation for notation in NOTATIONS.values()} == NOTATIONS
