@@ -24,7 +24,7 @@ from toolfmt.formats.nodes import (
 )
 from toolfmt.formats.schemas import Arguments, NotConstrained, Schemas
 from toolfmt.formats.typed import Types, parameter_types
-from toolfmt.formats.written_objects import WrittenObject
+from toolfmt.formats.written_objects import JsonStyle, WrittenObject
 
 _MOST_DIGITS = 3
 """Of a call's number: a model that may go on for ever does."""
@@ -162,6 +162,9 @@ def written_object(written: WrittenObject, tool: ConstrainedTool, shape: Argumen
         raise NotConstrained("they are written as " + ("Python" if written.style.python else "JSON in a string"))
     before = numbered(lambda at: written.around(tool.name, at)[0])
     behind = numbered(lambda at: written.around(tool.name, at)[1])
-    style = written.style
-    signs = (style.colon, style.comma) if style.indent is None else None
-    return row(before, json_arguments(tool, shape, JsonSpelling(signs, style.sort_keys)), behind)
+    return row(before, json_arguments(tool, shape, spelling_of_style(written.style)), behind)
+
+
+def spelling_of_style(style: JsonStyle) -> JsonSpelling:
+    """How the grammar of a style's JSON is asked for."""
+    return JsonSpelling((style.colon, style.comma) if style.indent is None else None, style.sort_keys)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -64,6 +65,17 @@ class Frame:
     @property
     def inner(self) -> Inner:
         return Inner()
+
+
+def check_markers(openers: Mapping[str, str], closers: Mapping[str, str]) -> None:
+    """Raises `ValueError` for a marker before or behind an object that cannot be told from the object, by the name of
+    the parameter."""
+    for parameter, mark in openers.items():
+        if mark.strip().startswith(("{", '"', "'")):
+            raise ValueError(f"{parameter} is {mark!r:.80}, and an object may begin so")
+    for parameter, mark in closers.items():
+        if mark.strip().startswith("}"):
+            raise ValueError(f"{parameter} is {mark!r:.80}, and an object may end so")
 
 
 def read_name(scan: Scan, pattern: re.Pattern[str] = NAME) -> Reading[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 from toolfmt.formats.ahead import FAR, TooFar, ahead
@@ -37,6 +38,7 @@ from toolfmt.formats.values import (
     read_value,
     whole_value,
 )
+from toolfmt.formats.written_objects import NAME_AND_ARGUMENTS, Members
 
 NAMES = ("name", "tool_name")
 _ARGUMENTS = ("arguments", "parameters")
@@ -44,7 +46,6 @@ _OTHER_ARGUMENTS = ("args", "params", "input", "tool_input")
 _IDS = ("id", "tool_call_id")
 _WRAPPER = "function"
 _TYPE = "type"
-KNOWN = (*NAMES, *_ARGUMENTS, *_IDS, _WRAPPER, _TYPE)
 _KINDS = ("function", "tool_call", "tool_use", "function_call")
 _SCHEMA_WORDS = (
     "type", "properties", "required", "title", "description", "additionalProperties", "$schema", "$defs", "strict",
@@ -73,16 +74,56 @@ _ELLIPSIS = ".…<"
 
 @dataclass(frozen=True)
 class Keys:
-    """What a format calls the members of a call, and what stands between two calls; anything else is noted."""
+    """What a format calls the members of a call, and what stands between two calls; anything else is noted.
 
-    name: str = "name"
-    arguments: str = "arguments"
-    wrapper: str = ""
+    A word that the format uses for one member is none of the words that other families have for another.
+    """
+
+    members: Members = NAME_AND_ARGUMENTS
     separator: str | None = None
     """What stands between two calls of one frame; None where a frame holds one."""
+    sign: str = ""
+    """The separator without its blanks, where it is no end of a frame."""
     notation: Notation = JSON
     known_only: bool = False
     """Whether only the call of a declared tool is one: the frame is none of the format's."""
+
+    @cached_property
+    def _own(self) -> tuple[str, ...]:
+        own = self.members
+        return tuple(filter(None, (own.name, own.arguments, own.wrapper, own.id, *own.others)))
+
+    def _with_others(self, own: str, words: tuple[str, ...]) -> tuple[str, ...]:
+        return (*filter(None, (own,)), *(word for word in words if word not in self._own))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return self._with_others(self.members.name, NAMES)
+
+    @cached_property
+    def arguments(self) -> tuple[str, ...]:
+        return self._with_others(self.members.arguments, _ARGUMENTS)
+
+    @cached_property
+    def wrappers(self) -> tuple[str, ...]:
+        return self._with_others(self.members.wrapper, (_WRAPPER,))
+
+    @cached_property
+    def ids(self) -> tuple[str, ...]:
+        return self._with_others(self.members.id, _IDS)
+
+    @cached_property
+    def harmless(self) -> frozenset[str]:
+        """Members that calls may have beside name and arguments."""
+        return frozenset((_TYPE, *self.ids, *self.members.others))
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """The keys by which a call is known."""
+        return frozenset((*self.names, *self.arguments, *self.wrappers, *self.harmless))
+
+
+ANY_KEYS = Keys()
 
 
 @dataclass
@@ -91,6 +132,7 @@ class _Call:
 
     name: str | None = None
     id: str | None = None
+    keys: Keys = ANY_KEYS
     early: str | None = None
     """Arguments that are known whole: they came before the name, or in a string."""
     started: bool = False
@@ -154,7 +196,7 @@ def read_members(
     In a frame the name of a declared tool is an attempt to call it, whatever is wrong behind it, and so is a key of
     calls with the frame's closer behind it.
     """
-    call = _Call(id=id, framed=framed, known_only=keys.known_only, begin=scan.position)
+    call = _Call(id=id, keys=keys, framed=framed, known_only=keys.known_only, begin=scan.position)
     try:
         yield from _read_members(scan, calls, call, keys, wrapped="")
     except (NoCall, TooLong):
@@ -166,7 +208,7 @@ def read_members(
                 calls.commit()
         raise
     if call.started or call.early is not None:
-        if any(key not in (_TYPE, *_IDS) for key in call.others):
+        if not keys.harmless.issuperset(call.others):
             calls.tolerate("extra_key")
     else:
         _supply(calls, call)
@@ -206,15 +248,16 @@ def _supply(calls: Calls, call: _Call) -> None:
     """The arguments of a call that has none: they may stand under another key, or beside the name."""
     name = call.name or ""
     for key in _OTHER_ARGUMENTS:
-        if call.others.get(key, "").startswith("{") and not calls.declares(key, name):
+        if key not in call.keys.harmless and call.others.get(key, "").startswith("{") and not calls.declares(key, name):
             if all(calls.declares(inner, name) for inner in json.loads(call.others[key])):
                 call.early = call.others[key]
                 calls.tolerate("other_arguments_key")
                 return
-    given = {key: text for key, text in call.others.items() if key not in (_TYPE, *_IDS) or calls.declares(key, name)}
+    harmless = call.keys.harmless
+    given = {key: text for key, text in call.others.items() if key not in harmless or calls.declares(key, name)}
     if given and all(calls.declares(key, name) for key in given):
         call.early = "{" + ", ".join(f"{quoted(key)}: {text}" for key, text in given.items()) + "}"
-        call.id = None if any(key in _IDS for key in given) else call.id
+        call.id = None if any(key in call.keys.ids for key in given) else call.id
         calls.tolerate("flattened_arguments")
     elif given:
         if not call.framed:
@@ -236,9 +279,9 @@ def _read_members(scan: Scan, calls: Calls, call: _Call, keys: Keys, wrapped: st
         first = False
         if key is None:
             return
-        call.keyed = call.keyed or key in KNOWN
-        if key in (keys.name, *NAMES) and call.name is None:
-            if key != keys.name:
+        call.keyed = call.keyed or key in keys.known
+        if key in keys.names and call.name is None:
+            if key != keys.members.name:
                 calls.tolerate(f"{key}_key")
             call.name = yield from read_word(scan, calls, keys.notation, _unlike(calls))
             check_word(calls, call.name, framed=call.framed)
@@ -248,12 +291,12 @@ def _read_members(scan: Scan, calls: Calls, call: _Call, keys: Keys, wrapped: st
                 if not call.framed:
                     raise Malformed
                 calls.refuse("missing_tool_name")
-        elif key in (keys.arguments, *_ARGUMENTS) and not call.started and call.early is None:
-            if key != keys.arguments:
+        elif key in keys.arguments and not call.started and call.early is None:
+            if key != keys.members.arguments:
                 calls.tolerate(f"{key}_key")
             yield from _read_arguments(scan, calls, call, keys.notation)
-        elif key == _WRAPPER and not wrapped and (yield from scan.need()) == "{":
-            if not keys.wrapper:
+        elif key in keys.wrappers and not wrapped and (yield from scan.need()) == "{":
+            if key != keys.members.wrapper:
                 calls.tolerate("function_wrapper")
             scan.skip()
             yield from _read_members(scan, calls, call, keys, wrapped=key)
@@ -264,34 +307,35 @@ def _read_members(scan: Scan, calls: Calls, call: _Call, keys: Keys, wrapped: st
 def _read_other(scan: Scan, calls: Calls, call: _Call, keys: Keys, key: str) -> Reading[None]:
     """A member that is neither name nor arguments."""
     begins = yield from scan.need()
-    names = (keys.name, *NAMES)
-    if key in call.others or key in names or key in _ARGUMENTS:
+    if key in call.others or key in keys.names or key in keys.arguments:
         calls.tolerate("duplicate_key")
-    elif key not in (_TYPE, *_IDS):
+    elif key not in keys.harmless:
         _admit(calls, call, key, begins)
     sink = Gathered(scan, calls) if calls.committed else Brief(scan, calls)
     yield from read_value(scan, sink, keys.notation)
-    if key in names:
+    if key in keys.names:
         if sink.text != quoted(call.name or ""):
             calls.refuse("malformed_syntax")
-    elif key in _ARGUMENTS:
+    elif key in keys.arguments:
         if sink.text not in ("{}", "null", call.early):
             calls.refuse("invalid_arguments")
     else:
         call.others[key] = sink.text
-        if key in _IDS and call.id is None:
-            call.id = _id(calls, call, sink.text)
-        elif key == _TYPE and begins in "\"'" and json.loads(sink.text) not in _KINDS:
+        if key in keys.ids and call.id is None:
+            call.id = _id(calls, call, sink.text, own=key in keys.members.others)
+        elif key == _TYPE and begins in "\"'" and json.loads(sink.text) not in (*_KINDS, keys.members.kind):
             calls.tolerate("other_type")
 
 
-def _id(calls: Calls, call: _Call, text: str) -> str | None:
+def _id(calls: Calls, call: _Call, text: str, *, own: bool) -> str | None:
+    """The id that a member holds. The family's `own` member may hold something else under such a key."""
     id = json.loads(text)
     if not isinstance(id, str):
-        calls.tolerate("extra_key")
+        if not own:
+            calls.tolerate("extra_key")
         return None
     check_word(calls, id, framed=call.framed)
-    if not id:
+    if not id and not own:
         calls.tolerate("empty_id")
     return id or None
 
@@ -336,7 +380,9 @@ def _key(scan: Scan, calls: Calls, notation: Notation) -> Reading[str]:
 # --- its arguments
 
 
-def read_arguments(scan: Scan, calls: Calls, name: str, id: str | None = None) -> Reading[None]:
+def read_arguments(
+    scan: Scan, calls: Calls, name: str, id: str | None = None, notation: Notation = JSON
+) -> Reading[None]:
     """The arguments of a call whose name is known, and its start before them: an object, said while it arrives.
 
     If the call has not been committed, it is as soon as nothing else can stand here.
@@ -345,7 +391,7 @@ def read_arguments(scan: Scan, calls: Calls, name: str, id: str | None = None) -
     if inner == "same":
         scan.skip()
         calls.tolerate("nested_call")
-        yield from read_members(scan, calls, Keys(), id=id)
+        yield from read_members(scan, calls, ANY_KEYS, id=id)
         return
     if inner == "other":
         calls.start(name, id)
@@ -353,7 +399,7 @@ def read_arguments(scan: Scan, calls: Calls, name: str, id: str | None = None) -
         yield from read_announced(scan, calls)
         return
     call = _Call(name, id, told_apart=True)
-    yield from _read_arguments(scan, calls, call, JSON)
+    yield from _read_arguments(scan, calls, call, notation)
     if not call.started:
         calls.start(name, id)
         calls.arguments(call.early or "{}")
@@ -405,7 +451,8 @@ def _read_arguments(scan: Scan, calls: Calls, call: _Call, notation: Notation) -
         call.started = True
         yield from read_value(scan, calls, notation)
     elif opening == "{":
-        calls.tolerate("arguments_before_name")
+        if not call.keys.members.arguments_first:
+            calls.tolerate("arguments_before_name")
         call.reversed = True
         gathered = Gathered(scan, calls) if call.framed else Brief(scan, calls, _MOST_UNNAMED)
         try:
@@ -414,8 +461,10 @@ def _read_arguments(scan: Scan, calls: Calls, call: _Call, notation: Notation) -
             calls.give_up()
         call.early = gathered.text
     elif opening in "\"'":
-        calls.tolerate("arguments_as_string")
-        call.early = yield from _read_string_of_arguments(scan, calls)
+        own = call.keys.members.arguments_string
+        if not own:
+            calls.tolerate("arguments_as_string")
+        call.early = yield from _read_string_of_arguments(scan, calls, notation if own else None)
     elif opening == "n":
         yield from scan.expect("null")
     else:
@@ -423,8 +472,8 @@ def _read_arguments(scan: Scan, calls: Calls, call: _Call, notation: Notation) -
         calls.refuse("invalid_arguments")
 
 
-def _read_string_of_arguments(scan: Scan, calls: Calls) -> Reading[str]:
-    """Arguments written as a JSON string that holds a JSON object."""
+def _read_string_of_arguments(scan: Scan, calls: Calls, notation: Notation | None) -> Reading[str]:
+    """Arguments written as a JSON string that holds an object, in the `notation` of the family where it writes so."""
     begin = scan.position
     scan.skip()
     yield from scan.skip_spaces()
@@ -438,10 +487,12 @@ def _read_string_of_arguments(scan: Scan, calls: Calls) -> Reading[str]:
         except (Malformed, Incomplete):
             pass
     text = yield from read_string(scan, calls, JSON)
-    whole = whole_value(text.strip(), JSON)
+    whole = whole_value(text.strip(), notation or JSON)
     if whole is None or not whole[0].startswith("{"):
         calls.refuse("invalid_arguments")
         return "{}"
+    for noted in whole[1] if notation else ():
+        calls.tolerate(noted)
     return whole[0]
 
 

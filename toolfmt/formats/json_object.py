@@ -7,18 +7,18 @@ list where one object is usual.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from toolfmt.formats.ahead import TooFar, ahead
 from toolfmt.formats.calls import Calls, Committed
 from toolfmt.formats.format import Call, TypesOf
-from toolfmt.formats.frames import Frame, close_frame, follows
+from toolfmt.formats.frames import Frame, check_markers, close_frame, follows
 from toolfmt.formats.json_call import (
-    KNOWN,
     NAMES,
     Keys,
     check_word,
@@ -28,8 +28,8 @@ from toolfmt.formats.json_call import (
     read_members,
 )
 from toolfmt.formats.scan import Incomplete, Malformed, NoCall, Reading, Scan, gradual, literals
-from toolfmt.formats.values import JSON, Notation
-from toolfmt.formats.written_objects import KEYED, WrittenObject
+from toolfmt.formats.values import JSON, Notation, whole_value
+from toolfmt.formats.written_objects import KEYED, Members, WrittenObject
 
 if TYPE_CHECKING:
     from toolfmt.formats.constraint import Constraint
@@ -45,7 +45,8 @@ _GOES_ON = (",", ";", "{", "}")
 """With what a call's object, or what belongs to it, may be followed by more."""
 PROSE = gradual(r"[ \t]{0,8}", r"(?<=[ \t])[^\W\d_]")
 """A word behind a call, in its line."""
-_FENCES = literals("```json", "```")
+_FENCES_OPEN = ("```json", "```")
+_FENCES = literals(*_FENCES_OPEN)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +56,8 @@ class JsonObject(Frame):
     `enclosing` stands around all calls of one frame, and `separator` between them; where it is empty, each call has a
     frame of its own, `between` stands inside it and `separator` between two frames. `wrapper` is the key under which
     name and arguments stand together (OpenAI's `function`), `notation` that of keys and values. `written` is how the
-    object is spelt, where it is not just name and arguments.
+    object is spelt, where it is not just name and arguments. Raises `ValueError` for parameters that cannot be told
+    apart.
     """
 
     enclosing: tuple[str, str] | tuple[()] = ()
@@ -68,6 +70,39 @@ class JsonObject(Frame):
     written: WrittenObject | None = None
     foreign: tuple[tuple[str, str], ...] = ()
     """Frames of other runtimes, which are read where the tool in them is declared, and noted."""
+
+    def __post_init__(self) -> None:
+        before, behind = self.enclosing or (self.between, self.between)
+        check_markers({"enclosing": before}, {"enclosing": behind, "closer": self.closer})
+        if self.separator.strip().startswith(("{", "}", "[", "]", '"', "'")):
+            raise ValueError(f"separator is {self.separator!r:.80}, which cannot be told from an object")
+        if not self.opener and (self._around.lead or self._around.tail):
+            raise ValueError(
+                f"enclosing is {before!r:.80} and {behind!r:.80}, and without an opener only a list is read"
+            )
+        if not self.opener and re.search(r"\w", self.separator):
+            raise ValueError(f"separator is {self.separator!r:.80}, and without an opener words are prose")
+        self._check_members()
+
+    def _check_members(self) -> None:
+        own, given = self._members, (self.name_key, self.arguments_key, self.wrapper)
+        if (own.name, own.arguments, own.wrapper) != given:
+            raise ValueError(f"written has its parts under {(own.name, own.arguments, own.wrapper)}, and not {given}")
+        words = [self.name_key, self.arguments_key, *filter(None, (self.wrapper, own.id)), *own.others]
+        if "" in words or len(set(words)) < len(words):
+            raise ValueError(f"name_key, arguments_key and wrapper are {given}, and every member has a key of its own")
+        if own.arguments_first and not self.opener:
+            raise ValueError("written has the arguments first, and without an opener a call begins with its name")
+        self._check_notation()
+
+    def _check_notation(self) -> None:
+        """Raises `ValueError` where the notation does not hold how the object is spelt."""
+        if self.written is None:
+            return
+        arguments = {"a": "b", "c": [True, None, {"d": 1.5}]}
+        read = whole_value(self.written("f", arguments, 0).strip(), self.notation)
+        if read is None or read[1]:
+            raise ValueError("written is not spelt in the notation of the format")
 
     @property
     def openers(self) -> tuple[str, ...]:
@@ -86,7 +121,20 @@ class JsonObject(Frame):
     @cached_property
     def keys(self) -> Keys:
         separator = self.separator if self.enclosing or not self.opener else None
-        return Keys(self.name_key, self.arguments_key, self.wrapper, separator, self.notation)
+        return Keys(self._members, separator, self._sign if separator else "", self.notation)
+
+    @cached_property
+    def _sign(self) -> str:
+        sign = self.separator.strip()
+        return "" if self.closers and sign.startswith(self.closers) else sign
+
+    @property
+    def _members(self) -> Members:
+        return self.written.members if self.written else Members(self.name_key, self.arguments_key, self.wrapper)
+
+    @cached_property
+    def _around(self) -> _Around:
+        return _around(*(self.enclosing or (self.between, self.between)))
 
     @cached_property
     def _own_closers(self) -> tuple[str, ...]:
@@ -139,13 +187,33 @@ class JsonObject(Frame):
                 raise NoCall
             keys = replace(keys, known_only=True)
             calls.tolerate("repaired_markers")
+        yield from self._frame(scan, calls, opener, keys)
+        sign = self._sign if self.opener and not self.enclosing else ""
+        while sign:
+            here = scan.position
+            if not (yield from follows(scan, sign)) or not (yield from follows(scan, self.opener)):
+                scan.rewind(here)
+                return
+            calls.begin_at(here)
+            yield from self._frame(scan, calls, self.opener, keys)
+
+    def _frame(self, scan: Scan, calls: Calls, opener: str, keys: Keys) -> Reading[None]:
+        """A frame behind its opener, up to its closer."""
+        around = self._around
+        if around.lead and not (yield from follows(scan, around.lead)):
+            calls.tolerate("missing_opener")
         fence = yield from read_fence(scan)
         if "```" in opener and not calls.committed:
-            yield from _known_key(scan)
+            yield from _known_key(scan, keys)
         yield from self._calls(scan, calls, keys)
         if fence:
-            calls.tolerate("markdown_fence")
+            if not around.fenced:
+                calls.tolerate("markdown_fence")
             yield from follows(scan, "```")
+        elif around.fenced:
+            calls.tolerate("missing_fence")
+        if around.tail and not (yield from follows(scan, around.tail)):
+            calls.tolerate("missing_closer")
         here = scan.position
         if self.closer and (yield from follows(scan, "}")):
             if (yield from follows(scan, *self._closing)):
@@ -229,7 +297,7 @@ class JsonObject(Frame):
             if not fenced and (yield from scan.begins(PROSE)) is not None:
                 calls.refuse("malformed_syntax")  # a sentence that has a call in it
             here = scan.position
-            sign = yield from follows(scan, ";", ",")
+            sign = yield from follows(scan, *filter(None, (keys.sign,)), ";", ",")
             spaces = yield from scan.spaces()
             begin = scan.position
             if not (sign or fenced or "\n" not in spaces) or not (yield from _stands(scan, calls, keys)):
@@ -239,7 +307,8 @@ class JsonObject(Frame):
             if keys.separator is None:
                 calls.tolerate("list_of_calls")
             elif not sign:
-                calls.tolerate("missing_separator")
+                if keys.sign or "\n" in keys.separator:
+                    calls.tolerate("missing_separator")
             elif sign not in keys.separator:
                 calls.tolerate("list_of_calls")
 
@@ -248,12 +317,40 @@ class JsonObject(Frame):
 class KeyedObject(JsonObject):
     """As `JsonObject`, but the tool's name is the key of its arguments: `{"NAME": {…}}`."""
 
+    def _check_members(self) -> None:
+        if self._object.members.name or self._object.members.arguments_string:
+            raise ValueError("written does not have the name for the key of its arguments")
+        if self.unframed_openers or not self.openers:
+            raise ValueError("opener is empty, and any object is an object of some name")
+        self._check_notation()
+
+    @property
+    def _members(self) -> Members:
+        return Members(self.name_key, self.arguments_key)
+
     @cached_property
     def _object(self) -> WrittenObject:
         return self.written or KEYED
 
     def _calls(self, scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:
         yield from read_calls(scan, calls, keys, _read_keyed)
+
+
+class _Around(NamedTuple):
+    """What stands next to the objects in their frame: a text, a markdown fence, and a text again."""
+
+    lead: str
+    fenced: bool
+    tail: str
+
+
+def _around(before: str, behind: str) -> _Around:
+    before, behind = before.strip(), behind.strip()
+    if before.endswith("[") and behind.startswith("]"):
+        before, behind = before[:-1].rstrip(), behind[1:].lstrip()
+    if before in _FENCES_OPEN and behind == "```":
+        return _Around("", True, "")
+    return _Around(before, False, behind)
 
 
 ReadCall: TypeAlias = Callable[[Scan, Calls, Keys], Reading[None]]
@@ -267,18 +364,21 @@ def read_fence(scan: Scan) -> Reading[str]:
     return fence
 
 
-def _known_key(scan: Scan) -> Reading[None]:
+def _known_key(scan: Scan, keys: Keys) -> Reading[None]:
     """An opener that is a fence may hold any JSON: a call is what begins with a key that calls have, here unread."""
     begin = scan.position
     if (yield from scan.literal(literals("["))):
         yield from scan.skip_spaces()
     yield from scan.expect("{")
     yield from scan.skip_spaces()
-    yield from scan.literal(literals('"', "'"))
-    key = yield from scan.take_while(_LETTERS)
-    yield from scan.need()
-    if key not in KNOWN:
-        raise Malformed
+    if quote := (yield from scan.literal(literals('"', "'"))):
+        spelt = {json.dumps(key, ensure_ascii=ascii)[1:-1] + quote for key in keys.known for ascii in (False, True)}
+        yield from scan.expect(*sorted(spelt))
+    else:
+        key = yield from scan.take_while(_LETTERS)
+        yield from scan.need()
+        if key not in keys.known:
+            raise Malformed
     scan.rewind(begin)
 
 
@@ -368,12 +468,12 @@ def _behind_call(scan: Scan, calls: Calls, keys: Keys, *, any_object: bool) -> R
     object is one in a list, and in a frame that something closes."""
     here = scan.position
     yield from scan.skip_spaces()
-    if (yield from scan.peek()) not in _GOES_ON:
+    if (yield from scan.peek()) not in (*_GOES_ON, *keys.sign[:1]):
         return here, "", False
     scan.rewind(here)
     yield from read_behind(scan, calls, keys.notation)
     here = scan.position
-    comma = yield from follows(scan, ",", ";")
+    comma = yield from follows(scan, *filter(None, (keys.sign,)), ",", ";")
     yield from scan.skip_spaces()
     another = (yield from scan.peek()) == "{" and (any_object or (yield from _stands(scan, calls, keys)))
     return here, comma, another
@@ -417,4 +517,4 @@ def _read_keyed(scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:
             calls.begin_beside(here)
             calls.tolerate("list_of_calls")
         first = False
-        yield from read_arguments(scan, calls, name)
+        yield from read_arguments(scan, calls, name, notation=keys.notation)

@@ -103,6 +103,10 @@ def _styles_like(text: str) -> Iterator[JsonStyle]:
         yield JsonStyle(sort_keys=sort_keys, python=True)
 
 
+AS_DUMPED = JsonStyle()
+"""As Python's `json.dumps` spells values by default, but for signs beyond ASCII, which stand as they are."""
+
+
 @dataclass(frozen=True)
 class WrittenObject:
     """The object of one call: a literal, a place, a literal and so on, beginning and ending with a literal.
@@ -113,7 +117,7 @@ class WrittenObject:
     """
 
     pieces: tuple[str, ...] = ('{"name": ', NAME, ', "arguments": ', ARGUMENTS, "}")
-    style: JsonStyle = JsonStyle()
+    style: JsonStyle = AS_DUMPED
     quote: str = '"'
     id: str = ""
 
@@ -272,6 +276,9 @@ def _holds_place(value: Any) -> bool:
 
 KEYED = WrittenObject(("{", NAME, ": ", ARGUMENTS, "}"))
 """The tool's name as the key of its arguments."""
+
+
+NAME_AND_ARGUMENTS = Members("name", "arguments")
 
 
 # --- reading an example
