@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     from toolfmt.calling import ToolRegistry, run
     from toolfmt.conversation import Conversation
     from toolfmt.errors import (
+        BadFormat,
         BadMessages,
         BadModelDirectory,
         BadProfile,
         BadTools,
+        BrokenPlugIn,
         CannotConstrain,
         CannotWrite,
         NoResponseTemplate,
@@ -37,7 +39,8 @@ if TYPE_CHECKING:
         ToolCallStart,
         merge,
     )
-    from toolfmt.formats import Parser, ToolCallFormat, WholeCalls, get, write
+    from toolfmt.formats import Parser, ToolCallFormat, WholeCalls, get, register, write
+    from toolfmt.formats.format_files import format_from_file
     from toolfmt.grammars.grammar import Grammar, grammar
     from toolfmt.inspect.inference.decision import infer
     from toolfmt.message import CallIds, Message, ToolCall, taken_ids
@@ -57,10 +60,12 @@ _HOMES = {
     "ToolCallRejected": "toolfmt.events",
     "ToolCallStart": "toolfmt.events",
     "merge": "toolfmt.events",
+    "BadFormat": "toolfmt.errors",
     "BadMessages": "toolfmt.errors",
     "BadModelDirectory": "toolfmt.errors",
     "BadProfile": "toolfmt.errors",
     "BadTools": "toolfmt.errors",
+    "BrokenPlugIn": "toolfmt.errors",
     "CannotConstrain": "toolfmt.errors",
     "CannotWrite": "toolfmt.errors",
     "UnknownFormat": "toolfmt.errors",
@@ -81,6 +86,7 @@ _HOMES = {
     "TemplateError": "toolfmt.errors",
     "ToolfmtError": "toolfmt.errors",
     "WholeCalls": "toolfmt.formats",
+    "format_from_file": "toolfmt.formats.format_files",
     "get": "toolfmt.formats",
     "grammar": "toolfmt.grammars.grammar",
     "infer": "toolfmt.inspect.inference.decision",
@@ -88,16 +94,19 @@ _HOMES = {
     "parse": "toolfmt.parsing",
     "parse_many": "toolfmt.parsing",
     "read_request": "toolfmt.render.client_request",
+    "register": "toolfmt.formats",
     "run": "toolfmt.calling",
     "taken_ids": "toolfmt.message",
     "write": "toolfmt.formats",
 }
 
 __all__ = [
+    "BadFormat",
     "BadMessages",
     "BadModelDirectory",
     "BadProfile",
     "BadTools",
+    "BrokenPlugIn",
     "CallIds",
     "CannotConstrain",
     "CannotWrite",
@@ -126,6 +135,7 @@ __all__ = [
     "UnknownFormat",
     "WholeCalls",
     "__version__",
+    "format_from_file",
     "get",
     "grammar",
     "infer",
@@ -134,6 +144,7 @@ __all__ = [
     "parse",
     "parse_many",
     "read_request",
+    "register",
     "run",
     "taken_ids",
     "write",

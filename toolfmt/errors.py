@@ -1,4 +1,4 @@
-"""The errors a caller of toolfmt can make it raise, and the one warning.
+"""The errors a caller of toolfmt can make it raise, and the two warnings.
 
 Everything raised for bad input is a `ToolfmtError`: its text is one clear line that names the file or value and the
 way out, so that the command line can print it as it is. Model output never raises; it becomes events.
@@ -39,6 +39,10 @@ class BadTools(ToolfmtError, ValueError):
 
 class RepeatedTool(UserWarning):
     """Two tools of one name were given to a parser: the first counts."""
+
+
+class BrokenPlugIn(UserWarning):
+    """A package says that it brings formats, and what it brings is none, or cannot be loaded: it is left out."""
 
 
 class CannotWrite(ToolfmtError, ValueError):

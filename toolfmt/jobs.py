@@ -19,7 +19,7 @@ from functools import cache, cached_property
 from typing import Any, TypeVar
 
 from toolfmt.errors import LimitHit, NotHeld, ToolfmtError
-from toolfmt.formats.registry import has_variant
+from toolfmt.formats.registry import has_variant, know_others, others_as_text
 from toolfmt.inspect.checks import CHECKS, code
 from toolfmt.inspect.inspection import inspect_read
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFile, find_tokenizer
@@ -49,7 +49,7 @@ _LATER = (
     "pprint",
     "textwrap",
     "tokenizers",
-    "toolfmt.formats.known",
+    "toolfmt.formats.all_known",
     "urllib.parse",
 )
 """What jobs import when they need it; a worker cannot, as it opens nothing any more."""
@@ -206,9 +206,22 @@ def tokenizer_of(files: ModelFiles) -> TokenizerFile | None:
     return None if found is None else found.loaded()
 
 
+class _KnowingWorker(Worker):
+    """A worker that knows the formats that this process knows: each job brings them along, so that one that was
+    registered after the process began, or that is registered no more, is told as well."""
+
+    def run(self, job: Job[_T], *given: Any) -> _T:
+        return super().run(replace(job, function=_knowing), others_as_text(), job.function, *given)
+
+
+def _knowing(formats: tuple[tuple[str, str], ...], function: Callable[..., _T], *given: Any) -> _T:
+    know_others(formats)
+    return function(*given)
+
+
 def new_worker(limits: Limits | None = None) -> Worker:
     """A worker that is ready for these jobs."""
-    return Worker((INSPECT, PROFILE, MAKE, JUDGE), limits or Limits(), _LATER)
+    return _KnowingWorker((INSPECT, PROFILE, MAKE, JUDGE), limits or Limits(), _LATER)
 
 
 def shared_worker() -> Worker:

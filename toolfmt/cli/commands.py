@@ -252,7 +252,7 @@ def _asked(messages_file: str | None, tools_file: str | None, request_file: str 
 
 @main.command()
 @click.argument("file", metavar="[FILE]", required=False)
-@click.option("--format", "format_name", metavar="NAME", help="The format to read; see toolfmt formats.")
+@click.option("--format", "format_name", metavar="NAME|FILE", help="The format to read; see toolfmt formats.")
 @click.option("--model", "directory", metavar="MODEL", help="Read the format of this model.")
 @click.option("--tools", "tools_file", metavar="FILE", help="A JSON list of tool definitions.")
 @click.option(
@@ -317,7 +317,7 @@ def parse(
         recorded = Recorded(jsonl_file, text_key or "text", tools_key, tools, complain)
         return _parse_recorded(recorded, *_reading(format_name, directory, prefix), strict, processes or 1)
     parser = _parser(format_name, directory, tools, prefix, strict)
-    name = format_name or Path(directory or "").resolve().name
+    name = parser.format.name if directory is None else Path(directory).resolve().name
     printers = {"events": EventLines, "message": OneMessage, "openai": OpenAIStream}
     printer = printers[output or "events"](parser, name)
     for text in recut(pieces(file or "-", complain), chunk):
@@ -346,7 +346,10 @@ def _check_one_way(
 @click.option("--model", "model_name", metavar="NAME", help="What the endpoint calls the model.")
 @click.option("--completions", is_flag=True, help="Ask for plain completions of the prompts that MODEL renders.")
 @click.option(
-    "--format", "format_name", metavar="NAME", help="The format of the endpoint's model, without a MODEL to tell it."
+    "--format",
+    "format_name",
+    metavar="NAME|FILE",
+    help="The format of the endpoint's model, without a MODEL to tell it.",
 )
 @click.option("--runtime", type=click.Choice(["mlx-lm", "transformers"]), help="What runs MODEL here.")
 @click.option("--runs", type=Count(), default=5, show_default=True, metavar="N", help="Ask every question N times.")
@@ -409,7 +412,9 @@ def measure(**given: Any) -> int:
 
 @main.command()
 @click.argument("given", metavar="TARGET")
-@click.option("--format", "format_names", multiple=True, metavar="NAME", help="Try answers of this format. Repeatable.")
+@click.option(
+    "--format", "format_names", multiple=True, metavar="NAME|FILE", help="Try answers of this format. Repeatable."
+)
 @click.option(
     "--seconds",
     type=Seconds(),
@@ -430,8 +435,9 @@ def measure(**given: Any) -> int:
 def fuzz(**given: Any) -> int:
     """Search for faults of a parser, anyone's, and print each as the smallest case that shows it.
 
-    A TARGET is a format of toolfmt; module:factory, where factory(tools) makes a parser; or a command that reads an
-    answer on standard input and prints its calls as JSON. The page docs/fuzzing.md says what each gets and gives.
+    A TARGET is a format of toolfmt or a JSON file of one; module:factory, where factory(tools) makes a parser; or a
+    command that reads an answer on standard input and prints its calls as JSON. The page docs/fuzzing.md says what each
+    gets and gives.
 
     It is tried with written calls (whole, cut, damaged; with markers of the format in strings), prose that calls
     nothing, and cases of the corpus; where it streams, each whole and in pieces. One seed gives the same answers.
@@ -474,13 +480,14 @@ def export(form: str, output: str | None) -> None:
 
 
 @main.command()
-@click.argument("name", metavar="[NAME]", required=False)
+@click.argument("name", metavar="[NAME|FILE]", required=False)
 @_as_json
 def formats(name: str | None, as_json: bool) -> None:
-    """List the formats, or show the page of one."""
+    """List the formats, or show the page of one, which a FILE of JSON may describe (docs/own_formats.md)."""
     from toolfmt import formats as registry
+    from toolfmt.formats.format_files import given_format
 
-    chosen = registry.formats() if name is None else (registry.get(name),)
+    chosen = registry.formats() if name is None else (given_format(name),)
     if as_json:
         from toolfmt.printing.format_record import described
 
@@ -506,7 +513,7 @@ def explain(code: str | None) -> None:
 
 
 @main.command()
-@click.argument("place", metavar="MODEL|FORMAT")
+@click.argument("place", metavar="MODEL|FORMAT|FILE")
 @click.option("--tools", "tools_file", required=True, metavar="FILE", help="A JSON list of tool definitions.")
 @click.option(
     "--for",
@@ -559,10 +566,10 @@ def _parse_recorded(recorded: Recorded, format: ToolCallFormat, prefix: str, str
 
 def _reading(format_name: str | None, directory: str | None, prefix: str | None) -> tuple[ToolCallFormat, str]:
     """The format of many answers, and what their prompts began."""
-    from toolfmt.formats import get
-
     if directory is None:
-        return get(format_name or ""), prefix or ""
+        from toolfmt.formats.format_files import given_format
+
+        return given_format(format_name or ""), prefix or ""
     from toolfmt.model import load
 
     model = load(directory)
@@ -575,8 +582,9 @@ def _parser(format_name: str | None, directory: str | None, tools: Any, prefix: 
 
         return load(directory).parser(tools=tools, prefix=prefix, strict=strict)
     from toolfmt.formats import Parser
+    from toolfmt.formats.format_files import given_format
 
-    return Parser(format_name or "", tools=tools, prefix=prefix or "", strict=strict)
+    return Parser(given_format(format_name or ""), tools=tools, prefix=prefix or "", strict=strict)
 
 
 if __name__ == "__main__":

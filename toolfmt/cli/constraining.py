@@ -10,6 +10,7 @@ from toolfmt.cli.input import counted, naming, read_json, shown
 from toolfmt.cli.output import complain, print_json, print_text
 from toolfmt.errors import BadModelDirectory, BadTools, UnknownFormat
 from toolfmt.formats import get
+from toolfmt.formats.format_files import SUFFIX, format_from_file
 from toolfmt.grammars.grammar import DIALECT_OF, Dialect, Grammar, Runtime, grammar
 from toolfmt.model import Model, load
 
@@ -44,7 +45,8 @@ class Constraining:
             tools: Any = counted(read_json(self.tools_file), shown(self.tools_file), complain)
             asked: dict[str, Any] = {"choice": self.choice, "parallel": not self.single, "dialect": self._dialect()}
             try:
-                return grammar(get(self.place), tools, prefix=self.prefix or "", **asked)
+                format = format_from_file(self.place) if self.place.endswith(SUFFIX) else get(self.place)
+                return grammar(format, tools, prefix=self.prefix or "", **asked)
             except UnknownFormat as unknown:
                 return self._model(unknown).grammar(tools, prefix=self.prefix, **asked)
 

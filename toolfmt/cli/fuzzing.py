@@ -14,6 +14,7 @@ import click
 from toolfmt.cli.output import check_printable, print_json, print_text, terminal
 from toolfmt.errors import ToolfmtError
 from toolfmt.formats import get
+from toolfmt.formats.format_files import known_format
 from toolfmt.printing.fuzzed import Searching, fuzzed_text
 from toolfmt.testing.fuzzing import Fuzz
 from toolfmt.testing.targets import Command, InProcess, target
@@ -39,7 +40,7 @@ class Fuzzing:
         """Search, print, and return the exit status: 1 where there is a fault. Raises `ToolfmtError` and
         `click.UsageError`."""
         check_printable()
-        chosen = [get(name).name for name in self.format_names]
+        chosen = [known_format(name).name for name in self.format_names]
         tried = target(self.given, self.timeout)
         with tried:
             formats = self._formats(tried, chosen)

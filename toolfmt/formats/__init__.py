@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from toolfmt.formats.format import Call, ToolCallFormat
 from toolfmt.formats.parser import Parser
 from toolfmt.formats.prose import prose
-from toolfmt.formats.registry import default_format, for_model_type, formats, get, names
+from toolfmt.formats.registry import default_format, for_model_type, formats, get, names, register
 from toolfmt.formats.runtime_parsers import RuntimeParser
 from toolfmt.formats.tolerances import TOLERANCES
 from toolfmt.formats.whole_calls import WholeCalls
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> tuple[ToolCallFormat, ...]:
-    """`FORMATS`, every format in order of name: their modules are imported when one is first asked for."""
+    """`FORMATS`, every format that is known now, in order of name: their modules are imported when one is first asked
+    for. Who keeps it does not see what is registered later; `formats()` is always as it is."""
     if name == "FORMATS":
         return formats()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -42,5 +43,6 @@ __all__ = [
     "names",
     "prose",
     "read_back",
+    "register",
     "write",
 ]

@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from toolfmt.errors import CannotWrite, NoResponseTemplate
@@ -29,7 +29,7 @@ from toolfmt.formats.declaration import (
 from toolfmt.formats.declared_engine import engine_of
 from toolfmt.formats.format import Call, ToolCallFormat
 from toolfmt.formats.patterns import Group, Matcher, Pattern, Steps, Text, Unreadable
-from toolfmt.formats.registry import default_format, formats, get
+from toolfmt.formats.registry import changes, default_format, formats, get
 from toolfmt.formats.typed import STRING, Types
 from toolfmt.formats.writing import write
 
@@ -66,7 +66,7 @@ def formats_meant(declared: Declared) -> tuple[ToolCallFormat, ...]:
     steps = Steps()
     meant = [
         (_distance(declared, format, texts[1]), at, format)
-        for at, (format, *texts) in enumerate(_written())
+        for at, (format, *texts) in enumerate(_written(changes()))
         if _opened_by(format, declared.opener)
         and all(_reads(declared, text, calls, steps) for text, calls in zip(texts, (_ONE, _TWO), strict=True))
     ]
@@ -80,9 +80,9 @@ def _opened_by(format: ToolCallFormat, opener: Pattern) -> bool:
     return all(any(text.startswith(own) or own.startswith(text) for own in format.openers) for text in texts)
 
 
-@cache
-def _written() -> tuple[tuple[ToolCallFormat, str, str], ...]:
-    """Every format in every variant, and how it writes one call and two."""
+@lru_cache(maxsize=1)
+def _written(_: int) -> tuple[tuple[ToolCallFormat, str, str], ...]:
+    """Every format in every variant, and how it writes one call and two; made anew when other formats are known."""
     variants = (
         format.with_variant(name) if name else format for format in formats() for name in ("", *format.variants)
     )

@@ -170,6 +170,13 @@ class ToolCallFormat:
             return True
         return any(literal in closer for closer in closers) and literal not in closers
 
+    def to_dict(self) -> dict[str, Any]:
+        """The format as JSON-like data, which `toolfmt.format_from_file` reads from a file; raises `BadFormat` for one
+        that only code can say."""
+        from toolfmt.formats.stored import as_data
+
+        return as_data(self)
+
     @property
     def writer(self) -> Engine:
         """The engine that calls are written with."""

@@ -1,32 +1,171 @@
-"""All formats, by name, alias and model type. The one list that names them is in `toolfmt.formats.known`."""
+"""All formats, by name, alias and model type: toolfmt's own, those of plug-ins, those that a program registered.
+
+The one list that names toolfmt's own is in `toolfmt.formats.known`. Plug-ins are asked for when a list of all formats
+is first wanted, or a name that is none of toolfmt's own. Another process is told what is known here by
+`others_as_text`, and knows it by `know_others`.
+"""
 
 from __future__ import annotations
 
 import difflib
-from functools import cache
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
 
-from toolfmt.errors import UnknownFormat
+from toolfmt.errors import BadFormat, UnknownFormat
 from toolfmt.formats.format import ToolCallFormat
 
 _LONGEST = 60
 """Characters of an unknown name that are told; what is longer resembles no name."""
 
+_BY_PLUG_IN = "a package brings a format that is code by an entry point of the group toolfmt.formats"
+
+
+@dataclass
+class _Others:
+    """The formats that are not toolfmt's own, and how often they have changed."""
+
+    known: tuple[ToolCallFormat, ...] = ()
+    plugged: tuple[ToolCallFormat, ...] | None = None
+    """Those of plug-ins; None before they were asked for."""
+    handed: tuple[tuple[str, str], ...] | None = None
+    """What another process said is known; None where nobody did."""
+    changes: int = 0
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def know(self, *formats: ToolCallFormat) -> None:
+        self.known = formats
+        self.changes += 1
+
+
+_others = _Others()
+
 
 @cache
-def formats() -> tuple[ToolCallFormat, ...]:
-    """Every format, in order of name."""
+def _own() -> tuple[ToolCallFormat, ...]:
     from toolfmt.formats.known import KNOWN
 
     return tuple(sorted(KNOWN, key=lambda format: format.name))
 
 
-@cache
-def _by_name() -> dict[str, ToolCallFormat]:
+def formats() -> tuple[ToolCallFormat, ...]:
+    """Every format that is known now, in order of name."""
+    others = _known_others()
+    return tuple(sorted((*_own(), *others), key=lambda format: format.name)) if others else _own()
+
+
+def changes() -> int:
+    """A number that is another one when other formats are known: what is made of all of them is made anew then."""
+    _known_others()
+    return _others.changes
+
+
+def _known_others() -> tuple[ToolCallFormat, ...]:
+    """The formats that are not toolfmt's own; plug-ins are asked the first time."""
+    with _others.lock:
+        if _others.plugged is None:
+            # Imported here: who only reads one of toolfmt's own formats needs none of it.
+            from toolfmt.formats.plugins import plugged_in
+
+            _others.plugged = ()  # a plug-in may ask for formats while it is loaded
+            for format in plugged_in(_fault):
+                if format not in _others.known:
+                    _others.know(*_others.known, format)
+            _others.plugged = _others.known
+        return _others.known
+
+
+def _fault(format: ToolCallFormat) -> str:
+    """Why a format cannot be known beside those that are: another one has one of its names; "" where it can."""
+    taken = _names((*_own(), *_others.known))
+    for name in (format.name, *format.aliases):
+        other = taken.get(_plain(name))
+        if other is not None and other != format:
+            called = "" if name == format.name else f", with the alias {name!r},"
+            return f"the format {format.name!r}{called} has a name of the format {other.name!r}"
+    return ""
+
+
+def register(format: ToolCallFormat) -> None:
+    """Make a format known to `get` and `formats`, to inspection and inference, and to the runtimes loaded from then on.
+
+    For this process and those that toolfmt starts for it, which are handed it as data. Registering an equal format once
+    more does nothing. Raises `ValueError` for one that has a name of another one (both are named), `TypeError` for what
+    is no format, and `BadFormat` for one that cannot be said as data, which a package brings by an entry point (group
+    `toolfmt.formats`), or that does not read what it writes.
+    """
+    from toolfmt.formats.stored import check_stored
+
+    if not isinstance(format, ToolCallFormat):
+        raise TypeError(f"what is registered is a ToolCallFormat, not a value of type {type(format).__name__}")
+    with _others.lock:
+        if format in formats():
+            return
+        if fault := _fault(format):
+            raise ValueError(f"{fault}; give it another one")
+        try:
+            check_stored(format)
+        except BadFormat as unstored:
+            raise BadFormat(f"{unstored}; {_BY_PLUG_IN}") from None
+        _others.know(*_others.known, format)
+
+
+def _forget(name: str) -> None:
+    """For tests: the registered format of this name is not known any more."""
+    _others.know(*(format for format in _others.known if format.name != name))
+
+
+def others_as_text() -> tuple[tuple[str, str], ...]:
+    """What is known here beside toolfmt's own formats, for another process: names, each with the format as text, which
+    is empty where only code can say it: the other process may have such a one of the same plug-in."""
+    return _texts(changes())
+
+
+@lru_cache(maxsize=1)
+def _texts(_: int) -> tuple[tuple[str, str], ...]:
+    return tuple((format.name, _text(format)) for format in _others.known)
+
+
+def _text(format: ToolCallFormat) -> str:
+    from toolfmt.formats.stored import check_stored
+
+    try:
+        return check_stored(format)
+    except BadFormat:
+        return ""
+
+
+def know_others(handed: Iterable[tuple[str, str]]) -> None:
+    """Know exactly what another process knows, which has said so by `others_as_text`."""
+    handed = tuple(handed)
+    with _others.lock:
+        _known_others()
+        if handed == _others.handed:
+            return
+        here = {format.name: format for format in _others.plugged or ()}
+        taken = [_read(name, text) if text else here.get(name) for name, text in handed]
+        _others.know(*(format for format in taken if format is not None))
+        _others.handed = handed
+
+
+def _read(name: str, text: str) -> ToolCallFormat:
+    from toolfmt.formats.stored import from_text
+
+    return from_text(text, name)
+
+
+def _names(formats: Iterable[ToolCallFormat]) -> dict[str, ToolCallFormat]:
     names: dict[str, ToolCallFormat] = {}
-    for format in formats():
+    for format in formats:
         for name in (format.name, *format.aliases):
             assert names.setdefault(_plain(name), format) is format, f"{name} names two formats"
     return names
+
+
+@cache
+def _own_names() -> dict[str, ToolCallFormat]:
+    return _names(_own())
 
 
 def _plain(name: str) -> str:
@@ -53,7 +192,7 @@ def get(name: str) -> ToolCallFormat:
     """
     if not isinstance(name, str):
         raise TypeError(f"a format is given by its name, not as {type(name).__name__}")
-    found = _by_name().get(_plain(name))
+    found = _own_names().get(_plain(name)) or _names(_known_others()).get(_plain(name))
     if found is None:
         shown = repr(name) if len(name) <= _LONGEST else f"{name[:_LONGEST]!r}… ({len(name):,} characters)"
         raise UnknownFormat(f"no tool-call format is called {shown}; {_hint(name)}`toolfmt formats` lists them")

@@ -57,6 +57,14 @@ def from_text(text: str, source: str = _UNNAMED) -> ToolCallFormat:
     return from_data(data, source)
 
 
+def check_stored(format: ToolCallFormat) -> str:
+    """The text of a format, from which it comes back as it is. Raises `BadFormat` for one of which it does not."""
+    text = to_text(format)
+    if from_text(text, f"the format {format.name}") != format:
+        raise BadFormat(f"the format {format.name} cannot be stored as data: it comes back as another one")
+    return text
+
+
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):

@@ -171,11 +171,10 @@ class _Reader:
         if not isinstance(value, (list, tuple)) or (not many and len(value) != len(inner)):
             self.refuse(path, f"must be {expected(hint)}, not {_found(value)}")
         hints = [inner[0]] * len(value) if many else inner
-        read = tuple(
+        return tuple(
             self.value(one, item, f"{path}[{at}]", depth)
             for at, (one, item) in enumerate(zip(hints, value, strict=True))
         )
-        return read
 
     def _mapping(self, hint: Any, value: object, path: str, depth: int) -> dict[str, Any]:
         if not isinstance(value, dict):

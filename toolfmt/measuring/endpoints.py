@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolfmt.errors import ToolfmtError
-from toolfmt.formats import Parser, default_format, get
+from toolfmt.formats import Parser, default_format
+from toolfmt.formats.format_files import given_format
 from toolfmt.formats.prose import result_heading
 from toolfmt.measuring.plan import TOOL_CHOICES, Question, ToolChoice
 from toolfmt.measuring.prompts import Prompts, messages_in_words
@@ -116,7 +117,7 @@ class ChatEndpoint(_Endpoint):
     """An endpoint of chat completions.
 
     With the strategy `template` it is sent messages and tools as every client sends them, and what it answers counts as
-    it is; where the model's `format` is known, by its name or by its `directory`, toolfmt looks for calls that were
+    it is; where the model's `format` is known, by its name, file or `directory`, toolfmt looks for calls that were
     left in the text. With `prose` the tools go in as words, and toolfmt reads the calls. Raises `ToolfmtError` without
     the extra, and `UnknownFormat`.
     """
@@ -129,7 +130,7 @@ class ChatEndpoint(_Endpoint):
         super().__init__(address, sampling)
         self._prompts = None if directory is None else Prompts(directory, sampling)
         known = format or (None if directory is None else directory.profile.format)
-        self._format = None if known is None else get(known)
+        self._format = None if known is None else given_format(known)
 
     def ask(self, question: Question, seed: int) -> Answer:
         prose = question.cell.strategy == "prose"
@@ -179,7 +180,7 @@ class CompletionEndpoint(_Endpoint):
     def __init__(self, address: Address, sampling: Sampling, directory: Model, format: str | None = None) -> None:
         super().__init__(address, sampling)
         self._prompts = Prompts(directory, sampling)
-        self._format = None if format is None else get(format)
+        self._format = None if format is None else given_format(format)
 
     def ask(self, question: Question, seed: int) -> Answer:
         prompt = self._prompts.of(question)

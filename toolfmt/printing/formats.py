@@ -43,7 +43,8 @@ def format_text(format: ToolCallFormat, width: int, colour: bool) -> str:
         if value:
             facts.add_row(Text(name, "bold"), Text(value))
     name, heading = (printed(Text(text, "bold"), width, colour) for text in (f"{format.name}\n", "\nfor example"))
-    what = f"{name}{reflowed(format.page, width, colour)}{heading}"
+    page = reflowed(format.page, width, colour) if format.page else ""
+    what = f"{name}{page}{heading}"
     call = Text(textwrap.indent(example(format), "    "), "cyan")  # never wrapped, so that it can be copied
     return what + printed(call, UNWRAPPED, colour) + "\n" + printed(facts, width, colour)
 

@@ -31,6 +31,7 @@ from mlx_lm import server, tokenizer_utils
 from toolfmt.errors import ToolfmtError
 from toolfmt.events import Event
 from toolfmt.formats import Parser, ToolCallFormat, default_format, get
+from toolfmt.formats.format_files import given_format
 from toolfmt.grammars.grammar import Grammar, grammar
 from toolfmt.grammars.masks import Masks, marker_ids
 from toolfmt.message import taken_ids
@@ -373,6 +374,6 @@ _DESCRIPTION = "mlx-lm's server, with prompts that toolfmt renders and answers t
 
 def _format(name: str) -> ToolCallFormat:
     try:
-        return get(name)
+        return given_format(name)
     except ToolfmtError as error:
         raise argparse.ArgumentTypeError(str(error)) from None

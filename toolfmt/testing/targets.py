@@ -26,7 +26,8 @@ from types import MappingProxyType, TracebackType
 from typing import Any, Protocol, Self, TypeAlias
 
 from toolfmt.errors import ToolfmtError
-from toolfmt.formats import get, names
+from toolfmt.formats import names
+from toolfmt.formats.format_files import SUFFIX, known_format
 from toolfmt.testing.broken import LawBroken
 from toolfmt.testing.processes import MOST_PRINTED, Lines, end, run
 from toolfmt.testing.told import MakeParser, Told, Tools, of_data, read, told_by_message
@@ -109,11 +110,12 @@ class InProcess(_Closing):
         self._worker: subprocess.Popen[bytes] | None = None
         self._replies: Lines | None = None
         about = self._begin()
-        self.is_toolfmt = spec in names()
-        self.formats = (get(spec).name,) if self.is_toolfmt else tuple(about["formats"])
-        self.variants: Mapping[str, Sequence[str]] = (
-            {get(spec).name: ("", *get(spec).variants)} if self.is_toolfmt else about["variants"]
-        )
+        self.is_toolfmt = _is_format(spec)
+        self.formats = tuple(about["formats"])
+        self.variants: Mapping[str, Sequence[str]] = about["variants"]
+        if self.is_toolfmt:
+            known = known_format(spec)
+            self.formats, self.variants = (known.name,), {known.name: ("", *known.variants)}
         self.version = about["version"]
 
     def read(self, ways: Sequence[Way], tools: Tools) -> list[Reading]:
@@ -277,9 +279,14 @@ def _how_a_file_is_run(file: str) -> str:
     return f"{told} 'python3 {file}'{factory}"
 
 
+def _is_format(given: str) -> bool:
+    """Whether a target is a format of toolfmt, by name or as a file of JSON."""
+    return given in names() or (given.endswith(SUFFIX) and len(given.split()) == 1)
+
+
 def target(given: str, timeout: float = 10.0) -> InProcess | Command:
-    """What TARGET means: a format's name, `module:factory`, or a command. Raises `ToolfmtError`."""
-    if given in names() or _FACTORY.fullmatch(given):
+    """What TARGET means: a format's name or file, `module:factory`, or a command. Raises `ToolfmtError`."""
+    if _is_format(given) or _FACTORY.fullmatch(given):
         return InProcess(given, timeout)
     try:
         words = shlex.split(given)

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from toolfmt.formats import Parser, names
+from toolfmt.formats.format_files import SUFFIX, given_format
 from toolfmt.testing.broken import LawBroken
 from toolfmt.testing.told import MakeParser, as_data, raised, read
 
@@ -24,8 +25,9 @@ _MOST_TOLD = 2_000
 
 def loaded(spec: str) -> MakeParser:
     """The factory that `module:name` means, or the parser of a format of toolfmt. Raises what importing raises."""
-    if spec in names():
-        return lambda tools: Parser(spec, tools=tools)
+    if spec in names() or spec.endswith(SUFFIX):
+        format = given_format(spec)
+        return lambda tools: Parser(format, tools=tools)
     module, _, name = spec.partition(":")
     found: Any = import_module(module)
     if module.startswith(_PEERS) and name not in found.factories():  # such a module's other names are none

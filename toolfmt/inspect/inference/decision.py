@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from toolfmt.errors import TemplateError, UnknownFormat
-from toolfmt.formats import FORMATS, RuntimeParser, ToolCallFormat, default_format, get
+from toolfmt.formats import RuntimeParser, ToolCallFormat, default_format, formats, get
 from toolfmt.formats.declared import formats_declared
 from toolfmt.inspect.inference.read_back import (
     NASTY,
@@ -124,7 +124,7 @@ def decide(
     compile), the model types and the declarations. Never raises.
     """
     signed = signatures(source or "")
-    typed = tuple(format for format in FORMATS if any(model_type in format.model_types for model_type in model_types))
+    typed = tuple(format for format in formats() if any(model_type in format.model_types for model_type in model_types))
     best, rendered = None, ""
     if renders is not None and probed is not None and probed.shape is not None:
         region, best = _best_reading(renders, probed, tuple(format for format, _ in signed), typed)
@@ -159,11 +159,11 @@ def declarations(tokenizer_config: Mapping[str, Any], config: Mapping[str, Any])
         template = values.get(_RESPONSE_TEMPLATE)
         opens, meant = _response_opens(template, "open"), formats_declared(template)
         if opens or meant:
-            formats = meant or tuple(
-                format for format in FORMATS if any(opener in text for opener in format.openers for text in opens)
+            named = meant or tuple(
+                format for format in formats() if any(opener in text for opener in format.openers for text in opens)
             )
             opens = opens or _response_opens(template, "open_pattern")
-            found.append(Declaration(file, _RESPONSE_TEMPLATE, quote(" ".join(sorted(opens))), formats))
+            found.append(Declaration(file, _RESPONSE_TEMPLATE, quote(" ".join(sorted(opens))), named))
     return tuple(found)
 
 
@@ -196,7 +196,7 @@ def signatures(source: str) -> list[tuple[ToolCallFormat, str]]:
     """The formats whose signature stands in a template's source outside comments, and where."""
     source = _without_comments(source)
     found = []
-    for format in FORMATS:
+    for format in formats():
         for signature in format.signatures:
             match = re.search(signature, source)
             if match:
@@ -269,7 +269,7 @@ def _variant(renders: Renders, reading: ReadBack, probed: Probed) -> str | None:
 
 def _readings(renders: Renders, shape: Shape, parallel: bool, signed: tuple[ToolCallFormat, ...]) -> Iterator[ReadBack]:
     """Every format that reads the single call back, with how it fares on the others."""
-    for format in FORMATS:
+    for format in formats():
         bears = any(format.name == other.name for other in signed)
         if try_calls(renders, format, shape, SINGLE_CALL, SINGLE, bears).exact:
             yield ReadBack(format, shape, tuple(trials(renders, format, shape, parallel=parallel, signed=bears)))
@@ -304,13 +304,13 @@ def _read_evidence(best: ReadBack | None, rendered: str) -> list[Evidence]:
 
 def _named(value: str, runtime: str) -> tuple[ToolCallFormat, ...]:
     """What a parser's name means: to the runtime that reads it, as a format's name or alias, to any other runtime."""
-    meant = tuple(format for format in FORMATS if format.runtime_parser(runtime) == RuntimeParser(value))
+    meant = tuple(format for format in formats() if format.runtime_parser(runtime) == RuntimeParser(value))
     if meant:
         return meant
     try:
         return (get(value),)
     except UnknownFormat:
-        return tuple(format for format in FORMATS if value in format.runtime_parsers.values())
+        return tuple(format for format in formats() if value in format.runtime_parsers.values())
 
 
 def _response_opens(template: Any, key: str) -> set[str]:

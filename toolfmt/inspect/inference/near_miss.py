@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from toolfmt.formats import FORMATS, ToolCallFormat, default_format, write
+from toolfmt.formats import ToolCallFormat, default_format, formats, write
 from toolfmt.inspect.inference.read_back import read
 from toolfmt.inspect.probe.conversations import ALL_TOOLS, SINGLE, TOOL, Shape, call_id
 from toolfmt.inspect.probe.differences import common_prefix
@@ -46,13 +46,13 @@ def nearest(region: Region, shape: Shape, likely: Sequence[ToolCallFormat]) -> N
     text = region.text
     if len(text) > _LONGEST:
         return None
-    formats = tuple({format.name: format for format in (*likely, default_format(), *FORMATS)}.values())
+    compared = tuple({format.name: format for format in (*likely, default_format(), *formats())}.values())
     for mended, how in ((html.unescape(text), "but escaped for HTML"), (_unescaped(text), _BACKSLASHES)):
-        reads = None if mended == text else _reader(formats, replace(region, text=mended))
+        reads = None if mended == text else _reader(compared, replace(region, text=mended))
         if reads is not None:
             return Nearest(reads, how, common_prefix(text, mended))
     rendered = text.strip()
-    likenesses = [(_likeness(rendered, own), own, format) for format, own in _written(formats, shape)]
+    likenesses = [(_likeness(rendered, own), own, format) for format, own in _written(compared, shape)]
     most, own, format = max(likenesses, key=lambda one: one[0])
     if most < _NEAR or own == rendered:
         return None

@@ -9,7 +9,7 @@ import itertools
 import re
 from collections.abc import Mapping, Sequence
 
-from toolfmt.formats import FORMATS
+from toolfmt.formats import formats
 from toolfmt.formats.prefix import answer_prefix
 from toolfmt.inspect.probe.conversations import REASONING, REPLY, TOOLS, USER, Shape, reply, user
 from toolfmt.inspect.probe.renders import Renders
@@ -107,7 +107,7 @@ def first_marker(text: str) -> str:
 
 
 def known_reasoning() -> Sequence[tuple[str, str]]:
-    return tuple(dict.fromkeys(pair for format in FORMATS for pair in format.reasoning))
+    return tuple(dict.fromkeys(pair for format in formats() for pair in format.reasoning))
 
 
 def between(prompt: str, *texts: str) -> list[str]:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from toolfmt.errors import LimitHit
-from toolfmt.formats import FORMATS, ToolCallFormat
+from toolfmt.formats import ToolCallFormat, formats
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Advice, Finding, RuntimeSupport
 from toolfmt.inspect.support.parser_choice import chosen
@@ -83,7 +83,7 @@ def runtimes(facts: Facts) -> dict[str, str]:
     as it is typed, or `none: ` and why there is none."""
     if facts.decided.format is None and facts.decided.read_back is None:
         return {}
-    known = sorted({runtime for other in FORMATS for runtime in other.runtime_parsers}, key=str.lower)
+    known = sorted({runtime for other in formats() for runtime in other.runtime_parsers}, key=str.lower)
     return {runtime: _named(facts, runtime) for runtime in known}
 
 

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from toolfmt.formats import FORMATS
+from toolfmt.formats import formats
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.support.template_choice import SGLANG, VLLM
 
@@ -105,7 +105,7 @@ def reasoning_parser(facts: Facts, runtime: str, tool_parser: str) -> ReasoningC
 def _begun(facts: Facts) -> tuple[str, str, _Block]:
     """What stands around the reasoning ("" where there is none), and what the prompt has written of the block."""
     prefill, own = facts.profile.prefill, facts.profile.reasoning
-    known = (pair for format in FORMATS for pair in format.reasoning)
+    known = (pair for format in formats() for pair in format.reasoning)
     for opener, closer in [own] if own else dict.fromkeys(known):
         block = _block(prefill, opener, closer)
         if block == "opened" or (block and own):

@@ -7,7 +7,7 @@ probes found.
 
 from __future__ import annotations
 
-from toolfmt.formats import FORMATS
+from toolfmt.formats import formats
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import RuntimeSupport
 from toolfmt.inspect.support.parser_inference import Inferred, misread_by_mlx_lm, mlx_lm, mlx_swift_lm
@@ -138,7 +138,7 @@ def _reads(facts: Facts, choice: TemplateChoice, parser: str) -> bool | None:
     if parser in parser_names(best.format, choice.runtime):
         return not misread(facts, choice.runtime, parser)
     # A parser that no format names could be one for anything.
-    return False if any(parser in parser_names(format, choice.runtime) for format in FORMATS) else None
+    return False if any(parser in parser_names(format, choice.runtime) for format in formats()) else None
 
 
 def _verdict(facts: Facts, runtime: str, parser: str | None, right: bool | None) -> str:
