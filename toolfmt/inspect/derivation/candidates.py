@@ -37,8 +37,24 @@ _KINDS: tuple[tuple[str, Callable[[Rendered, Surroundings], Iterator[Draft]]], .
     ("tags", tags),
 )
 _BROKEN_JSON = re.compile(r'\{\s*"\w*"?|"\s*:|\}')
+_MARKS = (
+    "opener",
+    "closer",
+    "call_opener",
+    "call_closer",
+    "lead",
+    "separator",
+    "name_opener",
+    "name_closer",
+    "key_opener",
+    "key_closer",
+    "value_opener",
+    "value_closer",
+)
 _SIGN = re.compile(r"[^\w\s]")
-_INSTRUCTIONS = "To call a tool, write the call exactly as the example below shows it, with nothing left out and nothing added."
+_INSTRUCTIONS = (
+    "To call a tool, write the call exactly as the example below shows it, with nothing left out and nothing added."
+)
 
 Refusal: TypeAlias = tuple[str, str]
 
@@ -64,8 +80,7 @@ class Derivation:
         asked for."""
 
     def candidates(self) -> Iterator[Candidate]:
-        """The candidates, none twice."""
-        told: set[Candidate] = set()
+        """The candidates of every engine, the likeliest of each first."""
         for kind, derived in _KINDS:
             try:
                 for draft in derived(self._rendered, self._around):
@@ -96,6 +111,7 @@ def put_together(draft: Draft, rendered: Rendered, around: Surroundings) -> Tool
         reasoning=around.reasoning,
         ignored_markers=tuple(mark for mark in ignored if mark not in engine.openers and not _held(mark)),
         ignored_at_start=around.at_start,
+        call_id=draft.call_id,
     )
 
 
@@ -104,9 +120,9 @@ def _check_markers(engine: Engine) -> None:
         if word := _held(text):
             raise Refused(f"a marker would hold a part of the conversation: {quote(word, 40)}")
     if isinstance(engine, (NamedJson, Tagged)):
-        for text in _texts(engine):
-            if _BROKEN_JSON.search(text):
-                raise Refused(f"a marker would be a piece of broken JSON: {quote(text, 40)}")
+        for name in _MARKS:
+            if _BROKEN_JSON.search(mark := getattr(engine, name, "")):
+                raise Refused(f"a marker would be a piece of broken JSON: {quote(mark, 40)}")
 
 
 def _check_openers(engine: Engine, rendered: Rendered) -> None:

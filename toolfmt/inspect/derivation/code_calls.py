@@ -1,4 +1,7 @@
-"""Calls written as code: `f(k='v')`, `call:f{k:<q>v<q>}`, `(f :k "v")`, `<f k="v"/>`; strings stand between quotes or marks."""
+"""Calls written as code: `f(k='v')`, `call:f{k:<q>v<q>}`, `(f :k "v")`, `<f k="v"/>`.
+
+Strings stand between quotes or marks, which is what tells this notation from tags.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from toolfmt.formats.value_writers import (
 )
 from toolfmt.formats.values import CODE_CALL, LITERAL, QUOTED_JSON, BetweenMarks, Notation
 from toolfmt.inspect.derivation.cutting import common_end, common_start, markers
-from toolfmt.inspect.derivation.drafts import Draft
+from toolfmt.inspect.derivation.drafts import Draft, made
 from toolfmt.inspect.derivation.frames import Frames, frames
 from toolfmt.inspect.derivation.raw_parts import RawParts, raw_parts
 from toolfmt.inspect.derivation.refusals import Refused
@@ -63,17 +66,15 @@ def code_calls(rendered: Rendered, around: Surroundings) -> Iterator[Draft]:
     before = around.lead(parts.before, parts.told)
     shape = frames(before, signs.after, signs.between)
     for notation, written in _notations(signs):
-        try:
-            engine = CallExpression(
-                notation=notation,
-                written=written,
-                brackets=(signs.bracket, signs.closes),
-                assign=signs.assign,
-                separator=signs.separator,
-                key_lead=signs.key_lead,
-            )
-        except ValueError as why:
-            raise Refused(f"the signs of the call cannot be told apart: {why}") from None
+        engine = made(
+            CallExpression,
+            notation=notation,
+            written=written,
+            brackets=(signs.bracket, signs.closes),
+            assign=signs.assign,
+            separator=signs.separator,
+            key_lead=signs.key_lead,
+        )
         yield from _framed(engine, shape, before, signs)
 
 
@@ -128,7 +129,11 @@ def _closes(bracket: str, after: str, between: str | None) -> str:
         same = (common_start(after, between) if between is not None else after).strip()
         closes = same if same and len(same) < _SHORT and not re.search(r"\s", same) else ""
         closes = closes or next(iter(markers(same)), "")
-    if not closes or not after.lstrip().startswith(closes) or not (between is None or between.lstrip().startswith(closes)):
+    if (
+        not closes
+        or not after.lstrip().startswith(closes)
+        or not (between is None or between.lstrip().startswith(closes))
+    ):
         raise Refused("nothing closes the arguments of a call")
     return closes
 
@@ -142,7 +147,7 @@ def _notations(signs: _Signs) -> list[tuple[Notation | BetweenMarks, ValueWriter
         return [(QUOTED_JSON, QuotedJsonValues())]
     if not signs.plain:
         return [(LITERAL, JsonValues())]
-    writers = [PythonValues(), ReprValues(), JsonValues(), PythonBesideJson()]
+    writers: list[ValueWriter] = [PythonValues(), ReprValues(), JsonValues(), PythonBesideJson()]
     return [(CODE_CALL, writer) for writer in writers]
 
 

@@ -15,10 +15,9 @@ _TOKEN = re.compile(
     r"|[^\s<>\[\]⟦【«‹]+|.",
     re.S,
 )
-_CHUNK = re.compile(
-    r"<[^<>]*>|\[[^\[\]]*\]|[⟦【«‹][^⟦⟧【】«»‹›]*[⟧】»›]?|[^<\[\s⟦【«‹][^<\[⟦【«‹]*|<[^<>]*\Z|.", re.S
-)
+_CHUNK = re.compile(r"<[^<>]*>|\[[^\[\]]*\]|[⟦【«‹][^⟦⟧【】«»‹›]*[⟧】»›]?|[^<\[\s⟦【«‹][^<\[⟦【«‹]*|<[^<>]*\Z|.", re.S)
 _MARKER = re.compile(r"<[^<>\n]+>|\[[^\[\]\s]+\]|[⟦【«‹〈《][^\s]*")
+_TAG = re.compile(r"<[^\s<>][^<>\n]{0,80}>")
 _OPENS, _CLOSES = "<[{(⟦【«‹〈《「『", ">]})⟧】»›〉》」』"
 _BLANK = re.compile(r"\s")
 _WORD_ENDS, _WORD_GOES_ON = re.compile(r"[\w▁|｜/]"), re.compile(r"[\w▁|｜]")
@@ -60,7 +59,7 @@ def common_start(one: str, other: str) -> str:
     one, other = one[:_MOST_SHARED], other[:_MOST_SHARED]
     length, longest = common_prefix(one, other), max(len(one), len(other))
     while length and (
-        (length < longest and inside_marker(one[:length]))
+        (length < longest and (inside_marker(one[:length]) or cuts_tag(one, length) or cuts_tag(other, length)))
         or parts_word(one[:length], one[length:])
         or parts_word(other[:length], other[length:])
     ):
@@ -74,6 +73,7 @@ def common_end(one: str, other: str) -> str:
     length = common_prefix(one[::-1], other[::-1])
     while length and any(
         inside_marker(text[: len(text) - length])
+        or cuts_tag(text, len(text) - length)
         or parts_word(text[: len(text) - length], text[len(text) - length :])
         for text in (one, other)
     ):
@@ -88,6 +88,13 @@ def inside_marker(text: str) -> bool:
     return last >= 0 and max(text.rfind(sign) for sign in _CLOSES) < last and not _BLANK.search(text[last:])
 
 
+def cuts_tag(text: str, at: int) -> bool:
+    """Whether a cut goes through a whole tag that has blanks in it."""
+    begin = text.rfind("<", 0, at)
+    found = _TAG.match(text, begin) if begin >= 0 else None
+    return found is not None and at < found.end()
+
+
 def parts_word(left: str, right: str) -> bool:
     """Whether a cut between the two goes through a word."""
     return bool(left and right and _WORD_ENDS.match(left[-1]) and _WORD_GOES_ON.match(right[0]))
@@ -99,3 +106,13 @@ def before_marker(text: str, end: int) -> int:
         if not inside_marker(text[max(0, at - _MOST_SHARED) : at]) and not parts_word(text[:at][-1:], text[at:][:1]):
             return at
     return max(0, end - _MOST_SHARED)
+
+
+def blanks_before(text: str) -> str:
+    """The blanks that a text begins with."""
+    return text[: len(text) - len(text.lstrip())]
+
+
+def blanks_behind(text: str) -> str:
+    """The blanks that a text ends with."""
+    return text[len(text.rstrip()) :]

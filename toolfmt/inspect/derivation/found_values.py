@@ -1,4 +1,4 @@
-"""JSON in a text, or what Python prints for it: where the value lies that holds given words, and the path to one of them.
+"""JSON in a text, or what Python prints for it: where the value lies that holds given words, and the way to one.
 
 Costs are bounded: a value is looked for at so many brackets, and only a short text is read as Python.
 """

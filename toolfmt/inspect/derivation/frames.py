@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from toolfmt.inspect.derivation.cutting import common_end, common_start
+from toolfmt.inspect.derivation.cutting import blanks_before, blanks_behind, common_end, common_start
 
 
 @dataclass(frozen=True)
@@ -17,6 +17,11 @@ class Frames:
     each: str = ""
     each_close: str = ""
     between: str = ""
+
+    @property
+    def apart(self) -> str:
+        """What stands between two calls that are framed each, blanks of their frames included."""
+        return blanks_behind(self.each_close) + self.between + blanks_before(self.each)
 
 
 def frames(before: str, after: str, between: str | None, *, keep_close: bool = False) -> Frames:

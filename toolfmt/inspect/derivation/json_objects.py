@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from toolfmt.formats.json_object import JsonObject, KeyedObject
 from toolfmt.formats.written_objects import WrittenObject
-from toolfmt.inspect.derivation.cutting import markers
-from toolfmt.inspect.derivation.drafts import Draft
+from toolfmt.inspect.derivation.cutting import blanks_before, blanks_behind, markers
+from toolfmt.inspect.derivation.drafts import PLAIN_ID, Draft, made
+from toolfmt.inspect.derivation.ends import closing, turn_ends
 from toolfmt.inspect.derivation.found_values import Found, Place, enclosing, place_of
 from toolfmt.inspect.derivation.frames import Frames, frames
 from toolfmt.inspect.derivation.refusals import Refused
@@ -17,7 +18,8 @@ from toolfmt.inspect.derivation.seen import KEYS, NAMES, VALUES, Rendered, Seen
 from toolfmt.inspect.derivation.surroundings import Surroundings
 
 _LIST_OPENS, _LIST_CLOSES = re.compile(r"\[\s*"), re.compile(r"\s*\]\Z")
-_LEADING, _TRAILING = re.compile(r"\s*"), re.compile(r"\s*\Z")
+_ID_FORM = "call{number:05d}"
+"""Nine letters and digits, as Mistral's templates want ids."""
 _BETWEEN_OBJECTS = re.compile(r"\}(\s*[,;]?\s*)\{")
 
 
@@ -36,19 +38,19 @@ class _Object:
 
 def json_objects(rendered: Rendered, around: Surroundings) -> Iterator[Draft]:
     """Raises `Refused` where name and arguments do not lie in one JSON value, or two calls do not look alike."""
-    found = _object(rendered)
+    found, ends = _object(rendered), turn_ends(rendered)
     one, end = rendered.one.text, found.outer.end
-    between, inside = _between(rendered, found)
+    between, separator = _between(rendered, found)
     told = _told(rendered)
     before, after = around.lead(one[: found.outer.begin], told), one[end:]
     if found.listed:
-        yield _list(found, one[found.outer.begin : end], before, after, between, inside)
+        yield _list(found, one[found.outer.begin : end], Frames(before, after), between, separator, ends)
         return
     shape = frames(before, after, between)
     if between is None or shape.each:
-        yield _framed_each(found, shape, between)
+        yield _framed_each(found, shape, ends, several=between is not None)
     else:
-        yield _framed_once(found, before, after, between)
+        yield _framed_once(found, before, after, between, ends)
 
 
 def _object(rendered: Rendered) -> _Object:
@@ -84,23 +86,41 @@ def _written(rendered: Rendered, outer: Found) -> WrittenObject:
     """How one call's object is spelt; of two arguments, where those are seen, which show the sign between them."""
     seen = rendered.two_arguments or rendered.one
     name, arguments = seen.calls[0]
-    words = (name, *(str(value) for value in arguments.values()))
-    found = enclosing(seen.text, words) or enclosing(seen.text, (*words[1:], name))
-    while found is not None and isinstance(found.value, list):
-        inner = enclosing(seen.text[found.begin + 1 : found.end], words)
-        found = inner and Found(inner.value, inner.begin + found.begin + 1, inner.end + found.begin + 1)
+    found = _own_object(seen.text, (name, *(str(value) for value in arguments.values())))
     if found is None:
         raise Refused("two arguments are written otherwise than one")
     text = seen.text[found.begin : found.end]
-    id = next((id for id in seen.ids if id in text), "")
+    id, form = next((id for id in seen.ids if id in text), ""), _ID_FORM
+    if not id and _counted(rendered):
+        id, form = "0", "{number}"
     try:
-        return WrittenObject.from_example(text, name, arguments, id=id)
+        return WrittenObject.from_example(text, name, arguments, id=id, id_form=form)
     except ValueError as why:
         raise Refused(f"how the call's JSON is spelt is not clear: {why}") from None
 
 
+def _own_object(text: str, words: tuple[str, ...]) -> Found | None:
+    """The object of a call, in a list or alone."""
+    found = enclosing(text, words) or enclosing(text, (*words[1:], words[0]))
+    while found is not None and isinstance(found.value, list):
+        begin = found.begin + 1
+        inner = enclosing(text[begin : found.end], words) or enclosing(text[begin : found.end], (*words[1:], words[0]))
+        found = inner and Found(inner.value, inner.begin + begin, inner.end + begin)
+    return found
+
+
+def _counted(rendered: Rendered) -> bool:
+    """Whether a member of the calls counts them as a string."""
+    if rendered.two is None:
+        return False
+    first, second = (_own_object(rendered.two.text, (NAMES[at], VALUES[at])) for at in (0, 1))
+    if first is None or second is None or not isinstance(first.value, dict) or not isinstance(second.value, dict):
+        return False
+    return any(value == "0" and second.value.get(key) == "1" for key, value in first.value.items())
+
+
 def _between(rendered: Rendered, found: _Object) -> tuple[str | None, str]:
-    """What stands between two calls that each have a value of their own, and between two in one list."""
+    """What stands between two calls that are framed apart (None where they are not), and between two in one list."""
     two = rendered.two
     if two is None:
         return None, ", "
@@ -108,7 +128,9 @@ def _between(rendered: Rendered, found: _Object) -> tuple[str | None, str]:
     if first is None or second is None:
         raise Refused("the second of two calls is written otherwise than the first")
     if (first.begin, first.end) != (second.begin, second.end):
-        return two.text[first.end : second.begin], ", "
+        between = two.text[first.end : second.begin]
+        in_list = found.listed and not isinstance(first.value, list)
+        return (None, between) if in_list else (between, ", ")
     if not found.listed:
         raise Refused("two calls share one JSON object")
     signs = [sign[1] for sign in _BETWEEN_OBJECTS.finditer(two.text[first.begin : first.end])]
@@ -135,70 +157,78 @@ def _told(rendered: Rendered) -> str | None:
     return rendered.told.text[: found.begin] if found is not None else None
 
 
-def _closer(opener: str, after: str) -> tuple[str, tuple[str, ...]]:
-    """The marker behind the calls, which closes what has been opened; and those behind it, which say nothing."""
-    marks = markers(after)
-    return (marks[0], tuple(marks[1:])) if opener and marks else ("", tuple(marks))
+@dataclass(frozen=True)
+class _Marks:
+    """What stands around the calls of one frame, and between two of them or two frames."""
+
+    opener: str
+    closer: str
+    unframed: str
+    """What a call begins with where nothing opens it."""
+    separator: str
+    between: str = ""
+    enclosing: tuple[str, str] | tuple[()] = ()
 
 
-def _engine(
-    found: _Object,
-    opener: str,
-    closer: str,
-    unframed: str,
-    separator: str,
-    *,
-    between: str = "",
-    enclosing: tuple[str, str] | tuple[()] = (),
-) -> JsonObject:
-    unframed_openers = () if opener else (unframed,)
+def _engine(found: _Object, marks: _Marks) -> JsonObject:
+    unframed = () if marks.opener else (marks.unframed,)
     if found.keyed:
-        return KeyedObject(
-            opener=opener, closer=closer, unframed_openers=unframed_openers, between=between, enclosing=enclosing,
-            separator=separator, written=found.written,
-        )  # fmt: skip
-    return JsonObject(
-        opener=opener, closer=closer, unframed_openers=unframed_openers, between=between, enclosing=enclosing,
-        separator=separator, name_key=found.name_key, arguments_key=found.arguments_key, wrapper=found.wrapper,
+        return made(
+            KeyedObject,
+            opener=marks.opener,
+            closer=marks.closer,
+            unframed_openers=unframed,
+            between=marks.between,
+            enclosing=marks.enclosing,
+            separator=marks.separator,
+            written=found.written,
+        )
+    return made(
+        JsonObject,
+        opener=marks.opener,
+        closer=marks.closer,
+        unframed_openers=unframed,
+        between=marks.between,
+        enclosing=marks.enclosing,
+        separator=marks.separator,
+        name_key=found.name_key,
+        arguments_key=found.arguments_key,
+        wrapper=found.wrapper,
         written=found.written,
-    )  # fmt: skip
+    )
 
 
-def _list(found: _Object, text: str, before: str, after: str, between: str | None, inside: str) -> Draft:
-    if between is None:
-        opener = before.strip()
-        closer, ignored = _closer(opener, after)
-    else:
-        shape = frames(before, after, between)
-        opener = shape.each.strip() or before.strip()
-        closer, ignored = _closer("each", shape.each_close or after)
+def _list(
+    found: _Object, text: str, around: Frames, between: str | None, separator: str, ends: frozenset[str]
+) -> Draft:
+    """Calls in a list: one in a frame, or a list for each call."""
+    shape = around if between is None else frames(around.outer, around.outer_close, between)
+    opener = (shape.each if shape.each.strip() else around.outer).strip()
+    after = shape.each_close or around.outer_close
+    closer, ignored = closing(after, ends, opened=bool(opener) or between is not None)
     opens, closes = _LIST_OPENS.match(text), _LIST_CLOSES.search(text)
-    brackets = (opens[0] if opens else "[", closes[0] if closes else "]")
-    return Draft("JSON list", _engine(found, opener, closer, "[", inside, enclosing=brackets), ignored)
+    enclosed = (
+        (blanks_behind(around.outer) if opener else "") + (opens[0] if opens else "["),
+        (closes[0] if closes else "]") + (blanks_before(after) if closer else ""),
+    )
+    engine = _engine(found, _Marks(opener, closer, "[", separator, enclosing=enclosed))
+    return Draft("JSON list", engine, ignored, found.written.id or PLAIN_ID)
 
 
-def _framed_each(found: _Object, shape: Frames, between: str | None) -> Draft:
+def _framed_each(found: _Object, shape: Frames, ends: frozenset[str], *, several: bool) -> Draft:
     opener = shape.each.strip()
-    closer, rest = _closer(opener, shape.each_close)
-    if shape.each_close.strip() and between is not None:
+    closer, rest = closing(shape.each_close, ends if not several else frozenset(), opened=bool(opener))
+    if shape.each_close.strip() and several:
         closer, rest = shape.each_close.strip(), ()
     ignored = (*markers(shape.outer), *markers(shape.outer_close), *rest)
-    blanks = _blank_end(shape.each)
-    engine = _engine(found, opener, closer, "{", shape.between, between=blanks if opener else "")
-    return Draft("JSON in a frame" if opener else "bare JSON", engine, ignored)
+    inside = blanks_behind(shape.each) if opener and closer else ""
+    engine = _engine(found, _Marks(opener, closer, "{", shape.apart, between=inside))
+    return Draft("JSON in a frame" if opener else "bare JSON", engine, ignored, found.written.id or PLAIN_ID)
 
 
-def _framed_once(found: _Object, before: str, after: str, between: str) -> Draft:
+def _framed_once(found: _Object, before: str, after: str, between: str, ends: frozenset[str]) -> Draft:
     opener = before.strip()
-    closer, ignored = _closer(opener, after)
-    leading = _LEADING.match(after)
-    blanks = (_blank_end(before), leading[0] if leading and closer else "")
-    engine = _engine(found, opener, closer, "{", between, enclosing=blanks if opener else ())
-    return Draft("JSON in one frame" if opener else "bare JSON", engine, ignored)
-
-
-def _blank_end(text: str) -> str:
-    found = _TRAILING.search(text)
-    return found[0] if found else ""
-
-
+    closer, ignored = closing(after, ends, opened=bool(opener))
+    inside = (blanks_behind(before), blanks_before(after) if closer else "")
+    engine = _engine(found, _Marks(opener, closer, "{", between, enclosing=inside if opener else ()))
+    return Draft("JSON in one frame" if opener else "bare JSON", engine, ignored, found.written.id or PLAIN_ID)

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from toolfmt.formats.format import NameAtStart
-from toolfmt.formats.named_json import INDEXED, NAME_ONLY, Identity, NamedJson, id_then_name, name_then_id
-from toolfmt.inspect.derivation.cutting import common_end, common_start, markers
-from toolfmt.inspect.derivation.drafts import Draft
+from toolfmt.formats.identities import INDEXED, NAME_ONLY, Identity, IdThenName, Indexed, NameThenId
+from toolfmt.formats.named_json import NamedJson
+from toolfmt.formats.written_objects import JsonStyle
+from toolfmt.inspect.derivation.cutting import blanks_before, blanks_behind, common_end, common_start, markers
+from toolfmt.inspect.derivation.drafts import PLAIN_ID, Draft, made
+from toolfmt.inspect.derivation.ends import turn_ends
 from toolfmt.inspect.derivation.found_values import object_behind
 from toolfmt.inspect.derivation.frames import Frames, frames
 from toolfmt.inspect.derivation.refusals import Refused
@@ -21,6 +24,7 @@ _FENCE = re.compile(r"\s*```")
 _FAR_BEFORE, _FAR_BEHIND = 80, 120
 """So near its name stands the id of a call."""
 _INDEX_LEAD = "functions."
+_ID_FORM = "call{number:05d}"
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,8 @@ class _Header:
     end: int
     form: Literal["name", "indexed", "id first", "id behind"]
     marker: str = ""
+    led: bool = True
+    """Whether `functions.` stands before an indexed name."""
 
 
 @dataclass(frozen=True)
@@ -46,41 +52,60 @@ class _Parts:
 
 
 def name_then_json(rendered: Rendered, around: Surroundings) -> Iterator[Draft]:
-    """Raises `Refused` where no JSON object of the arguments stands behind a name, or nothing shows that a call begins."""
+    """Raises `Refused` where no JSON of the arguments stands behind a name, or nothing tells where a call begins."""
     parts = _parts(rendered)
     before = around.lead(parts.before, _told(rendered))
     shape, prompted = _around_each(rendered, parts, before)
-    identity, separator = _identity(parts.header), _separator(parts.separator)
     each = shape.each.strip() or before.strip()
     at_start: NameAtStart = "usual" if prompted or not each else "never"
     closes, behind = markers(shape.each_close), markers(shape.outer_close)
     if parts.between is None:
         closes, behind = closes[:1], closes[1:] + behind
+        closes = [] if closes and closes[0] in turn_ends(rendered) else closes
     outer = shape.outer.strip()
-    closer = behind[0] if outer and behind else ""
-    for call_opener, lead in _openers(each, divided=not prompted):
-        engine = NamedJson(
+    identity = _identity(parts.header)
+    for call_opener, lead in _openers(each, shape.each, divided=not prompted):
+        engine = made(
+            NamedJson,
             opener=outer,
-            closer=closer,
+            closer=behind[0] if outer and behind else "",
             call_opener=call_opener,
             lead=lead,
-            separator=separator,
+            separator=_separator(parts.separator),
             fence=parts.fence,
             identity=identity,
             call_closer="".join(closes),
             name_at_start=at_start,
-            between=shape.between,
+            between=shape.apart,
+            inside=(blanks_behind(shape.outer), blanks_before(shape.outer_close)) if outer and behind else ("", ""),
+            # style=_style(rendered),
         )
-        yield Draft("name, then JSON", engine, tuple(behind[1:] if outer else behind))
+        yield Draft("name, then JSON", engine, tuple(behind[1:] if outer else behind), _id_form(parts.header))
 
 
-def _openers(each: str, *, divided: bool) -> list[tuple[str, str]]:
+def _openers(each: str, whole: str, *, divided: bool) -> list[tuple[str, str]]:
     """The opener of a call and what leads its name: all of it as one, or its first marker apart."""
     marks = markers(each)
     ways = [(each, "")]
     if divided and len(marks) > 1 and re.fullmatch(r"[<\[].*[>\]]", marks[0], re.S):
-        ways.insert(0, (marks[0], each[len(marks[0]) :].lstrip()))
+        ways.insert(0, (marks[0], (each[len(marks[0]) :] + blanks_behind(whole)).lstrip()))
     return ways
+
+
+def _style(rendered: Rendered) -> JsonStyle:
+    """How the arguments are spelt; of two, where those are seen, which show the sign between them."""
+    seen = rendered.two_arguments or rendered.one
+    found = object_behind(seen.text, seen.calls[0][1])
+    try:
+        return JsonStyle.of(seen.text[found.begin : found.end], seen.calls[0][1]) if found else JsonStyle()
+    except ValueError:
+        return JsonStyle()
+
+
+def _id_form(header: _Header) -> str:
+    if header.form == "indexed":
+        return "functions.{name}:{number}" if header.led else "{name}:{number}"
+    return PLAIN_ID if header.form == "name" else _ID_FORM
 
 
 def _parts(rendered: Rendered) -> _Parts:
@@ -122,14 +147,14 @@ def _header(seen: Seen, name: str, number: int, begin: int) -> _Header:
     id = seen.ids[number] if seen.ids and seen.ids[number] in text else ""
     if id and name in id and name not in text.replace(id, ""):
         spot = text.find(id, begin)
-        return _Header(spot, spot + len(id), "indexed")
+        return _Header(spot, spot + len(id), "indexed", led=id.startswith(_INDEX_LEAD))
     spot = text.find(name, begin)
     if spot < 0:
         raise Refused("the name of a call does not stand before its arguments")
     end = spot + len(name)
     if text.startswith(f":{number}", end):
         led = text[:spot].endswith(_INDEX_LEAD)
-        return _Header(spot - len(_INDEX_LEAD) if led else spot, end + len(f":{number}"), "indexed")
+        return _Header(spot - len(_INDEX_LEAD) if led else spot, end + len(f":{number}"), "indexed", led=led)
     at = text.find(id, begin) if id else -1
     if 0 <= at < spot and spot - at < _FAR_BEFORE:
         return _Header(at, end, "id first", text[at + len(id) : spot])
@@ -164,12 +189,12 @@ def _identity(header: _Header) -> Identity:
     if header.form == "name":
         return NAME_ONLY
     if header.form == "indexed":
-        return INDEXED
+        return INDEXED if header.led else made(Indexed, prefix="")
     if not header.marker.strip():
         raise Refused("no marker stands between a call's name and its id")
     if header.form == "id first":
-        return id_then_name(header.marker, "call{:05d}".format)
-    return name_then_id(header.marker)
+        return made(IdThenName, header.marker, _ID_FORM)
+    return made(NameThenId, header.marker, _ID_FORM)
 
 
 def _separator(head: str) -> str:
@@ -178,5 +203,3 @@ def _separator(head: str) -> str:
     if "\n" not in head:
         raise Refused("nothing stands between the name and its arguments")
     return "\n"
-
-

@@ -1,4 +1,4 @@
-"""Reasoning blocks as families mark them: what an answer of an unknown model may begin with, whatever its template shows.
+"""Reasoning blocks as families mark them: what an unknown model's answer may begin with, whatever its template shows.
 
 Every pair stands in a format's record too; a test holds that none is missing here. Left out are pairs that only their
 own family's answers can be told by: headers of messages, words of prose, closers that end anything else as well.

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from toolfmt.formats.raw_values import Header
-from toolfmt.formats.tagged import PLAIN, QUOTED, Attributes, Tagged
-from toolfmt.inspect.derivation.cutting import chunks, common_end, common_start, cut, markers
-from toolfmt.inspect.derivation.drafts import Draft
+from toolfmt.formats.headers import PLAIN, QUOTED, Attributes, Header
+from toolfmt.formats.tagged import Tagged
+from toolfmt.formats.value_writers import TextBesideType, TextByType, TextInMarks, TextWriter
+from toolfmt.inspect.derivation.cutting import (
+    blanks_before,
+    blanks_behind,
+    chunks,
+    common_end,
+    common_start,
+    cut,
+    markers,
+)
+from toolfmt.inspect.derivation.drafts import Draft, made
 from toolfmt.inspect.derivation.frames import Frames, frames
 from toolfmt.inspect.derivation.raw_parts import RawParts, raw_parts
 from toolfmt.inspect.derivation.refusals import Refused
@@ -17,38 +26,97 @@ from toolfmt.inspect.derivation.seen import HARD, KEYS, NAMES, VALUES, Rendered
 from toolfmt.inspect.derivation.surroundings import Surroundings
 
 _TYPE = re.compile(r'\s*\b(\w{1,40})="(\w{1,40})"')
-_ATTRIBUTE = re.compile(r'\w{1,40}="[^"]{0,80}"\s*')
+_ATTRIBUTES = re.compile(r'(?:\s*\w{1,40}="[^"]{0,80}")+')
+_ATTRIBUTE = re.compile(r'(\w{1,40})="([^"]{0,80})"')
+_DIGITS = 9
 _BEHIND_KEY = re.compile(r"([^<>]*>|[^<\s]+|)(\s*)(.*?)(\s*)\Z", re.S)
 _TWO_TAGS = re.compile(r"(<[^<>]*>)\s*(.+)\Z", re.S)
-_LEADING, _TRAILING = re.compile(r"\s*"), re.compile(r"\s*\Z")
 
 
 @dataclass(frozen=True)
 class _Tags:
     """What a call's own tags are, without what frames it."""
 
-    engine: Tagged
-    """With placeholders for the frames."""
+    key_opener: str
+    key_closer: str
+    key_header: Header
+    value_opener: str
+    value_closer: str
+    name_closer: str
+    name_header: Header
+    between: str
+    cdata: tuple[str, str] | tuple[()]
     newlines: tuple[str, ...]
     """What may stand between a value and its tags and belong to neither, the likelier first."""
 
 
+@dataclass(frozen=True)
+class _Frame:
+    """What frames calls; `ignored` are marks that say nothing then."""
+
+    opener: str = ""
+    closer: str = ""
+    name_opener: str = ""
+    call_closer: str = ""
+    between_calls: str = ""
+    enclosing: tuple[str, str] | tuple[()] = ()
+    skipped: tuple[str, ...] = ()
+    before_name: str = ""
+    after_call: str = ""
+    ignored: tuple[str, ...] = ()
+
+
 def tags(rendered: Rendered, around: Surroundings) -> Iterator[Draft]:
-    """Raises `Refused` where keys or values have no tags of their own."""
+    """Raises `Refused` where keys or values have no tags of their own, or nothing frames a call."""
     parts = raw_parts(rendered)
     own = _tags(rendered, parts)
-    closer = own.engine.value_closer
-    between = _behind_value(parts.between, closer) if parts.between is not None else None
-    after, before = _behind_value(parts.after, closer), around.lead(parts.before, parts.told)
-    tried: list[Frames] = []
-    for keep_close in (False, True):
-        shape = frames(before, after, between, keep_close=keep_close)
-        if shape in tried:
-            continue
-        tried.append(shape)
-        for engine, ignored in _framed(own.engine, shape, several=between is not None):
-            for newline in own.newlines:
-                yield Draft("tags", replace(engine, value_newline=newline), ignored)
+    between = _behind_value(parts.between, own.value_closer) if parts.between is not None else None
+    after, before = _behind_value(parts.after, own.value_closer), around.lead(parts.before, parts.told)
+    shapes = dict.fromkeys(frames(before, after, between, keep_close=keep) for keep in (False, True))
+    refused: Refused | None = None
+    some = False
+    for frame in (frame for shape in shapes for frame in _framed(shape, own, several=between is not None)):
+        for newline in own.newlines:
+            try:
+                engine = _engine(own, frame, newline)
+            except Refused as why:
+                refused = why
+                continue
+            some = True
+            yield Draft("tags", engine, frame.ignored)
+    if not some:
+        raise refused or Refused("no markers open and close a call")
+
+
+def _engine(own: _Tags, frame: _Frame, newline: str) -> Tagged:
+    return made(
+        Tagged,
+        opener=frame.opener,
+        closer=frame.closer,
+        key_opener=own.key_opener,
+        key_closer=own.key_closer,
+        key_header=own.key_header,
+        value_opener=own.value_opener,
+        value_closer=own.value_closer,
+        name_opener=frame.name_opener,
+        name_closer=own.name_closer,
+        name_header=own.name_header,
+        call_closer=frame.call_closer,
+        value_newline=newline,
+        cdata=own.cdata,
+        skipped=frame.skipped,
+        between=own.between,
+        between_calls=frame.between_calls,
+        enclosing=frame.enclosing,
+        before_name=frame.before_name,
+        after_call=frame.after_call,
+        write_value=TextInMarks(*own.cdata) if own.cdata else _text_writer(own.key_header),
+    )
+
+
+def _text_writer(header: Header) -> TextWriter:
+    states = isinstance(header, Attributes) and header.type_attribute
+    return TextBesideType() if states else TextByType()
 
 
 # --- the tags of a call
@@ -62,28 +130,31 @@ def _tags(rendered: Rendered, parts: RawParts) -> _Tags:
     behind_value = parts.separator[: len(parts.separator) - len(key_opener.lstrip())]
     value_closer = common_start(behind_value if behind_value.endswith(blanks) else "", parts.after).strip()
     if not value_closer:
-        raise Refused("values stand without quotes or closers: a line break in a value cannot be told from the next argument")
+        raise Refused(
+            "values stand without quotes or closers: a line break in a value cannot be told from the next argument"
+        )
     key_closer, value_opener, line = _between_key_and_value(behind_key)
-    name_header, name_end = _name_header(name_closer.strip())
-    leading = _LEADING.match(parts.separator)
-    in_lines = "\n" in line or (leading is not None and "\n" in leading[0])
-    engine = Tagged(
+    name_header, name_end = _name_header(rendered, name_closer.strip())
+    in_lines = "\n" in line or "\n" in blanks_before(parts.separator)
+    return _Tags(
         key_opener=key_opener.lstrip(),
         key_closer=key_closer,
+        key_header=key_header,
         value_opener=value_opener,
         value_closer=value_closer,
         name_closer=name_end,
         name_header=name_header,
-        key_header=key_header,
-        between=_blank_end(behind_value) if behind_value.strip() else "",
+        between=blanks_behind(behind_value) if behind_value.strip() else "",
         cdata=_cdata(rendered, parts),
+        newlines=("\n", "") if in_lines else ("",),
     )
-    return _Tags(engine, ("\n", "") if in_lines else ("",))
 
 
 def _key_header(parts: RawParts) -> tuple[Header, str]:
-    """How a key is written in its tag, and what stands behind that: the key is quoted, and an attribute may tell whether
-    its value is a string."""
+    """How a key is written in its tag, and what stands behind that.
+
+    A key may be quoted, and an attribute behind it may tell whether its value is a string.
+    """
     if parts.number_assign == parts.assign:
         quoted = parts.assign.startswith('"') and ">" in parts.assign
         return (QUOTED, parts.assign[1:]) if quoted else (PLAIN, parts.assign)
@@ -119,16 +190,46 @@ def _between_key_and_value(behind_key: str) -> tuple[str, str, str]:
         closer, opener = two[1], two[2]
     if not closer:
         raise Refused("nothing stands between a key and its value")
-    return closer, opener, _blank_end(behind_key)
+    return closer, opener, blanks_behind(behind_key)
 
 
-def _name_header(closer: str) -> tuple[Header, str]:
+def _name_header(rendered: Rendered, closer: str) -> tuple[Header, str]:
     """How the name is written in its tag, and what ends the tag."""
     if not closer.startswith('"'):
         return PLAIN, closer
-    rest = closer[1:].strip()
-    attribute = _ATTRIBUTE.match(rest)
-    return QUOTED, rest[attribute.end() :] if attribute else rest
+    found = _ATTRIBUTES.match(closer, 1)
+    written = found[0] if found else ""
+    rest = closer[1 + len(written) :].strip()
+    first = dict(_ATTRIBUTE.findall(written))
+    if not first:
+        return QUOTED, rest
+    second = _second_attributes(rendered)
+    counted = [name for name, value in first.items() if _counts(value, second.get(name, ""))]
+    ids = tuple(name for name, value in first.items() if any(id in value for id in rendered.one.ids))
+    constant = tuple((name, value) for name, value in first.items() if name not in (*counted, *ids))
+    if len(counted) > 1 or any(second.get(name, value) != value for name, value in constant):
+        raise Refused("an attribute beside the name differs from call to call")
+    first_index = int(first[counted[0]]) if counted else 1
+    header = made(
+        Attributes,
+        index_attribute=counted[0] if counted else "",
+        first_index=first_index,
+        constant_attributes=constant,
+        also=ids,
+    )
+    return header, rest
+
+
+def _second_attributes(rendered: Rendered) -> dict[str, str]:
+    """The attributes beside the name of the second of two calls."""
+    text = rendered.two.text if rendered.two is not None else ""
+    _, found, behind = text.partition(NAMES[1] + '"')
+    attributes = _ATTRIBUTES.match(behind) if found else None
+    return dict(_ATTRIBUTE.findall(attributes[0])) if attributes else {}
+
+
+def _counts(first: str, second: str) -> bool:
+    return first.isdecimal() and second.isdecimal() and len(second) < _DIGITS and int(second) == int(first) + 1
 
 
 def _cdata(rendered: Rendered, parts: RawParts) -> tuple[str, str] | tuple[()]:
@@ -148,20 +249,15 @@ def _behind_value(text: str, closer: str) -> str:
     return text.lstrip().removeprefix(closer)
 
 
-def _blank_end(text: str) -> str:
-    found = _TRAILING.search(text)
-    return found[0] if found else ""
-
-
 # --- what frames calls
 
 
-def _framed(tags: Tagged, shape: Frames, *, several: bool) -> Iterator[tuple[Tagged, tuple[str, ...]]]:
-    """The tags in every frame that the texts around calls allow, with the marks that say nothing then."""
+def _framed(shape: Frames, own: _Tags, *, several: bool) -> Iterator[_Frame]:
+    """Every frame that the texts around calls allow, the likeliest first."""
     each, outer = shape.each.strip(), shape.outer.strip()
     marks, closes, behind = chunks(each), markers(shape.each_close), markers(shape.outer_close)
     if several and outer and behind and closes:
-        yield from _framed_twice(tags, shape, marks, closes, behind)
+        yield from _framed_twice(shape, marks, closes, behind)
         return
     ignored: tuple[str, ...] = ()
     if not several and len(closes) > len(marks):
@@ -169,37 +265,38 @@ def _framed(tags: Tagged, shape: Frames, *, several: bool) -> Iterator[tuple[Tag
     ignored = (*ignored, *markers(outer), *behind)
     if len(marks) >= 2 and len(closes) >= 2:
         lead = each[len(marks[0]) :].lstrip()
-        yield replace(tags, opener=marks[0], closer=closes[-1], name_opener=lead, call_closer=closes[0]), ignored
+        yield _Frame(marks[0], closes[-1], lead, closes[0], shape.apart, ignored=ignored)
     if marks and closes:
-        if tags.name_closer:
-            yield replace(tags, name_opener=each, call_closer=closes[0]), (*ignored, *closes[1:])
-        yield replace(tags, opener=each, closer=closes[0]), (*ignored, *closes[1:])
-    if not marks or not closes:
-        raise Refused("no marker stands before every call" if not marks else "no marker closes a call")
+        if own.name_closer:
+            yield _Frame("", "", each, closes[0], shape.apart, ignored=(*ignored, *closes[1:]))
+        yield _Frame(each, closes[0], between_calls=shape.apart, ignored=(*ignored, *closes[1:]))
 
 
-def _framed_twice(
-    tags: Tagged, shape: Frames, marks: list[str], closes: list[str], behind: list[str]
-) -> Iterator[tuple[Tagged, tuple[str, ...]]]:
+def _framed_twice(shape: Frames, marks: list[str], closes: list[str], behind: list[str]) -> Iterator[_Frame]:
     """A frame around all calls, and one around each."""
     each, outer, rest = shape.each.strip(), shape.outer.strip(), tuple(behind[1:])
-    whole = replace(tags, opener=outer, closer=behind[0], call_closer=closes[0], enclosing=("\n", "\n"))
+    inside = (
+        blanks_behind(shape.outer) + blanks_before(shape.each),
+        blanks_behind(shape.each_close) + blanks_before(shape.outer_close),
+    )
     if len(marks) > 1:
         tag = marks[-1]
-        skipped = tuple(dict.fromkeys((*markers("".join(marks[:-1])), *closes[1:])))
-        yield replace(
-            whole,
-            name_opener=tag,
-            skipped=skipped,
+        yield _Frame(
+            outer,
+            behind[0],
+            tag,
+            closes[0],
+            shape.apart,
+            inside,
+            skipped=tuple(dict.fromkeys((*markers("".join(marks[:-1])), *closes[1:]))),
             before_name=each[: each.rfind(tag)],
             after_call=shape.each_close.strip()[len(closes[0]) :],
-        ), rest
+            ignored=rest,
+        )
     if each:
-        yield replace(whole, name_opener=each), rest
+        yield _Frame(outer, behind[0], each, closes[0], shape.apart, inside, ignored=rest)
     if len(marks) > 1 and len(closes) > 1:
         lead = " ".join(marks[1:])
-        yield replace(tags, opener=marks[0], closer=closes[-1], name_opener=lead, call_closer=closes[0]), (outer, *behind)
+        yield _Frame(marks[0], closes[-1], lead, closes[0], shape.apart, ignored=(outer, *behind))
     if len(marks) == 1:
-        yield replace(tags, opener=each, closer=closes[0]), (outer, *behind)
-    if not each:
-        raise Refused("no marker stands before every call")
+        yield _Frame(each, closes[0], between_calls=shape.apart, ignored=(outer, *behind))
