@@ -19,7 +19,7 @@ from typing import Any
 
 from toolfmt.errors import CannotWrite
 from toolfmt.events import ToolCallArguments, ToolCallEnd, ToolCallStart
-from toolfmt.formats import Parser, write
+from toolfmt.formats import Parser, ToolCallFormat, write
 from toolfmt.testing.judging import leaves
 
 LONGEST_RUN = 24
@@ -51,7 +51,7 @@ class Damage:
     text: str
 
 
-def damages(format: str, runs: Iterable[int] = range(2, LONGEST_RUN + 1)) -> Iterator[Damage]:
+def damages(format: str | ToolCallFormat, runs: Iterable[int] = range(2, LONGEST_RUN + 1)) -> Iterator[Damage]:
     """The two calls with every single character lost in turn, then the runs of these lengths behind each value."""
     text = written(format)
     places = [(text.index(value), text.index(value) + len(value)) for value in VALUES if value in text]
@@ -65,7 +65,7 @@ def damages(format: str, runs: Iterable[int] = range(2, LONGEST_RUN + 1)) -> Ite
                 yield Damage(end, text[end : end + length], text[:end] + text[end + length :])
 
 
-def written(format: str) -> str:
+def written(format: str | ToolCallFormat) -> str:
     """The two calls; one, where the format carries no second."""
     try:
         return write(format, CALLS, TOOLS)
@@ -73,7 +73,7 @@ def written(format: str) -> str:
         return write(format, CALLS[:1], TOOLS)
 
 
-def merged(format: str, text: str, **options: Any) -> list[str]:
+def merged(format: str | ToolCallFormat, text: str, **options: Any) -> list[str]:
     """The values of ended calls that hold the text of two values."""
     parser = Parser(format, **options)
     arguments: dict[int, str] = {}
@@ -88,7 +88,7 @@ def merged(format: str, text: str, **options: Any) -> list[str]:
     return found
 
 
-def unseen(format: str, value: str) -> bool:
+def unseen(format: str | ToolCallFormat, value: str) -> bool:
     """Whether nothing between the values that this one holds shows that it is more than one."""
     begin = min(value.index(part) + len(part) for part in VALUES if part in value)
     end = max(value.index(part) for part in VALUES if part in value)

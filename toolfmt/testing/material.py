@@ -25,7 +25,11 @@ def frame(format: ToolCallFormat) -> list[str]:
 @cache
 def markers(name: str) -> list[str]:
     """Every literal that stands in a written call, and what else frames answers in the format."""
-    format = get(name)
+    return literals_of(get(name))
+
+
+def literals_of(format: ToolCallFormat) -> list[str]:
+    """The same of a format that need not be in the registry."""
     found = _TAGS.findall(write(format, [("f", {"s": "x", "n": 1}), ("f", {})]))
     return sorted({*found, *format.openers, *format.closers, *format.unframed_openers, *frame(format)})
 

@@ -193,11 +193,11 @@ class Piece:
 @cache
 def pieces(format: str) -> tuple[Piece, ...]:
     """Some 400 pieces of a format."""
-    known = get(format)
-    return tuple(_pieces(known))
+    return tuple(pieces_of(get(format)))
 
 
-def _pieces(format: ToolCallFormat) -> Iterator[Piece]:
+def pieces_of(format: ToolCallFormat) -> Iterator[Piece]:
+    """The same of a format that need not be in the registry."""
     openers = [
         marker.strip() for marker in (*format.openers, *format.unframed_openers, *format.engine.start_only_openers)
     ] or [""]
@@ -229,7 +229,7 @@ def on_one_line(text: str) -> str:
     return re.sub(r"\s*\n\s*", "", text).strip()
 
 
-def read(format: str, piece: Piece, **options: Any) -> tuple[int, int, bool]:
+def read(format: str | ToolCallFormat, piece: Piece, **options: Any) -> tuple[int, int, bool]:
     """How many characters waited for the end or were rejected, how many calls ended, and whether the tail was told as
     reasoning."""
     parser = Parser(format, **options)

