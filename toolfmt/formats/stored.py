@@ -105,7 +105,7 @@ def _stored(value: Any, who: str, path: str) -> Any:
         return [_stored(item, who, f"{path}[{at}]") for at, item in enumerate(value)]
     if isinstance(value, Mapping):
         return {key: _stored(item, who, f"{path}[{key!r}]") for key, item in value.items()}
-    for name, constant in CONSTANTS.items():
+    for name, constant in CONSTANTS:
         if value is constant or (type(value) is type(constant) and value == constant):
             return name
     kind = KIND_OF.get(type(value))

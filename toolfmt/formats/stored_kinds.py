@@ -16,13 +16,27 @@ from toolfmt.formats.choice import Choice
 from toolfmt.formats.elsewhere import Elsewhere
 from toolfmt.formats.flags import Flags
 from toolfmt.formats.format import Engine
+from toolfmt.formats.headers import PLAIN, QUOTED, STRING_ATTRIBUTE, Attributes, EscapedAttributes, Header
+from toolfmt.formats.identities import NAME_ONLY, Identity, IdThenName, Indexed, NameThenId
 from toolfmt.formats.json_object import JsonObject, KeyedObject
 from toolfmt.formats.named_json import NamedJson
 from toolfmt.formats.nested_tags import NestedTags
-from toolfmt.formats.raw_values import Header
 from toolfmt.formats.runtime_parsers import RuntimeParser
-from toolfmt.formats.tagged import PLAIN, QUOTED, Tagged
-from toolfmt.formats.values import CODE, CODE_CALL, JSON, LITERAL, Notation
+from toolfmt.formats.tagged import Tagged
+from toolfmt.formats.value_writers import (
+    TEXT_BY_TYPE,
+    JsonValues,
+    MarkedValues,
+    PythonBesideJson,
+    PythonValues,
+    QuotedJsonValues,
+    ReprValues,
+    TextBesideType,
+    TextInMarks,
+    TextWriter,
+    ValueWriter,
+)
+from toolfmt.formats.values import NOTATIONS, BetweenMarks, Notation
 from toolfmt.formats.written_objects import JsonStyle, WrittenObject
 
 
@@ -51,15 +65,41 @@ ROLES: Mapping[Any, Role] = {
             "tagged": Tagged,
         },
     ),
-    Notation: Role("a notation", {}, {"json": JSON, "literal": LITERAL, "code": CODE, "code_call": CODE_CALL}),
-    Header: Role("a header", {}, {"plain": PLAIN, "quoted": QUOTED}),
+    Notation: Role("a notation", {}, {name.replace(" ", "_"): notation for name, notation in NOTATIONS.items()}),
+    BetweenMarks: Role("a notation", {"between_marks": BetweenMarks}),
+    Header: Role(
+        "a header",
+        {"attributes": Attributes, "escaped_attributes": EscapedAttributes},
+        {"plain": PLAIN, "quoted": QUOTED, "string_attribute": STRING_ATTRIBUTE},
+    ),
+    Identity: Role(
+        "an identity",
+        {"name_then_id": NameThenId, "id_then_name": IdThenName, "indexed": Indexed},
+        {"name_only": NAME_ONLY},
+    ),
+    ValueWriter: Role(
+        "a writer of values",
+        {"marked_values": MarkedValues},
+        {
+            "json_values": JsonValues(),
+            "python_beside_json": PythonBesideJson(),
+            "python_values": PythonValues(),
+            "quoted_json_values": QuotedJsonValues(),
+            "repr_values": ReprValues(),
+        },
+    ),
+    TextWriter: Role(
+        "a writer of texts",
+        {"text_in_marks": TextInMarks},
+        {"text_beside_type": TextBesideType(), "text_by_type": TEXT_BY_TYPE},
+    ),
     RuntimeParser: Role("a runtime's parser", {"": RuntimeParser}),
     WrittenObject: Role("the pieces of an object", {"": WrittenObject}),
     JsonStyle: Role("a style of JSON", {"": JsonStyle}),
 }
 """By annotation; a role whose only kind has no name is read without one."""
 
-CONSTANTS: Mapping[str, object] = {name: value for role in ROLES.values() for name, value in role.constants.items()}
+CONSTANTS = tuple((name, value) for role in ROLES.values() for name, value in role.constants.items())
 KIND_OF: Mapping[type, str] = {kind: name for role in ROLES.values() for name, kind in role.kinds.items()}
 MADE_OF_A_ROW = {Choice: "engines"}
 """Kinds whose constructor takes one of their members as a row of arguments."""

@@ -128,12 +128,14 @@ class _Reader:
 
     def _of_role(self, role: Role, hint: Any, value: object, path: str, depth: int) -> Any:
         if isinstance(value, str) and role.constants:
+            self.left -= 1
             if value not in role.constants:
                 near = _hint(value, role.constants)
                 self.refuse(path, f"there is no {_bare(role)} called {_found(value)}{near or _one_of(role.constants)}")
             return role.constants[value]
-        if not isinstance(value, dict):
+        if not isinstance(value, dict) or not role.kinds:
             self.refuse(path, f"must be {expected(hint)}, not {_found(value)}")
+        self.left -= 1
         if depth >= _DEEPEST:
             self.refuse(path, f"is nested deeper than {_DEEPEST} times")
         if "" in role.kinds:
@@ -158,7 +160,7 @@ class _Reader:
             try:
                 return self.value(one, value, path, depth)
             except BadFormat as fault:
-                if self.left < left - 1:  # it fits so far; what is wrong is further within
+                if self.left < left - 1:  # it is of this kind; what is wrong is further within
                     told = fault
                 self.left = left
         if told is None:
