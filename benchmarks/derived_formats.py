@@ -35,14 +35,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from toolfmt.formats.stored import from_text, to_text
-
 from benchmarks import held_back_calls
 from benchmarks.held_back_calls import HeldBack
 from benchmarks.real_templates import Template, templates
 from toolfmt.errors import CannotWrite, TemplateError
 from toolfmt.events import Event, merge
 from toolfmt.formats import Parser, ToolCallFormat, write
+from toolfmt.formats.stored import from_text, to_text
 from toolfmt.inspect.derivation.answers_read import AnswerRead, differing, read_answer
 from toolfmt.inspect.derivation.behaviour import WholeAnswers
 from toolfmt.inspect.derivation.derive import Derived, derive_from
