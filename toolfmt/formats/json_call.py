@@ -57,6 +57,7 @@ _VALUE_BEGINS = re.compile(r"[\"'{\[\d+\-tfnTFN]")
 _Inner: TypeAlias = Literal["", "same", "other"]
 _BLANK = re.compile(r"\s")
 _UNLIKE_KEYS, _UNLIKE_NAMES = re.compile(r"[\s`]"), re.compile(r"[\n`]")
+_NOTHING = re.compile("(?!)")
 _MOST_UNNAMED = 2000
 """Without a frame, arguments that come before the name are held for no more than so many characters."""
 _MARKED = 200
@@ -111,6 +112,11 @@ class Keys:
     @cached_property
     def ids(self) -> tuple[str, ...]:
         return self._with_others(self.members.id, _IDS)
+
+    @cached_property
+    def unlike(self) -> re.Pattern[str]:
+        """What no key of a call holds."""
+        return _NOTHING if any(map(_UNLIKE_KEYS.search, self._own)) else _UNLIKE_KEYS
 
     @cached_property
     def harmless(self) -> frozenset[str]:
@@ -275,7 +281,7 @@ def _read_members(scan: Scan, calls: Calls, call: _Call, keys: Keys, wrapped: st
     while True:
         if not calls.committed and scan.position - call.begin > FAR:
             raise TooLong
-        key = yield from next_key(scan, calls, first, keys.notation)
+        key = yield from next_key(scan, calls, first, keys.notation, keys.unlike)
         first = False
         if key is None:
             return
@@ -353,8 +359,11 @@ def _admit(calls: Calls, call: _Call, key: str, begins: str) -> None:
         calls.commit()
 
 
-def next_key(scan: Scan, calls: Calls, first: bool, notation: Notation) -> Reading[str | None]:
-    """The next key and its colon, read; None at the closing brace."""
+def next_key(
+    scan: Scan, calls: Calls, first: bool, notation: Notation, unlike: re.Pattern[str] = _UNLIKE_KEYS
+) -> Reading[str | None]:
+    """The next key and its colon, read; None at the closing brace. As long as nothing is certain, what it holds is
+    `unlike` a key no more."""
     comma = "" if first else (yield from follows(scan, ","))
     yield from scan.skip_spaces()
     if (yield from scan.need()) == "}":
@@ -364,16 +373,16 @@ def next_key(scan: Scan, calls: Calls, first: bool, notation: Notation) -> Readi
         return None
     if not first and not comma:
         raise Malformed
-    key = yield from _key(scan, calls, notation)
+    key = yield from _key(scan, calls, notation, unlike)
     yield from scan.skip_spaces()
     yield from scan.expect(":")
     yield from scan.skip_spaces()
     return key
 
 
-def _key(scan: Scan, calls: Calls, notation: Notation) -> Reading[str]:
+def _key(scan: Scan, calls: Calls, notation: Notation, unlike: re.Pattern[str]) -> Reading[str]:
     if not calls.committed and (yield from scan.need()) in "\"'":
-        return (yield from read_word(scan, calls, notation, _UNLIKE_KEYS))
+        return (yield from read_word(scan, calls, notation, unlike))
     return (yield from read_key(scan, calls, notation))
 
 

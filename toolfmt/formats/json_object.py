@@ -204,7 +204,7 @@ class JsonObject(Frame):
             calls.tolerate("missing_opener")
         fence = yield from read_fence(scan)
         if "```" in opener and not calls.committed:
-            yield from _known_key(scan, keys)
+            yield from self._known_key(scan, keys)
         yield from self._calls(scan, calls, keys)
         if fence:
             if not around.fenced:
@@ -224,6 +224,9 @@ class JsonObject(Frame):
             calls.tolerate("repaired_markers")
             return
         yield from close_frame(scan, calls, opener if self.closer else "", *self._own_closers)
+
+    def _known_key(self, scan: Scan, keys: Keys) -> Reading[None]:
+        return _known_key(scan, keys)
 
     def _calls(self, scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:
         yield from read_calls(scan, calls, keys, self._read_call, closed=bool(self._closing))
@@ -322,6 +325,8 @@ class KeyedObject(JsonObject):
             raise ValueError("written does not have the name for the key of its arguments")
         if self.unframed_openers or not self.openers:
             raise ValueError("opener is empty, and any object is an object of some name")
+        if {opener.strip() for opener in self.openers} & {*_FENCES_OPEN}:
+            raise ValueError("opener is a markdown fence, and any object may stand in one")
         self._check_notation()
 
     @property
@@ -331,6 +336,10 @@ class KeyedObject(JsonObject):
     @cached_property
     def _object(self) -> WrittenObject:
         return self.written or KEYED
+
+    def _known_key(self, scan: Scan, keys: Keys) -> Reading[None]:
+        """Any key may be a name."""
+        yield from ()
 
     def _calls(self, scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:
         yield from read_calls(scan, calls, keys, _read_keyed)
