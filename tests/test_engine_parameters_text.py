@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import pickle
+from collections.abc import Iterable
 from dataclasses import fields
-from typing import Any
+from typing import Any, cast
 
+import drawn_engines
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from toolfmt.formats import formats
+from toolfmt.errors import CannotWrite
+from toolfmt.events import ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
+from toolfmt.formats import Parser, formats, write
 from toolfmt.formats.call_expression import CallExpression
-from toolfmt.formats.format import Engine
+from toolfmt.formats.format import Engine, ToolCallFormat
 from toolfmt.formats.headers import Attributes, EscapedAttributes
 from toolfmt.formats.nested_tags import NestedTags
 from toolfmt.formats.tagged import Tagged
@@ -25,14 +32,14 @@ from toolfmt.formats.value_writers import (
     TextByType,
     TextInMarks,
 )
-from toolfmt.formats.values import CODE_CALL, LITERAL, NOTATIONS, BetweenMarks
+from toolfmt.formats.values import CODE_CALL, LITERAL, NOTATIONS, QUOTED_JSON, BetweenMarks
 
 _KINDS = (CallExpression, Tagged, NestedTags)
 
 
 def _engines() -> dict[str, Engine]:
     """The engines of the known formats that are of these kinds, by a name for each."""
-    found = {}
+    found: dict[str, Engine] = {}
     for format in formats():
         engines = [format.engine, *getattr(format.engine, "_engines", ()), *format.variants.values()]
         engines += [inner for engine in engines if isinstance(inner := getattr(engine, "body", None), _KINDS)]
@@ -151,7 +158,7 @@ def test_attributes_are_written_in_order_and_read_in_any() -> None:
         ("mark", lambda: BetweenMarks(" ")),
         ("mark", lambda: BetweenMarks('"')),
         ("mark", lambda: MarkedValues("")),
-        ("keys", lambda: MarkedValues("|", keys="odd")),
+        ("keys", lambda: MarkedValues("|", keys=cast("Any", "odd"))),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(parameter: str, made: Any) -> None:
@@ -188,3 +195,72 @@ def test_signs_that_cannot_be_told_apart_are_refused(parameter: str, changed: di
 def test_a_notation_is_pickled_by_its_name() -> None:
     assert pickle.loads(pickle.dumps(CODE_CALL)) is CODE_CALL
     assert {notation.name: notation for notation in NOTATIONS.values()} == NOTATIONS
+
+
+def _read(
+    format: ToolCallFormat, pieces: Iterable[str], tools: Any, strict: bool = True
+) -> tuple[list[Any], list[Any]]:
+    """The calls in a text that arrives in these pieces, and whatever else is told: tolerances and other events."""
+    parser = Parser(format, tools=tools, strict=strict)
+    found: list[tuple[str, list[str]]] = []
+    beside: list[Any] = []
+    for event in [*(event for piece in pieces for event in parser.feed(piece)), *parser.finish()]:
+        if isinstance(event, ToolCallStart):
+            found.append((event.name, []))
+        elif isinstance(event, ToolCallArguments):
+            found[-1][1].append(event.delta)
+        elif isinstance(event, ToolCallEnd):
+            beside += event.tolerated
+        else:
+            beside.append(event)
+    return [(name, "".join(deltas)) for name, deltas in found], beside
+
+
+def _same(read: list[Any], calls: list[Any]) -> bool:
+    """Whether these are the calls, exactly: `1` is not `1.0`, nor `True`."""
+    wanted = [(name, json.dumps(arguments, sort_keys=True)) for name, arguments in calls]
+    return [(name, json.dumps(json.loads(text), sort_keys=True)) for name, text in read] == wanted
+
+
+def _needs_a_schema(engine: Any) -> bool:
+    """Whether the text of a string may be one of another value, and only a schema tells."""
+    return isinstance(engine, CallExpression) and engine.notation is QUOTED_JSON
+
+
+@pytest.mark.parametrize("kind", drawn_engines.ENGINES)
+def test_an_engine_reads_strictly_what_its_parameters_say_it_writes(kind: str) -> None:
+    @settings(max_examples=120, suppress_health_check=list(HealthCheck))
+    @given(drawn_engines.ENGINES[kind], drawn_engines.CALLS, st.booleans())
+    def reads(engine: Any, calls: list[Any], declared: bool) -> None:
+        format = drawn_engines.format_of(engine)
+        tools = drawn_engines.tools_of(calls) if declared or _needs_a_schema(engine) else None
+        text = write(format, calls, tools)
+        read, beside = _read(format, [text], tools)
+        assert (beside, _same(read, calls)) == ([], True), text
+        assert _read(format, text, tools) == (read, [])
+        if len(text) <= 160:
+            for at in range(1, len(text)):
+                assert _read(format, [text[:at], text[at:]], tools) == (read, []), (text[:at], text[at:])
+
+    reads()
+
+
+@pytest.mark.parametrize("kind", drawn_engines.ENGINES)
+def test_what_an_engine_cannot_carry_is_refused_and_never_lost(kind: str) -> None:
+    @settings(max_examples=120, suppress_health_check=list(HealthCheck))
+    @given(drawn_engines.ENGINES[kind], drawn_engines.HARD_CALLS, st.booleans())
+    def refuses(engine: Any, calls: list[Any], declared: bool) -> None:
+        format = drawn_engines.format_of(engine)
+        tools = drawn_engines.tools_of(calls) if declared else None
+        try:
+            text = write(format, calls, tools)
+        except CannotWrite:
+            return
+        read, beside = _read(format, [text], tools, strict=False)
+        assert _same(read, calls)
+        assert not any(not isinstance(told, str) for told in beside)
+        assert _read(format, text, tools, strict=False) == (read, beside)
+        strictly, refused = _read(format, [text], tools)
+        assert (strictly, refused) == (read, []) or any(isinstance(told, ToolCallRejected) for told in refused)
+
+    refuses()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from toolfmt.formats.bodies import quoted
@@ -16,7 +17,7 @@ from toolfmt.formats.calls import Calls
 from toolfmt.formats.format import Call, Inner, TypesOf
 from toolfmt.formats.frames import Frame, close_frame, follows
 from toolfmt.formats.raw_values import Value
-from toolfmt.formats.scan import Incomplete, Malformed, Reading, Scan, literals
+from toolfmt.formats.scan import Incomplete, Literals, Malformed, Reading, Scan, literals
 from toolfmt.formats.tagged import opens_json
 from toolfmt.formats.typed import STRING, Types, raw_text, type_of
 from toolfmt.formats.values import DEEPEST, LITERAL, read_value
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
     from toolfmt.formats.nodes import Node
 
 _TAG = re.compile(r"[^<>\s/]*")
-_CALL = "invoke"
+_OPENS = re.compile(r"<[^<>\s/][^<>\n]*")
+_CLOSES = re.compile(r"</[^<>\s/]+>")
 _MOST_QUOTED = 64
 _EMPTY = {"string": '""', "object": "{}", "array": "[]", "null": "null"}
 
@@ -103,9 +105,9 @@ class _Leaf(Value):
             while self.quoted.pop() != tag:
                 pass
             return False
-        if tag == self.parent and tag != _CALL:
+        if tag == self.parent and tag != self.tags.call_tag:
             return True
-        if tag == _CALL or f"{self.tags.sign}</{tag}>" in self.tags.closers:
+        if tag == self.tags.call_tag or f"{self.tags.sign}</{tag}>" in self.tags.closers:
             yield from self.scan.skip_spaces()
             behind = literals(*self.tags.inner.openers, *self.tags.openers, *self.tags.closers)
             if (yield from self.scan.literal(behind)) or not (yield from self.scan.peek()):
@@ -120,18 +122,47 @@ class _Leaf(Value):
 
 @dataclass(frozen=True, kw_only=True)
 class NestedTags(Frame):
-    """The sign before every tag, and the tag of a list's items. `opener` and `closer` hold the sign too."""
+    """The sign before every tag, and the tag of a list's items. `opener` and `closer` hold the sign too.
+
+    `call_opener` and `name_closer` stand around the name of the tool, `call_closer` is the closing tag of a call; the
+    sign stands before the first and the last. Raises `ValueError`, which names the parameter: without a sign no text
+    could hold a tag, and a call is closed by a tag.
+    """
 
     sign: str
     item: str = "item"
+    call_opener: str = '<invoke name="'
+    name_closer: str = '">'
+    call_closer: str = "</invoke>"
+
+    def __post_init__(self) -> None:
+        if not self.sign.strip() or self.sign != self.sign.strip():
+            raise ValueError(f"sign: {self.sign!r:.80} tells no tag from the texts between tags")
+        if not self.item or not _TAG.fullmatch(self.item):
+            raise ValueError(f"item: no tag is called {self.item!r:.80}")
+        if not _OPENS.fullmatch(self.call_opener):
+            raise ValueError(f"call_opener: a call begins with a tag, not with {self.call_opener!r:.80}")
+        if not self.name_closer.endswith(">") or self.name_closer[0] not in "\"'> /":
+            raise ValueError(f"name_closer: where the name ends cannot be told before {self.name_closer!r:.80}")
+        if not _CLOSES.fullmatch(self.call_closer):
+            raise ValueError(f"call_closer: a call ends with a closing tag, not with {self.call_closer!r:.80}")
 
     @property
     def inner(self) -> Inner:
-        return Inner((self._call_opener,), (f"{self.sign}</{_CALL}>",))
+        return Inner((self._call_opener,), (self.sign + self.call_closer,))
 
     @property
     def _call_opener(self) -> str:
-        return f'{self.sign}<{_CALL} name="'
+        return self.sign + self.call_opener
+
+    @cached_property
+    def call_tag(self) -> str:
+        """The tag that closes a call."""
+        return self.call_closer[2:-1]
+
+    @cached_property
+    def _name_ends(self) -> Literals:
+        return literals(self.name_closer, self.name_closer[0], "<", ">")
 
     # --- writing
 
@@ -141,7 +172,7 @@ class NestedTags(Frame):
 
     def _call(self, name: str, arguments: Mapping[str, Any], types: TypesOf) -> str:
         members = "".join(self._element(key, value, types, (name, key)) for key, value in arguments.items())
-        return f'{self.sign}<{_CALL} name="{name}">{members}{self.sign}</{_CALL}>\n'
+        return f"{self._call_opener}{name}{self.name_closer}{members}{self.sign}{self.call_closer}\n"
 
     def _element(self, tag: str, value: Any, types: TypesOf, path: tuple[str, ...]) -> str:
         return f"{self.sign}<{tag}>{self._value(value, types, path)}{self.sign}</{tag}>"
@@ -178,10 +209,10 @@ class NestedTags(Frame):
         yield from scan.skip_spaces()
         yield from scan.expect(self._call_opener)
         while True:
-            name, closed = yield from scan.within(literals('"', "<", ">"))
-            if closed != '"':
-                raise Malformed
-            yield from scan.expect(">")
+            name, closed = yield from scan.within(self._name_ends)
+            if closed != self.name_closer:
+                scan.rewind(scan.position - len(closed))
+                yield from scan.expect(self.name_closer)  # it stands there in part, or not at all
             calls.start(name)
             end = yield from self._members(scan, calls)
             calls.end()
@@ -202,7 +233,7 @@ class NestedTags(Frame):
         """
         begins, ends = self.sign + "<", self.sign + "</"
         calls.arguments("{")
-        stack = [_Open(_CALL, "}", ())]
+        stack = [_Open(self.call_tag, "}", ())]
         keys, closed = set[str](), ""
         while stack:
             top = stack[-1]

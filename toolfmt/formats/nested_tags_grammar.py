@@ -22,7 +22,8 @@ def nested_calls(engine: NestedTags, constraint: Constraint) -> Node:
     def call(tool: ConstrainedTool, shape: Arguments) -> Node:
         elements = _Elements(engine, tool, constraint)
         arguments = members(shape, lambda key, schema: elements.element(key, schema, (key,)))
-        return row(f'{engine.sign}<invoke name="{tool.name}">', arguments, f"{engine.sign}</invoke>\n")
+        opening = row(engine.sign, engine.call_opener, tool.name, engine.name_closer)
+        return row(opening, arguments, f"{engine.sign}{engine.call_closer}\n")
 
     return row(engine.opener, "\n", constraint.calls(constraint.any_call(call), ""), engine.closer)
 

@@ -33,6 +33,8 @@ _MOST_KNOWN = 256
 _MOST_QUOTED = 8
 """Calls that stand open in one value. Each that is not quoted after all is read again, so their number bounds the
 cost."""
+_MARKER = 4
+"""An opener at least so long is a tag: what is left of a damaged one may be known."""
 _UNCLOSED = "unclosed_tag"
 _NAMED = ' name="'
 _OF_EACH_TYPE: tuple[Any, ...] = ("", 0, True, None, [], {})
@@ -114,6 +116,8 @@ class Tags:
     def broken_key(self) -> Literals:
         """The opener of a key with one character lost."""
         opener = self.key_opener
+        if len(opener) < _MARKER:
+            return literals()  # what is left of a sign shows nothing
         return literals(*dict.fromkeys(opener[:at] + opener[at + 1 :] for at in range(len(opener))))
 
     def wanted(self, closers: tuple[str, ...], declared: tuple[str, ...] | None) -> Wanted:
@@ -121,7 +125,7 @@ class Tags:
         known = self._known.get((closers, declared))
         if known is None:
             ends: dict[str, str] = {}
-            if declared is not None and not self.value_opener:
+            if declared is not None and not self.value_opener and ">" in self.key_closer:
                 whole = {
                     self.header.write(key, value, 0) + self.key_closer: key
                     for key in declared
@@ -130,7 +134,8 @@ class Tags:
                 ends = {tag: key for tag, key in whole.items() if len(key) > 2}
                 ends |= {self.key_opener[-1] + tag: key for tag, key in whole.items()}
                 ends |= {tag: key for key in declared for tag in self._otherwise(key)}
-            remains = (self.remains,) if declared is None and not self.value_opener else ()
+            of_a_tag = declared is None and not self.value_opener and self.key_opener.startswith("<")
+            remains = (self.remains,) if of_a_tag else ()
             foreign = [tag for tag in ends if tag[0] == "<"]
             behind = tuple(tag for tag in ends if tag[0] != "<")
             known = Wanted(

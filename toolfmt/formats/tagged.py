@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING, Any
 from toolfmt.formats.bodies import quoted
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.format import Call, Inner, TypesOf
-from toolfmt.formats.frames import Frame, close_frame, follows, read_name
+from toolfmt.formats.frames import NAME, Frame, close_frame, follows, read_name
 from toolfmt.formats.headers import DAMAGED, NOT_STRING, PLAIN, QUOTED, Header
 from toolfmt.formats.json_call import read_announced
 from toolfmt.formats.raw_values import Given, MarkedValue, RawValue, Tags
 from toolfmt.formats.scan import Malformed, Reading, Scan, literals
+from toolfmt.formats.tag_checks import check_tags, unread
 from toolfmt.formats.typed import STRING, Types
 from toolfmt.formats.value_writers import TEXT_BY_TYPE, TextWriter
-from toolfmt.formats.values import LITERAL, read_value
+from toolfmt.formats.values import LITERAL, read_value, without
 
 if TYPE_CHECKING:
     from toolfmt.formats.constraint import Constraint
@@ -47,11 +48,14 @@ class Tagged(Frame):
     `value_newline` is what stands between value and tags and belongs to neither (one newline, or nothing). The headers
     tell how name and key are written in their tags. `cdata` are the marks of a value in which nothing is a tag,
     `type_tag` the tag of the type between key and value, `json_arguments` that of all arguments as one JSON object.
-    `skipped` may stand around a call and says nothing; `alone` are control tokens that no value holds.
+    `skipped` may stand around a call and says nothing, as does what the writer puts there; `alone` are control tokens
+    that no value holds.
 
     The writer puts `between` between tags, `between_calls` between calls, `enclosing` inside a frame that holds all
     calls (where it is empty each call has a frame of its own), `before_name` and `after_call` around a call;
     `write_value` writes a value.
+
+    Raises `ValueError`, which names the parameter, where markers cannot be told apart.
     """
 
     key_opener: str
@@ -76,33 +80,46 @@ class Tagged(Frame):
     after_call: str = ""
     write_value: TextWriter = TEXT_BY_TYPE
 
+    def __post_init__(self) -> None:
+        check_tags(self)
+
     @property
     def openers(self) -> tuple[str, ...]:
-        return super().openers if self.opener else (self.name_opener, *self.also)
+        return super().openers if self.opener else (self.name_opener.lstrip(), *self.also)
 
     @property
     def closers(self) -> tuple[str, ...]:
-        return super().closers if self.closer else (self.call_closer, *self.also_closers)
+        if self.closer or not self.call_closer:
+            return super().closers
+        return (self.call_closer.lstrip(), *self.also_closers)
 
     @property
     def inner(self) -> Inner:
-        several = self.opener and self.call_closer
-        return Inner((self.name_opener,), (self.call_closer,), self.skipped) if several else Inner()
+        several = self.opener and self.name_opener and self.call_closer
+        return Inner((self.tags.name_opener,), (self.tags.call_closer,), self._skipped) if several else Inner()
+
+    @cached_property
+    def _skipped(self) -> tuple[str, ...]:
+        """What is passed over around a call."""
+        around = (self.before_name, self.after_call, *self.enclosing)
+        return tuple(
+            dict.fromkeys((*self.skipped, *(piece for text in around for piece in unread(text, self.skipped))))
+        )
 
     @cached_property
     def tags(self) -> Tags:
-        """What a value has to know of them."""
+        """They as they are read: behind blanks, which are passed over."""
         return Tags(
-            key_opener=self.key_opener,
+            key_opener=self.key_opener.lstrip(),
             key_closer=self.key_closer,
-            value_opener=self.value_opener,
+            value_opener=self.value_opener.lstrip(),
             value_closer=self.value_closer,
-            name_opener=self.name_opener,
+            name_opener=self.name_opener.lstrip(),
             name_closer=self.name_closer,
-            call_closer=self.call_closer,
+            call_closer=self.call_closer.lstrip(),
             openers=super().openers,
             closers=super().closers,
-            skipped=self.skipped,
+            skipped=self._skipped,
             alone=self.alone,
             lines=bool(self.value_newline) or "\n" in self.between,
             header=self.key_header,
@@ -116,6 +133,22 @@ class Tagged(Frame):
             line: (begin + plain, plain) if (begin := line or self.value_newline) else (plain,)
             for line in ("", *_NEWLINES)
         }
+
+    @cached_property
+    def _takes_objects(self) -> bool:
+        """Whether a brace behind the name can only be an object in place of the arguments."""
+        return not any(mark.startswith("{") for mark in (self.tags.key_opener, *self.tags.ends, *self.json_arguments))
+
+    @cached_property
+    def _repeated(self) -> str:
+        """What stands before a value and may have been written twice; empty where that may be the value's closer."""
+        repeated = self.tags.value_opener or (self.key_closer if len(self.key_closer) > 1 else "")
+        return "" if self.value_closer.startswith(repeated) else repeated
+
+    @cached_property
+    def _name_pattern(self) -> re.Pattern[str]:
+        """What a name without a closer is made of."""
+        return without(NAME, {mark[0] for mark in (self.tags.key_opener, *self.tags.ends) if not mark[0].isalnum()})
 
     # --- writing
 
@@ -152,27 +185,28 @@ class Tagged(Frame):
     # --- reading
 
     def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
-        framed = bool(opener) and opener != self.name_opener
+        framed = bool(opener) and opener != self.tags.name_opener
         calls.inside()
         yield from self._skip(scan)
-        if self.name_opener and opener != self.name_opener:
-            yield from scan.expect(self.name_opener, *self.skipped)
+        if self.tags.name_opener and opener != self.tags.name_opener:
+            yield from scan.expect(self.tags.name_opener, *self._skipped)
         while True:
             if self.opener and not framed:
                 calls.tolerate("missing_opener")
             end = yield from self._call(scan, calls, framed)
             calls.end()
-            if end == self.name_opener and end:
+            if end == self.tags.name_opener and end:
                 calls.tolerate("missing_closer")
                 calls.begin_at(scan.position - len(end))
                 continue
             if end in self.tags.closers:
-                if self.call_closer:
+                if self.tags.call_closer:
                     calls.tolerate("missing_closer")
                 return
             here = scan.position
             last = yield from self._skip(scan)
-            if not self.opener or not self.name_opener or not (yield from scan.literal(literals(self.name_opener))):
+            another = self.tags.name_opener if self.opener else ""
+            if not another or not (yield from scan.literal(literals(another))):
                 scan.rewind(last)
                 break
             calls.begin_at(here)
@@ -183,7 +217,7 @@ class Tagged(Frame):
         """Reads what may stand around a call and says nothing, and blanks; returns where those last blanks begin."""
         last = scan.position
         yield from scan.skip_spaces()
-        while self.skipped and (yield from scan.literal(literals(*self.skipped))):
+        while self._skipped and (yield from scan.literal(literals(*self._skipped))):
             last = scan.position
             yield from scan.skip_spaces()
         return last
@@ -204,12 +238,13 @@ class Tagged(Frame):
         if started:
             calls.start(name)
         spaces = yield from scan.spaces()
-        if (yield from scan.peek()) == "{" and known is not False:
+        if self._takes_objects and (yield from scan.peek()) == "{" and known is not False:
             return (yield from self._object(scan, calls, name, started))
-        token = yield from scan.expect(self.key_opener, *self.tags.ends, *self.json_arguments[:1])
-        if known is None and not self.name_closer and token in self.tags.ends and spaces.strip("\r\n"):
+        token = yield from scan.expect(self.tags.key_opener, *self.tags.ends, *self.json_arguments[:1])
+        prose = known is None and not self.name_closer and token in self.tags.ends and spaces.strip("\r\n")
+        if prose and spaces != self.between:
             raise Malformed  # a word between blanks, and markers around it: prose that names them
-        if (known or token != self.key_opener) and not started:
+        if (known or token != self.tags.key_opener) and not started:
             calls.start(name)
         if self.json_arguments and token == self.json_arguments[0]:
             yield from read_announced(scan, calls)
@@ -222,12 +257,12 @@ class Tagged(Frame):
         """The arguments, behind the first token of the call; returns the closer that ended it, read."""
         calls.arguments("{")
         known, given = calls.knows(name), Given()
-        while token == self.key_opener:
+        while token == self.tags.key_opener:
             first = not given.keys
             key, stated, fault = yield from self._key(scan, " " if first and known is False else "")
             if not key or (fault == DAMAGED and calls.declares(key, name) is not True):
                 raise Malformed
-            repeated = self.value_opener or (self.key_closer if len(self.key_closer) > 1 else "")
+            repeated = self._repeated
             doubled = bool(repeated) and bool((yield from scan.literal(literals(repeated))))
             if first and not known:
                 if known is False:
@@ -263,7 +298,7 @@ class Tagged(Frame):
     def _name(self, scan: Scan, calls: Calls) -> Reading[str]:
         """The name, read with its tag; empty where none stands."""
         if not self.name_closer:
-            return (yield from read_name(scan))
+            return (yield from read_name(scan, self._name_pattern))
         quote = self.name_header.quote
         end = quote or self.name_closer
         name, closed = yield from scan.within(literals(end, *_NO_NAME))
@@ -289,7 +324,7 @@ class Tagged(Frame):
         scan.rewind(here)
         if closed:
             return
-        ends = tuple(filter(None, (self.call_closer, self.name_opener)))
+        ends = tuple(filter(None, (self.tags.call_closer, self.tags.name_opener)))
         ended = ends and (yield from scan.near(literals(*ends), _MOST_UNDECLARED))
         scan.rewind(here)
         if ended or (scan.closed and len(scan.text) - scan.at <= _MOST_UNDECLARED):
@@ -310,9 +345,9 @@ class Tagged(Frame):
         if self.type_tag and (yield from follows(scan, self.type_tag[0])):
             word, _ = yield from scan.within(literals(self.type_tag[1]))
             stated = {"string": STRING, "any": None}.get(word.strip(), NOT_STRING)
-        if self.value_opener:
+        if self.tags.value_opener:
             yield from scan.skip_spaces()
-            yield from scan.expect(self.value_opener)
+            yield from scan.expect(self.tags.value_opener)
         return key, stated, self.key_header.fault(header.strip())
 
     def _value(self, scan: Scan, calls: Calls, types: Types, given: Given) -> Reading[str]:
@@ -348,7 +383,7 @@ class Tagged(Frame):
             yield from scan.skip_spaces()
             if self.cdata:
                 yield from scan.literal(literals(self.cdata[1]))
-            yield from scan.expect(self.value_closer)
+            yield from scan.expect(self.value_closer.lstrip())
         except Malformed:
             raise Malformed("invalid_arguments") from None
         yield from scan.skip_spaces()
