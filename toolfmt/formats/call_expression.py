@@ -136,14 +136,14 @@ class CallExpression(Frame):
         # Imported here: who only reads needs none of it.
         from toolfmt.formats.constraint import members
         from toolfmt.formats.nodes import EMPTY, maybe, row
-        from toolfmt.formats.spelled_values import SpelledValues, spelling_of
+        from toolfmt.formats.spelled_values import JSON_SPELLING, QuotedValues, SpelledValues, spelling_of
 
-        spelling = spelling_of(self.written)
+        quoted = self._signs.notation.quoted
+        kind = QuotedValues if quoted else SpelledValues
+        spelling = JSON_SPELLING if quoted else spelling_of(self.written)
 
         def call(tool: ConstrainedTool, shape: Arguments) -> Node:
-            values = SpelledValues(
-                self.written, tool.schemas, constraint.rules, tool.prefix, spelling, never=self.closers
-            )
+            values = kind(self.written, tool.schemas, constraint.rules, tool.prefix, spelling, never=self.closers)
 
             def argument(key: str, schema: Any) -> Node:
                 return row(self.key_lead, key, self.assign, values.value(schema))

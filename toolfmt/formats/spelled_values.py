@@ -236,6 +236,23 @@ class SpelledValues:
         return Rule(name)
 
 
+@dataclass
+class QuotedValues(SpelledValues):
+    """Values of which every one stands in JSON's quotes: of a list or an object the quotes are escaped, and the quotes
+    in those again, which no grammar can hold to."""
+
+    def _kind(self, kind: str, flat: Schema) -> Node:
+        if kind in ("array", "object"):
+            raise NotConstrained("lists and objects stand in quotes there, as JSON whose own quotes are escaped")
+        node = super()._kind(kind, flat)
+        return node if kind == "string" else row('"', node, '"')
+
+    def anything(self) -> Node:
+        """Any value but lists and objects."""
+        literals = either(Pattern(NUMBER), self.spelling.true, self.spelling.false, self.spelling.null)
+        return either(*map(self._quoted, self.spelling.strings), row('"', literals, '"'))
+
+
 def number_node(flat: Schema, *, whole: bool) -> Node:
     """The numbers of a flat schema, which is of numbers only."""
     if "multipleOf" in flat and not (whole and flat["multipleOf"] == 1):

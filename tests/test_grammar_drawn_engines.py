@@ -1,0 +1,36 @@
+"""The grammars of engines with drawn parameters: what the writer writes they allow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import drawn_engines
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from node_matching import allows
+from test_grammar_nodes import _CALLS, TOOLS
+
+from toolfmt.errors import CannotConstrain, CannotWrite
+from toolfmt.formats import write
+from toolfmt.formats.answer_grammar import answer_grammar
+
+
+@pytest.mark.parametrize("kind", drawn_engines.ENGINES)
+def test_a_grammar_of_drawn_parameters_allows_what_is_written(kind: str) -> None:
+    @settings(max_examples=60, suppress_health_check=list(HealthCheck))
+    @given(drawn_engines.ENGINES[kind], st.lists(_CALLS, min_size=1, max_size=2))
+    def allowed(engine: Any, calls: list[Any]) -> None:
+        format = drawn_engines.format_of(engine)
+        try:
+            found = answer_grammar(format, TOOLS, choice="required")
+        except CannotConstrain as refusal:
+            assert "stand in quotes" in str(refusal)
+            assume(False)
+        try:
+            text = write(format, calls, TOOLS)
+        except CannotWrite:
+            assume(False)
+        assert allows(found.rules, text), (engine, text)
+
+    allowed()
