@@ -234,6 +234,14 @@ WRONG = {
         engine("tagged", opener="<a>", key_opener="<k>", key_closer="<k>", value_closer="<k>"),
         "engine: cannot write a call and read it back (IndexError: string index out of range)",
     ),
+    "nothing that begins between": (
+        plain(between=["<think>", "<mull>"]),
+        "between[1]: '<mull>' opens neither a block of `reasoning` nor a call",
+    ),
+    "half a frame of others": (
+        engine(opener="<x>", foreign=[["<y>", ""]]),
+        "engine.foreign[0]: must not be empty: it would be found everywhere",
+    ),
     "a choice of none": (
         engine("choice", engines=[]),
         "engine: a choice needs an engine at least, which writes the calls",
@@ -417,7 +425,31 @@ def test_damaged_data_is_a_format_or_refused(chance: random.Random, times: int) 
         assert str(refusal).startswith("mine.json: ")
     else:
         assert from_text(to_text(loaded)) == loaded
-    assert time.process_time() - begun < 1
+        assert time.process_time() - begun < 1
+        assert_reads_anything(loaded, chance)
+
+
+def assert_reads_anything(format: ToolCallFormat, chance: random.Random) -> None:
+    """No text raises, whatever the markers are (law 2)."""
+    own = [
+        *format.markers.in_answers,
+        *format.between,
+        *format.ignored_at_start,
+        "f",
+        "{",
+        '"',
+        "}",
+        "=",
+        "\n",
+        " ",
+        "a",
+    ]
+    for _ in range(3):
+        text = "".join(chance.choice(own) for _ in range(chance.randrange(1, 12)))
+        parser = Parser(format)
+        for sign in text:
+            parser.feed(sign)
+        parser.finish()
 
 
 @settings(deadline=None, max_examples=200)

@@ -35,7 +35,7 @@ _DEEPEST = 8
 """Engines within engines."""
 _SHOWN = 40
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,79}")
-_MAY_BE_EMPTY = frozenset({"enclosing"})
+_MAY_BE_EMPTY = frozenset({"brackets", "enclosing", "fence", "inside"})
 """Members that stand around something, and are not looked for where they are empty."""
 _PROSE = frozenset({"page", "instructions"})
 _CALL = ("get_weather", {"city": "Paris", "days": 3})
@@ -111,9 +111,11 @@ class _Reader:
 
     def _no_empty_markers(self, members: Mapping[str, object], path: str) -> None:
         for name, value in members.items():
-            if isinstance(value, tuple) and "" in value and name not in _MAY_BE_EMPTY:
-                where = f"{path}.{name}".lstrip(".")
-                self.refuse(f"{where}[{value.index('')}]", "must not be empty: it would be found everywhere")
+            if isinstance(value, tuple) and name not in _MAY_BE_EMPTY:
+                for at, item in enumerate(value):
+                    if item == "" or (isinstance(item, tuple) and "" in item):
+                        where = f"{path}.{name}[{at}]".lstrip(".")
+                        self.refuse(where, "must not be empty: it would be found everywhere")
 
     def _plain(self, hint: type, value: object, path: str) -> object:
         if type(value) is not hint:
@@ -202,10 +204,11 @@ def _check_texts(format: ToolCallFormat, reader: _Reader) -> None:
         reader.refuse(
             "variant", f"{_found(format.variant)} is none of `variants`{_hint(format.variant, format.variants)}"
         )
-    for member in ("reasoning", "content_markers"):
-        for at, pair in enumerate(getattr(format, member)):
-            if "" in pair:
-                reader.refuse(f"{member}[{at}]", "must not be empty: it would be found everywhere")
+    engine, begins = format.engine, {opener for opener, _ in format.reasoning}
+    begins.update(engine.openers, engine.start_only_openers, engine.unframed_openers)
+    for at, mark in enumerate(format.between):
+        if mark not in begins:
+            reader.refuse(f"between[{at}]", f"{_found(mark)} opens neither a block of `reasoning` nor a call")
     for member in ("signatures", "headers"):
         for at, pattern in enumerate(getattr(format, member)):
             try:
