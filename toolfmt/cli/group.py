@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
@@ -15,7 +16,7 @@ from typing import Any, NoReturn
 import click
 
 from toolfmt.cli.output import check_printable, complain, untold
-from toolfmt.errors import ToolfmtError
+from toolfmt.errors import BrokenPlugIn, ToolfmtError
 
 _LAST_STANDARD_FILE = 2
 _LONGEST = 1_000_000
@@ -44,12 +45,30 @@ class Commands(click.Group):
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
         kwargs["standalone_mode"] = False
-        with _standard_files_taken():
+        with _standard_files_taken(), _told_in_a_line():
             sys.exit(_status(lambda: super(Commands, self).main(*args, **kwargs)))
 
     def get_help(self, ctx: click.Context) -> str:
         check_printable()
         return super().get_help(ctx)
+
+
+@contextmanager
+def _told_in_a_line() -> Iterator[None]:
+    """A plug-in that is left out is told as everything else is; other warnings are those of Python."""
+    before = warnings.showwarning
+
+    def tell(message: Warning | str, category: type[Warning], *more: Any, **also: Any) -> None:
+        if issubclass(category, BrokenPlugIn):
+            complain(str(message))
+        else:
+            before(message, category, *more, **also)
+
+    warnings.showwarning = tell
+    try:
+        yield
+    finally:
+        warnings.showwarning = before
 
 
 @contextmanager
