@@ -47,7 +47,7 @@ SENTINELS = (
 )  # fmt: skip
 """No marker holds one of these."""
 
-_TYPES = {**dict.fromkeys(KEYS, "string"), NUMBER_KEY: "integer", "ozqkey": "object", "bozqkey": "boolean"}
+_TYPES = {**dict.fromkeys(KEYS, "string"), NUMBER_KEY: "integer"}
 TOOLS: list[Message] = [
     tool_definition(
         name, "Does.", {key: {"type": kind, "description": "An argument."} for key, kind in _TYPES.items()}, []
