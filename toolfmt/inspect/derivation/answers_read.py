@@ -21,8 +21,10 @@ from toolfmt.events import (
 from toolfmt.formats import Parser, ToolCallFormat
 from toolfmt.inspect.probe.conversations import Call, Message
 
-_PIECES = 1_000
-"""Up to so many characters an answer is read a character at a time, a longer one in so many pieces."""
+_PIECES, _CHARACTERS = 40, 1_000
+"""An answer is read in so many pieces too; where calls stand alone, in characters, if there are no more than that."""
+_LONGEST = 60
+"""So many characters of a value are quoted."""
 # What ends a turn by its own name, in the spellings of tokens.
 _END_OF_TURN = re.compile(
     r"(?i)</?s>|<[|｜]?[^<>\s]{0,40}(?:end|eo[stm])[^<>\s]{0,40}>|\[[^\[\]\s]{0,40}end[^\[\]\s]{0,40}\]"
@@ -48,10 +50,17 @@ class AnswerRead:
         return self.before + self.between + self.behind
 
 
-def read_answer(format: ToolCallFormat, text: str, tools: Sequence[Message] | None, prefix: str = "") -> AnswerRead:
-    """An answer that follows this end of a prompt, whole and in pieces."""
+def read_answer(
+    format: ToolCallFormat,
+    text: str,
+    tools: Sequence[Message] | None,
+    prefix: str = "",
+    *,
+    characters: bool = False,
+) -> AnswerRead:
+    """An answer that follows this end of a prompt, whole and in pieces: in `characters`, if it is not too long."""
     whole = _events(format, [text], tools, prefix)
-    length = -(-len(text) // _PIECES) or 1
+    length = -(-len(text) // (_CHARACTERS if characters else _PIECES)) or 1
     pieces = [text[at : at + length] for at in range(0, len(text), length)]
     return _told(whole, streams=_events(format, pieces, tools, prefix) == whole)
 
@@ -84,7 +93,7 @@ def left_over(text: str) -> str:
 def shown(value: Any) -> str:
     """A value as a sentence quotes it, cut in the middle where it is long."""
     text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 60 else f"{text[:30]} … {text[-20:]}"
+    return text if len(text) <= _LONGEST else f"{text[:30]} … {text[-20:]}"
 
 
 def _events(format: ToolCallFormat, pieces: Sequence[str], tools: Any, prefix: str) -> list[Event]:
@@ -127,8 +136,14 @@ def _differing_arguments(arguments: dict[str, Any], came: dict[str, Any]) -> str
         return f"the argument {shown(more[0])} is read that was not given"
     for key, value in arguments.items():
         if _typed(value) != _typed(came[key]):
-            return f"{shown(value)} comes back as {shown(came[key])}"
+            return _changed(value, came[key])
     return ""
+
+
+def _changed(value: Any, came: Any) -> str:
+    if isinstance(value, str) and isinstance(came, str) and len(value) > _LONGEST < len(came) != len(value):
+        return f"{len(value):,} characters come back as {len(came):,}"
+    return f"{shown(value)} comes back as {shown(came)}"
 
 
 def _typed(value: Any) -> str:

@@ -16,7 +16,7 @@ from toolfmt.formats import ToolCallFormat
 from toolfmt.formats.prefix import answer_prefix
 from toolfmt.inspect.derivation.answers_read import differing, left_over, read_answer, shown
 from toolfmt.inspect.derivation.refusals import Refused
-from toolfmt.inspect.inference.read_back import own_markers
+from toolfmt.inspect.inference.read_back import opened, own_markers
 from toolfmt.inspect.probe.conversations import (
     ALL_TOOLS,
     ID,
@@ -40,6 +40,8 @@ _NEAR = 60
 _SHORT_REST = 30
 """So many characters of a generation prompt a history may leave out."""
 _TAIL = 400
+_WORDS = re.compile(r"[\w\s.,:;!?'\"-]+")
+"""What prose is made of; a line break is no sign of a marker either."""
 ORDINARY = (
     "Here is the plan: first we look, then we decide. Is that right?",
     'The function f(x) returns [1, 2] or {"a": 1}; call it twice.',
@@ -74,8 +76,8 @@ def check_markers(renders: Renders, shape: Shape, format: ToolCallFormat) -> Non
     for opener in format.openers:
         if not opener.strip() or len(opener.strip()) == 1:
             raise Refused(f"a call would begin with {shown(opener)}, which stands in ordinary answers")
-        if re.fullmatch(r"[\w\s]+", opener):
-            raise Refused(f"a call would begin with the plain word {shown(opener.strip())}")
+        if _WORDS.fullmatch(opener):
+            raise Refused(f"a call would begin with plain words: {shown(opener.strip())}")
     if any(ID[:-1] in mark for mark in (*format.markers.in_answers, *own_markers(format))):
         raise Refused("the id of a call would be one of its markers")
 
@@ -182,8 +184,9 @@ class WholeAnswers:
         if closers or any(begun.startswith(closer) for _, closer in self.format.reasoning):
             return None
         near = not asked[same:].strip() or (len(asked) - same < _SHORT_REST and same > len(asked) // 2)
-        # What is left of the generation prompt's header is no text of the answer.
-        return RenderedAnswer(answer_prefix(prompt[same:]), asked[:same][-_TAIL:]) if near else None
+        # It answers another generation prompt: what is left of that one's header is no text of the answer.
+        begun = opened(self.format, asked[:same])
+        return RenderedAnswer(answer_prefix(prompt[same:]), begun) if near else None
 
     def _render(self, messages: Sequence[Message], *, generation: bool = False) -> str:
         made = self.renders.render(messages, self.tools if self.shape.tools else None, generation=generation)

@@ -41,6 +41,7 @@ _BLANKS = (*(value for value in NASTY_STRINGS if value != value.strip()), "\ttab
 _MANY: dict[str, Any] = {f"part{number}": f"Mq{number}" if number % 2 else number for number in range(1, 13)}
 _TYPED: dict[str, Any] = TYPED | {"options": {"k": "v", "deep": {"on": False, "off": [1, [2.5]]}}}
 _SELDOM: dict[str, dict[str, Any]] = {
+    "zero and false": {"text": "plain", "count": 0, "flag": False},
     "a null": {"text": "plain", "limit": None},
     "a null in an object": {"text": "plain", "options": {"k": None}},
     "an empty list or object": {"text": "plain", "tags": [], "options": {}},
@@ -84,15 +85,17 @@ def call_sets(*, parallel: bool) -> Iterator[CallSet]:
     """
     yield CallSet("one call", SINGLE, tools=ALL_TOOLS)
     if parallel:
-        yield from _several()
+        yield CallSet("two calls in one turn", PARALLEL, tools=ALL_TOOLS)
     yield CallSet("a call without arguments", ((BARE_TOOL, {}),), tools=ALL_TOOLS)
+    yield _together("strings", tuple(_plain_string(value) for value in _STRINGS))
+    yield string_set("a value of 300 characters", "x" * 300)
+    yield string_set(f"a value of {LONG:,} characters", ("word " * (LONG // 5))[: LONG - 1] + ".")
     yield CallSet("arguments of every type", ((TYPED_TOOL, _TYPED),), tools=ALL_TOOLS)
     yield CallSet("twelve arguments", ((_MANY_TOOL, _MANY),), tools=FURTHER_TOOLS)
     repeated = {"part1": "same", "part3": "same", "part5": "part5", "part7": _MANY_TOOL, "part9": "part1"}
     yield CallSet("values that repeat", ((_MANY_TOOL, repeated),), tools=FURTHER_TOOLS)
-    yield string_set("a long value", ("word " * LONG)[: LONG - 1] + ".")
-    yield string_set("a value of 300 characters", "x" * 300)
-    yield _together("strings", tuple(_plain_string(value) for value in _STRINGS))
+    if parallel:
+        yield from _several()
     yield _together("blanks at the ends of a string", tuple(string_set("", value, "told") for value in _BLANKS))
     yield string_set("an empty string", "", "told")
     for what, given in _SELDOM.items():
@@ -140,7 +143,6 @@ def _keys() -> CallSet:
 
 
 def _several() -> Iterator[CallSet]:
-    yield CallSet("two calls in one turn", PARALLEL, tools=ALL_TOOLS)
     yield CallSet("two equal calls", SINGLE * 2, tools=ALL_TOOLS)
     three: tuple[Call, ...] = ((TYPED_TOOL, _TYPED), (BARE_TOOL, {}), *SINGLE)
     yield CallSet("three calls in one turn", three, tools=ALL_TOOLS)

@@ -34,7 +34,7 @@ def derive_from(renders: Renders, shape: Shape | None) -> Derived:
     Raises nothing but `LimitHit`.
     """
     if shape is None:
-        return Derived(None, why_not="the template renders no call")
+        return Derived(None, why_not="the template renders no call with its name and its value as they are given")
     try:
         derivation = Derivation(renders, shape)
     except Refused as why:
@@ -64,12 +64,25 @@ def _as_rendered(renders: Renders, shape: Shape, candidate: Candidate, parallel:
         return False
 
 
+OTHER_NOTATION = (
+    "name and arguments do not lie in one JSON value",
+    "no JSON object of the arguments stands behind the name",
+    "a marker would be a piece of broken JSON",
+    "keys do not stand in two tags around their values",
+    "a call without arguments is written otherwise",
+    "what stands behind a key depends on the type of its value",
+    "the name of a call does not stand before its arguments",
+)
+"""Beginnings of refusals that say no more than that the calls are written in another notation than that one."""
+
+
 def _most_telling(unproven: Sequence[Unproven], refusals: Sequence[tuple[str, str]]) -> str:
     """Of all the reasons the one to tell: what the format that got farthest failed on, where one read a call at all;
-    else why the likeliest notation is not the one; else what the first candidate failed on."""
+    else why calls of the likeliest notation are not written as it would write them; else what there is."""
     farthest = max(unproven, key=lambda why: why.right, default=None)
     if farthest is not None and farthest.right:
         return str(farthest)
-    if refusals:
-        return refusals[-1][1]
-    return str(farthest) if farthest is not None else "the calls are written in no way that is known"
+    reasons = [why for _, why in refusals]
+    telling = [why for why in reasons if not why.startswith(OTHER_NOTATION)]
+    failed = [str(farthest)] if farthest is not None else []
+    return next(iter((*telling, *failed, *reasons)), "the calls are written in no notation that is known")

@@ -29,6 +29,10 @@ from toolfmt.inspect.probe.conversations import Message, Shape
 from toolfmt.inspect.probe.renders import Region, Renders
 from toolfmt.listing import listed
 
+_NEAR = 200
+"""What is common to all calls, a name's beginning too, may stand so far before where they differ."""
+_IN_CHARACTERS = 3
+"""So many sets are read a character at a time: that chunks do not matter is a law of the engines."""
 _MOST_NAMED = 3
 """So many kinds of call a limit names."""
 
@@ -122,8 +126,11 @@ def _try(renders: Renders, shape: Shape, format: ToolCallFormat, call_set: CallS
         return
     wrong, came = "", None
     if isinstance(region, Region):
-        came = read_answer(format, region.text, tools, opened(format, region.before))
+        prefix = opened(format, region.before)
+        came = read_answer(format, region.text, tools, prefix, characters=tried.right < _IN_CHARACTERS)
         wrong = differing(call_set.calls, came) or _beside(shape, came)
+        if wrong and (name := _not_written(call_set, region)):
+            wrong = f"the name {name} is not written as it is"
     if came is not None and not wrong:
         tried.saw(call_set, came)
     elif call_set.parts:
@@ -131,7 +138,7 @@ def _try(renders: Renders, shape: Shape, format: ToolCallFormat, call_set: CallS
             _try(renders, shape, format, part, tried)
     elif call_set.needed in ("if it can be written", "told") and not _can_write(format, call_set, tools):
         tried.unwritten.append(call_set.what)
-    elif call_set.needed == "if escaped" and _unescaped(format, call_set, tools, region):
+    elif call_set.needed in ("if escaped", "told") and _unescaped(format, call_set, tools, region):
         tried.unescaped.append(call_set.what)
     elif call_set.needed == "told":
         tried.changed.setdefault(call_set.what, wrong)
@@ -157,12 +164,20 @@ def _beside(shape: Shape, came: AnswerRead) -> str:
     return f"{shown(beside)} is left beside the calls" if beside else ""
 
 
+def _not_written(call_set: CallSet, region: Region) -> str:
+    """The first name that does not stand in what is rendered."""
+    return next((name for name, _ in call_set.calls if name not in region.before[-_NEAR:] + region.text), "")
+
+
 def _unescaped(
     format: ToolCallFormat, call_set: CallSet, tools: Sequence[Message], region: Region | TemplateError
 ) -> bool:
     """Whether the template writes the call's string as it is, where the format, which can carry it, escapes it."""
-    [value] = call_set.calls[0][1].values()
-    if isinstance(region, TemplateError) or value not in region.text or not _can_write(format, call_set, tools):
+    values = list(call_set.calls[0][1].values())
+    value = values[0]
+    if len(values) > 1 or not isinstance(value, str) or not value or isinstance(region, TemplateError):
+        return False
+    if value not in region.text or not _can_write(format, call_set, tools):
         return False
     return value not in write(format, call_set.calls, tools)
 
