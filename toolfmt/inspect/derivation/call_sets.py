@@ -104,6 +104,13 @@ def call_sets(*, parallel: bool) -> Iterator[CallSet]:
     yield _keys()
 
 
+def sets_of_names(names: Sequence[str]) -> Iterator[CallSet]:
+    """Calls of tools that go by these names: those for which a template has something else in mind."""
+    for name in names:
+        call: Call = (name, {"path": "here"})
+        yield CallSet(f"a call of {name}", (call,), "told", [_tool(name, {"path": ""})])
+
+
 def string_set(what: str, value: str, needed: Needed = "always") -> CallSet:
     """One call whose one argument is this string."""
     return CallSet(what, ((TOOL, {PARAMETER: value}),), needed, ALL_TOOLS)

@@ -64,25 +64,10 @@ def _as_rendered(renders: Renders, shape: Shape, candidate: Candidate, parallel:
         return False
 
 
-OTHER_NOTATION = (
-    "name and arguments do not lie in one JSON value",
-    "no JSON object of the arguments stands behind the name",
-    "a marker would be a piece of broken JSON",
-    "keys do not stand in two tags around their values",
-    "a call without arguments is written otherwise",
-    "what stands behind a key depends on the type of its value",
-    "the name of a call does not stand before its arguments",
-)
-"""Beginnings of refusals that say no more than that the calls are written in another notation than that one."""
-
-
 def _most_telling(unproven: Sequence[Unproven], refusals: Sequence[tuple[str, str]]) -> str:
     """Of all the reasons the one to tell: what the format that got farthest failed on, where one read a call at all;
-    else why calls of the likeliest notation are not written as it would write them; else what there is."""
+    else the most telling reason of the notations that the calls are not written in, which stands last."""
     farthest = max(unproven, key=lambda why: why.right, default=None)
-    if farthest is not None and farthest.right:
-        return str(farthest)
-    reasons = [why for _, why in refusals]
-    telling = [why for why in reasons if not why.startswith(OTHER_NOTATION)]
-    failed = [str(farthest)] if farthest is not None else []
-    return next(iter((*telling, *failed, *reasons)), "the calls are written in no notation that is known")
+    if refusals and (farthest is None or not farthest.right):
+        return refusals[-1][1]
+    return str(farthest) if farthest is not None else "the calls are written in no notation that is known"

@@ -22,7 +22,7 @@ from toolfmt.inspect.derivation.answers_read import (
     shown,
 )
 from toolfmt.inspect.derivation.behaviour import check_markers, read_answers
-from toolfmt.inspect.derivation.call_sets import CallSet, call_sets, string_set
+from toolfmt.inspect.derivation.call_sets import CallSet, call_sets, sets_of_names, string_set
 from toolfmt.inspect.derivation.refusals import Refused
 from toolfmt.inspect.inference.read_back import opened, own_markers
 from toolfmt.inspect.probe.conversations import Message, Shape
@@ -61,7 +61,7 @@ def prove(renders: Renders, shape: Shape, format: ToolCallFormat, parallel: bool
     """
     tried = _Tried()
     check_markers(renders, shape, format)
-    for call_set in _sets(format, parallel):
+    for call_set in _sets(renders, format, parallel):
         _try(renders, shape, format, call_set, tried)
     try:
         answers = read_answers(renders, shape, format, parallel)
@@ -110,8 +110,9 @@ class _Tried:
             yield "the template writes arguments in another order than they were given in"
 
 
-def _sets(format: ToolCallFormat, parallel: bool) -> Iterator[CallSet]:
+def _sets(renders: Renders, format: ToolCallFormat, parallel: bool) -> Iterator[CallSet]:
     yield from call_sets(parallel=parallel)
+    yield from sets_of_names(renders.template.compared_names)
     for value in own_markers(format):
         yield string_set(f"the string {shown(value)}", value, "told")
 
