@@ -136,9 +136,10 @@ def test_a_template_of_no_known_format_makes_one_that_reads_more_than_transforme
         assert [event.index for event in ended] == list(range(len(ended)))
 
 
+@pytest.mark.parametrize("wrapper", ["function", "fn"])
 @pytest.mark.parametrize("each", [True, False])
-def test_an_object_around_name_and_arguments_may_be_openais(each: bool) -> None:
-    keys = {key: "{" + ("" if each else "content.") + f"function.{key}" + "}" for key in ("name", "arguments")}
+def test_name_and_arguments_may_stand_in_an_object_of_their_own(each: bool, wrapper: str) -> None:
+    keys = {key: "{" + ("" if each else "content.") + f"{wrapper}.{key}" + "}" for key in ("name", "arguments")}
     calls = {**JSON_CALL, "transform_each": each, "transform": {"type": "function", "function": keys}}
     format = from_response_template(declared(calls))
     assert compared(toolfmt.parse(toolfmt.write(format, CALLS), format)) == {
@@ -168,7 +169,8 @@ def test_a_closer_in_a_value_is_text_where_the_value_says_so() -> None:
 
 
 JSON_CALL = {"open": "<x>", "close": "</x>", "content": "json"}
-FN = {"function": {"name": "{content.fn.name}", "arguments": "{content.fn.arguments}"}}
+DEEP = {"function": {"name": "{content.a.b.name}", "arguments": "{content.a.b.arguments}"}}
+SAME = {"function": {"name": "{content.a}", "arguments": "{content.a}"}}
 TAGS_CALL = {"open_pattern": "<x>(?P<name>.*?)</n>", "close": "</x>", "content": "xml-inline", "transform": NAMED}
 
 
@@ -201,7 +203,8 @@ TAGS_CALL = {"open_pattern": "<x>(?P<name>.*?)</n>", "close": "</x>", "content":
         (declared({**JSON_CALL, "content_args": {"unquoted_keys": True}}), "its JSON has a notation of its own"),
         (declared({**JSON_CALL, "open": ["<tool_call>", "<other>"]}), "more than literals, blanks and a name"),
         (declared({**JSON_CALL, "transform": {"function": "{name}"}}), "where name and arguments of a call"),
-        (declared({**JSON_CALL, "transform": FN}), "its calls stand in an object called 'fn'"),
+        (declared({**JSON_CALL, "transform": DEEP}), "more than one object deep"),
+        (declared({**JSON_CALL, "transform": SAME}), "every member has a key of its own"),
         (declared(TAGS_CALL), "a tag of its calls is not a key and a value"),
     ],
 )

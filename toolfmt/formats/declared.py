@@ -198,7 +198,12 @@ def _placed(transform: Any, scope: Mapping[str, Any]) -> Any:
 
 def _derived(declared: Declared) -> ToolCallFormat:
     """A format of an engine that is there, with the template's markers, which reads what the template reads."""
-    engine = engine_of(declared)
+    try:
+        engine = engine_of(declared)
+    except NoResponseTemplate:
+        raise
+    except ValueError as error:  # markers that the engine cannot tell apart
+        raise refused(f"what it says makes no format: {error}") from None
     page = "What a model's `response_template` declares, read by the engine that its shape is one of."
     format = ToolCallFormat(
         name="declared", engine=engine, page=page, instructions="Call a tool as shown here.", source=(), reasoning=()

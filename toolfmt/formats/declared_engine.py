@@ -20,9 +20,6 @@ from toolfmt.formats.tagged import Tagged
 from toolfmt.formats.value_writers import MarkedValues
 from toolfmt.formats.values import BetweenMarks
 
-_WRAPPER = "function"
-"""The object around name and arguments, as OpenAI writes it."""
-
 
 def engine_of(declared: Declared) -> Engine:
     before, behind = _markers(declared.opener, "tool_calls open with")
@@ -56,8 +53,8 @@ def engine_of(declared: Declared) -> Engine:
     name, arguments = _keys(declared)
     if name[:-1] != arguments[:-1]:
         raise refused("name and arguments of a call stand in different objects")
-    if name[:-1] not in ([], [_WRAPPER]):
-        raise refused(f"its calls stand in an object called {name[0]!r:.80}, and only {_WRAPPER!r} is read so")
+    if len(name) > 2:
+        raise refused("name and arguments of a call stand more than one object deep")
     enclosing = ("[", "]") if declared.each else ()
     wrapper = name[0] if len(name) > 1 else ""
     return JsonObject(

@@ -99,7 +99,7 @@ class JsonObject(Frame):
         """Raises `ValueError` where the notation does not hold how the object is spelt."""
         if self.written is None:
             return
-        arguments = {"a": "b", "c": [True, None, {"d": 1.5}]}
+        arguments = {"it's": "\x0c", "b": [True, None, {"c": 1.5}]}  # Python writes double quotes here, and its escapes
         read = whole_value(self.written("f", arguments, 0).strip(), self.notation)
         if read is None or read[1]:
             raise ValueError("written is not spelt in the notation of the format")
@@ -229,7 +229,7 @@ class JsonObject(Frame):
         return _known_key(scan, keys)
 
     def _calls(self, scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:
-        yield from read_calls(scan, calls, keys, self._read_call, closed=bool(self._closing))
+        yield from read_calls(scan, calls, keys, self._read_call, closed=bool(self._closing or self._around.tail))
 
     def _foresee(self, scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:
         """A call without a frame is one only by what stands behind it: nothing else in its line.
@@ -413,7 +413,8 @@ def _stands(scan: Scan, calls: Calls, keys: Keys) -> Reading[bool]:
 
     def begins(view: Scan) -> Reading[None]:
         yield from view.expect("{")
-        yield from read_members(view, calls.call_probe(view), keys, framed=False)
+        # What begins with its arguments has no name yet: it is held to less.
+        yield from read_members(view, calls.call_probe(view), keys, framed=keys.members.arguments_first)
 
     try:
         yield from ahead(scan, begins)
