@@ -460,7 +460,7 @@ class RawValue(Value):
             return ""
         behind = scan.position
         if (yield from follows(scan, tags.key_opener)) or (
-            self.calls.knows(name.partition('"')[0]) and (yield from follows(scan, tags.call_closer))
+            self.calls.knows(name.partition('"')[0]) and (yield from follows(scan, tags.call_closer or tags.closers[0]))
         ):
             scan.rewind(behind)
             self._quote(name.partition('"')[0], begin)
