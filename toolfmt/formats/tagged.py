@@ -140,6 +140,12 @@ class Tagged(Frame):
         return not any(mark.startswith("{") for mark in (self.tags.key_opener, *self.tags.ends, *self.json_arguments))
 
     @cached_property
+    def _behind_name(self) -> str:
+        """The blanks that the writer puts behind the name of a call without arguments."""
+        behind = self.between + self.call_closer if self.call_closer else "".join(self.enclosing[1:])
+        return behind[: len(behind) - len(behind.lstrip())]
+
+    @cached_property
     def _repeated(self) -> str:
         """What stands before a value and may have been written twice; empty where that may be the value's closer."""
         repeated = self.tags.value_opener or (self.key_closer if len(self.key_closer) > 1 else "")
@@ -242,7 +248,7 @@ class Tagged(Frame):
             return (yield from self._object(scan, calls, name, started))
         token = yield from scan.expect(self.tags.key_opener, *self.tags.ends, *self.json_arguments[:1])
         prose = known is None and not self.name_closer and token in self.tags.ends and spaces.strip("\r\n")
-        if prose and spaces != self.between:
+        if prose and spaces != self._behind_name:
             raise Malformed  # a word between blanks, and markers around it: prose that names them
         if (known or token != self.tags.key_opener) and not started:
             calls.start(name)
