@@ -264,3 +264,149 @@ def test_what_an_engine_cannot_carry_is_refused_and_never_lost(kind: str) -> Non
         assert (strictly, refused) == (read, []) or any(isinstance(told, ToolCallRejected) for told in refused)
 
     refuses()
+
+
+_CODE: dict[str, Any] = {"notation": LITERAL, "written": JsonValues()}
+_TAGS: dict[str, Any] = {"key_opener": "<k>", "key_closer": "</k>", "value_closer": "</v>", "between": ""}
+_FRAMED: dict[str, Any] = {"opener": "<tool>", "closer": "</tool>"}
+_WRITTEN = [
+    (
+        CallExpression(**_FRAMED, **_CODE, lead="(", brackets=(" ", ")"), key_lead=":", assign=" ", separator=" "),
+        '<tool>(f :a "x y" :b -1)</tool><tool>(g)</tool>',
+    ),
+    (
+        CallExpression(
+            **_FRAMED,
+            notation=QUOTED_JSON,
+            written=QuotedJsonValues(),
+            lead="<call ",
+            brackets=(" ", "/>"),
+            separator=" ",
+            enclosing=("\n", "\n"),
+            between="\n",
+        ),
+        '<tool>\n<call f a="x y" b="-1"/>\n<call g/>\n</tool>',
+    ),
+    (
+        CallExpression(**_FRAMED, **_CODE, brackets=(" { ", " }"), assign=" -> ", separator="; ", enclosing=("[", "]")),
+        '<tool>[f { a -> "x y"; b -> -1 }, g {  }]</tool>',
+    ),
+    (
+        CallExpression(
+            **_FRAMED, notation=CODE_CALL, written=ReprValues(), key_lead="--", separator=" ", enclosing=("", "")
+        ),
+        "<tool>f(--a='x y' --b=-1), g()</tool>",
+    ),
+    (
+        Tagged(**_FRAMED, **_TAGS, name_opener="[name ", name_closer="]", call_closer="\n;"),
+        "<tool>[name f]<k>a</k>x y</v><k>b</k>-1</v>\n;</tool>\n<tool>[name g]\n;</tool>",
+    ),
+    (
+        Tagged(
+            **_FRAMED,
+            **_TAGS,
+            name_opener="<n>",
+            name_closer=":",
+            call_closer="</n>",
+            enclosing=("<<", ">>\n"),
+            before_name="call ",
+            after_call=" <over>",
+        ),
+        "<tool><<call <n>f:<k>a</k>x y</v><k>b</k>-1</v></n> <over>\ncall <n>g:</n> <over>>>\n</tool>",
+    ),
+    (
+        NestedTags(
+            sign="§", opener="§<tool>", closer="§</tool>",
+            call_opener="<call:", name_closer=">", call_closer="</end>", item="li",
+        ),
+        "§<tool>\n§<call:f>§<a>x y§</a>§<b>-1§</b>§</end>\n§<call:g>§</end>\n§</tool>",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("engine", "text"), _WRITTEN)
+def test_parameters_are_written_as_they_stand(engine: Engine, text: str) -> None:
+    calls: list[Any] = [("f", {"a": "x y", "b": -1}), ("g", {})]
+    format = drawn_engines.format_of(engine)
+    tools = drawn_engines.tools_of(calls)
+    assert write(format, calls, tools) == text
+    read, beside = _read(format, [text], tools)
+    assert (_same(read, calls), beside) == (True, [])
+
+
+@pytest.mark.parametrize(
+    ("parameter", "changed"),
+    [
+        ("key_opener", {"key_opener": ""}),
+        ("key_closer", {"key_closer": " "}),
+        ("value_closer", {"value_closer": "\n"}),
+        ("name_opener", {"opener": "", "closer": "", "call_closer": "</n>"}),
+        ("call_closer", {"closer": ""}),
+        ("name_opener", {"name_header": Attributes(), "name_opener": "<n>"}),
+        ("key_opener", {"key_header": Attributes()}),
+        ("opener", {"opener": " <tool>"}),
+        ("closer", {"closer": "\n</tool>"}),
+        ("value_newline", {"value_newline": " "}),
+        ("between", {"between": ", "}),
+        ("value_closer", {"value_closer": "<k"}),
+        ("value_closer", {"key_opener": "</v>k"}),
+        ("value_closer", {"value_closer": "</tool>"}),
+        ("value_closer", {"name_opener": "<n>", "call_closer": "</v></n>"}),
+        ("call_closer", {"name_opener": "<n>", "call_closer": "<k>>"}),
+        ("closer", {"closer": "<k>"}),
+        ("name_opener", {"name_opener": "<tool>"}),
+        ("key_opener", {"key_opener": "k:"}),
+        ("before_name", {"opener": "", "closer": "", "name_opener": "<n>", "call_closer": "</n>", "before_name": "x"}),
+        ("after_call", {"after_call": "x"}),
+        ("between_calls", {"between_calls": " and "}),
+    ],
+)
+def test_tags_that_cannot_be_told_apart_are_refused(parameter: str, changed: dict[str, Any]) -> None:
+    data = {**_FRAMED, **_TAGS}
+    Tagged(**data)
+    with pytest.raises(ValueError, match=f"^{parameter}: "):
+        Tagged(**{**data, **changed})
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("sign", ""),
+        ("sign", " §"),
+        ("item", "a b"),
+        ("item", ""),
+        ("call_opener", "call "),
+        ("call_opener", "<a>"),
+        ("name_closer", '"'),
+        ("name_closer", ""),
+        ("name_closer", "x>"),
+        ("call_closer", "<end>"),
+        ("call_closer", "</a b>"),
+    ],
+)
+def test_nested_tags_that_cannot_be_read_are_refused(parameter: str, value: str) -> None:
+    data: dict[str, Any] = {"sign": "§", "opener": "<tool>", "closer": "</tool>"}
+    NestedTags(**data)
+    with pytest.raises(ValueError, match=f"^{parameter}: "):
+        NestedTags(**{**data, parameter: value})
+
+
+@pytest.mark.parametrize(
+    ("engine", "text", "reads"),
+    [
+        (_WRITTEN[0][0], '<tool>(f :a "x")</tool>', True),
+        (_WRITTEN[0][0], '<tool>(f  :a\n"x" )</tool>', True),
+        (_WRITTEN[0][0], '<tool>(f a "x")</tool>', False),
+        (_WRITTEN[1][0], '<tool><call f a="x" ></tool>', False),
+        (_WRITTEN[2][0], '<tool>[f { a -> "x", b -> 1 }]</tool>', False),
+        (_WRITTEN[2][0], '<tool>[f { a = "x" }]</tool>', False),
+        (_WRITTEN[4][0], "<tool>[name f]<k>a</k>x</v> ;</tool>", True),
+        (_WRITTEN[6][0], "§<tool>§<call:f'>§<a>x§</a>§</end>§</tool>", False),
+        (_WRITTEN[6][0], "§<tool>§<invoke name=\"f\">§<a>x§</a>§</invoke>§</tool>", False),
+    ],
+)  # fmt: skip
+def test_other_signs_than_the_families_are_not_read(engine: Engine, text: str, reads: bool) -> None:
+    calls: list[Any] = [("f", {"a": "x"})]
+    tools = [{"name": "f", "parameters": {"properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}}]
+    read, beside = _read(drawn_engines.format_of(engine), [text], tools)
+    assert (not beside and _same(read, calls)) is reads
