@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -23,9 +24,13 @@ import toolfmt
 from toolfmt.cli.commands import main
 from toolfmt.errors import BadFormat, BrokenPlugIn, UnknownFormat
 from toolfmt.formats import for_model_type, formats, get, names, prose, register, write
+from toolfmt.formats.format import Engine
+from toolfmt.formats.frames import Frame
 from toolfmt.formats.json_object import JsonObject
 from toolfmt.formats.known import KNOWN
 from toolfmt.formats.registry import _forget, _others, know_others, others_as_text
+from toolfmt.formats.stored_kinds import ROLES
+from toolfmt.formats.stored_reading import _DEEPEST, _LONGEST_MARKER, _MOST_VALUES, LONGEST_TEXT
 from toolfmt.jobs import new_worker, shared_worker
 from toolfmt.sandbox.pool import Job, Worker
 
@@ -278,7 +283,7 @@ with warnings.catch_warnings(record=True) as told:
 print(json.dumps([before, asked, others, report.name, report.confidence, [str(one.message) for one in told]]))
 """
 PLUG_IN = f"""
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 import toolfmt
 from toolfmt.formats.tagged import Tagged
 
@@ -323,7 +328,7 @@ def loaded(directory: Path, **points: str) -> list[Any]:
     return told
 
 
-@pytest.mark.parametrize("value", ["FORMAT", "made", "CODED"])
+@pytest.mark.parametrize("value", ["made", "CODED"])
 def test_a_package_brings_a_format(value: str, tmp_path: Path) -> None:
     """It is loaded when all formats are wanted, not before; an engine of its own is known to the worker too."""
     assert loaded(tmp_path, mine=value) == [False, False, ["brackets"], "brackets", "verified", []]
@@ -335,20 +340,18 @@ def test_a_package_brings_several(tmp_path: Path) -> None:
     assert name in ("brackets", "second")
 
 
-@pytest.mark.parametrize(
-    ("value", "why"),
-    [
-        ("nothing", "AttributeError: module 'plug_in' has no attribute 'nothing'"),
-        ("fails", "SystemError: no way"),
-        ("THREE", "TypeError: it gives a value of type int, not a ToolCallFormat or a tuple of them"),
-        ("CLASH", "the format 'other', with the alias 'qwen3', has a name of the format 'json'"),
-    ],
-)
-def test_a_broken_plug_in_is_left_out_with_a_warning(value: str, why: str, tmp_path: Path) -> None:
-    told = loaded(tmp_path, broken=value, whole="FORMAT")
+def test_broken_plug_ins_are_left_out_with_a_warning_each(tmp_path: Path) -> None:
+    broken = {
+        "CLASH": "the format 'other', with the alias 'qwen3', has a name of the format 'json'",
+        "THREE": "TypeError: it gives a value of type int, not a ToolCallFormat or a tuple of them",
+        "fails": "SystemError: no way",
+        "nothing": "AttributeError: module 'plug_in' has no attribute 'nothing'",
+    }
+    told = loaded(tmp_path, **{value: value for value in broken}, whole="FORMAT")
     assert told[:5] == [False, False, ["brackets"], "brackets", "verified"]
     assert told[5] == [
-        f"the plug-in 'broken' of plug-in (plug_in:{value}) is left out: {why}; mend or uninstall plug-in"
+        f"the plug-in {value!r} of plug-in (plug_in:{value}) is left out: {why}; mend or uninstall plug-in"
+        for value, why in broken.items()
     ]
 
 
@@ -470,3 +473,68 @@ def test_a_worker_of_somebody_else_is_handed_nothing() -> None:
     worker = Worker((), modules=())
     assert worker.run(Job(eval, bool, lambda answer: None), "'toolfmt.formats' in __import__('sys').modules") is False
     worker.close()
+
+
+# --- the page
+
+PAGE = (ROOT / "docs" / "own_formats.md").read_text("utf-8")
+BLOCKS = re.findall(r"```(?:json|python)\n(.*?)```\n", PAGE, re.DOTALL)
+
+
+def test_the_page_shows_the_example() -> None:
+    assert BLOCKS[0] == FILE.read_text("utf-8")
+
+
+def test_the_page_names_all_that_a_file_can_say() -> None:
+    """Every kind, every value with a name, and every member of each kind."""
+    named = set(re.findall(r'`"?([a-z_]+)"?`', PAGE))
+    kinds = [kind for role in ROLES.values() for kind in role.kinds.values()]
+    wanted = {name for role in ROLES.values() for name in (*role.constants, *role.kinds) if name}
+    wanted |= {field.name for kind in (*kinds, toolfmt.ToolCallFormat) for field in fields(kind)}
+    assert wanted - named == set()
+    rows = {row.split("`")[1]: set(re.findall("`([a-z_]+)`", row)) for row in re.findall(r"(?m)^\| `.*$", PAGE)}
+    for name, kind in ROLES[Engine].kinds.items():
+        own = {field.name for field in fields(kind)} - {field.name for field in fields(Frame)}
+        assert own <= rows[name] | (rows["json_object"] if name == "keyed_object" else set()), name
+
+
+def test_the_page_shows_what_is_said_of_a_wrong_member(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.json").write_text(FILE.read_text("utf-8").replace('"name_opener"', '"opner"'), "utf-8")
+    told = CliRunner().invoke(main, ["formats", "mine.json"], prog_name="toolfmt").stderr
+    assert f"```console\n$ toolfmt formats mine.json\n{told}```\n" in PAGE
+
+
+def test_what_the_page_says_of_limits_is_so() -> None:
+    assert f"a file has {LONGEST_TEXT:,} characters" in PAGE
+    assert (LONGEST_TEXT, _MOST_VALUES, _LONGEST_MARKER, _DEEPEST) == (262_144, 4_000, 400, 8)
+
+
+def test_the_program_on_the_page_makes_a_format_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (program,) = (block for block in BLOCKS if "toolfmt.register(" in block)
+    (tmp_path / "examples").mkdir()
+    (tmp_path / "examples" / "brackets.json").write_bytes(FILE.read_bytes())
+    made(tmp_path, TEMPLATE)
+    (tmp_path / "models").mkdir()
+    (tmp_path / "model").rename(tmp_path / "models" / "Brackets-1")
+    monkeypatch.chdir(tmp_path)
+    told: dict[str, Any] = {}
+    try:
+        exec(compile(program.replace("toolfmt.load", "report = toolfmt.load"), "own_formats.md", "exec"), told)
+    finally:
+        _forget("brackets")
+    assert (told["report"].format.name, told["report"].format.confidence) == ("brackets", "verified")
+
+
+def test_the_plug_in_on_the_page_brings_its_format(tmp_path: Path) -> None:
+    (program,) = (block for block in BLOCKS if "as_file" in block)
+    ((point, value),) = re.findall(r'toolfmt.formats"\]\n(\w+) = "(.*?)"\n', PAGE)
+    package = plug_in(tmp_path, none="BOTH") / "my_package"
+    package.mkdir()
+    (package / "formats.py").write_text(program, "utf-8")
+    (package / "brackets.json").write_bytes(FILE.read_bytes())
+    points = tmp_path / "site" / "plug_in-1.0.dist-info" / "entry_points.txt"
+    points.write_text(f"[toolfmt.formats]\n{point} = {value}\n", "utf-8")
+    done = with_plug_in(tmp_path / "site", "-m", "toolfmt", "formats", "brackets")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("brackets\n")
