@@ -32,6 +32,7 @@ from toolfmt.formats.registry import _forget, _others, know_others, others_as_te
 from toolfmt.formats.stored_kinds import ROLES
 from toolfmt.formats.stored_reading import _DEEPEST, _LONGEST_MARKER, _MOST_VALUES, LONGEST_TEXT
 from toolfmt.jobs import new_worker, shared_worker
+from toolfmt.printing.formats import formats_text
 from toolfmt.sandbox.pool import Job, Worker
 
 ROOT = Path(__file__).parent.parent
@@ -452,6 +453,22 @@ def test_a_file_is_told_by_its_ending_or_a_separator(tmp_path: Path, monkeypatch
             result = CliRunner().invoke(main, command, prog_name="toolfmt", input="")
             assert (result.exit_code, result.output.count("\n")) == (2, 1)
             assert result.stderr.startswith(f"toolfmt: {why}")
+
+
+def test_nothing_in_a_file_moves_a_cursor(tmp_path: Path) -> None:
+    """Each text of the file has a sign that turns the colour, and one that turns the reading direction."""
+    data = json.loads(FILE.read_text("utf-8"))
+    data |= {member: f"a\n\n{data[member]}\x1b[31m\u202e" for member in ("page", "instructions")}
+    data |= {member: ["\x1b[31m\u202e"] for member in ("families", "model_types", "source")}
+    data["runtime_parsers"] = {"x\x1b[31m": {"name": "\u202e", "remark": "\x9b"}}
+    data["engine"]["call_closer"] = "⟦\x1b[31m\u202e⟧"
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(data), "utf-8")
+    page = output("formats", str(path))
+    assert not set(page) & {"\x1b", "\x9b", "\u202e"}
+    assert page.count("\\x1b[31m\\u202e") == 5
+    format = toolfmt.format_from_file(path)
+    assert not set(formats_text([format], 80, colour=False)) & {"\x1b", "\x9b", "\u202e"}
 
 
 def test_a_format_in_a_file_is_fuzzed(tmp_path: Path) -> None:

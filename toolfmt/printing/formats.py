@@ -12,7 +12,7 @@ from rich.text import Text
 from toolfmt.formats import ToolCallFormat
 from toolfmt.printing.findings import reflowed
 from toolfmt.printing.format_record import example
-from toolfmt.printing.layout import DOT, GLUE, UNWRAPPED, grid, printed, spaced
+from toolfmt.printing.layout import DOT, GLUE, UNWRAPPED, grid, printed, spaced, visible
 
 
 def formats_text(formats: Sequence[ToolCallFormat], width: int, colour: bool) -> str:
@@ -22,8 +22,9 @@ def formats_text(formats: Sequence[ToolCallFormat], width: int, colour: bool) ->
         table = Table.grid(padding=(0, 2, 0, 0))
         table.add_column("format", style="bold", no_wrap=True, width=max(len(format.name) for format in formats))
         table.add_column("what", overflow="fold")
-        call = example(format, short=True).replace("\n", "⏎")
-        for name, line in ((format.name, ", ".join(format.families)), ("", call), ("", _runtime_parsers(format))):
+        call = visible(example(format, short=True).replace("\n", "⏎"))
+        families, parsers = visible(", ".join(format.families)), _runtime_parsers(format)
+        for name, line in ((format.name, families), ("", call), ("", parsers)):
             table.add_row(name, Text(line, "cyan" if line is call else ""))
         parts.append(table)
     return printed(spaced(parts), width, colour)
@@ -34,21 +35,26 @@ def format_text(format: ToolCallFormat, width: int, colour: bool) -> str:
     facts = grid()
     rows: list[tuple[str, str]] = [
         ("aliases", ", ".join(format.aliases)),
-        ("families", ", ".join(format.families)),
-        ("model types", ", ".join(format.model_types)),
+        ("families", visible(", ".join(format.families))),
+        ("model types", visible(", ".join(format.model_types))),
         ("runtimes", _runtime_parsers(format)),
-        ("sources", "\n".join(format.source)),
+        ("sources", _lines("\n".join(format.source))),
     ]
     for name, value in rows:
         if value:
             facts.add_row(Text(name, "bold"), Text(value))
     name, heading = (printed(Text(text, "bold"), width, colour) for text in (f"{format.name}\n", "\nfor example"))
-    page = reflowed(format.page, width, colour) if format.page else ""
+    page = reflowed(_lines(format.page), width, colour) if format.page else ""
     what = f"{name}{page}{heading}"
-    call = Text(textwrap.indent(example(format), "    "), "cyan")  # never wrapped, so that it can be copied
+    call = Text(textwrap.indent(_lines(example(format)), "    "), "cyan")  # never wrapped, so that it can be copied
     return what + printed(call, UNWRAPPED, colour) + "\n" + printed(facts, width, colour)
 
 
+def _lines(text: str) -> str:
+    """A text of a format, which a file of a stranger may have brought: nothing in it moves a cursor."""
+    return "\n".join(map(visible, text.split("\n")))
+
+
 def _runtime_parsers(format: ToolCallFormat) -> str:
-    named = (f"{runtime}{GLUE}{parser}" for runtime, parser in format.runtime_parsers.items())
+    named = (f"{visible(runtime)}{GLUE}{visible(str(parser))}" for runtime, parser in format.runtime_parsers.items())
     return DOT.join(text.replace(" for ", f"{GLUE}for{GLUE}").replace("(or ", f"(or{GLUE}") for text in named)
