@@ -44,6 +44,9 @@ PLAIN: dict[str, Any] = {
 }
 
 
+TAGS = {"opener": "<c>", "closer": "</c>", "key_opener": "<k>", "key_closer": "</k>", "value_closer": "</v>"}
+
+
 def plain(**members: Any) -> dict[str, Any]:
     return {**copy.deepcopy(PLAIN), **members}
 
@@ -232,7 +235,7 @@ WRONG = {
     ),
     "markers that make no sense": (
         engine("tagged", opener="<a>", key_opener="<k>", key_closer="<k>", value_closer="<k>"),
-        "engine: cannot write a call and read it back (IndexError: string index out of range)",
+        "engine: call_closer: nothing closes a call, not even its frame",
     ),
     "nothing that begins between": (
         plain(between=["<think>", "<mull>"]),
@@ -253,6 +256,20 @@ WRONG = {
 def test_what_is_wrong_is_named(what: str) -> None:
     data, sentence = WRONG[what]
     assert refused(data) == f"mine.json: {sentence}"
+
+
+def test_an_engine_that_fails_at_its_markers_is_no_engine_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What no engine foresees ends in a sentence, too."""
+
+    def write(*_: object) -> str:
+        return ""[1]
+
+    monkeypatch.setattr(JsonObject, "write", write)
+    why = "cannot write a call and read it back (IndexError: string index out of range)"
+    assert refused(PLAIN) == f"mine.json: engine: {why}"
+    assert refused(plain(engine={"kind": "tagged", **TAGS}, variants={"json": PLAIN["engine"]})) == (
+        f"mine.json: variants['json']: {why}"
+    )
 
 
 @pytest.mark.parametrize(
