@@ -76,22 +76,36 @@ class Derivation:
         self.parallel = self._rendered.two is not None
         """Whether a turn holds two calls."""
         self.refusals: list[Refusal] = []
-        """Kinds of notation that the calls are not written in, each with why; complete once the candidates have been
-        asked for."""
+        """Kinds of notation that the calls are not written in, each with why; complete once all candidates have been
+        asked for, and then the most telling stands last."""
 
     def candidates(self) -> Iterator[Candidate]:
         """The candidates of every engine, the likeliest of each first."""
+        refused: list[tuple[int, Refusal]] = []
+        told: list[ToolCallFormat] = []
+        for kind, why, candidate in self._tried():
+            if why is not None:
+                refused.append((why.near, (kind, str(why))))
+                self.refusals = [refusal for _, refusal in sorted(refused, key=lambda found: found[0])]
+            elif candidate is not None and candidate.format not in told:
+                told.append(candidate.format)
+                yield candidate
+            if len(told) == _MOST:
+                return
+
+    def _tried(self) -> Iterator[tuple[str, Refused | None, Candidate | None]]:
+        """Each draft as a candidate, or why it is none."""
         for kind, derived in _KINDS:
             try:
                 for draft in derived(self._rendered, self._around):
                     try:
-                        candidate = Candidate(put_together(draft, self._rendered, self._around), draft.kind)
+                        format = put_together(draft, self._rendered, self._around)
                     except Refused as why:
-                        self.refusals.append((kind, str(why)))
-                        continue
-                    yield candidate
+                        yield kind, why, None
+                    else:
+                        yield kind, None, Candidate(format, draft.kind)
             except Refused as why:
-                self.refusals.append((kind, str(why)))
+                yield kind, why, None
 
 
 def put_together(draft: Draft, rendered: Rendered, around: Surroundings) -> ToolCallFormat:
@@ -100,8 +114,11 @@ def put_together(draft: Draft, rendered: Rendered, around: Surroundings) -> Tool
     engine = draft.engine
     _check_markers(engine)
     _check_openers(engine, rendered)
-    ignored = ignored_behind(draft.ignored, getattr(engine, "between", "") if isinstance(engine, NamedJson) else "")
-    ignored = tuple(dict.fromkeys((*ignored, *around.ignored)))
+    between = engine.between if isinstance(engine, NamedJson) else ""
+    marks = (*ignored_behind(draft.ignored, between), *around.ignored, *_text_openers(engine, around))
+    ignored = tuple(
+        mark for mark in dict.fromkeys(marks) if mark not in (*engine.openers, *engine.closers) and not _held(mark)
+    )
     return ToolCallFormat(
         name=NAME,
         engine=engine,
@@ -109,20 +126,29 @@ def put_together(draft: Draft, rendered: Rendered, around: Surroundings) -> Tool
         instructions=_INSTRUCTIONS,
         source=("the chat template that it was derived from",),
         reasoning=around.reasoning,
-        ignored_markers=tuple(mark for mark in ignored if mark not in engine.openers and not _held(mark)),
+        content_markers=around.content,
+        headers=around.headers,
+        ignored_markers=ignored,
         ignored_at_start=around.at_start,
         call_id=draft.call_id,
     )
 
 
+def _text_openers(engine: Engine, around: Surroundings) -> tuple[str, ...]:
+    """What opens a text for the user where the prompt has not written the beginning of it: as it does of a call."""
+    if not isinstance(engine, NamedJson) or engine.name_at_start != "usual":
+        return ()
+    return tuple(engine.call_opener + start for start in around.at_start)
+
+
 def _check_markers(engine: Engine) -> None:
     for text in _texts(engine):
         if word := _held(text):
-            raise Refused(f"a marker would hold a part of the conversation: {quote(word, 40)}")
+            raise Refused(f"a marker would hold a part of the conversation: {quote(word, 40)}", near=2)
     if isinstance(engine, (NamedJson, Tagged)):
         for name in _MARKS:
             if _BROKEN_JSON.search(mark := getattr(engine, name, "")):
-                raise Refused(f"a marker would be a piece of broken JSON: {quote(mark, 40)}")
+                raise Refused(f"a marker would be a piece of broken JSON: {quote(mark, 40)}", near=3)
 
 
 def _check_openers(engine: Engine, rendered: Rendered) -> None:
@@ -130,9 +156,9 @@ def _check_openers(engine: Engine, rendered: Rendered) -> None:
     for opener in engine.openers:
         closed = isinstance(engine, NamedJson) and opener.isupper() and engine.call_closer
         if opener.strip() and not _SIGN.search(opener) and not closed:
-            raise Refused(f"the opener would be a plain word: {quote(opener, 40)}")
+            raise Refused(f"the opener would be a plain word: {quote(opener, 40)}", near=3)
         if opener in answer and opener not in rendered.header:
-            raise Refused(f"the opener would stand in answers in words as well: {quote(opener, 40)}")
+            raise Refused(f"the opener would stand in answers in words as well: {quote(opener, 40)}", near=3)
 
 
 def _held(text: str) -> str:

@@ -25,7 +25,7 @@ from toolfmt.inspect.derivation.drafts import Draft, made
 from toolfmt.inspect.derivation.frames import Frames, frames
 from toolfmt.inspect.derivation.raw_parts import RawParts, raw_parts
 from toolfmt.inspect.derivation.refusals import Refused
-from toolfmt.inspect.derivation.seen import Rendered
+from toolfmt.inspect.derivation.seen import KEYS, Rendered
 from toolfmt.inspect.derivation.surroundings import Surroundings
 
 _CLOSES = {"(": ")", "{": "}", "[": "]"}
@@ -35,6 +35,9 @@ _SHORT = 4
 _LEAD = re.compile(r"[\w:.]+")
 _ENCLOSED = re.compile(r"(?:```\w{0,20}\s*)?\[?\s*\Z")
 _BEHIND = re.compile(r"\s*\]?\s*(?:```)?\s*")
+_UNQUOTED = (
+    "values stand without quotes or closers: a comma or a line break in one cannot be told from the next argument"
+)
 _KIND = "calls as code"
 
 
@@ -74,8 +77,15 @@ def code_calls(rendered: Rendered, around: Surroundings) -> Iterator[Draft]:
             assign=signs.assign,
             separator=signs.separator,
             key_lead=signs.key_lead,
+            key_order="alphabetical" if _sorted(rendered) else "given",
         )
         yield from _framed(engine, shape, before, signs)
+
+
+def _sorted(rendered: Rendered) -> bool:
+    """Whether the template writes arguments in alphabetical order, whatever order they were given in."""
+    swapped = rendered.swapped
+    return swapped is not None and swapped.text.find(KEYS[0]) < swapped.text.find(KEYS[1])
 
 
 # --- the signs of a call
@@ -90,7 +100,10 @@ def _signs(parts: RawParts) -> _Signs:
     between = parts.between[len(quote) :] if parts.between is not None else None
     key_lead = common_end(parts.head, separator).lstrip() if parts.head.strip() not in _CLOSES else ""
     bracket = parts.head[: len(parts.head) - len(key_lead)]
-    separator = separator[: len(separator) - len(key_lead)] or " "
+    separator = separator[: len(separator) - len(key_lead)]
+    if not separator + key_lead:
+        raise Refused("nothing stands between two arguments", near=3)
+    separator = separator or " "
     closes = _closes(bracket.strip(), after, between)
     if parts.none is not None and bracket.strip() and not parts.none.lstrip().startswith(bracket.strip()):
         raise Refused("a call without arguments is written otherwise")
@@ -118,7 +131,7 @@ def _assign(parts: RawParts) -> tuple[str, str]:
     if assign == bare and len(assign) > 1 and assign[0] in "=:" and parts.separator.startswith(assign[1:]):
         return assign[0], assign[1:]
     if not assign.startswith(bare) or assign == bare:
-        raise Refused("strings stand without quotes: where a value ends cannot be told")
+        raise Refused(_UNQUOTED, near=2 if bare == assign else 1)
     return bare, assign[len(bare) :]
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from toolfmt.inspect.derivation.cutting import markers
+import itertools
+
+from toolfmt.inspect.derivation.cutting import is_marker, markers
 from toolfmt.inspect.derivation.seen import Rendered
 from toolfmt.inspect.probe.conversations import REPLY, STAND_INS
+
+_NEAR = 200
 
 
 def turn_ends(rendered: Rendered) -> frozenset[str]:
     """The markers behind an answer in words, and the stand-in for the token that ends a sequence."""
     behind = rendered.spoken.rpartition(REPLY)[2] if REPLY in rendered.spoken else ""
-    return frozenset((*markers(behind), STAND_INS["eos_token"]))
+    return frozenset((*saying_nothing(behind), STAND_INS["eos_token"]))
 
 
 def closing(after: str, ends: frozenset[str], *, opened: bool) -> tuple[str, tuple[str, ...]]:
@@ -18,5 +22,10 @@ def closing(after: str, ends: frozenset[str], *, opened: bool) -> tuple[str, tup
     nothing."""
     marks = markers(after)
     if not opened or not marks or marks[0] in ends:
-        return "", tuple(marks)
-    return marks[0], tuple(marks[1:])
+        return "", saying_nothing(after)
+    return marks[0], saying_nothing(after.lstrip()[len(marks[0]) :])
+
+
+def saying_nothing(text: str) -> tuple[str, ...]:
+    """The markers that a text begins with, up to anything else."""
+    return tuple(itertools.takewhile(is_marker, markers(text[:_NEAR])))

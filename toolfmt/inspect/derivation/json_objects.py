@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from toolfmt.formats.json_object import JsonObject, KeyedObject
+from toolfmt.formats.values import JSON, LITERAL
 from toolfmt.formats.written_objects import WrittenObject
 from toolfmt.inspect.derivation.cutting import blanks_before, blanks_behind, markers
 from toolfmt.inspect.derivation.drafts import PLAIN_ID, Draft, made
@@ -64,7 +65,7 @@ def _object(rendered: Rendered) -> _Object:
         raise Refused("the arguments are no object in the call's JSON")
     listed = isinstance(outer.value, list)
     if any(isinstance(step, int) for step in to_name.path[1 if listed else 0 :]):
-        raise Refused("the calls lie in a list inside of another JSON value")
+        raise Refused("the calls lie in a list inside of another JSON value", near=2)
     wrapper, name_key, arguments_key = _keys(to_name, to_arguments)
     written = _written(rendered, outer)
     return _Object(outer, listed, to_name.is_key, name_key, arguments_key, wrapper, written)
@@ -78,7 +79,7 @@ def _keys(to_name: Place, to_arguments: Place) -> tuple[str, str, str]:
         return "", "", ""
     names, arguments = to_name.keys, to_arguments.keys
     if len(names) not in (1, 2) or names[:-1] != arguments[:-1]:
-        raise Refused("name and arguments do not lie side by side in the call's JSON")
+        raise Refused("name and arguments do not lie side by side in the call's JSON", near=2)
     return names[0] if len(names) == 2 else "", names[-1], arguments[-1]
 
 
@@ -96,7 +97,7 @@ def _written(rendered: Rendered, outer: Found) -> WrittenObject:
     try:
         return WrittenObject.from_example(text, name, arguments, id=id, id_form=form)
     except ValueError as why:
-        raise Refused(f"how the call's JSON is spelt is not clear: {why}") from None
+        raise Refused(f"how the call's JSON is spelt is not clear ({why})", near=2) from None
 
 
 def _own_object(text: str, words: tuple[str, ...]) -> Found | None:
@@ -126,13 +127,13 @@ def _between(rendered: Rendered, found: _Object) -> tuple[str | None, str]:
         return None, ", "
     first, second = (_of_call(two, at) for at in (0, 1))
     if first is None or second is None:
-        raise Refused("the second of two calls is written otherwise than the first")
+        raise Refused("the second of two calls is written otherwise than the first", near=2)
     if (first.begin, first.end) != (second.begin, second.end):
         between = two.text[first.end : second.begin]
         in_list = found.listed and not isinstance(first.value, list)
         return (None, between) if in_list else (between, ", ")
     if not found.listed:
-        raise Refused("two calls share one JSON object")
+        raise Refused("two calls share one JSON object", near=2)
     signs = [sign[1] for sign in _BETWEEN_OBJECTS.finditer(two.text[first.begin : first.end])]
     return None, signs[-1] if signs else ", "
 
@@ -172,6 +173,8 @@ class _Marks:
 
 def _engine(found: _Object, marks: _Marks) -> JsonObject:
     unframed = () if marks.opener else (marks.unframed,)
+    as_python = found.written.style.python or found.written.quote == "'"
+    notation = LITERAL if as_python else JSON
     if found.keyed:
         return made(
             KeyedObject,
@@ -182,6 +185,7 @@ def _engine(found: _Object, marks: _Marks) -> JsonObject:
             enclosing=marks.enclosing,
             separator=marks.separator,
             written=found.written,
+            notation=notation,
         )
     return made(
         JsonObject,
@@ -195,6 +199,7 @@ def _engine(found: _Object, marks: _Marks) -> JsonObject:
         arguments_key=found.arguments_key,
         wrapper=found.wrapper,
         written=found.written,
+        notation=notation,
     )
 
 
@@ -229,6 +234,8 @@ def _framed_each(found: _Object, shape: Frames, ends: frozenset[str], *, several
 def _framed_once(found: _Object, before: str, after: str, between: str, ends: frozenset[str]) -> Draft:
     opener = before.strip()
     closer, ignored = closing(after, ends, opened=bool(opener))
+    if closer and closer in between:
+        raise Refused("the second of two calls is closed and has not been opened, unlike the first", near=3)
     inside = (blanks_behind(before), blanks_before(after) if closer else "")
     engine = _engine(found, _Marks(opener, closer, "{", between, enclosing=inside if opener else ()))
     return Draft("JSON in one frame" if opener else "bare JSON", engine, ignored, found.written.id or PLAIN_ID)

@@ -10,6 +10,7 @@ from typing import Literal
 from toolfmt.formats.format import NameAtStart
 from toolfmt.formats.identities import INDEXED, NAME_ONLY, Identity, IdThenName, Indexed, NameThenId
 from toolfmt.formats.named_json import NamedJson
+from toolfmt.formats.prefix import answer_prefix
 from toolfmt.formats.written_objects import JsonStyle
 from toolfmt.inspect.derivation.cutting import blanks_before, blanks_behind, common_end, common_start, markers
 from toolfmt.inspect.derivation.drafts import PLAIN_ID, Draft, made
@@ -23,6 +24,7 @@ from toolfmt.inspect.derivation.surroundings import Surroundings
 _FENCE = re.compile(r"\s*```")
 _FAR_BEFORE, _FAR_BEHIND = 80, 120
 """So near its name stands the id of a call."""
+_TAIL = 400
 _INDEX_LEAD = "functions."
 _ID_FORM = "call{number:05d}"
 
@@ -63,7 +65,10 @@ def name_then_json(rendered: Rendered, around: Surroundings) -> Iterator[Draft]:
         closes, behind = closes[:1], closes[1:] + behind
         closes = [] if closes and closes[0] in turn_ends(rendered) else closes
     outer = shape.outer.strip()
-    identity = _identity(parts.header)
+    identity, between = _identity(parts.header), shape.apart
+    begun = answer_prefix(rendered.asked[-_TAIL:], headers=around.headers).strip()
+    if prompted and begun and each.endswith(begun):
+        each, between = begun, between + each.removesuffix(begun)
     for call_opener, lead in _openers(each, shape.each, divided=not prompted):
         engine = made(
             NamedJson,
@@ -76,9 +81,9 @@ def name_then_json(rendered: Rendered, around: Surroundings) -> Iterator[Draft]:
             identity=identity,
             call_closer="".join(closes),
             name_at_start=at_start,
-            between=shape.apart,
+            between=between,
             inside=(blanks_behind(shape.outer), blanks_before(shape.outer_close)) if outer and behind else ("", ""),
-            # style=_style(rendered),
+            style=_style(rendered),
         )
         yield Draft("name, then JSON", engine, tuple(behind[1:] if outer else behind), _id_form(parts.header))
 
@@ -130,7 +135,7 @@ def _between(rendered: Rendered, fence: str) -> str | None:
     first, second = _headers(two)
     body = object_behind(two.text, two.calls[0][1], first.end)
     if body is None or body.end > second.begin:
-        raise Refused("the arguments of two calls are written otherwise than those of one")
+        raise Refused("the arguments of two calls are written otherwise than those of one", near=2)
     return two.text[body.end : second.begin].removeprefix(fence)
 
 
@@ -181,7 +186,7 @@ def _around_each(rendered: Rendered, parts: _Parts, before: str) -> tuple[Frames
     if prompted.strip() and (not shape.each or asked.rstrip().endswith(prompted.strip())):
         return Frames("", parts.after, prompted, common_start(parts.after, parts.between), ""), True
     if not shape.each:
-        raise Refused("nothing stands before every call")
+        raise Refused("nothing stands before every call", near=1)
     return shape, False
 
 
@@ -191,7 +196,7 @@ def _identity(header: _Header) -> Identity:
     if header.form == "indexed":
         return INDEXED if header.led else made(Indexed, prefix="")
     if not header.marker.strip():
-        raise Refused("no marker stands between a call's name and its id")
+        raise Refused("no marker stands between a call's name and its id", near=2)
     if header.form == "id first":
         return made(IdThenName, header.marker, _ID_FORM)
     return made(NameThenId, header.marker, _ID_FORM)
@@ -201,5 +206,5 @@ def _separator(head: str) -> str:
     if head.strip():
         return head.strip()
     if "\n" not in head:
-        raise Refused("nothing stands between the name and its arguments")
+        raise Refused("nothing stands between the name and its arguments", near=1)
     return "\n"

@@ -25,9 +25,9 @@ def nested_tags(rendered: Rendered, around: Surroundings) -> Iterator[Draft]:
     sign = closing[:-2]
     invoke = f'{sign}<invoke name="'
     if not before.endswith(invoke):
-        raise Refused("the call around tags that are its keys is written in no way that is read")
+        raise Refused("the call around tags that are its keys is written in no way that is read", near=2)
     if not sign.strip():
-        raise Refused("no sign stands before tags that are keys: a value may hold the same tags")
+        raise Refused("no sign stands before tags that are keys: a value may hold the same tags", near=2)
     opener = around.lead(before, None)[: -len(invoke)].strip()
     closer = after.split(f"{sign}</invoke>", 1)[-1].strip().split("\n")[0]
     yield Draft("nested tags", NestedTags(sign=sign, opener=opener, closer=closer))

@@ -38,7 +38,7 @@ def raw_parts(rendered: Rendered) -> RawParts:
     pieces = cut(rendered.two_arguments.text, (name, key, second, value, other))
     words = pieces[1::2]
     if words != [name, key, value, second, other]:
-        raise Refused(_order(words))
+        raise Refused(_order(words), near=1)
     before, head, assign, separator, again, after = pieces[0::2]
     if again != assign:
         raise Refused("the second argument is written otherwise than the first")
@@ -76,7 +76,7 @@ def _between(rendered: Rendered) -> str | None:
         return None
     pieces = cut(rendered.two.text, (*NAMES, *KEYS, *VALUES))
     if pieces[1::2] != [NAMES[0], KEYS[0], VALUES[0], NAMES[1], KEYS[1], VALUES[1]]:
-        raise Refused("two calls are written otherwise than one")
+        raise Refused("two calls are written otherwise than one", near=2)
     return pieces[6]
 
 

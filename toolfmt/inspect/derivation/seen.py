@@ -90,6 +90,8 @@ class Rendered:
     one: Seen
     other: Seen | None
     two_arguments: Seen | None
+    swapped: Seen | None
+    """The two arguments, the second first."""
     none: Seen | None
     number: Seen | None
     hard: Seen | None
@@ -128,6 +130,7 @@ def rendered(renders: Renders, shape: Shape) -> Rendered:
         one=one,
         other=_whole(_see(renders, shape, [another])),
         two_arguments=_whole(_see(renders, shape, [(name, {key: value, second: other})])),
+        swapped=_whole(_see(renders, shape, [(name, {second: other, key: value})])),
         none=_see(renders, shape, [(name, {})]),
         number=_whole(_see(renders, shape, [(name, {NUMBER_KEY: NUMBER})])),
         hard=_see(renders, shape, [(name, {key: HARD})]),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from toolfmt.formats.prefix import answer_prefix
 from toolfmt.inspect.derivation.cutting import (
     before_marker,
     begins_with_marker,
@@ -19,13 +20,17 @@ from toolfmt.inspect.derivation.cutting import (
 )
 from toolfmt.inspect.derivation.reasoning_pairs import COMMON
 from toolfmt.inspect.derivation.seen import KEYS, NAMES, SENTINELS, Rendered
-from toolfmt.inspect.probe.conversations import REASONING, REPLY
+from toolfmt.inspect.probe.conversations import REASONING, REPLY, USER
 from toolfmt.inspect.probe.differences import common_prefix
 
 Pair = tuple[str, str]
 
 _LONGEST_MARK = 40
 _LONGEST_START = 60
+_LONGEST_HEADER = 80
+_SHORTEST_MARK = 3
+_TAIL = 400
+_LINE_IN_BRACKETS = re.compile(r"\[[^\[\]\n]{3,36}\]|<[^<>\n]{3,36}>")
 _THOUGHT = re.compile(r"think|reason|plan|thought|analysis", re.IGNORECASE)
 _LAST_MARK = re.compile(r"(?:<[^<>]+>[^<>]*|\[[^\[\]]+\]\s*)\Z")
 
@@ -37,10 +42,13 @@ class Surroundings:
         self.rendered = rendered
         self.own_reasoning = tuple(dict.fromkeys(_reasoning(rendered)))
         """The pairs that the template itself puts around reasoning."""
-        self.wrapped = _wrapped(rendered)
+        self.wrapped = _wrapped(rendered, self.own_reasoning)
         """What it puts around the text, or the plan, that stands before a call."""
-        self.at_start = _at_start(rendered, self.own_reasoning)
-        """What it writes before an answer in words."""
+        self.content, self.at_start = _around_words(rendered, self.own_reasoning)
+        """What it writes around an answer in words, as pairs, or before one alone."""
+        self.headers = _headers(rendered)
+        """What asks for an answer, where its shape does not show that, as regular expressions."""
+        self._turns = _turns_between(rendered)
 
     @property
     def reasoning(self) -> tuple[Pair, ...]:
@@ -50,8 +58,9 @@ class Surroundings:
 
     @property
     def ignored(self) -> tuple[str, ...]:
-        """What stands around text for the user and says nothing."""
-        return tuple(mark for pair in self.wrapped if not _THOUGHT.search(pair[0]) for mark in pair)
+        """What stands around text for the user, or between that and a call, and says nothing."""
+        around = tuple(mark for pair in self.wrapped if not _THOUGHT.search(pair[0]) for mark in pair)
+        return tuple(dict.fromkeys((*around, *self._turns)))
 
     def lead(self, before: str, told: str | None) -> str:
         """What of the text before a call belongs to it: not the header, no reasoning, no text.
@@ -73,16 +82,20 @@ class Surroundings:
         return before
 
 
-def _wrapped(rendered: Rendered) -> tuple[Pair, ...]:
+def _wrapped(rendered: Rendered, own_reasoning: tuple[Pair, ...]) -> tuple[Pair, ...]:
     """Marks around the text for the user that stands before a call."""
     if rendered.told is None or REPLY not in rendered.told.text:
         return ()
     before, _, behind = rendered.told.text.partition(REPLY)
+    if NAMES[0] not in behind:
+        return ()  # the text stands behind the call
     opener, closer = _last(markers(before)), _first(markers(behind))
     if not is_marker(opener) or not is_marker(closer) or opener.startswith("</") or opener in rendered.header:
         return ()
     if any(word in closer for word in SENTINELS):
         return ()
+    if any(pair[0].endswith(opener) and pair[1] == closer for pair in own_reasoning):
+        return ()  # the text is told as reasoning
     one, two = rendered.one.text, rendered.two
     if two is not None and two.text.count(closer) > one.count(closer):
         return ()  # a marker of calls
@@ -108,30 +121,75 @@ def _reasoning(rendered: Rendered) -> Iterator[Pair]:
 
 
 def _around_reasoning(rendered: Rendered, said: str) -> Pair | None:
-    """What stands around the reasoning of an answer in words."""
+    """What stands around the reasoning of an answer in words; the prompt for it may have opened that."""
     if REASONING not in said or REPLY not in said or not rendered.asked:
         return None
     at = said.find(REASONING)
-    start = min(common_prefix(said, rendered.asked), at)
-    if rendered.spoken:
-        start = min(start, common_prefix(said, rendered.spoken))
-    start = before_marker(said, start)
-    opener = said[start:at].strip()
+    same = common_prefix(said, rendered.asked)
+    start = before_marker(said, min(same, at, common_prefix(said, rendered.spoken) if rendered.spoken else at))
+    closer = _closer(said[at + len(REASONING) : said.find(REPLY)])
+    prompted = rendered.asked[same:].strip() if same >= at and closer not in rendered.asked[same:] else ""
+    opener = prompted or said[start:at].strip()
     if not 0 < len(opener) < _LONGEST_MARK:
         last = _LAST_MARK.search(said[max(0, at - _LONGEST_MARK) : at])
         opener = last[0].strip() if last else ""
-    closer = _first(markers(said[at + len(REASONING) : said.find(REPLY)]))
-    return (opener, closer) if opener and closer and max(map(len, (opener, closer))) < _LONGEST_MARK else None
+    header = rendered.header.removesuffix(rendered.asked[same:]) if prompted else ""
+    if not opener or len(closer) < _SHORTEST_MARK or (opener == header.strip()) or len(opener) >= _LONGEST_MARK:
+        return None
+    return opener, closer
 
 
-def _at_start(rendered: Rendered, pairs: tuple[Pair, ...]) -> tuple[str, ...]:
-    """What the template writes before an answer in words, behind what asks for the answer."""
+def _closer(behind: str) -> str:
+    """What closes reasoning: the first marker, or a whole line in brackets."""
+    line = behind.strip().split("\n")[0].strip()
+    if _LINE_IN_BRACKETS.fullmatch(line):
+        return line
+    closer = _first(markers(behind))
+    return closer if len(closer) < _LONGEST_MARK else ""
+
+
+def _around_words(rendered: Rendered, pairs: tuple[Pair, ...]) -> tuple[tuple[Pair, ...], tuple[str, ...]]:
+    """What the template writes around an answer in words, behind what asks for it: a tag and its closer, or a start."""
     if not rendered.asked or not rendered.spoken.startswith(rendered.asked):
-        return ()
-    first = rendered.spoken[len(rendered.asked) :].partition(REPLY)[0]
+        return (), ()
+    first, _, behind = rendered.spoken[len(rendered.asked) :].partition(REPLY)
     for _, closer in (*pairs, *COMMON):
         first = first[first.rfind(closer) + len(closer) :] if closer in first else first
-    return (first.lstrip(),) if first.strip() and len(first) < _LONGEST_START else ()
+    if not first.strip() or len(first) >= _LONGEST_START:
+        return (), ()
+    opener = first.strip()
+    closer = _first(markers(behind))
+    if is_marker(opener) and closer == f"</{opener[1:]}":
+        return ((opener, closer),), ()
+    return (), (first.lstrip(),)
+
+
+def _headers(rendered: Rendered) -> tuple[str, ...]:
+    """What stands between a question and the answer, if only this template can be known by it."""
+    header = rendered.header.strip() or rendered.asked.rpartition(USER)[2].strip()
+    for pair in COMMON:
+        for mark in pair:
+            header = header.removesuffix(mark).strip()
+    tail = rendered.asked[-_TAIL:]
+    if not 0 < len(header) < _LONGEST_HEADER or not holds_marker(header) or header not in tail:
+        return ()
+    return (re.escape(header),) if header in answer_prefix(tail) else ()
+
+
+def _turns_between(rendered: Rendered) -> tuple[str, ...]:
+    """Markers between a text for the user and the call behind it, where the template ends a turn there and begins
+    another one."""
+    header = rendered.header.strip()
+    if rendered.told is None or REPLY not in rendered.told.text or not is_marked_header(header):
+        return ()
+    behind = rendered.told.text.rpartition(REPLY)[2].partition(NAMES[0])[0]
+    before, found, _ = behind.partition(header)
+    return (*(mark for mark in markers(before) if is_marker(mark)), header) if found else ()
+
+
+def is_marked_header(header: str) -> bool:
+    """Whether a header is short, and begins with a marker."""
+    return 0 < len(header) < _LONGEST_HEADER and begins_with_marker(header)
 
 
 def ignored_behind(marks: Iterator[str] | tuple[str, ...], between: str) -> tuple[str, ...]:

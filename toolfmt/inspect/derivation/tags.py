@@ -131,7 +131,8 @@ def _tags(rendered: Rendered, parts: RawParts) -> _Tags:
     value_closer = common_start(behind_value if behind_value.endswith(blanks) else "", parts.after).strip()
     if not value_closer:
         raise Refused(
-            "values stand without quotes or closers: a line break in a value cannot be told from the next argument"
+            "values stand without quotes or closers: a line break in a value cannot be told from the next argument",
+            near=3,
         )
     key_closer, value_opener, line = _between_key_and_value(behind_key)
     name_header, name_end = _name_header(rendered, name_closer.strip())
@@ -160,7 +161,9 @@ def _key_header(parts: RawParts) -> tuple[Header, str]:
         return (QUOTED, parts.assign[1:]) if quoted else (PLAIN, parts.assign)
     of_string, of_number = _TYPE.search(parts.assign), _TYPE.search(parts.number_assign)
     if not of_string or not of_number or of_string[1] != of_number[1] or not parts.assign.startswith('"'):
-        raise Refused("what stands behind a key depends on the type of its value")
+        raise Refused(
+            "what stands behind a key depends on the type of its value", near=-1 if ":" in parts.assign else 1
+        )
     header = Attributes(type_attribute=of_string[1], string=of_string[2].lower(), other_types=(of_number[2].lower(),))
     return header, parts.assign[of_string.end() :]
 
