@@ -154,8 +154,8 @@ def _closes(bracket: str, after: str, between: str | None) -> str:
 def _notations(signs: _Signs) -> list[tuple[Notation | BetweenMarks, ValueWriter]]:
     """How values may be read and written, the likeliest first."""
     if signs.quote not in _QUOTES:
-        marks = BetweenMarks(signs.quote)
-        return [(marks, MarkedValues(signs.quote, null)) for null in ("None", "null")]
+        marks = made(BetweenMarks, signs.quote)
+        return [(marks, made(MarkedValues, signs.quote, null)) for null in ("None", "null")]
     if signs.quoted_numbers:
         return [(QUOTED_JSON, QuotedJsonValues())]
     if not signs.plain:
