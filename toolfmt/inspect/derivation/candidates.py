@@ -157,6 +157,8 @@ def _check_openers(engine: Engine, rendered: Rendered) -> None:
         closed = isinstance(engine, NamedJson) and opener.isupper() and engine.call_closer
         if opener.strip() and not _SIGN.search(opener) and not closed:
             raise Refused(f"the opener would be a plain word: {quote(opener, 40)}", near=3)
+        if len(opener.strip()) == 1:
+            raise Refused(f"the opener would be one sign, which stands in ordinary answers: {opener.strip()}", near=3)
         if opener in answer and opener not in rendered.header:
             raise Refused(f"the opener would stand in answers in words as well: {quote(opener, 40)}", near=3)
 

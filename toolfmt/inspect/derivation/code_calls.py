@@ -20,8 +20,16 @@ from toolfmt.formats.value_writers import (
     ValueWriter,
 )
 from toolfmt.formats.values import CODE_CALL, LITERAL, QUOTED_JSON, BetweenMarks, Notation
-from toolfmt.inspect.derivation.cutting import common_end, common_start, markers
+from toolfmt.inspect.derivation.cutting import (
+    blanks_before,
+    blanks_behind,
+    common_end,
+    common_start,
+    holds_marker,
+    markers,
+)
 from toolfmt.inspect.derivation.drafts import Draft, made
+from toolfmt.inspect.derivation.ends import saying_nothing
 from toolfmt.inspect.derivation.frames import Frames, frames
 from toolfmt.inspect.derivation.raw_parts import RawParts, raw_parts
 from toolfmt.inspect.derivation.refusals import Refused
@@ -100,6 +108,8 @@ def _signs(parts: RawParts) -> _Signs:
     between = parts.between[len(quote) :] if parts.between is not None else None
     key_lead = common_end(parts.head, separator).lstrip() if parts.head.strip() not in _CLOSES else ""
     bracket = parts.head[: len(parts.head) - len(key_lead)]
+    if not bracket:  # what stands before every key opens the arguments too
+        bracket, key_lead = parts.head, ""
     separator = separator[: len(separator) - len(key_lead)]
     if not separator + key_lead:
         raise Refused("nothing stands between two arguments", near=3)
@@ -168,14 +178,33 @@ def _notations(signs: _Signs) -> list[tuple[Notation | BetweenMarks, ValueWriter
 
 
 def _framed(engine: CallExpression, shape: Frames, before: str, signs: _Signs) -> Iterator[Draft]:
-    each = shape.each.strip()
-    if len(each) > 1:
+    each, outer = shape.each.strip(), shape.outer.strip()
+    if len(each) == 1 and holds_marker(outer) and signs.between is not None:
+        yield _led_in_frame(engine, shape)
+    elif len(each) > 1:
         yield _framed_each(engine, shape, several=signs.between is not None)
     elif each:
         between = (signs.between or "").removesuffix(each) or " "
-        yield Draft(_KIND, replace(engine, unframed_openers=(each,), lead=each, enclosing=("", ""), between=between))
+        yield Draft(
+            _KIND, made(replace, engine, unframed_openers=(each,), lead=each, enclosing=("", ""), between=between)
+        )
     else:
         yield _framed_once(engine, before, signs)
+
+
+def _led_in_frame(engine: CallExpression, shape: Frames) -> Draft:
+    """All calls in one frame, a sign before the name of each: `(f :k "v")`."""
+    closers = markers(shape.outer_close)
+    framed = made(
+        replace,
+        engine,
+        opener=shape.outer.strip(),
+        closer=closers[0] if closers else "",
+        lead=shape.each.strip(),
+        enclosing=(blanks_behind(shape.outer), blanks_before(shape.outer_close)),
+        between=shape.each_close + shape.between + blanks_before(shape.each) or " ",
+    )
+    return Draft(_KIND, framed, saying_nothing(shape.outer_close.lstrip()[len(framed.closer) :]))
 
 
 def _framed_each(engine: CallExpression, shape: Frames, *, several: bool) -> Draft:
@@ -186,7 +215,7 @@ def _framed_each(engine: CallExpression, shape: Frames, *, several: bool) -> Dra
         opener, lead = each, ""
     rest = () if several else tuple(closers[1:])
     ignored = (*rest, *markers(shape.outer), *markers(shape.outer_close))
-    return Draft(_KIND, replace(engine, opener=opener, closer=closers[0] if closers else "", lead=lead), ignored)
+    return Draft(_KIND, made(replace, engine, opener=opener, closer=closers[0] if closers else "", lead=lead), ignored)
 
 
 def _framed_once(engine: CallExpression, before: str, signs: _Signs) -> Draft:
@@ -197,7 +226,8 @@ def _framed_once(engine: CallExpression, before: str, signs: _Signs) -> Draft:
     tail = _BEHIND.match(signs.after)
     behind = tail[0] if tail else ""
     closers = markers(signs.after[len(behind) :])
-    framed = replace(
+    framed = made(
+        replace,
         engine,
         opener=opener,
         closer=closers[0] if opener and closers else "",

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from toolfmt.inspect.probe.differences import common_prefix
 
 _TOKEN = re.compile(
-    r"<[^\s<>][^<>\n]{0,60}>|<[^\s<>]*|\[/?[^\[\]\s<>]*\]|⟦[^⟦⟧\n]*⟧?|【[^【】\n]*】?|«[^«»\n]*»?|‹[^‹›\n]*›?|\s+"
+    r"<[^\s<>][^<>\n]{0,60}>|<[^\s<>]*|\[\[[^\[\]\s<>]{1,60}\]\]|\[/?[^\[\]\s<>]*\]|⟦[^⟦⟧\n]*⟧?|【[^【】\n]*】?|«[^«»\n]*»?|‹[^‹›\n]*›?|\s+"
     r"|[^\s<>\[\]⟦【«‹]+|.",
     re.S,
 )

@@ -79,7 +79,7 @@ def name_then_json(rendered: Rendered, around: Surroundings) -> Iterator[Draft]:
             separator=_separator(parts.separator),
             fence=parts.fence,
             identity=identity,
-            call_closer="".join(closes),
+            call_closer=shape.each_close.strip() if parts.between is not None else "".join(closes),
             name_at_start=at_start,
             between=between,
             inside=(blanks_behind(shape.outer), blanks_before(shape.outer_close)) if outer and behind else ("", ""),
@@ -205,6 +205,6 @@ def _identity(header: _Header) -> Identity:
 def _separator(head: str) -> str:
     if head.strip():
         return head.strip()
-    if "\n" not in head:
+    if not head:
         raise Refused("nothing stands between the name and its arguments", near=1)
-    return "\n"
+    return "\n" if "\n" in head else head

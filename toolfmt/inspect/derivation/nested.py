@@ -2,32 +2,60 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from toolfmt.formats.nested_tags import NestedTags
 from toolfmt.inspect.derivation.cutting import cut
-from toolfmt.inspect.derivation.drafts import Draft
+from toolfmt.inspect.derivation.drafts import Draft, made
+from toolfmt.inspect.derivation.ends import saying_nothing
 from toolfmt.inspect.derivation.refusals import Refused
 from toolfmt.inspect.derivation.seen import KEYS, NAMES, VALUES, Rendered
 from toolfmt.inspect.derivation.surroundings import Surroundings
 
+_CLOSING = re.compile(r"\s*(</[^<>\s]{1,60}>)")
+_NO_TAGS = "keys do not stand in two tags around their values"
+
 
 def nested_tags(rendered: Rendered, around: Surroundings) -> Iterator[Draft]:
-    """Raises `Refused` where keys do not stand in an opening and a closing tag."""
+    """Raises `Refused` where keys do not stand in an opening and a closing tag, or a text could hold the same tags."""
     if rendered.two_arguments is None:
         raise Refused("two arguments are not written")
     pieces = cut(rendered.two_arguments.text, (NAMES[0], *KEYS[:2], *VALUES[:2]))
     if pieces[1::2] != [NAMES[0], KEYS[0], VALUES[0], KEYS[0], KEYS[1], VALUES[1], KEYS[1]]:
-        raise Refused("keys do not stand in two tags around their values")
-    before, _, opened, closing, *_, after = pieces[0::2]
+        raise Refused(_NO_TAGS)
+    before, head, opened, closing, between, *_, after = pieces[0::2]
     if opened != ">" or not closing.endswith("</"):
-        raise Refused("keys do not stand in two tags around their values")
+        raise Refused(_NO_TAGS)
     sign = closing[:-2]
-    invoke = f'{sign}<invoke name="'
-    if not before.endswith(invoke):
-        raise Refused("the call around tags that are its keys is written in no way that is read", near=2)
+    opens = sign + "<"
     if not sign.strip():
-        raise Refused("no sign stands before tags that are keys: a value may hold the same tags", near=2)
-    opener = around.lead(before, None)[: -len(invoke)].strip()
-    closer = after.split(f"{sign}</invoke>", 1)[-1].strip().split("\n")[0]
-    yield Draft("nested tags", NestedTags(sign=sign, opener=opener, closer=closer))
+        raise Refused("no sign stands before tags that are keys: a value may hold the same tags", near=3)
+    if not head.endswith(opens) or not between.startswith(">"):
+        raise Refused("the tags of keys are not written alike", near=2)
+    call_begin = before.rfind(opens)
+    end = _CLOSING.match(after.removeprefix(">").lstrip().removeprefix(sign))
+    if call_begin < 0 or end is None:
+        raise Refused("no tag stands around tags that are keys", near=2)
+    opener = around.lead(before, None)[: call_begin - len(before)].strip()
+    behind = after.removeprefix(">").lstrip().removeprefix(sign)[end.end() :]
+    closes = saying_nothing(behind.lstrip())
+    call_opener = before[call_begin + len(sign) :]
+    engine = made(
+        NestedTags,
+        sign=sign,
+        opener=opener,
+        closer=_with_sign(behind, sign) if opener else "",
+        unframed_openers=() if opener else (sign + call_opener,),
+        call_opener=call_opener,
+        name_closer=head[: -len(opens)].strip(),
+        call_closer=end[1],
+    )
+    yield Draft("nested tags", engine, () if opener else closes)
+
+
+def _with_sign(behind: str, sign: str) -> str:
+    """The closing tag of the frame, with the sign before it."""
+    text = behind.lstrip()
+    closing = _CLOSING.match(text.removeprefix(sign))
+    return (sign if text.startswith(sign) else "") + closing[1] if closing else ""
