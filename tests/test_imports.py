@@ -43,6 +43,18 @@ ALLOWED = {
         "toolfmt.templates",
         "toolfmt.inspect",
     },
+    # A format is derived from what a template renders; the registry and the deciding modules are not asked.
+    "toolfmt/inspect/derivation": {
+        "toolfmt.errors",
+        "toolfmt.events",
+        "toolfmt.formats",
+        "toolfmt.inspect.derivation",
+        "toolfmt.inspect.inference.read_back",
+        "toolfmt.inspect.probe",
+        "toolfmt.inspect.wording",
+        "toolfmt.listing",
+        "toolfmt.templates",
+    },
     "toolfmt/mending": {"toolfmt.errors", "toolfmt.formats", "toolfmt.templates", "toolfmt.inspect", "toolfmt.mending"},
     # Libraries of one chapter each, imported inside the functions that use them.
     "toolfmt/inspect/chapters/portability.py": {"minijinja", "toolfmt.templates", "toolfmt.inspect"},
@@ -239,12 +251,13 @@ def test_only_the_printers_import_rich() -> None:
 
 # Rooms within the inspection that a room does not know.
 WALLS = {
-    "probe": {"inference", "support", "chapters", "turns", "branches", "checks"},
-    "support": {"probe", "inference", "chapters", "turns", "checks"},
+    "probe": {"inference", "derivation", "support", "chapters", "turns", "branches", "checks"},
+    "derivation": {"support", "chapters", "turns", "branches", "checks"},
+    "support": {"probe", "inference", "derivation", "chapters", "turns", "checks"},
     "inference": {"chapters", "turns", "checks"},
-    "turns": {"inference", "support", "chapters", "checks"},
-    "chapters": {"support", "branches", "checks"},
-    "branches": {"inference", "support", "chapters", "turns", "checks"},
+    "turns": {"inference", "derivation", "support", "chapters", "checks"},
+    "chapters": {"derivation", "support", "branches", "checks"},
+    "branches": {"inference", "derivation", "support", "chapters", "turns", "checks"},
 }
 # A chapter that was cut in two: who reads whom.
 CHAPTERS_IN_TWO = {

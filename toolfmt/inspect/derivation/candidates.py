@@ -51,7 +51,8 @@ _MARKS = (
     "value_opener",
     "value_closer",
 )
-_SIGN = re.compile(r"[^\w\s]")
+_PROSE = re.compile(r"[\w\s.,:;!?'\"-]*")
+"""What prose is made of: no marker."""
 _INSTRUCTIONS = (
     "To call a tool, write the call exactly as the example below shows it, with nothing left out and nothing added."
 )
@@ -155,12 +156,14 @@ def _check_openers(engine: Engine, rendered: Rendered) -> None:
     answer = rendered.spoken[max(0, len(rendered.asked) - len(rendered.header)) :]
     for opener in engine.openers:
         closed = isinstance(engine, NamedJson) and opener.isupper() and engine.call_closer
-        if opener.strip() and not _SIGN.search(opener) and not closed:
-            raise Refused(f"the opener would be a plain word: {quote(opener, 40)}", near=3)
+        if _PROSE.fullmatch(opener) and not closed:
+            raise Refused(f"a call would begin with plain words: {quote(opener, 40)}", near=3)
         if len(opener.strip()) == 1:
-            raise Refused(f"the opener would be one sign, which stands in ordinary answers: {opener.strip()}", near=3)
+            raise Refused(
+                f"a call would begin with one sign, which stands in ordinary answers: {opener.strip()}", near=3
+            )
         if opener in answer and opener not in rendered.header:
-            raise Refused(f"the opener would stand in answers in words as well: {quote(opener, 40)}", near=3)
+            raise Refused(f"a call would begin with what stands in answers in words: {quote(opener, 40)}", near=3)
 
 
 def _held(text: str) -> str:

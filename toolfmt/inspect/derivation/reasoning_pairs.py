@@ -6,12 +6,15 @@ own family's answers can be told by: headers of messages, words of prose, closer
 
 from toolfmt.formats.format import THINK
 
+_DOUBAO = "think_never_used_51bce0c785ca2f68081bfa7d91973934"
+
 COMMON = (
     THINK,
     ("<thinking>", "</thinking>"),
     ("[THINK]", "[/THINK]"),
     ("<|think|>", "<|/think|>"),
     ("<seed:think>", "</seed:think>"),
+    (f"<{_DOUBAO}>", f"</{_DOUBAO}>"),
     ("<mm:think>", "</mm:think>"),
     ("<longcat_think>", "</longcat_think>"),
     ("<think:opensource>", "</think:opensource>"),

@@ -1,0 +1,582 @@
+"""Formats read off small templates: what each engine's parameters must be, every refusal, and hostile renders.
+
+What is expected was read off the template by eye; nothing here is copied from what a derivation gave.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+
+from toolfmt.formats import FORMATS
+from toolfmt.formats.call_expression import CallExpression
+from toolfmt.formats.format import Engine, ToolCallFormat
+from toolfmt.formats.headers import QUOTED, Attributes
+from toolfmt.formats.identities import INDEXED, IdThenName, NameThenId
+from toolfmt.formats.json_object import JsonObject, KeyedObject
+from toolfmt.formats.named_json import NamedJson
+from toolfmt.formats.nested_tags import NestedTags
+from toolfmt.formats.tagged import Tagged
+from toolfmt.formats.value_writers import (
+    JsonValues,
+    MarkedValues,
+    PythonValues,
+    QuotedJsonValues,
+    TextBesideType,
+    TextInMarks,
+)
+from toolfmt.formats.values import CODE_CALL, LITERAL, QUOTED_JSON, BetweenMarks
+from toolfmt.formats.written_objects import WrittenObject
+from toolfmt.inspect.derivation.candidates import Derivation
+from toolfmt.inspect.derivation.cutting import chunks, common_end, common_start, markers
+from toolfmt.inspect.derivation.found_values import decode, enclosing, place_of
+from toolfmt.inspect.derivation.frames import Frames, frames
+from toolfmt.inspect.derivation.reasoning_pairs import COMMON
+from toolfmt.inspect.derivation.refusals import Refused
+from toolfmt.inspect.derivation.seen import KEYS, NAMES, VALUES
+from toolfmt.inspect.probe.capabilities import find_shape
+from toolfmt.inspect.probe.conversations import STAND_INS, Shape
+from toolfmt.inspect.probe.renders import Renders
+from toolfmt.templates import ChatTemplate
+
+PAIRS = "{% for k, v in f.arguments.items() %}@{% endfor %}"
+TEXT = "{{ v if v is string else v | tojson }}"
+JSON = "{{ f.arguments | tojson }}"
+COMMA = "{{ '' if loop.last else ', ' }}"
+
+
+def template(call: str, before: str = "", between: str = "", after: str = "", words: str = "", header: str = "") -> str:
+    """A template that writes each call as `call` says, with texts before the first, between two and behind the last;
+    `words` stands before an answer in words, `header` asks for an answer."""
+    asking = header or "<|im_start|>assistant\n"
+    return (
+        "{% for m in messages %}{% if m.role == 'assistant' %}"
+        + asking
+        + "{% else %}<|im_start|>{{ m.role }}\n{% endif %}"
+        + "{% if m.reasoning_content %}<pondering>{{ m.reasoning_content }}</pondering>{% endif %}"
+        + "{% if m.content %}"
+        + words
+        + "{{ m.content }}{% endif %}{% if m.tool_calls %}"
+        + before
+        + "{% for c in m.tool_calls %}{% set f = c.function %}"
+        + call
+        + "{% if not loop.last %}"
+        + _kept(between)
+        + "{% endif %}{% endfor %}"
+        + _kept(after)
+        + "{% endif %}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}"
+        + asking
+        + "{% endif %}"
+    )
+
+
+def _kept(text: str) -> str:
+    """The text, its line breaks where a tag of the template would take them."""
+    return text.replace("\n", "{{ '\\n' }}")
+
+
+def pairs(one: str) -> str:
+    return PAIRS.replace("@", one)
+
+
+def derivation(source: str) -> Derivation:
+    renders = Renders(ChatTemplate(source), STAND_INS)
+    shape, _ = find_shape(renders)
+    assert shape is not None
+    return Derivation(renders, shape)
+
+
+def first(source: str) -> ToolCallFormat:
+    """The likeliest format."""
+    return next(derivation(source).candidates()).format
+
+
+def why_not(source: str) -> str:
+    """Why nothing is derived: the most telling reason."""
+    derived = derivation(source)
+    assert list(derived.candidates()) == []
+    return derived.refusals[-1][1]
+
+
+ENGINES: dict[str, tuple[str, Engine]] = {
+    "an object in a frame of its own": (
+        template('<act>\n{"name": "{{ f.name }}", "arguments": ' + JSON + "}\n</act>", between="\n"),
+        JsonObject(opener="<act>", closer="</act>", between="\n", separator="\n", written=WrittenObject()),
+    ),
+    "a list with keys of its own, and ids": (
+        template('{"tool": "{{ f.name }}", "input": ' + JSON + ', "ref": "{{ c.id }}"}', "<ops>[", ", ", "]</ops>"),
+        JsonObject(
+            opener="<ops>",
+            closer="</ops>",
+            enclosing=("[", "]"),
+            separator=", ",
+            name_key="tool",
+            arguments_key="input",
+            written=WrittenObject(
+                ('{"tool": ', "name", ', "input": ', "arguments", ', "ref": ', "id", "}"), id="call{number:05d}"
+            ),
+        ),
+    ),
+    "objects in one frame, the name a key": (
+        template('{"{{ f.name }}": ' + JSON + "}", "<ops>", ";", "</ops>"),
+        KeyedObject(
+            opener="<ops>",
+            closer="</ops>",
+            enclosing=("", ""),
+            separator=";",
+            written=WrittenObject(("{", "name", ": ", "arguments", "}")),
+        ),
+    ),
+    "OpenAI's wrapping, without a frame": (
+        template('{"type": "function", "function": {"name": "{{ f.name }}", "arguments": ' + JSON + "}}", between="\n"),
+        JsonObject(
+            unframed_openers=("{",),
+            separator="\n",
+            wrapper="function",
+            written=WrittenObject(
+                ('{"type": "function", "function": {"name": ', "name", ', "arguments": ', "arguments", "}}")
+            ),
+        ),
+    ),
+    "a name, then JSON": (
+        template("<|use|>{{ f.name }}<|with|>" + JSON + "<|/use|>"),
+        NamedJson(call_opener="<|use|>", separator="<|with|>", call_closer="<|/use|>"),
+    ),
+    "a name, then JSON in a fence, in a frame of all calls": (
+        template("<c>{{ f.name }}<args>```json\n" + JSON + "\n```</c>", "<cs>", "", "</cs>"),
+        NamedJson(
+            opener="<cs>",
+            closer="</cs>",
+            call_opener="<c>",
+            separator="<args>",
+            fence=("```json\n", "\n```"),
+            call_closer="</c>",
+        ),
+    ),
+    "an id behind the name": (
+        template("[TOOL]{{ f.name }}[ID]{{ c.id }}[ARGS]" + JSON + "[/TOOL]"),
+        NamedJson(
+            call_opener="[TOOL]",
+            separator="[ARGS]",
+            call_closer="[/TOOL]",
+            identity=NameThenId("[ID]", "call{number:05d}"),
+        ),
+    ),
+    "an id before the name": (
+        template("<|id|>{{ c.id }}<|name|>{{ f.name }}<|args|>" + JSON + "<|end|>"),
+        NamedJson(
+            call_opener="<|id|>",
+            separator="<|args|>",
+            call_closer="<|end|>",
+            identity=IdThenName("<|name|>", "call{number:05d}"),
+        ),
+    ),
+    "an id made of the name": (
+        template("<|call|>functions.{{ f.name }}:{{ loop.index0 }}<|args|>" + JSON + "<|end|>"),
+        NamedJson(call_opener="<|call|>", separator="<|args|>", call_closer="<|end|>", identity=INDEXED),
+    ),
+    "keys and values between markers": (
+        template("<|act|>{{ f.name }}" + pairs("<|k|>{{ k }}<|v|>" + TEXT + "<|/v|>") + "<|/act|>", between="\n"),
+        Tagged(
+            opener="<|act|>",
+            closer="<|/act|>",
+            key_opener="<|k|>",
+            key_closer="<|v|>",
+            value_closer="<|/v|>",
+            between="",
+            between_calls="\n",
+        ),
+    ),
+    "tags in lines, in a frame": (
+        template(
+            "<run={{ f.name }}>\n" + pairs("<set={{ k }}>\n" + TEXT + "\n</set>\n") + "</run>",
+            "<all>\n",
+            "\n",
+            "\n</all>",
+        ),
+        Tagged(
+            opener="<all>",
+            closer="</all>",
+            name_opener="<run=",
+            name_closer=">",
+            call_closer="</run>",
+            key_opener="<set=",
+            key_closer=">",
+            value_closer="</set>",
+            value_newline="\n",
+            enclosing=("\n", "\n"),
+        ),
+    ),
+    "attributes, one that tells the type, one that counts": (
+        template(
+            '<use name="{{ f.name }}" at="{{ loop.index }}">'
+            + pairs("<p name=\"{{ k }}\" type=\"{{ 'str' if v is string else 'json' }}\">" + TEXT + "</p>")
+            + "</use>",
+            between="\n",
+        ),
+        Tagged(
+            name_opener='<use name="',
+            name_closer=">",
+            name_header=Attributes(index_attribute="at"),
+            call_closer="</use>",
+            key_opener='<p name="',
+            key_closer=">",
+            key_header=Attributes(type_attribute="type", string="str", other_types=("json",)),
+            value_closer="</p>",
+            between="",
+            between_calls="\n",
+            write_value=TextBesideType(),
+        ),
+    ),
+    "values that could be tags in CDATA": (
+        template(
+            '<do what="{{ f.name }}">'
+            + pairs(
+                '<with key="{{ k }}">{% if v is string and "<" in v %}<![CDATA[{{ v }}]]>{% else %}'
+                + TEXT
+                + "{% endif %}</with>"
+            )
+            + "</do>",
+            between="\n",
+        ),
+        Tagged(
+            name_opener='<do what="',
+            name_closer=">",
+            name_header=QUOTED,
+            call_closer="</do>",
+            key_opener='<with key="',
+            key_closer=">",
+            key_header=QUOTED,
+            value_closer="</with>",
+            cdata=("<![CDATA[", "]]>"),
+            between="",
+            between_calls="\n",
+            write_value=TextInMarks("<![CDATA[", "]]>"),
+        ),
+    ),
+    "keys as tags": (
+        template(
+            '~<do name="{{ f.name }}">' + pairs("~<{{ k }}>" + TEXT + "~</{{ k }}>") + "~</do>\n",
+            "~<all>\n",
+            "",
+            "~</all>",
+        ),
+        NestedTags(
+            sign="~", opener="~<all>", closer="~</all>", call_opener='<do name="', name_closer='">', call_closer="</do>"
+        ),
+    ),
+    "calls of Python": (
+        template("{{ f.name }}(" + pairs("{{ k }}={{ v | tojson }}" + COMMA) + ")", "<code>[", ", ", "]</code>"),
+        CallExpression(
+            opener="<code>", closer="</code>", enclosing=("[", "]"), notation=CODE_CALL, written=PythonValues()
+        ),
+    ),
+    "strings between marks, keys sorted": (
+        template(
+            "<|act>call:{{ f.name }}{{ '{' }}{% for k, v in f.arguments | dictsort %}{{ k }}:"
+            + "{% if v is string %}<q>{{ v }}<q>{% else %}{{ v | tojson }}{% endif %}{{ '' if loop.last else ',' }}"
+            + "{% endfor %}{{ '}' }}<act|>"
+        ),
+        CallExpression(
+            opener="<|act>",
+            closer="<act|>",
+            lead="call:",
+            brackets=("{", "}"),
+            assign=":",
+            separator=",",
+            key_order="alphabetical",
+            notation=BetweenMarks("<q>"),
+            written=MarkedValues("<q>", "None"),
+        ),
+    ),
+    "an s-expression": (
+        template("({{ f.name }}" + pairs(" :{{ k }} {{ v | tojson }}") + ")", "<|calls|>", " ", "<|/calls|>"),
+        CallExpression(
+            opener="<|calls|>",
+            closer="<|/calls|>",
+            lead="(",
+            brackets=(" ", ")"),
+            assign=" ",
+            separator=" ",
+            key_lead=":",
+            enclosing=("", ""),
+            between=" ",
+            notation=LITERAL,
+            written=JsonValues(),
+        ),
+    ),
+    "a tag that closes itself": (
+        template(
+            '<run tool="{{ f.name }}"' + pairs(" {{ k }}={{ (v if v is string else v | tojson) | tojson }}") + "/>",
+            between="\n",
+        ),
+        CallExpression(
+            opener='<run tool="',
+            brackets=('" ', "/>"),
+            separator=" ",
+            notation=QUOTED_JSON,
+            written=QuotedJsonValues(),
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", ENGINES)
+def test_an_engine_is_read_off_the_calls_of_a_template(what: str) -> None:
+    source, engine = ENGINES[what]
+    assert engine == first(source).engine
+
+
+REFUSED = {
+    "values without quotes": (
+        template("[{{ f.name }}(" + pairs("{{ k }}=" + TEXT + COMMA) + ")]"),
+        "values stand without quotes or closers: a comma or a line break in one cannot be told from the next argument",
+    ),
+    "lines of keys and values": (
+        template("<do>\nname: {{ f.name }}\n" + pairs("{{ k }}: " + TEXT + "\n") + "</do>"),
+        "values stand without quotes or closers: a comma or a line break in one cannot be told from the next argument",
+    ),
+    "broken JSON": (
+        template('<act>{"name": "{{ f.name }}, "arguments": ' + JSON + '"}</act>'),
+        'a marker would be a piece of broken JSON: <act>{"name": "',
+    ),
+    "a plain word": (
+        template("Use: {{ f.name }}\n" + JSON + "\n"),
+        "a call would begin with plain words: Use:",
+    ),
+    "one sign": (
+        template("⟦{{ f.name }}" + pairs("〈{{ k }}⇒" + TEXT + "〉") + "⟧"),
+        "a call would begin with one sign, which stands in ordinary answers: ⟦",
+    ),
+    "a marker of answers in words": (
+        template("<say>{{ f.name }}<with>" + JSON + "</say>", words="<say>"),
+        "a call would begin with what stands in answers in words: <say>",
+    ),
+    "keys as tags without a sign": (
+        template('<do name="{{ f.name }}">' + pairs("<{{ k }}>" + TEXT + "</{{ k }}>") + "</do>"),
+        "no sign stands before tags that are keys: a value may hold the same tags",
+    ),
+    "a second call without its opener": (
+        template(
+            '{"name": "{{ f.name }}", "arguments": ' + JSON + "}</act>", before="<act>"
+        ),
+        "the second of two calls is closed and has not been opened, unlike the first",
+    ),
+    "arguments with nothing between": (
+        template("<c>{{ f.name }}(" + pairs("{{ k }}={{ v | tojson }}") + ")</c>"),
+        "nothing stands between two arguments",
+    ),
+    "a list inside of an object": (
+        template('{"name": "{{ f.name }}", "arguments": ' + JSON + "}", '<act>{"calls": [', ", ", "]}</act>"),
+        "the calls lie in a list inside of another JSON value",
+    ),
+    "the name written twice": (
+        template("<{{ f.name }}>" + pairs("<k>{{ k }}</k><v>" + TEXT + "</v>") + "</{{ f.name }}>"),
+        "the name of a call stands in it more than once",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_cannot_be_told_apart_is_refused_in_a_clause(what: str) -> None:
+    source, why = REFUSED[what]
+    assert why == why_not(source)
+
+
+def test_a_second_call_in_another_form_is_refused() -> None:
+    other = '{% if loop.first %}<act>{"name": "{{ f.name }}", "arguments": ' + JSON + "}</act>{% else %}"
+    source = template(other + "<act>{{ f.name }} does " + JSON + "</act>{% endif %}")
+    derived = derivation(source)
+    assert list(derived.candidates()) == []
+    assert ("JSON objects", "the second of two calls is written otherwise than the first") in derived.refusals
+
+
+def test_a_value_that_is_not_written_is_refused() -> None:
+    source = template("<act>{{ f.name }}{% for k, v in f.arguments.items() %}<k>{{ k }}</k>{% endfor %}</act>")
+    with pytest.raises(Refused, match="the value of a call does not stand in the answer"):
+        Derivation(Renders(ChatTemplate(source), STAND_INS), Shape())
+
+
+def test_a_prompt_that_is_too_long_is_refused() -> None:
+    source = "{{ 'x' * 200001 }}" + template(*_ACT)
+    with pytest.raises(Refused, match="longer than 200,000 characters"):
+        Derivation(Renders(ChatTemplate(source), STAND_INS), Shape())
+
+
+_ACT = ("<act>{{ f.name }}<with>" + JSON + "</act>",)
+
+
+def test_a_format_knows_its_own_reasoning_first_and_the_common_pairs() -> None:
+    assert (("<pondering>", "</pondering>"), *COMMON) == first(template(*_ACT)).reasoning
+
+
+def test_what_stands_before_an_answer_in_words_says_nothing_there() -> None:
+    assert first(template(*_ACT, words="Reply> ")).ignored_at_start == ("Reply> ",)
+
+
+def test_a_tag_around_an_answer_in_words_is_the_part_for_the_user() -> None:
+    source = template(*_ACT, words="<say>").replace(
+        "{{ m.content }}", "{{ m.content }}{% if m.role == 'assistant' %}</say>{% endif %}"
+    )
+    source = source.replace("<say>{{", "{% if m.role == 'assistant' %}<say>{% endif %}{{")
+    format = first(source)
+    assert format.content_markers == (("<say>", "</say>"),)
+    assert format.ignored_at_start == ()
+
+
+def test_a_header_that_its_shape_does_not_show_is_kept() -> None:
+    assert first(template(*_ACT, header="<reply-here>")).headers == (r"<reply\-here>",)
+    assert first(template(*_ACT)).headers == ()
+
+
+def test_a_template_that_writes_one_call_in_a_turn_is_told_apart() -> None:
+    one = template(*_ACT).replace("for c in m.tool_calls", "for c in m.tool_calls[:1]")
+    assert not derivation(one).parallel
+    assert derivation(template(*_ACT)).parallel
+    assert NamedJson(call_opener="<act>", separator="<with>", call_closer="</act>") == first(one).engine
+
+
+def test_the_end_of_a_turn_closes_no_call() -> None:
+    source = template('[{"name": "{{ f.name }}", "arguments": ' + JSON + "}]", before="<ops>")
+    engine = first(source.replace("for c in m.tool_calls", "for c in m.tool_calls[:1]")).engine
+    assert engine.closers == ()
+
+
+def test_no_marker_holds_what_the_conversation_holds() -> None:
+    source = template("<act {{ messages[0].content }}>{{ f.name }}<with>" + JSON + "</act>")
+    derived = derivation(source)
+    assert list(derived.candidates()) == []
+    assert derived.refusals[-1][1] == "a marker would hold a part of the conversation: Uq1question"
+
+
+# --- the tools of the derivation
+
+
+def test_texts_are_cut_into_markers() -> None:
+    assert markers("<a b> word[X]⟦y⟧") == ["<a b>", "word", "[X]", "⟦y⟧"]
+    assert chunks("<a>to=[X]") == ["<a>", "to=", "[X]"]
+
+
+def test_what_two_texts_share_never_ends_within_a_marker_or_a_word() -> None:
+    assert common_start("</a></b>", "</a></c>") == "</a>"
+    assert common_start("</act>", "</arg>") == ""
+    assert common_end("x<go>", "y<go>") == "<go>"
+    assert common_end("<all calls>", "</one calls>") == ""
+    assert common_end("  ", "  ") == ""
+
+
+def test_frames_are_what_before_between_and_after_share() -> None:
+    assert Frames("<all>", "</all>", "<one>", "</one>", ",") == frames("<all><one>", "</one></all>", "</one>,<one>")
+    assert Frames("", "", "<one>", "</one>", "") == frames("<one>", "</one>", "</one><one>")
+    assert Frames(each="<one>", each_close="</one>") == frames("<one>", "</one>", None)
+
+
+def test_a_value_is_found_in_a_text_and_the_way_to_its_parts() -> None:
+    text = 'say {x} and [{"name": "f", "arguments": {"k": "v"}}] more'
+    found = enclosing(text, ("f", "v"))
+    assert found is not None
+    assert text[found.begin : found.end] == '[{"name": "f", "arguments": {"k": "v"}}]'
+    place = place_of(found.value, {"k": "v"})
+    assert place is not None
+    assert place.path == (0, "arguments")
+    python = decode("{'a': None}", 0)
+    assert python is not None
+    assert python.value == {"a": None}
+    assert decode("{a: 1}", 0) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[" * 100_000, "{" * 5_000 + "x", '{"a":' * 20_000, "{'" * 30_000],
+    ids=["lists", "braces", "objects", "quotes"],
+)
+def test_deep_or_broken_values_are_none_and_soon(text: str) -> None:
+    begin = time.process_time()
+    assert enclosing(text + NAMES[0], (NAMES[0], VALUES[0])) is None
+    assert time.process_time() - begin < 2
+
+
+def test_the_common_reasoning_pairs_are_those_of_the_known_formats() -> None:
+    """What a tag of a family closes is common knowledge; headers of messages and words of prose are not."""
+    known = {pair for format in FORMATS for pair in format.reasoning}
+    own = {
+        pair
+        for pair in known
+        if pair[0].startswith(("to=", "/think", "reasoning", "Here", "<|channel", "<|content", "<|open"))
+        or pair[1] == "<|end|>"
+        or "plamo" in pair[0]
+    }
+    assert known - own - set(COMMON) == set()
+
+
+# --- templates that mean harm
+
+
+class _Damaged(Renders):
+    """Renders whose ends are damaged, each in the same way."""
+
+    seed = 0
+
+    def _render(self, *args: object, **kwargs: object) -> object:  # type: ignore[override]  # damages what comes
+        made = super()._render(*args, **kwargs)  # type: ignore[arg-type]  # handed on
+        return _damaged(made, random.Random(self.seed)) if isinstance(made, str) else made
+
+
+_SIGNS = (
+    "<",
+    ">",
+    "{",
+    "}",
+    '"',
+    "'",
+    "[",
+    "]",
+    "\n",
+    " ",
+    "```",
+    "</",
+    "=",
+    "(",
+    ",",
+    "\\",
+    "⟦",
+    "<think>",
+    "\0",
+    "|",
+)
+
+
+def _damaged(text: str, chance: random.Random) -> str:
+    for _ in range(chance.randrange(1, 5)):
+        place = chance.randrange(max(0, len(text) - 300), len(text) + 1)
+        sign = chance.choice(_SIGNS)
+        text = chance.choice(
+            (
+                text.replace(sign, chance.choice(_SIGNS)),
+                text[:place] + sign * chance.choice((1, 60)) + text[place:],
+                text[:place] + text[place + chance.randrange(20) :],
+                text.replace(chance.choice((*NAMES, *KEYS, *VALUES)), chance.choice(("", "x", sign))),
+                text + text[-200:],
+            )
+        )
+    return text
+
+
+@pytest.mark.parametrize("what", ENGINES)
+def test_whatever_is_rendered_ends_in_candidates_or_refusals(what: str) -> None:
+    source, _ = ENGINES[what]
+    shape, _ = find_shape(Renders(ChatTemplate(source), STAND_INS))
+    assert shape is not None
+    for seed in range(25):
+        renders = _Damaged(ChatTemplate(source), STAND_INS)
+        renders.seed = seed
+        try:
+            candidates = list(Derivation(renders, shape).candidates())
+        except Refused:
+            continue
+        assert len(candidates) <= 24
+        for candidate in candidates:
+            assert candidate.format.engine == candidate.format.engine
+            hash(candidate.format.engine)
