@@ -46,7 +46,7 @@ _SELDOM: dict[str, dict[str, Any]] = {
     "a null in an object": {"text": "plain", "options": {"k": None}},
     "an empty list or object": {"text": "plain", "tags": [], "options": {}},
 }
-_KEYS_TOOL, _MANY_TOOL, _STRINGS_TOOL = "ask_qserver", "join_qparts", "keep_qstrings"
+_KEYS_TOOL, _MANY_TOOL, _STRINGS_TOOL, _UNTYPED_TOOL = "ask_qserver", "join_qparts", "keep_qstrings", "take_qany"
 
 
 def _tool(name: str, values: Mapping[str, Any]) -> Message:
@@ -59,6 +59,7 @@ FURTHER_TOOLS: list[Message] = [
     *(_tool(name, {"path": ""}) for name in _NAMES),
     _tool(_KEYS_TOOL, _KEYS),
     _tool(_MANY_TOOL, _MANY),
+    tool_definition(_UNTYPED_TOOL, "Takes it.", {"one": {"description": "Any."}, "several": {"type": "array"}}, []),
     _tool(_STRINGS_TOOL, {f"text{number}": "" for number, _ in enumerate(_STRINGS)}),
 ]
 """The tools of the calls that reading back a known format does not ask for."""
@@ -100,6 +101,8 @@ def call_sets(*, parallel: bool) -> Iterator[CallSet]:
     yield string_set("an empty string", "", "told")
     for what, given in _SELDOM.items():
         yield CallSet(what, ((TYPED_TOOL, given),), "told", ALL_TOOLS)
+    untyped = (_UNTYPED_TOOL, {"one": "true", "several": ["1", {"two": "null"}]})
+    yield CallSet("a string that looks like another value where no type is declared", (untyped,), "told", FURTHER_TOOLS)
     yield from _names(parallel)
     yield _keys()
 

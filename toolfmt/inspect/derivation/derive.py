@@ -45,7 +45,8 @@ def derive_from(renders: Renders, shape: Shape | None) -> Derived:
         try:
             proof = prove(renders, shape, candidate.format, derivation.parallel)
         except Refused as why:
-            unproven.append(why if isinstance(why, Unproven) else Unproven(str(why), 0))
+            # What has markers that no format may have was derived none the less: that says more than no derivation.
+            unproven.append(why if isinstance(why, Unproven) else Unproven(str(why), 1))
             continue
         rank = (_as_rendered(renders, shape, candidate, derivation.parallel), -len(proof.limits))
         proven.append((rank, Derived(candidate.format, candidate.kind, proof)))

@@ -132,6 +132,8 @@ def _try(renders: Renders, shape: Shape, format: ToolCallFormat, call_set: CallS
         wrong = differing(call_set.calls, came) or _beside(shape, came)
         if wrong and (name := _not_written(call_set, region)):
             wrong = f"the name {name} is not written as it is"
+    if came is not None and not wrong and tried.right == 0 and came.tolerated:
+        wrong = f"it is read with the tolerance {came.tolerated[0]} alone"
     if came is not None and not wrong:
         tried.saw(call_set, came)
     elif call_set.parts:
