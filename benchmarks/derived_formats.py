@@ -48,7 +48,17 @@ from toolfmt.inspect.derivation.derive import Derived, derive_from
 from toolfmt.inspect.inference.decision import decide
 from toolfmt.inspect.inference.read_back import opened
 from toolfmt.inspect.probe.capabilities import find_shape, probe
-from toolfmt.inspect.probe.conversations import REASONING, REPLY, SINGLE, STAND_INS, Message, Shape, conversation, user
+from toolfmt.inspect.probe.conversations import (
+    REASONING,
+    REPLY,
+    SINGLE,
+    STAND_INS,
+    VALUES,
+    Message,
+    Shape,
+    conversation,
+    user,
+)
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.templates import ChatTemplate
 from toolfmt.testing import corpus, damaging, judging, prose_pieces
@@ -255,9 +265,22 @@ def outcome_of(one: Tried, kind: HeldBack, came: AnswerRead, wrong: str) -> tupl
         return "exact", ""
     if came.rejected:
         return "rejected", wrong
-    if any(excuse in limit for limit in one.derived.proof.limits for excuse in kind.excused):
+    excuses = [excuse for excuse in kind.excused if any(excuse in limit for limit in one.derived.proof.limits)]
+    if held_back_calls.NO_WAY in excuses and can_write(one, kind):
+        excuses.remove(held_back_calls.NO_WAY)
+    if excuses:
         return "told by a limit", wrong
     return "false", wrong
+
+
+def can_write(one: Tried, kind: HeldBack) -> bool:
+    """Whether the format has a way to write these calls: then that it has none for others excuses nothing."""
+    assert one.derived.format is not None
+    try:
+        write(one.derived.format, kind.calls, held_back_calls.TOOLS)
+    except CannotWrite:
+        return False
+    return True
 
 
 def read_other_answers(one: Tried) -> Iterator[tuple[str, str]]:
@@ -274,7 +297,7 @@ def read_other_answers(one: Tried) -> Iterator[tuple[str, str]]:
     }
     for what, shape in ways.items():
         answer = whole.answer([said_otherwise(message) for message in conversation(shape, SINGLE)])
-        if answer is None:
+        if answer is None or VALUES[0] not in answer.text:
             yield "not shown", ""
             continue
         content, reasoning = (text in answer.text for text in (held_back_calls.CONTENT, held_back_calls.REASONING))
@@ -306,7 +329,7 @@ def said_otherwise(message: Message) -> Message:
 
 def print_corpus(proven: Sequence[Tried]) -> None:
     """The corpus of each known format, read by what was derived from the first template of its family."""
-    rows, same, total, invented = [], 0, 0, 0
+    rows, same, total, invented, listed = [], 0, 0, 0, []
     for name in corpus.formats():
         one = next((one for one in proven if one.family == name), None)
         if one is None or one.derived.format is None:
@@ -314,7 +337,8 @@ def print_corpus(proven: Sequence[Tried]) -> None:
         cases = [case for case in corpus.cases(name) if not case.strict]
         results = [read_case(one.derived.format, case) for case in cases]
         alike = sum(result[0] for result in results)
-        more = sum(result[1] for result in results)
+        more = sum(len(result[1]) for result in results)
+        listed += [f"{case.id}: {', '.join(told)}" for case, (_, told) in zip(cases, results, strict=True) if told]
         rows.append((alike / len(cases), name, alike, len(cases), more))
         same, total, invented = same + alike, total + len(cases), invented + more
     rate = f"{100 * same / max(1, total):.1f} %"
@@ -322,17 +346,19 @@ def print_corpus(proven: Sequence[Tried]) -> None:
     print(f"    {invented} calls are invented; the families with the fewest cases alike:")
     for part, name, alike, count, more in sorted(rows)[:15]:
         print(f"    {name:18}{alike:5} of {count:4}  {100 * part:5.1f} %  {more} invented")
+    for said in listed:
+        print(f"    invented in {said}")
 
 
-def read_case(format: ToolCallFormat, case: corpus.Case) -> tuple[bool, int]:
-    """Whether a case has the calls that it should have, and how many it has that it should not."""
+def read_case(format: ToolCallFormat, case: corpus.Case) -> tuple[bool, list[str]]:
+    """Whether a case has the calls that it should have, and those it has that it should not."""
     parser = Parser(format, tools=case.tools, prefix=case.prefix)
     parts = corpus.parts_of(merge([*parser.feed(case.text), *parser.finish()]))
     came, wanted = (
         Counter((call.name, corpus.as_json(call.arguments or "{}")) for call in found if call.reason is None)
         for found in ([part for part in parts if isinstance(part, corpus.ExpectedCall)], case.calls)
     )
-    return came == wanted, sum((came - wanted).values())
+    return came == wanted, [f"{name}({arguments})" for name, arguments in (came - wanted).elements()]
 
 
 def laws(distinct: Sequence[Tried]) -> Tally:

@@ -15,7 +15,9 @@ from toolfmt.inspect.probe.conversations import tool_definition
 Call: TypeAlias = tuple[str, dict[str, Any]]
 
 _ESCAPES = ("escapes nothing in strings",)
-_MARKERS = ("no way to write the string", *_ESCAPES)
+NO_WAY = "no way to write"
+_MARKERS = (NO_WAY, *_ESCAPES)
+_FALSE = ("does not keep zero and false",)
 _BLANKS = ("does not keep blanks", *_ESCAPES)
 
 _CODE = 'def greet(names: list[str]) -> None:\n    for name in names:\n        print(f"Hi, {name}!")  # it\'s fine\n'
@@ -81,12 +83,14 @@ CALLS: tuple[HeldBack, ...] = (
     _written("rare characters", _UNICODE),
     _written("punctuation of calls at the ends", '", "b": "c"}, \'x\', d=(1)', _MARKERS),
     _mixed("numbers at their ends", amount=-1.5e-9, total=12345678901234567, rows=[0, -0.25, 1e21]),
-    _mixed("an object in an object in a list", tree={"a": {"b": [{"c": ["d", {"e": "f g"}]}, False]}}, on=False),
-    _mixed("lists of texts", rows=["a, b", "c]", "{d}", "e=f", "true"], excused=_ESCAPES),
+    _mixed(
+        "an object in an object in a list", _FALSE, tree={"a": {"b": [{"c": ["d", {"e": "f g"}]}, False]}}, on=False
+    ),
+    _mixed("lists of texts", rows=["a, b", "c]", "{d}", "e=f", "true"], excused=(*_ESCAPES, "no type is declared")),
     _mixed("one of two types", either="twelve", level="high"),
-    HeldBack("keys that notations use", (("words_zall", _WORDS),), ("no way to write",)),
+    HeldBack("keys that notations use", (("words_zall", _WORDS),), (NO_WAY,)),
     HeldBack("a long name and a long key", ((LONG_NAME, {"query_of_the_item_that_is_looked_up": "q"}),)),
-    HeldBack("eight calls", tuple((f"step_z{number}", {"at": number}) for number in range(8))),
+    HeldBack("eight calls", tuple((f"step_z{number}", {"at": number}) for number in range(8)), _FALSE),
 )
 
 CONTENT = (
