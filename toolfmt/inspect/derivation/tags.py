@@ -257,7 +257,7 @@ def _behind_value(text: str, closer: str) -> str:
 
 def _framed(shape: Frames, own: _Tags, *, several: bool) -> Iterator[_Frame]:
     """Every frame that the texts around calls allow, the likeliest first."""
-    each, outer = shape.each.strip(), shape.outer.strip()
+    each, outer = _before_name(shape.each), shape.outer.strip()
     marks, closes, behind = chunks(each), markers(shape.each_close), markers(shape.outer_close)
     if several and outer and behind and closes:
         yield from _framed_twice(shape, marks, closes, behind)
@@ -275,15 +275,20 @@ def _framed(shape: Frames, own: _Tags, *, several: bool) -> Iterator[_Frame]:
         yield _Frame(each, closes[0], between_calls=shape.apart, ignored=(*ignored, *closes[1:]))
 
 
+def _before_name(text: str) -> str:
+    """What stands before a name, with the blanks between them where both are in one line."""
+    return text.strip() + ("" if "\n" in (blanks := blanks_behind(text)) else blanks)
+
+
 def _framed_twice(shape: Frames, marks: list[str], closes: list[str], behind: list[str]) -> Iterator[_Frame]:
     """A frame around all calls, and one around each."""
-    each, outer, rest = shape.each.strip(), shape.outer.strip(), tuple(behind[1:])
+    each, outer, rest = _before_name(shape.each), shape.outer.strip(), tuple(behind[1:])
     inside = (
         blanks_behind(shape.outer) + blanks_before(shape.each),
         blanks_behind(shape.each_close) + blanks_before(shape.outer_close),
     )
     if len(marks) > 1:
-        tag = marks[-1]
+        tag = marks[-1] + each[len(each.rstrip()) :]
         yield _Frame(
             outer,
             behind[0],
