@@ -274,7 +274,7 @@ def first_end(events: list[Event]) -> int | None:
 
 def format_of(prompt: toolfmt.Prompt) -> toolfmt.ToolCallFormat:
     """The format of the answer; where none is known there are no tools, and what matters is reasoning."""
-    return toolfmt.get(prompt.format or "json")
+    return prompt.tool_call_format or toolfmt.get("json")
 
 
 def in_json(told: Any, status: int = 200) -> Response:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import toolfmt
-from toolfmt.formats import get, prose
+from toolfmt.formats import prose
 from toolfmt.render.prompt import DEFINITIONS_REORDERED
 from toolfmt.templates import ModelFiles, TemplateSource
 from toolfmt.tools import canonical_tools
@@ -116,15 +116,15 @@ def broken_laws(directory: Path) -> list[str]:
 
 def _never_both(prompt: toolfmt.Prompt, messages: list[dict[str, Any]]) -> list[str]:
     """By counting words in the finished prompt, independently of the check that the renderer makes itself."""
-    assert prompt.format is not None
-    format = get(prompt.format)
+    format = prompt.tool_call_format
+    assert format is not None
     variants = [prose(format.with_variant(variant), prompt.tools) for variant in ("", *format.variants)]
     told = max(variants, key=prompt.text.count)
     wanted = int(prompt.strategy == "prose")
     broken = []
     if prompt.text.count(told) != wanted:
         broken.append(f"the prose stands {prompt.text.count(told)} times in a prompt of strategy {prompt.strategy}")
-    if prompt.text.count(get(prompt.format).instructions) != wanted:
+    if prompt.text.count(format.instructions) != wanted:
         broken.append("the instructions of the format stand there besides the prose")
     said = json.dumps(messages, ensure_ascii=False)
     for tool in canonical_tools(prompt.tools):

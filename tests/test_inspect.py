@@ -349,7 +349,7 @@ def test_an_ambiguous_model_type_neither_decides_nor_contradicts(monkeypatch: py
         replace(format, model_types=("shared",)) if format.name in ("glm4", "gemma") else format
         for format in formats.FORMATS
     )
-    monkeypatch.setattr(decision, "FORMATS", both)
+    monkeypatch.setattr(decision, "formats", lambda: both)
     assert inspect_template(PLAIN, model_type="shared").format.confidence == "default"
     assert codes(inspect_template(TEMPLATE, model_type="shared")) == []
 

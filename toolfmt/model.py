@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
-from toolfmt.formats import Call, Parser, get, write
+from toolfmt.formats import Call, Parser, ToolCallFormat, write
 from toolfmt.formats.prose import result_heading
 from toolfmt.inspect.facts import NO_OPTIONS, Options
 from toolfmt.inspect.inspection import inspect_files, inspect_stopped
@@ -159,7 +159,7 @@ class Model:
         `ToolfmtError` where the model's format is not known. A parser for one prompt in particular is
         `Prompt.parser()`.
         """
-        known = get(self._known())
+        known = self._known()
         begun = self.profile.prefill if prefix is None else prefix
         tools = list(tools) if isinstance(tools, Iterator) else tools
         ends = [mark for mark in self.profile.stop if not known.in_calls(mark)] if stop is None else stop
@@ -201,14 +201,15 @@ class Model:
         """
         return saved(self.files, self.profile)
 
-    def _known(self) -> str:
-        """The name of the model's format; raises where it is not known."""
-        if self.profile.format is None:
+    def _known(self) -> ToolCallFormat:
+        """The model's format; raises where it is not known."""
+        known = self.profile.tool_call_format
+        if known is None:
             raise ToolfmtError(
                 f"{self.files.directory}: the tool-call format of this model is not known "
                 f"({self.profile.why_no_format}); name one of `toolfmt formats` instead"
             )
-        return self.profile.format
+        return known
 
     @cached_property
     def profile(self) -> TemplateProfile:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from toolfmt.calling.answers import Answer, AskModel, was_cut
 from toolfmt.calling.given import check_function, check_model, check_waited_for
 from toolfmt.events import Event
-from toolfmt.formats import get
 from toolfmt.message import CALL_ID
 from toolfmt.tools import kind_of
 
@@ -48,7 +47,7 @@ def from_stream(
         check_waited_for(streamed, "stream")
         events = _tell(streamed, on_event)
         cut = was_cut(getattr(streamed, "finish_reason", None))
-        form = CALL_ID if prompt.format is None else get(prompt.format).call_id
+        form = CALL_ID if prompt.tool_call_format is None else prompt.tool_call_format.call_id
         return Answer.told(events, messages, cut, form)
 
     return ask

@@ -16,6 +16,8 @@ from functools import cache, lru_cache
 from toolfmt.errors import BadFormat, UnknownFormat
 from toolfmt.formats.format import ToolCallFormat
 
+DERIVED = "derived"
+"""What a format is called that was derived from a template: each is another, so that the name stands for none."""
 _LONGEST = 60
 """Characters of an unknown name that are told; what is longer resembles no name."""
 
@@ -211,6 +213,8 @@ def resolved(format: str | ToolCallFormat) -> ToolCallFormat:
 
 def _hint(name: str) -> str:
     """What was meant by an unknown name: a name that is nearly it, or an answer where the format is to stand."""
+    if name == DERIVED:
+        return "a derived format is in no registry: give the format itself, or a file of `toolfmt derive`; "
     near = difflib.get_close_matches(name.lower(), names(), n=3) if len(name) <= _LONGEST else []
     if "<" in name or "\n" in name or (" " in name and not near):
         return "if that is an answer, the text comes first: parse(text, format); "

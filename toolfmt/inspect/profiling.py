@@ -242,6 +242,7 @@ def _profile(facts: Facts) -> TemplateProfile:
         failure=_failure(facts.broken),
         format=decision.name,
         variant=decision.variant,
+        derived="" if decision.derived is None else decision.derived.text,
         format_shown=decision.confidence not in ("default", "none"),
         why_no_format=_why_unknown(decision),
         takes_tools=facts.yes("tools"),

@@ -6,6 +6,7 @@ Nothing in here decides anything.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias
 
@@ -41,8 +42,8 @@ Outcome: TypeAlias = Literal[
     "answer-refused",
     "lost-later",
 ]
-Source: TypeAlias = Literal["declared", "verified", "signature", "model-type", "default"]
-Confidence: TypeAlias = Literal["declared", "verified", "signature", "model-type", "default", "none"]
+Source: TypeAlias = Literal["declared", "verified", "signature", "model-type", "derived", "default"]
+Confidence: TypeAlias = Literal["declared", "verified", "signature", "model-type", "derived", "default", "none"]
 Severity: TypeAlias = Literal["error", "warning", "note"]
 """The harm that remains when one follows the report. `error`: nothing heals it; `warning`: a plain client goes wrong,
 and what the finding names heals it (`Finding.healed_by`); `note`: cost and taste."""
@@ -182,6 +183,37 @@ class Evidence:
 
 
 @dataclass(frozen=True)
+class DerivedFormat:
+    """A format that nobody has written down, read off the calls that the template renders, and proven on others.
+
+    `kind` says in a few words how calls are written, `call_sets` and `answers` how many sets of calls and kinds of
+    answer were read back exactly, `limits` what the proof does not show or the format cannot carry, and `text` is the
+    format itself (`toolfmt.formats.stored`).
+    """
+
+    kind: str
+    call_sets: int
+    answers: int
+    limits: tuple[str, ...]
+    text: str
+
+    @property
+    def proof(self) -> str:
+        """What it rests on, as a clause."""
+        answers = f"{self.answers} kind{'' if self.answers == 1 else 's'} of answer"
+        return f"proven on {self.call_sets} call sets and {answers}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "call_sets": self.call_sets,
+            "answers": self.answers,
+            "limits": list(self.limits),
+            "format": json.loads(self.text),
+        }
+
+
+@dataclass(frozen=True)
 class FormatDecision:
     """The format, how sure that is, and every source's evidence, strongest first."""
 
@@ -190,12 +222,15 @@ class FormatDecision:
     evidence: tuple[Evidence, ...] = ()
     variant: str = ""
     """The variant of the format that the template renders calls in; empty where that is the format itself."""
+    derived: DerivedFormat | None = None
+    """The format itself, where it is none that the registry has."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "name": self.name,
             "confidence": self.confidence,
             "evidence": [evidence.to_dict() for evidence in self.evidence],
+            **({} if self.derived is None else {"derived": self.derived.to_dict()}),
         }
 
 

@@ -6,12 +6,34 @@ A profile needs no chapter of a report; the report holds it, and the renderer ta
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
-from toolfmt.formats.registry import has_variant
+from toolfmt.errors import BadFormat
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.registry import get, has_variant
+from toolfmt.formats.stored import from_text
 from toolfmt.inspect.probe.conversations import Shape
 
 Strategy: TypeAlias = Literal["template", "prose"]
+
+
+_MOST_KEPT = 32
+"""Derived formats that a process keeps."""
+
+
+@lru_cache(_MOST_KEPT)
+def stored(text: str) -> ToolCallFormat:
+    """The derived format of which this is the text; raises `BadFormat`."""
+    return from_text(text, "a derived format")
+
+
+def is_format(text: str, name: str | None) -> bool:
+    """Whether this is the text of a format of this name."""
+    try:
+        return stored(text).name == name
+    except BadFormat:
+        return False
 
 
 @dataclass(frozen=True)
@@ -43,6 +65,8 @@ class TemplateProfile:
     """The tool-call format; None where it is not known."""
     variant: str = ""
     """The variant of the format that the template renders calls in; empty for the format itself."""
+    derived: str = ""
+    """The format itself, as text, where it is one that was derived from the template; empty for one of the registry."""
     format_shown: bool = False
     """Whether anything about this model tells its format; False where it is the one that most models speak, or none."""
     why_no_format: str = ""
@@ -94,7 +118,16 @@ class TemplateProfile:
     def has_known_format(self) -> bool:
         """Whether the format and the variant that it names are there: a profile that was read may name any."""
         known = self.format is None or has_variant(self.format, self.variant)
+        if self.derived:
+            known = is_format(self.derived, self.format)
         return known and (self.without_tools is None or self.without_tools.has_known_format)
+
+    @property
+    def tool_call_format(self) -> ToolCallFormat | None:
+        """The format that answers are read in; None where it is not known."""
+        if self.derived:
+            return stored(self.derived)
+        return None if self.format is None else get(self.format)
 
     @property
     def strategy(self) -> Strategy:

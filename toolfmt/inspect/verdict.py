@@ -77,6 +77,11 @@ def _speaks(format: FormatDecision) -> str:
     """The format that the model writes calls in, and how sure that is."""
     if format.name is None:
         return "no known format reads the calls that it renders"
+    if format.derived is not None:
+        return (
+            "no known format reads the calls that it renders, and one was derived from them, "
+            f"{format.derived.proof} (TF092)"
+        )
     proofs = [one.summary for one in format.evidence if one.source == "verified" and one.format == format.name]
     proven = f" ({proofs[0]})" if proofs else ""
     sure = {
@@ -85,6 +90,7 @@ def _speaks(format: FormatDecision) -> str:
         "signature": "by the words of the template; no call proves it",
         "model-type": "by the model type alone",
         "default": "which is a guess: nothing tells it",
+        "derived": "",
         "none": "",
     }[format.confidence]
     return f"calls are written in the format {format.name}, {sure}"

@@ -129,8 +129,9 @@ class ChatEndpoint(_Endpoint):
     ) -> None:
         super().__init__(address, sampling)
         self._prompts = None if directory is None else Prompts(directory, sampling)
-        known = format or (None if directory is None else directory.profile.format)
-        self._format = None if known is None else given_format(known)
+        self._format = None if directory is None else directory.profile.tool_call_format
+        if format is not None:
+            self._format = given_format(format)
 
     def ask(self, question: Question, seed: int) -> Answer:
         prose = question.cell.strategy == "prose"
@@ -157,7 +158,9 @@ class ChatEndpoint(_Endpoint):
             prompt = self._prompts.of(question)
             request = prompt.request(arguments_as_text=True)
             known = {"messages": request["messages"], **self._variables(request["chat_template_kwargs"])}
-            return known, Parser(prompt.format or default_format(), tools=tools(), stop=prompt.ending_answers())
+            return known, Parser(
+                prompt.tool_call_format or default_format(), tools=tools(), stop=prompt.ending_answers()
+            )
         format = self._format or default_format()
         stop = [result_heading(tool["function"]["name"]) for tool in tools()]
         messages = messages_in_words(format, question)

@@ -64,7 +64,8 @@ def _names(report: Report) -> Iterator[str]:
     """What mlx-lm calls its parser for the format of the calls that were read back, but for one that misreads them."""
     told = report.runtimes.get(MLX_LM, "")
     read = [evidence.format for evidence in report.format.evidence if evidence.source == "verified"]
-    for name in dict.fromkeys([*read, report.format.name]):
+    decided = None if report.format.derived is not None else report.format.name
+    for name in dict.fromkeys([*read, decided]):
         called = None if name is None else parser_name(get(name), MLX_LM)
         if called is not None and not told.startswith(f"{NONE}{called} "):
             yield called

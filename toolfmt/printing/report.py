@@ -36,6 +36,7 @@ _LONGEST = 240
 _WORDS = {"no": "not shown", "error": "fails with"}
 _LOST_LATER = "in a question's prompt; lost once a tool has answered"
 _NO_FORMAT = "not known: no parser is sure to read the calls"
+_NOT_SEEN = "read from the template's history, not from a model's output"
 
 
 def report_text(
@@ -100,6 +101,9 @@ def _abilities(report: Report) -> list[tuple[str, Text]]:
 def _format(report: Report) -> list[tuple[str, Text]]:
     """The format of calls, where the verdict does not speak of it."""
     decided = report.format
+    if decided.derived is not None:
+        told = f"{decided.name} ({decided.derived.kind}), {decided.derived.proof}; {_NOT_SEEN}"
+        return [("format", Text(visible(told)))]
     if report.verdict.tools != "broken":
         return []
     if decided.name is None:

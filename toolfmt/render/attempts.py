@@ -24,7 +24,7 @@ from toolfmt.errors import (
     NotDelivered,
     TemplateError,
 )
-from toolfmt.formats import ToolCallFormat, default_format, get, prose
+from toolfmt.formats import ToolCallFormat, default_format, prose
 from toolfmt.formats.prefix import answer_prefix
 from toolfmt.inspect.probe.conversations import REPLY
 from toolfmt.inspect.probe.differences import common_prefix
@@ -542,4 +542,5 @@ def _with_missing_variable(way: _Way, error: TemplateError) -> TemplateError:
 def spoken_format(profile: TemplateProfile) -> ToolCallFormat:
     """The format that calls are taught and written in: the model's as its template spells it, or the most widely
     spoken one."""
-    return get(profile.format).with_variant(profile.variant) if profile.format else default_format()
+    known = profile.tool_call_format
+    return default_format() if known is None else known.with_variant(profile.variant)

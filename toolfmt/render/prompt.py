@@ -19,7 +19,7 @@ from toolfmt.errors import BadMessages, TemplateError, ToolfmtError
 from toolfmt.formats import Parser, ToolCallFormat
 from toolfmt.formats.prose import RESULT_HEADING, result_heading
 from toolfmt.formats.registry import resolved
-from toolfmt.inspect.template_profile import Strategy, TemplateProfile
+from toolfmt.inspect.template_profile import Strategy, TemplateProfile, stored
 from toolfmt.render.attempts import spoken_format, with_way_out
 from toolfmt.render.budget import Budget, budget
 from toolfmt.render.control_tokens import MARKERS_NEUTRALISED, neutralised_request, restored
@@ -72,6 +72,15 @@ class Prompt:
     """Whether the prompt is built on what the model wrote, as no template renders it (`toolfmt.conversation`)."""
     render_again: Any = field(default=None, repr=False, compare=False)
     """Renders the same request with other options; None for a prompt that `Model` did not make."""
+    derived: str = field(default="", repr=False)
+    """The format as text, where it is none of the registry but was derived from the template."""
+
+    @property
+    def tool_call_format(self) -> ToolCallFormat | None:
+        """The format that calls are written and read in; None where it is not known."""
+        if self.derived:
+            return stored(self.derived)
+        return None if self.format is None else resolved(self.format)
 
     def request(self, *, arguments_as_text: bool = False) -> dict[str, Any]:
         """What to send to a chat endpoint, so that its template renders exactly this prompt.
@@ -105,7 +114,7 @@ class Prompt:
         `format` is for a model whose format is not known; `strict` and `reasoning` are `Parser`'s; `stop` are further
         texts at which it ends, a client's say. Raises `ToolfmtError` where no format is known or given.
         """
-        chosen = format or self.format
+        chosen = format or self.tool_call_format
         if chosen is None:
             raise ToolfmtError("no format is known for this model; give one: parser(format=...)")
         known = resolved(chosen)
@@ -116,7 +125,7 @@ class Prompt:
         """The strings at which the parser ends an answer: the stop strings but for those that calls are written with,
         and what begins an invented result.
         """
-        chosen = format or self.format
+        chosen = format or self.tool_call_format
         known = None if chosen is None else resolved(chosen)
         stop = [mark for mark in self.stop if mark != RESULT_HEADING and not (known and known.in_calls(mark))]
         if RESULT_HEADING in self.stop:
@@ -244,6 +253,7 @@ def render(
         text=made.text,
         strategy=made.strategy,
         format=spoken_format(profile).name if in_known_format else profile.format,
+        derived=profile.derived,
         prefill=made.prefill,
         stop=(*made.stop, *([RESULT_HEADING] if made.in_words else [])),
         adaptations=(*normalised, *made.adaptations),

@@ -30,7 +30,7 @@ from mlx_lm import server, tokenizer_utils
 
 from toolfmt.errors import ToolfmtError
 from toolfmt.events import Event
-from toolfmt.formats import Parser, ToolCallFormat, default_format, get
+from toolfmt.formats import Parser, ToolCallFormat, default_format
 from toolfmt.formats.format_files import given_format
 from toolfmt.grammars.grammar import Grammar, grammar
 from toolfmt.grammars.masks import Masks, marker_ids
@@ -128,8 +128,7 @@ class Generator(server.ResponseGenerator):  # type: ignore[misc]  # mlx-lm's typ
     def _parser(self, model: Model, prompt: Prompt | None, request: Any, tail: str) -> Parser:
         if prompt is not None and prompt.strategy == "prose":
             return prompt.parser()
-        known = model.profile.format
-        format = self.options.format or (default_format() if known is None else get(known))
+        format = self.options.format or model.profile.tool_call_format or default_format()
         if prompt is not None:
             return prompt.parser(format=format)
         stop = [mark for mark in model.profile.stop if not format.in_calls(mark)]

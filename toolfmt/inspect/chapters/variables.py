@@ -240,7 +240,7 @@ class _Seeing:
         same = isinstance(one, TemplateError) or isinstance(other, TemplateError) or one.text == other.text
         if same and (told[0] == told[1] or self._facts.renders_calls):
             return None
-        decided = decide(told[1], varied, probe(varied))
+        decided = decide(told[1], varied, probe(varied), derive=False)
         certain = decided.decision.confidence in ("verified", "signature")
         return decided.decision.name if certain else None
 

@@ -100,6 +100,7 @@ _MODULES = (
     "tf088_chance_decides",
     "tf090_earlier_turns_lost",
     "tf091_first_question_unmarked",
+    "tf092_format_derived",
 )
 
 _LONGEST = 5_000

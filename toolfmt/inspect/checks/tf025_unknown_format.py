@@ -1,11 +1,13 @@
 """The template supports tools in a format that no known format reads, or that nothing tells.
 
-Either the calls that the template renders were read back by none of the formats, or it describes tools and
-never renders a call, and neither its words nor the model's files name a format that toolfmt knows. (Its words may
-still tell the model a notation of its own.) A parser chosen by guess gives raw markup in the answer, or nothing.
+Either the calls that the template renders were read back by none of the formats, and none can be derived from them,
+or it describes tools and never renders a call, and neither its words nor the model's files name a format that toolfmt
+knows. (Its words may still tell the model a notation of its own.) A parser chosen by guess gives raw markup in the
+answer, or nothing.
 
 Where the call is nearly that of a known format, the finding says which, and what is otherwise: a misspelt marker, a
-lost brace, a template that was escaped for HTML.
+lost brace, a template that was escaped for HTML. Where none is near, a format is derived from the calls and proven on
+others (TF092); the finding says what kept that from being done.
 
 What to do: where it is nearly a known one, mend the template. Else look at the call that is quoted (or at how the
 template tells the model to call), find the parser that the model's card names, and set it by hand.
@@ -20,8 +22,6 @@ from dataclasses import replace
 
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.inference.decision import signatures
-from toolfmt.inspect.inference.near_miss import nearest
 from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, conversation
 from toolfmt.inspect.probe.renders import Region
 from toolfmt.inspect.report import Severity
@@ -52,19 +52,18 @@ def _unread(facts: Facts) -> Found:
     """A call that no format reads: where it is nearly one that a format reads, what is otherwise."""
     line = facts.capabilities["tool_calls"].line
     message = f"No known format reads the calls that the template renders: {quote(facts.decided.rendered)}"
-    assert facts.renders is not None
-    assert facts.probed is not None
-    assert facts.probed.shape is not None
-    region = facts.renders.calls(facts.probed.shape, SINGLE, TOOLS)
-    signed = [format for format, _ in signatures(facts.renders.template.source)]
-    likely = sorted(facts.decided.by_model_type, key=lambda format: format not in signed) + signed
-    near = nearest(region, facts.probed.shape, likely) if isinstance(region, Region) else None
-    if near is None or not isinstance(region, Region):
+    other = facts.decided.unclaimed
+    if other is None or other.near is None or facts.renders is None or facts.probed is None:
+        why = f". None can be derived from them: {other.why_not}" if other is not None and other.why_not else ""
+        return Found(message + why, _SET_IT, line)
+    near, shape = other.near, facts.probed.shape
+    region = None if shape is None else facts.renders.calls(shape, SINGLE, TOOLS)
+    if shape is None or not isinstance(region, Region):
         return Found(message, _SET_IT, line)
-    tools = TOOLS if facts.probed.shape.tools else None
+    tools = TOOLS if shape.tools else None
     offset = len(region.before) + near.offset
     return Found(
         f"{message}. It is what {near.format.name} writes, {near.differs}.",
         f"Mend the template there if the model speaks {near.format.name}; else set the parser that its card names.",
-        facts.renders.line_at(conversation(facts.probed.shape, SINGLE), tools, offset) or line,
+        facts.renders.line_at(conversation(shape, SINGLE), tools, offset) or line,
     )

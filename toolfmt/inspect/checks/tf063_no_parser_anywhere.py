@@ -24,7 +24,9 @@ def check(facts: Facts) -> Iterator[Found]:
     best = facts.decided.read_back
     if best is None or best.format.runtime_parsers:
         return
+    derived = facts.decided.decision.derived is not None
+    format = "the derived format, that" if derived else f"{best.format.name}, the format"
     yield Found(
-        f"No runtime is known to have a parser for {best.format.name}, the format of this template's calls.",
+        f"No runtime is known to have a parser for {format} of this template's calls.",
         f"Parse the answers with {our_parser(facts, best.format)}.",
     )

@@ -3,7 +3,8 @@
 Strongest first: what the directory declares, the calls that its template renders and a format reads back exactly, the
 signatures of the formats in the template's source, the model type, the default. No format is named here: all of them
 are asked alike, so that a new one takes part by being in the registry. A call that is rendered and that no format reads
-decides too: then no signature or model type can be right, and the format is none.
+decides too: then no signature or model type can be right, and the format is one that is derived from the template's
+calls and proven on others, or none.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, Literal
 from toolfmt.errors import TemplateError, UnknownFormat
 from toolfmt.formats import RuntimeParser, ToolCallFormat, default_format, formats, get
 from toolfmt.formats.declared import formats_declared
+from toolfmt.inspect.inference.derived import Unclaimed, unclaimed
 from toolfmt.inspect.inference.read_back import (
     NASTY,
     SINGLE_CALL,
@@ -109,6 +111,8 @@ class Decided:
     rendered: str = ""
     """The call that the template renders; empty where it renders none."""
     by_model_type: tuple[ToolCallFormat, ...] = ()
+    unclaimed: Unclaimed | None = None
+    """What was made of calls that no known format reads; None where there are none."""
 
 
 def decide(
@@ -117,11 +121,14 @@ def decide(
     probed: Probed | None,
     model_types: Sequence[str] = (),
     declarations: Sequence[Declaration] = (),
+    *,
+    derive: bool = True,
 ) -> Decided:
     """The format, from everything there is.
 
     Takes the template's source (None without one), its renders and what probing found (None where it does not
-    compile), the model types and the declarations. Never raises.
+    compile), the model types and the declarations; without `derive` only known formats are asked. Raises nothing but
+    `LimitHit`.
     """
     signed = signatures(source or "")
     typed = tuple(format for format in formats() if any(model_type in format.model_types for model_type in model_types))
@@ -137,14 +144,22 @@ def decide(
     ]
     known = tuple(format for format, _ in signed)
     format, confidence = _strongest(declarations, best, rendered, known, typed)
+    other = None
+    if derive and best is None and rendered and renders is not None and probed is not None:
+        likely = (*sorted(typed, key=lambda one: one not in known), *known)
+        other = unclaimed(renders, probed, likely, derive=format is None)
+        if format is None:
+            format, confidence, best = _derived(renders, probed, other)
+            evidence.append(_derived_evidence(other))
     if format is None and not rendered and source is not None:
         format, confidence = default_format(), "default"
         evidence.append(Evidence("default", format.name, "nothing tells the format; this is the most widespread one"))
     variant = ""
     if format is not None and best is not None and best.format == format and renders is not None and probed is not None:
         variant = best.variant or _variant(renders, best, probed) or ""
-    decision = FormatDecision(format.name if format else None, confidence, tuple(evidence), variant)
-    return Decided(decision, format, tuple(declarations), best, rendered, typed)
+    made = None if other is None else other.derived
+    decision = FormatDecision(format.name if format else None, confidence, tuple(evidence), variant, made)
+    return Decided(decision, format, tuple(declarations), best, rendered, typed, other)
 
 
 def declarations(tokenizer_config: Mapping[str, Any], config: Mapping[str, Any]) -> tuple[Declaration, ...]:
@@ -231,6 +246,23 @@ def _strongest(
     if len(typed) == 1:
         return typed[0], "model-type"
     return None, "none"
+
+
+def _derived(
+    renders: Renders, probed: Probed, other: Unclaimed
+) -> tuple[ToolCallFormat | None, Confidence, ReadBack | None]:
+    """The format that was derived from calls that no known one reads, and how it fares on calls like any other."""
+    if other.format is None or probed.shape is None:
+        return None, "none", None
+    found = trials(renders, other.format, probed.shape, parallel=probed.parallel, signed=True)
+    return other.format, "derived", ReadBack(other.format, probed.shape, tuple(found))
+
+
+def _derived_evidence(other: Unclaimed) -> Evidence:
+    if other.format is None or other.derived is None:
+        return Evidence("derived", None, f"no format can be derived from them: {other.why_not}")
+    told = f"read off the calls that the template renders ({other.derived.kind}), {other.derived.proof}"
+    return Evidence("derived", other.format.name, told, beyond="; ".join(other.derived.limits))
 
 
 def _agreed(candidates: Sequence[ToolCallFormat], *others: Sequence[ToolCallFormat]) -> ToolCallFormat | None:

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from toolfmt.errors import LimitHit
 from toolfmt.formats import ToolCallFormat, formats
+from toolfmt.formats.registry import DERIVED as DERIVED_FORMAT
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Advice, Finding, RuntimeSupport
 from toolfmt.inspect.support.parser_choice import chosen
@@ -85,6 +86,11 @@ def runtimes(facts: Facts) -> dict[str, str]:
         return {}
     known = sorted({runtime for other in formats() for runtime in other.runtime_parsers}, key=str.lower)
     return {runtime: _named(facts, runtime) for runtime in known}
+
+
+def _of(format: ToolCallFormat) -> str:
+    """The format as advice names it: one that was derived has no name that tells anything."""
+    return "this format" if format.name == DERIVED_FORMAT else format.name
 
 
 def setting(parser: str) -> str:
@@ -270,7 +276,7 @@ def _mlx_swift_lm(facts: Facts, format: ToolCallFormat, support: RuntimeSupport,
 
 def _llama_cpp(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choice: TemplateChoice) -> Advice:
     confirmed = DERIVED in parser_names(format, LLAMA_CPP)
-    remarks = [] if confirmed else [f"it derives a parser; for {format.name} that is not confirmed"]
+    remarks = [] if confirmed else [f"it derives a parser; for {_of(format)} that is not confirmed"]
     if facts.yes("parallel_tool_calls"):
         remarks.append(_PARALLEL)
     made = Advice(LLAMA_CPP, "--jinja", remark="; ".join(remarks))

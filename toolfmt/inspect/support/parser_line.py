@@ -13,6 +13,9 @@ from toolfmt.formats import ToolCallFormat
 from toolfmt.inspect.facts import Facts
 from toolfmt.templates import is_template
 
+_FROM_FILE = 'toolfmt.format_from_file("derived.json")'
+"""What `toolfmt derive` has printed."""
+
 
 def our_parser(facts: Facts, format: ToolCallFormat) -> str:
     """The line for this model: of its place, as it was given, where there is one and the model's format is meant; else
@@ -27,7 +30,8 @@ def our_parser(facts: Facts, format: ToolCallFormat) -> str:
     ends = [python_text(mark) for mark in facts.profile.stop if not format.in_calls(mark)]
     prefix = f", prefix={python_text(begun)}" if begun else ""
     stop = f", stop=[{', '.join(ends)}]" if ends else ""
-    return f'toolfmt.Parser("{format.name}", tools=tools{prefix}{stop})'
+    named = f'"{format.name}"' if facts.decided.decision.derived is None else _FROM_FILE
+    return f"toolfmt.Parser({named}, tools=tools{prefix}{stop})"
 
 
 def has_place(facts: Facts) -> bool:
