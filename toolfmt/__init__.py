@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from toolfmt.calling import ToolRegistry, run
     from toolfmt.conversation import Conversation
+    from toolfmt.deriving import Derived, derive
     from toolfmt.errors import (
         BadFormat,
         BadMessages,
@@ -72,6 +73,7 @@ _HOMES = {
     "CallIds": "toolfmt.message",
     "ClientRequest": "toolfmt.render.client_request",
     "Conversation": "toolfmt.conversation",
+    "Derived": "toolfmt.deriving",
     "Grammar": "toolfmt.grammars.grammar",
     "Message": "toolfmt.message",
     "NoResponseTemplate": "toolfmt.errors",
@@ -86,6 +88,7 @@ _HOMES = {
     "TemplateError": "toolfmt.errors",
     "ToolfmtError": "toolfmt.errors",
     "WholeCalls": "toolfmt.formats",
+    "derive": "toolfmt.deriving",
     "format_from_file": "toolfmt.formats.format_files",
     "get": "toolfmt.formats",
     "grammar": "toolfmt.grammars.grammar",
@@ -113,6 +116,7 @@ __all__ = [
     "ClientRequest",
     "Content",
     "Conversation",
+    "Derived",
     "Event",
     "Grammar",
     "Message",
@@ -135,6 +139,7 @@ __all__ = [
     "UnknownFormat",
     "WholeCalls",
     "__version__",
+    "derive",
     "format_from_file",
     "get",
     "grammar",

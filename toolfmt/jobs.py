@@ -1,5 +1,5 @@
 """What runs in a process with limits: inspecting a model, probing it for its profile, making its prompts,
-proving a mend.
+deriving a format, proving a mend.
 
 Everything here is handed to a `toolfmt.sandbox.pool.Worker`, whose process runs the templates of models that are not
 trusted; each job checks that what comes back is something that it makes. Making a prompt is asked for often: the
@@ -19,13 +19,14 @@ from functools import cache, cached_property
 from typing import Any, TypeVar
 
 from toolfmt.errors import LimitHit, NotHeld, ToolfmtError
-from toolfmt.formats.registry import has_variant, know_others, others_as_text
+from toolfmt.formats.registry import DERIVED, has_variant, know_others, others_as_text
 from toolfmt.inspect.checks import CHECKS, code
+from toolfmt.inspect.deriving import Derivation, derive_files
 from toolfmt.inspect.inspection import inspect_read
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFile, find_tokenizer
 from toolfmt.inspect.profiling import profile_read
-from toolfmt.inspect.report import CAPABILITIES, Report
-from toolfmt.inspect.template_profile import TemplateProfile
+from toolfmt.inspect.report import CAPABILITIES, FormatDecision, Report
+from toolfmt.inspect.template_profile import TemplateProfile, is_format
 from toolfmt.mending.proof import Verdict, judged
 from toolfmt.render.budget import counter
 from toolfmt.render.control_tokens import markers_read
@@ -95,7 +96,7 @@ def tokens_in(digest: str, given: TokenizerFile | None, text: str) -> int:
 def _check_report(report: Report) -> None:
     named = set(report.capabilities) == set(CAPABILITIES)
     known = {finding.code for finding in (*report.findings, *report.notes)} <= set(map(code, CHECKS))
-    if not (named and known and _is_format(report.format.name, report.format.variant)):
+    if not (named and known and _is_decided(report.format)):
         raise Unreadable("a report of something that is not there")
     _check_profile(report.profile)
 
@@ -125,8 +126,18 @@ def _check_verdict(verdict: Verdict) -> None:
         raise Unreadable("a verdict that contradicts itself")
 
 
-def _is_format(name: str | None, variant: str) -> bool:
-    return name is None or has_variant(name, variant)
+def _is_decided(decision: FormatDecision) -> bool:
+    """Whether the format that was decided for is there, or came along."""
+    if decision.derived is not None:
+        return is_format(decision.derived.text, decision.name)
+    return decision.name is None or has_variant(decision.name, decision.variant)
+
+
+def _check_derivation(made: Derivation) -> None:
+    if made.derived is not None and not is_format(made.derived.text, DERIVED):
+        raise Unreadable("a derived format that is none")
+    if (made.derived is None) != bool(made.why_not):
+        raise Unreadable("a derivation that contradicts itself")
 
 
 INSPECT = Job(inspect_read, Report, _check_report)
@@ -135,6 +146,7 @@ MAKE = Job(made_of, Made, _check_made)
 ROLES = Job(roles_for, tuple[str, ...], _check_nothing)
 MARKERS = Job(markers_read, tuple[str, ...], _check_nothing)
 COUNT = Job(tokens_in, int, _check_nothing)
+DERIVE = Job(derive_files, Derivation, _check_derivation)
 JUDGE = Job(judged, Verdict, _check_verdict)
 
 
@@ -221,7 +233,7 @@ def _knowing(formats: tuple[tuple[str, str], ...], function: Callable[..., _T], 
 
 def new_worker(limits: Limits | None = None) -> Worker:
     """A worker that is ready for these jobs."""
-    return _KnowingWorker((INSPECT, PROFILE, MAKE, JUDGE), limits or Limits(), _LATER)
+    return _KnowingWorker((INSPECT, PROFILE, MAKE, JUDGE, DERIVE), limits or Limits(), _LATER)
 
 
 def shared_worker() -> Worker:

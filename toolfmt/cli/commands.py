@@ -499,6 +499,23 @@ def formats(name: str | None, as_json: bool) -> None:
 
 
 @main.command()
+@click.argument("place", metavar="MODEL")
+@_trusted
+def derive(place: str, trusted: bool) -> int:
+    """Derive a tool-call format from the calls that a model's template renders, and print it as JSON.
+
+    For a template in a dialect that nobody has written down: differing calls show how it writes them, and the format
+    that follows is printed only if it reads back calls and answers that it was not made from. What is printed is a file
+    for --format, toolfmt.format_from_file and toolfmt.register. A line on standard error says how it is proven.
+
+    Exit status: 0 a format, 1 none can be derived (a sentence says why), 2 could not look.
+    """
+    from toolfmt.cli.deriving import derive_at
+
+    return derive_at(place, trusted)
+
+
+@main.command()
 @click.argument("code", metavar="[CODE]", required=False)
 def explain(code: str | None) -> None:
     """Print the page of a finding, by its code (TF012) or its name (tools-dropped); without one, list them all."""

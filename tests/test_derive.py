@@ -1,0 +1,198 @@
+"""`toolfmt derive` and `toolfmt.derive`, and what an inspection makes of a template that no known format claims: the
+derived format is named with its proof, goes into prompts and parsers, and is never preferred to what is known better.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from model_cases import MODELS, made
+
+import toolfmt
+from toolfmt.cli.commands import main
+from toolfmt.errors import LimitHit
+from toolfmt.formats.registry import DERIVED
+from toolfmt.formats.stored import from_text
+from toolfmt.inspect.template_profile import TemplateProfile
+from toolfmt.printing.report import report_text
+
+OWN = MODELS / "dialect-of-its-own"
+TEMPLATE = (OWN / "chat_template.jinja").read_text("utf-8")
+KNOWN = MODELS / "glm4-key-value"
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "get_weather",
+            "description": "Weather.",
+            "parameters": {
+                "type": "object",
+                "properties": {"place": {"type": "string"}, "days": {"type": "integer"}},
+                "required": ["place"],
+            },
+        },
+    }
+]
+ASKED = [{"role": "user", "content": "Will it rain?"}]
+SAID = "I look.\n【use get_weather】\n【with place】Oslo【/with】\n【with days】2【/with】\n【/use】<|end|>\n"
+UNDELIMITED = TEMPLATE.replace("【with ' + key + '】'", "' + key + ': '").replace("'【/with】\\n'", "'\\n'")
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, arguments, prog_name="toolfmt")
+
+
+def called(message: toolfmt.Message) -> list[tuple[str, Any]]:
+    return [(call.name, json.loads(call.arguments)) for call in message.tool_calls]
+
+
+def test_the_template_without_closers_is_the_same_but_for_these() -> None:
+    assert "【with" not in UNDELIMITED.partition("for key, value")[2]
+    assert "【use" in UNDELIMITED
+
+
+def test_an_inspection_names_the_derived_format_with_its_proof() -> None:
+    report = toolfmt.load(OWN).inspect()
+    decided = report.format
+    assert (decided.name, decided.confidence) == (DERIVED, "derived")
+    assert decided.derived is not None
+    assert decided.derived.call_sets >= 6
+    assert decided.derived.answers >= 3
+    assert [one.format for one in decided.evidence if one.source == "derived"] == [DERIVED]
+    assert "TF025" not in {finding.code for finding in report.findings}
+    assert [note.severity for note in report.notes if note.code == "TF092"] == ["note"]
+    printed = " ".join(report_text(report, 200, colour=False).split())
+    proof = f"proven on {decided.derived.call_sets} call sets and {decided.derived.answers} kinds of answer"
+    assert f"format derived (tags), {proof}; read from the template's history, not from a model's output" in printed
+
+
+def test_the_report_as_json_holds_the_format_itself() -> None:
+    told = json.loads(json.dumps(toolfmt.load(OWN).inspect().to_dict()))["format"]
+    format = from_text(json.dumps(told["derived"]["format"]))
+    assert called(toolfmt.parse(SAID, format, tools=TOOLS)) == [("get_weather", {"place": "Oslo", "days": 2})]
+
+
+def test_the_model_renders_parses_and_constrains_with_it() -> None:
+    model = toolfmt.load(OWN)
+    prompt = model.render(ASKED, tools=TOOLS)
+    assert (prompt.strategy, prompt.format) == ("template", DERIVED)
+    for parser in (prompt.parser(), model.parser(tools=TOOLS)):
+        message = toolfmt.Message.from_events([*parser.feed(SAID), *parser.finish()])
+        assert (message.content, called(message)) == ("I look.\n", [("get_weather", {"place": "Oslo", "days": 2})])
+    written = model.write([("get_weather", {"place": "Oslo", "days": 2})], TOOLS)
+    assert written in SAID
+    assert "【use" in model.grammar(TOOLS, choice="required").text
+
+
+def test_a_prompt_and_a_saved_profile_keep_it(tmp_path: Path) -> None:
+    model = toolfmt.load(OWN)
+    again = toolfmt.load(OWN, profile=model.saved_profile())
+    assert again.profile == model.profile
+    assert called(toolfmt.parse(SAID, again.render(ASKED, tools=TOOLS).parser().format, tools=TOOLS))
+
+
+@pytest.mark.parametrize("text", ["{}", "nothing", '{"toolfmt_format": 1, "name": "json"}'])
+def test_a_profile_with_a_derived_format_that_is_none_is_refused(text: str) -> None:
+    assert not TemplateProfile(format=DERIVED, derived=text).has_known_format
+    assert not TemplateProfile(format=DERIVED).has_known_format
+
+
+def test_the_command_prints_what_can_be_loaded(tmp_path: Path) -> None:
+    result = run("derive", str(OWN))
+    assert result.exit_code == 0
+    file = tmp_path / "myformat.json"
+    file.write_text(result.stdout, "utf-8")
+    format = toolfmt.format_from_file(file)
+    assert called(toolfmt.parse(SAID, format, tools=TOOLS)) == [("get_weather", {"place": "Oslo", "days": 2})]
+    assert result.stderr.startswith("toolfmt: derived (tags), proven on ")
+    answer = tmp_path / "answer.txt"
+    answer.write_text(SAID, "utf-8")
+    parsed = run("parse", str(answer), "--format", str(file), "--output", "message")
+    assert json.loads(parsed.stdout)["tool_calls"][0]["function"]["name"] == "get_weather"
+
+
+def test_a_sentence_says_why_none_can_be_derived(tmp_path: Path) -> None:
+    place = made(tmp_path, UNDELIMITED).files.directory
+    result = run("derive", str(place))
+    why = toolfmt.derive(place).why_not
+    assert (result.exit_code, why != "") == (1, True)
+    assert result.stdout == f"{place}: no format can be derived: {why}\n"
+    assert result.stderr == f"toolfmt: {place}: no format can be derived: {why}\n"
+    assert "closer" in why
+    report = toolfmt.load(place).inspect()
+    assert (report.format.name, report.format.confidence) == (None, "none")
+    messages = [finding.message for finding in report.findings if finding.code == "TF025"]
+    assert messages[0].endswith(f"None can be derived from them: {why}.")
+
+
+def test_a_text_is_a_template_and_a_place_is_a_place() -> None:
+    of_text, of_place = toolfmt.derive(TEMPLATE), toolfmt.derive(str(OWN))
+    assert of_text.format is not None
+    assert of_text.format == of_place.format
+    assert of_text.proof == of_place.proof
+    with pytest.raises(toolfmt.BadModelDirectory):
+        toolfmt.derive("no/such/place")
+
+
+def test_trusted_or_not_the_same_is_derived() -> None:
+    assert toolfmt.derive(TEMPLATE, trusted=True) == toolfmt.derive(TEMPLATE)
+
+
+def test_calls_of_a_known_format_are_derived_when_asked_for_and_the_known_one_is_told() -> None:
+    made = toolfmt.derive(KNOWN)
+    assert made.format is not None
+    assert made.known == "glm4"
+    assert run("derive", str(KNOWN)).stderr.splitlines()[1].startswith("toolfmt: glm4 reads these calls too")
+    decided = toolfmt.load(KNOWN).inspect().format
+    assert (decided.name, decided.confidence, decided.derived) == ("glm4", "verified", None)
+
+
+def test_calls_that_nearly_are_a_known_formats_are_the_templates_fault() -> None:
+    near = (MODELS / "json-frames" / "chat_template.jinja").read_text("utf-8")
+    assert near.count("<tool_call>") >= 1
+    made = toolfmt.derive(near.replace("<tool_call>", "<tool_cal>"))
+    assert made.format is None
+    assert made.why_not.startswith("the calls are nearly those of json, ")
+
+
+@pytest.mark.parametrize(
+    ("template", "why"),
+    [
+        ("{% for message in messages %}{{ message.content }}{% endfor %}", "the template renders no calls"),
+        ("{% for message in messages %}", "the template cannot be rendered: "),
+        ("{{ 'a' * 10 ** 10 }}", "the template "),
+    ],
+)
+def test_of_a_template_without_calls_nothing_is_derived(template: str, why: str) -> None:
+    made = toolfmt.derive(template)
+    assert (made.format, made.proof) == (None, None)
+    assert made.why_not.startswith(why)
+
+
+def test_a_limit_that_the_template_hits_is_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = "{% if message.tool_calls %}{% for n in range(99999999) %}{{ n }}{% endfor %}{% endif %}"
+    made = toolfmt.derive("{% for message in messages %}{{ message.content }}" + calls + "{% endfor %}")
+    assert made.format is None
+    assert "limit" in made.why_not or "calls" in made.why_not
+
+
+def test_infer_gives_the_derived_format() -> None:
+    format = toolfmt.infer(template=TEMPLATE, model_type="qwen3")
+    assert format is not None
+    assert format.name == DERIVED
+    assert toolfmt.infer(template=TEMPLATE, tool_parser_type="glm47") == toolfmt.get("glm4")
+
+
+def test_a_limit_while_a_format_is_derived_ends_the_inspection_as_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    def hit(*given: object) -> None:
+        raise LimitHit("rendering took too long", "wall time")
+
+    monkeypatch.setattr("toolfmt.inspect.inference.derived.derive_from", hit)
+    report = toolfmt.load(OWN, trusted=True)
+    with pytest.raises(LimitHit):
+        toolfmt.infer(template=TEMPLATE)
+    assert "TF007" in {finding.code for finding in report.inspect().findings}

@@ -1,0 +1,65 @@
+"""`toolfmt.derive`: the format that a chat template's own calls show, where nobody has written it down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolfmt.errors import LimitHit
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.stored import from_text
+from toolfmt.inspect.derivation.proof import Proof
+from toolfmt.inspect.deriving import Derivation, derivation_stopped, derive_files
+from toolfmt.jobs import DERIVE, shared_worker
+from toolfmt.templates import ModelFiles, load_files, template_alone
+
+_TEXT = ("{{", "{%", "{#", "\n")
+"""What stands in a template's text, and in no path to one."""
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A format that was derived from a template and proven on calls and answers that it was not made from.
+
+    `format` is None where none can be derived, and `why_not` then a clause that says why; else `kind` says in a few
+    words how calls are written, and `proof` what was read back. `known` names the format of the registry that reads
+    these calls too: prefer that, which knows what models write otherwise than their history shows.
+    """
+
+    format: ToolCallFormat | None
+    kind: str = ""
+    proof: Proof | None = None
+    why_not: str = ""
+    known: str = ""
+
+
+def derive(source: str | Path, *, trusted: bool = False) -> Derived:
+    """The format that a template's calls show.
+
+    Takes a model's place (what `toolfmt.load` takes) or the text of a chat template. The template runs in a process
+    with limits unless it is `trusted`. Raises `BadModelDirectory` where there is no model to be read; nothing that a
+    template is or does raises.
+    """
+    if isinstance(source, str) and any(sign in source for sign in _TEXT):
+        files = template_alone(source, Path("template"))
+    else:
+        files = load_files(source)
+    return told(_derivation(files, trusted))
+
+
+def _derivation(files: ModelFiles, trusted: bool) -> Derivation:
+    if trusted:
+        return derive_files(files)
+    try:
+        return shared_worker().run(DERIVE, files)
+    except LimitHit as hit:
+        return derivation_stopped(hit)
+
+
+def told(made: Derivation) -> Derived:
+    """The same with the format and its proof as objects."""
+    if made.derived is None:
+        return Derived(None, why_not=made.why_not, known=made.known)
+    one = made.derived
+    proof = Proof(one.call_sets, one.answers, one.limits)
+    return Derived(from_text(one.text, "a derived format"), one.kind, proof, known=made.known)

@@ -1,0 +1,53 @@
+"""A format derived from a model's template, whether or not a known format reads its calls.
+
+Asked for by name (`toolfmt derive`); an inspection derives one only of calls that no known format reads. The template's
+code runs in this process: `toolfmt.jobs` runs it in one with limits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from toolfmt.errors import LimitHit
+from toolfmt.inspect.derivation.derive import derive_from
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.inference.derived import record_of
+from toolfmt.inspect.profiling import facts_of
+from toolfmt.inspect.report import DerivedFormat
+from toolfmt.templates import ModelFiles
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """What was derived, or why nothing was (a clause); `known` is the known format that reads these calls too, by name,
+    and tells what models of it write otherwise than their history."""
+
+    derived: DerivedFormat | None = None
+    why_not: str = ""
+    known: str = ""
+
+
+def derive_files(files: ModelFiles) -> Derivation:
+    """What can be derived from the template in force where tools are given. Raises `LimitHit`, and nothing else."""
+    facts = facts_of(files, None)
+    if facts.renders is None or facts.probed is None:
+        return Derivation(why_not=_unusable(facts))
+    if facts.probed.shape is None:
+        return Derivation(why_not="the template renders no calls")
+    other, best = facts.decided.unclaimed, facts.decided.read_back
+    if other is not None and (other.near is not None or facts.decided.format is None or other.derived is not None):
+        return Derivation(other.derived, other.why_not)
+    made = derive_from(facts.renders, facts.probed.shape)
+    known = "" if best is None else best.format.name
+    return Derivation(None if made.format is None else record_of(made), made.why_not, known)
+
+
+def derivation_stopped(hit: LimitHit) -> Derivation:
+    """What is derived where the template hit this limit: nothing."""
+    return Derivation(why_not=f"the template hit a limit ({hit.limit}): {hit.own_words}")
+
+
+def _unusable(facts: Facts) -> str:
+    if facts.broken is None:
+        return "there is no chat template"
+    return f"the template cannot be rendered: {facts.broken.own_words}"
