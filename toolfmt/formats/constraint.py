@@ -116,15 +116,17 @@ def members(shape: Arguments, member: Callable[[str, Any], Node], separator: str
 @dataclass(frozen=True)
 class JsonSpelling:
     """How a writer spells the arguments: the signs between key and value and between members, if nothing else differs
-    from `json.dumps` (None: there are line ends, or other blanks), and whether members are sorted by their names."""
+    from `json.dumps` (None: there are line ends, or other blanks), whether members are sorted by their names, and
+    whether signs beyond ASCII are escaped."""
 
     signs: tuple[str, str] | None = (": ", ", ")
     by_name: bool = False
+    ascii: bool = False
 
 
 def json_arguments(tool: ConstrainedTool, shape: Arguments, spelling: JsonSpelling = JsonSpelling()) -> Node:
     """The arguments as a JSON object."""
-    schemas, exact = tool.schemas, spelling.signs == (": ", ", ")
+    schemas, exact = tool.schemas, spelling.signs == (": ", ", ") and not spelling.ascii
     if shape.free:
         return JsonValue(schemas.alone(dict(tool.schema) | {"type": "object"}, by_name=spelling.by_name), exact)
     if spelling.signs is None:
@@ -135,7 +137,7 @@ def json_arguments(tool: ConstrainedTool, shape: Arguments, spelling: JsonSpelli
 
     def member(key: str, schema: Any) -> Node:
         value = JsonValue(schemas.alone(schema, by_name=spelling.by_name), exact)
-        return row(json.dumps(key, ensure_ascii=False) + assign, value)
+        return row(json.dumps(key, ensure_ascii=spelling.ascii) + assign, value)
 
     return row("{", members(shape, member, separator), "}")
 
@@ -167,4 +169,4 @@ def written_object(written: WrittenObject, tool: ConstrainedTool, shape: Argumen
 
 def spelling_of_style(style: JsonStyle) -> JsonSpelling:
     """How the grammar of a style's JSON is asked for."""
-    return JsonSpelling((style.colon, style.comma) if style.indent is None else None, style.sort_keys)
+    return JsonSpelling((style.colon, style.comma) if style.indent is None else None, style.sort_keys, style.ascii)
