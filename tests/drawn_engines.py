@@ -157,12 +157,14 @@ def nested(draw: st.DrawFn) -> Engine:
     call = draw(st.sampled_from(['<invoke name="', "<call:", "<function=", "<call name='"]))
     name_closer = draw(st.sampled_from(['">', ">", "'>", " />"]))
     tag = draw(st.sampled_from(["invoke", "call", "function"]))
+    frames = [(sign + "<tools>", sign + "</tools>"), ("<tools>", "</tools>"), ("[tools]", ""), ("", "")]
+    opener, closer = draw(st.sampled_from(frames))
     return _made(
         NestedTags,
         sign=sign,
         item=draw(st.sampled_from(["item", "li"])),
-        opener=draw(st.sampled_from([sign + "<tools>", "<tools>", "[tools]"])),
-        closer=draw(st.sampled_from([sign + "</tools>", "</tools>", "[/tools]"])),
+        opener=opener,
+        closer=closer,
         call_opener=call,
         name_closer=name_closer,
         call_closer=f"</{tag}>",

@@ -125,8 +125,10 @@ class NestedTags(Frame):
     """The sign before every tag, and the tag of a list's items. `opener` and `closer` hold the sign too.
 
     `call_opener` and `name_closer` stand around the name of the tool, `call_closer` is the closing tag of a call; the
-    sign stands before the first and the last. Raises `ValueError`, which names the parameter: without a sign no text
-    could hold a tag, and a call is closed by a tag.
+    sign stands before the first and the last. Without `opener` a call has no frame but these.
+
+    Raises `ValueError`, which names the parameter: without a sign no text could hold a tag, and a call is closed by a
+    tag.
     """
 
     sign: str
@@ -148,8 +150,21 @@ class NestedTags(Frame):
             raise ValueError(f"call_closer: a call ends with a closing tag, not with {self.call_closer!r:.80}")
 
     @property
+    def openers(self) -> tuple[str, ...]:
+        return super().openers if self.opener else (self._call_opener, *self.also)
+
+    @property
+    def closers(self) -> tuple[str, ...]:
+        return self.frame_closers if self.opener else (self.sign + self.call_closer,)
+
+    @property
+    def frame_closers(self) -> tuple[str, ...]:
+        """What closes the frame around calls; nothing where there is none."""
+        return super().closers if self.opener else ()
+
+    @property
     def inner(self) -> Inner:
-        return Inner((self._call_opener,), (self.sign + self.call_closer,))
+        return Inner((self._call_opener,), (self.sign + self.call_closer,)) if self.opener else Inner()
 
     @property
     def _call_opener(self) -> str:
@@ -167,12 +182,12 @@ class NestedTags(Frame):
     # --- writing
 
     def write(self, calls: Sequence[Call], types: TypesOf) -> str:
-        written = "".join(self._call(name, arguments, types) for name, arguments in calls)
-        return f"{self.opener}\n{written}{self.closer}"
+        written = "\n".join(self._call(name, arguments, types) for name, arguments in calls)
+        return f"{self.opener}\n{written}\n{self.closer}" if self.opener else written
 
     def _call(self, name: str, arguments: Mapping[str, Any], types: TypesOf) -> str:
         members = "".join(self._element(key, value, types, (name, key)) for key, value in arguments.items())
-        return f"{self._call_opener}{name}{self.name_closer}{members}{self.sign}{self.call_closer}\n"
+        return f"{self._call_opener}{name}{self.name_closer}{members}{self.sign}{self.call_closer}"
 
     def _element(self, tag: str, value: Any, types: TypesOf, path: tuple[str, ...]) -> str:
         return f"{self.sign}<{tag}>{self._value(value, types, path)}{self.sign}</{tag}>"
@@ -204,10 +219,11 @@ class NestedTags(Frame):
     # --- reading
 
     def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
-        if not opener:
+        if not opener and self.opener:
             calls.tolerate("missing_opener")
-        yield from scan.skip_spaces()
-        yield from scan.expect(self._call_opener)
+        if opener != self._call_opener:
+            yield from scan.skip_spaces()
+            yield from scan.expect(self._call_opener)
         while True:
             name, closed = yield from scan.within(self._name_ends)
             if closed != self.name_closer:
@@ -218,13 +234,15 @@ class NestedTags(Frame):
             calls.end()
             if end:
                 calls.tolerate("missing_closer")
-            if end in self.closers:
+            if end in self.frame_closers:
                 return
             here = scan.position - len(end)
-            if not end and not (yield from follows(scan, self._call_opener)):
+            another = self._call_opener if self.opener else ""
+            if not end and not (another and (yield from follows(scan, another))):
                 break
             calls.begin_at(here)
-        yield from close_frame(scan, calls, opener, *self.closers)
+        if self.opener:
+            yield from close_frame(scan, calls, opener, *self.closers)
 
     def _members(self, scan: Scan, calls: Calls) -> Reading[str]:
         """The arguments, up to the closing tag of the call; what is open is kept on a list.
@@ -238,7 +256,7 @@ class NestedTags(Frame):
         while stack:
             top = stack[-1]
             yield from scan.skip_spaces()
-            end = yield from scan.literal(literals(self._call_opener, *(self.closers if len(stack) == 1 else ())))
+            end = yield from scan.literal(literals(self._call_opener, *(self.frame_closers if len(stack) == 1 else ())))
             if end and len(stack) > 1:
                 scan.rewind(scan.position - len(end))
                 raise Malformed

@@ -23,9 +23,10 @@ def nested_calls(engine: NestedTags, constraint: Constraint) -> Node:
         elements = _Elements(engine, tool, constraint)
         arguments = members(shape, lambda key, schema: elements.element(key, schema, (key,)))
         opening = row(engine.sign, engine.call_opener, tool.name, engine.name_closer)
-        return row(opening, arguments, f"{engine.sign}{engine.call_closer}\n")
+        return row(opening, arguments, f"{engine.sign}{engine.call_closer}")
 
-    return row(engine.opener, "\n", constraint.calls(constraint.any_call(call), ""), engine.closer)
+    calls = constraint.calls(constraint.any_call(call), "\n")
+    return row(engine.opener, "\n", calls, "\n", engine.closer) if engine.opener else calls
 
 
 @dataclass(frozen=True)
