@@ -76,7 +76,7 @@ def code(draw: st.DrawFn) -> Engine:
     )
     brackets = [("(", ")"), ("{", "}"), ("[", "]"), ("<", ">"), (" ", ")"), (" ", "/>"), (" (", ")"), ("\n", "</call>")]
     brackets += [(" { ", " }"), ("|", "|"), ("⟦", "⟧"), ("::", ";;"), (" ", "⟧")]
-    opener, closer = draw(_pair("tool"))
+    opener, closer = draw(_pair("tool") | st.just(("<tool>", "")))
     enclosing = draw(st.sampled_from([(), ("[", "]"), ("\n", "\n"), ("", ""), ("<list>", "</list>")]))
     return _made(
         CallExpression,
@@ -138,6 +138,8 @@ def tags(draw: st.DrawFn) -> Engine:
         parameters |= {"name_opener": '<call name="', "name_closer": draw(st.sampled_from([">", "]", "/>"]))}
     if opener:
         parameters |= {"opener": opener, "closer": closer}
+        if parameters["call_closer"] and draw(st.integers(0, 4)) == 0:
+            parameters["closer"] = ""
         if parameters["name_opener"] and parameters["call_closer"]:
             parameters["enclosing"] = draw(st.sampled_from([(), ("", ""), ("\n", "\n"), (" ", " "), ("<a>", "\n<b>")]))
         if draw(st.integers(0, 4)) == 0:

@@ -183,13 +183,15 @@ def test_what_cannot_be_is_refused_by_name(parameter: str, made: Any) -> None:
         ("key_lead", {"key_lead": "'"}),
         ("key_lead", {"separator": " ", "key_lead": ")>"}),
         ("key_order", {"key_order": "backwards"}),
+        ("opener", {"opener": ""}),
+        ("also", {"also": ("",)}),
     ],
 )
 def test_signs_that_cannot_be_told_apart_are_refused(parameter: str, changed: dict[str, Any]) -> None:
     data: dict[str, Any] = {"opener": "<tool>", "closer": "</tool>", "notation": LITERAL, "written": JsonValues()}
     CallExpression(**data)
     with pytest.raises(ValueError, match=f"^{parameter}: "):
-        CallExpression(**data, **changed)
+        CallExpression(**{**data, **changed})
 
 
 def test_a_notation_is_pickled_by_its_name() -> None:
@@ -229,7 +231,7 @@ def _needs_a_schema(engine: Any) -> bool:
 
 @pytest.mark.parametrize("kind", drawn_engines.ENGINES)
 def test_an_engine_reads_strictly_what_its_parameters_say_it_writes(kind: str) -> None:
-    @settings(max_examples=120, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=80, suppress_health_check=list(HealthCheck))
     @given(drawn_engines.ENGINES[kind], drawn_engines.CALLS, st.booleans())
     def reads(engine: Any, calls: list[Any], declared: bool) -> None:
         format = drawn_engines.format_of(engine)
@@ -247,7 +249,7 @@ def test_an_engine_reads_strictly_what_its_parameters_say_it_writes(kind: str) -
 
 @pytest.mark.parametrize("kind", drawn_engines.ENGINES)
 def test_what_an_engine_cannot_carry_is_refused_and_never_lost(kind: str) -> None:
-    @settings(max_examples=120, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=80, suppress_health_check=list(HealthCheck))
     @given(drawn_engines.ENGINES[kind], drawn_engines.HARD_CALLS, st.booleans())
     def refuses(engine: Any, calls: list[Any], declared: bool) -> None:
         format = drawn_engines.format_of(engine)
@@ -297,6 +299,7 @@ _WRITTEN = [
         ),
         "<tool>f(--a='x y' --b=-1), g()</tool>",
     ),
+    (CallExpression(**_FRAMED, **_CODE, enclosing=("<", ";>")), '<tool><f(a="x y", b=-1), g();></tool>'),
     (
         Tagged(**_FRAMED, **_TAGS, name_opener="[name ", name_closer="]", call_closer="\n;"),
         "<tool>[name f]<k>a</k>x y</v><k>b</k>-1</v>\n;</tool>\n<tool>[name g]\n;</tool>",
@@ -359,6 +362,8 @@ def test_parameters_are_written_as_they_stand(engine: Engine, text: str) -> None
         ("before_name", {"opener": "", "closer": "", "name_opener": "<n>", "call_closer": "</n>", "before_name": "x"}),
         ("after_call", {"after_call": "x"}),
         ("between_calls", {"between_calls": " and "}),
+        ("cdata", {"cdata": ("", "]]>")}),
+        ("skipped", {"skipped": ("<a>", "")}),
     ],
 )
 def test_tags_that_cannot_be_told_apart_are_refused(parameter: str, changed: dict[str, Any]) -> None:
@@ -382,9 +387,10 @@ def test_tags_that_cannot_be_told_apart_are_refused(parameter: str, changed: dic
         ("name_closer", "x>"),
         ("call_closer", "<end>"),
         ("call_closer", "</a b>"),
+        ("also_closers", ("",)),
     ],
 )
-def test_nested_tags_that_cannot_be_read_are_refused(parameter: str, value: str) -> None:
+def test_nested_tags_that_cannot_be_read_are_refused(parameter: str, value: Any) -> None:
     data: dict[str, Any] = {"sign": "§", "opener": "<tool>", "closer": "</tool>"}
     NestedTags(**data)
     with pytest.raises(ValueError, match=f"^{parameter}: "):
@@ -400,9 +406,9 @@ def test_nested_tags_that_cannot_be_read_are_refused(parameter: str, value: str)
         (_WRITTEN[1][0], '<tool><call f a="x" ></tool>', False),
         (_WRITTEN[2][0], '<tool>[f { a -> "x", b -> 1 }]</tool>', False),
         (_WRITTEN[2][0], '<tool>[f { a = "x" }]</tool>', False),
-        (_WRITTEN[4][0], "<tool>[name f]<k>a</k>x</v> ;</tool>", True),
-        (_WRITTEN[6][0], "§<tool>§<call:f'>§<a>x§</a>§</end>§</tool>", False),
-        (_WRITTEN[6][0], "§<tool>§<invoke name=\"f\">§<a>x§</a>§</invoke>§</tool>", False),
+        (_WRITTEN[5][0], "<tool>[name f]<k>a</k>x</v> ;</tool>", True),
+        (_WRITTEN[7][0], "§<tool>§<call:f'>§<a>x§</a>§</end>§</tool>", False),
+        (_WRITTEN[7][0], "§<tool>§<invoke name=\"f\">§<a>x§</a>§</invoke>§</tool>", False),
     ],
 )  # fmt: skip
 def test_other_signs_than_the_families_are_not_read(engine: Engine, text: str, reads: bool) -> None:

@@ -18,7 +18,7 @@ from toolfmt.formats.bodies import UNESCAPED, escaped, quoted
 from toolfmt.formats.call_signs import CallSigns, call_signs
 from toolfmt.formats.calls import Calls, Trial
 from toolfmt.formats.format import Call, TypesOf
-from toolfmt.formats.frames import Frame, close_frame, follows, read_name
+from toolfmt.formats.frames import Frame, check_filled, close_frame, follows, read_name
 from toolfmt.formats.json_call import Keys
 from toolfmt.formats.json_object import read_calls
 from toolfmt.formats.scan import Incomplete, Literals, Malformed, Reading, Scan, literals
@@ -94,6 +94,9 @@ class CallExpression(Frame):
     def __post_init__(self) -> None:
         if self.key_order not in ("given", "alphabetical"):
             raise ValueError(f"key_order: arguments stand as 'given' or 'alphabetical', not {self.key_order!r:.80}")
+        check_filled(self)
+        if not (self.openers or self.unframed_openers or self.named):
+            raise ValueError("opener: nothing opens a call, framed or not")
         _ = self._signs
 
     @cached_property

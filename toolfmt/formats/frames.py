@@ -78,6 +78,14 @@ def check_markers(openers: Mapping[str, str], closers: Mapping[str, str]) -> Non
             raise ValueError(f"{parameter} is {mark!r:.80}, and an object may end so")
 
 
+def check_filled(engine: Frame, *parameters: str) -> None:
+    """Raises `ValueError`, which names the parameter, where a marker of the frame or of these parameters is empty."""
+    of_frames = ("also", "also_closers", "unframed_openers", "start_only_openers", "left")
+    for parameter in (*of_frames, *parameters):
+        if not all(getattr(engine, parameter)):
+            raise ValueError(f"{parameter}: an empty text marks nothing")
+
+
 def read_name(scan: Scan, pattern: re.Pattern[str] = NAME) -> Reading[str]:
     """The name of a tool, as it stands without quotes; empty where none does, malformed where it is too long."""
     if not _NAME_BEGINS.match((yield from scan.peek())):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from toolfmt.formats.bodies import quoted
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.format import Call, Inner, TypesOf
-from toolfmt.formats.frames import Frame, close_frame, follows
+from toolfmt.formats.frames import Frame, check_filled, close_frame, follows
 from toolfmt.formats.raw_values import Value
 from toolfmt.formats.scan import Incomplete, Literals, Malformed, Reading, Scan, literals
 from toolfmt.formats.tagged import opens_json
@@ -138,6 +138,7 @@ class NestedTags(Frame):
     call_closer: str = "</invoke>"
 
     def __post_init__(self) -> None:
+        check_filled(self)
         if not self.sign.strip() or self.sign != self.sign.strip():
             raise ValueError(f"sign: {self.sign!r:.80} tells no tag from the texts between tags")
         if not self.item or not _TAG.fullmatch(self.item):

@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from toolfmt.formats.frames import check_filled
+
 if TYPE_CHECKING:
     from toolfmt.formats.tagged import Tagged
 
@@ -18,6 +20,7 @@ _NEWLINES = ("", "\n")
 
 def check_tags(engine: Tagged) -> None:
     """Raises `ValueError`, which names the parameter to blame."""
+    check_filled(engine, "cdata", "type_tag", "json_arguments", "skipped", "alone")
     _check_there(engine)
     for parameter, marker in (("opener", engine.opener), ("closer", engine.closer)):
         if marker != marker.lstrip():
