@@ -237,6 +237,11 @@ WRONG = {
         engine("tagged", opener="<a>", key_opener="<k>", key_closer="<k>", value_closer="<k>"),
         "engine: call_closer: nothing closes a call, not even its frame",
     ),
+    "true for a number": (
+        engine(opener="<x>", written={"style": {"indent": True}}),
+        "engine.written.style.indent: must be a whole number or null, not true",
+    ),
+    "a variant without a name": (plain(variants={"": PLAIN["engine"]}), "variants: has a member whose name is empty"),
     "nothing that begins between": (
         plain(between=["<think>", "<mull>"]),
         "between[1]: '<mull>' opens neither a block of `reasoning` nor a call",
@@ -339,7 +344,7 @@ UNSAFE = [
     r"(a+)+b", r"(?:a*)*b", r"(?:a|a)*b", r"a*a*a*b", r"\s*x", r"x\s*\s*y", r"(?:x|y)+", r".*x", r"x.*", r"xX*y",
     r"x\s*-?y", r"\bword", r"(x)", r"(?P<n>x)", r"(?i)x", r"(?s:x.)", r"x(?=y*z)", r"x\1", r"[", r"(", r")", r"*",
     r"x{65}", r"x{1,999}", r"x??", r"x*+", "x" * 301, r"", r"x?", r"^x", r"x$", r"(?<=a|bc)x",
-    r"(?:" * 10 + "x" + ")" * 10, r"(?:a|b){0,3}", r"x{0,60}y{0,60}", r"\x41", "x[[:alpha:]]", r"x\u0041",
+    r"(?:" * 10 + "x" + ")" * 10, r"x(?:ay*b)", r"x(?=ay*b)", r"xa?b?c?d?e?f?g?", r"(?:a|b){0,3}", r"x{0,60}y{0,60}", r"\x41", "x[[:alpha:]]", r"x\u0041",
     r"(?#x)", r"(?>x)", r"x\s{2,}\sy", "é[É]*x",
 ]  # fmt: skip
 

@@ -41,7 +41,6 @@ def check_pattern(pattern: str) -> None:
         raise NotTaken(f"can match one text in more than {_MOST_WAYS} ways; write fewer options and repetitions")
     try:
         compiled = re.compile(pattern)
-        re.compile(f"(?i:{pattern})")
     except (re.error, OverflowError) as error:
         raise NotTaken(f"is no regular expression that is read here ({error})") from None
     if compiled.match(""):

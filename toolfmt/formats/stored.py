@@ -95,7 +95,7 @@ def _members(record: Any, who: str, path: str) -> dict[str, Any]:
 def _is_default(field: Field[Any], value: object) -> bool:
     if field.default_factory is not MISSING:
         return bool(value == field.default_factory())
-    return type(value) is type(field.default) and bool(value == field.default)
+    return bool(value == field.default)
 
 
 def _stored(value: Any, who: str, path: str) -> Any:
