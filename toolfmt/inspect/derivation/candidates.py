@@ -78,7 +78,8 @@ class Derivation:
         """Whether a turn holds two calls."""
         self.refusals: list[Refusal] = []
         """Kinds of notation that the calls are not written in, each with why; complete once all candidates have been
-        asked for, and then the most telling stands last."""
+        asked for, and then the most telling stands last. Where there are candidates what they fail on says more: it
+        is empty."""
 
     def candidates(self) -> Iterator[Candidate]:
         """The candidates of every engine, the likeliest of each first."""
@@ -87,9 +88,11 @@ class Derivation:
         for kind, why, candidate in self._tried():
             if why is not None:
                 refused.append((why.near, (kind, str(why))))
-                self.refusals = [refusal for _, refusal in sorted(refused, key=lambda found: found[0])]
+                by_nearness = sorted(refused, key=lambda found: found[0])
+                self.refusals = [] if told else [refusal for _, refusal in by_nearness]
             elif candidate is not None and candidate.format not in told:
                 told.append(candidate.format)
+                self.refusals = []
                 yield candidate
             if len(told) == _MOST:
                 return
@@ -116,10 +119,8 @@ def put_together(draft: Draft, rendered: Rendered, around: Surroundings) -> Tool
     _check_markers(engine)
     _check_openers(engine, rendered)
     between = engine.between if isinstance(engine, NamedJson) else ""
-    marks = (*ignored_behind(draft.ignored, between), *around.ignored, *_text_openers(engine, around))
-    ignored = tuple(
-        mark for mark in dict.fromkeys(marks) if mark not in (*engine.openers, *engine.closers) and not _held(mark)
-    )
+    marks = (*ignored_behind(draft.ignored, between), *around.ignored)
+    ignored = [mark for mark in marks if not _of_calls(mark, engine) and not _held(mark)]
     return ToolCallFormat(
         name=NAME,
         engine=engine,
@@ -129,10 +130,15 @@ def put_together(draft: Draft, rendered: Rendered, around: Surroundings) -> Tool
         reasoning=around.reasoning,
         content_markers=around.content,
         headers=around.headers,
-        ignored_markers=ignored,
+        ignored_markers=tuple(dict.fromkeys((*ignored, *_text_openers(engine, around)))),
         ignored_at_start=around.at_start,
         call_id=draft.call_id,
     )
+
+
+def _of_calls(mark: str, engine: Engine) -> bool:
+    """Whether a mark closes calls, or holds what opens one: it says something."""
+    return mark in engine.closers or any(opener in mark for opener in engine.openers if opener)
 
 
 def _text_openers(engine: Engine, around: Surroundings) -> tuple[str, ...]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from toolfmt.inspect.derivation.cutting import cut
 from toolfmt.inspect.derivation.refusals import Refused
 from toolfmt.inspect.derivation.seen import KEYS, NAMES, NUMBER, NUMBER_KEY, VALUES, Rendered, Seen
+
+_OF_JSON = re.compile(r"[\"']\s*:")
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,8 @@ def raw_parts(rendered: Rendered) -> RawParts:
     before, head, assign, separator, again, after = pieces[0::2]
     if again != assign:
         raise Refused("the second argument is written otherwise than the first")
+    if _OF_JSON.match(assign):
+        raise Refused("keys stand in quotes as those of JSON do, but name and arguments are no JSON", near=1)
     number_assign, number_after = _of_number(rendered.number, assign, after)
     return RawParts(
         before, head, assign, separator, after, number_assign, number_after, _between(rendered), _none(rendered),
