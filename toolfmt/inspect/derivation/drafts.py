@@ -8,7 +8,9 @@ from typing import ParamSpec, TypeVar
 
 from toolfmt.formats.format import Engine
 from toolfmt.inspect.derivation.refusals import Refused
+from toolfmt.inspect.wording import quote
 
+_LONGEST_REASON = 120
 PLAIN_ID = "call_{number}"
 """The form of ids of calls that are written without one."""
 _Made = TypeVar("_Made")
@@ -31,4 +33,4 @@ def made(engine: Callable[_Parameters, _Made], *args: _Parameters.args, **parame
     try:
         return engine(*args, **parameters)
     except ValueError as why:
-        raise Refused(f"its markers cannot be told apart ({why})") from None
+        raise Refused(f"its markers cannot be told apart ({quote(str(why), _LONGEST_REASON)})", near=1) from None

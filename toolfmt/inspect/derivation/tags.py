@@ -29,6 +29,7 @@ _TYPE = re.compile(r'\s*\b(\w{1,40})="(\w{1,40})"')
 _ATTRIBUTES = re.compile(r'(?:\s*\w{1,40}="[^"]{0,80}")+')
 _ATTRIBUTE = re.compile(r'(\w{1,40})="([^"]{0,80})"')
 _DIGITS = 9
+_QUOTES = ("'", '"')
 _BEHIND_KEY = re.compile(r"([^<>]*>|[^<\s]+|)(\s*)(.*?)(\s*)\Z", re.S)
 _TWO_TAGS = re.compile(r"(<[^<>]*>)\s*(.+)\Z", re.S)
 
@@ -159,6 +160,8 @@ def _key_header(parts: RawParts) -> tuple[Header, str]:
     if parts.number_assign == parts.assign:
         quoted = parts.assign.startswith('"') and ">" in parts.assign
         return (QUOTED, parts.assign[1:]) if quoted else (PLAIN, parts.assign)
+    if parts.assign.removeprefix(parts.number_assign) in _QUOTES:
+        raise Refused("strings stand in quotes and numbers do not: the values are no texts between tags", near=-1)
     of_string, of_number = _TYPE.search(parts.assign), _TYPE.search(parts.number_assign)
     if not of_string or not of_number or of_string[1] != of_number[1] or not parts.assign.startswith('"'):
         raise Refused(
