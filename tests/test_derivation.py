@@ -408,8 +408,38 @@ def test_a_prompt_that_is_too_long_is_refused() -> None:
 _ACT = ("<act>{{ f.name }}<with>" + JSON + "</act>",)
 
 
+_BESIDE = "{{ '<@>' ~ m.content ~ '</@>' if m.tool_calls else m.content }}"
+
+
 def test_a_format_knows_its_own_reasoning_first_and_the_common_pairs() -> None:
     assert (("<pondering>", "</pondering>"), *COMMON) == first(template(*_ACT)).reasoning
+
+
+def test_a_block_that_the_prompt_opens_is_reasoning_and_no_header() -> None:
+    asking = "<reply-here>\n<think>"
+    source = template(*_ACT, header=asking).replace("<pondering>", "").replace("</pondering>", "</think>")
+    format = first(source)
+    assert format.reasoning == COMMON
+    assert format.headers == (r"<reply\-here>",)
+
+
+def test_markers_between_a_text_and_the_call_behind_it_say_nothing() -> None:
+    source = template(*_ACT, before="{% if m.content %}<|im_end|>\n<|im_start|>assistant\n{% endif %}")
+    assert first(source).ignored_markers == ("<|im_end|>", "<|im_start|>assistant")
+
+
+def test_marks_around_the_text_before_a_call_say_nothing() -> None:
+    source = template(*_ACT).replace(
+        "{{ m.content }}", "{{ '<aside>' ~ m.content ~ '</aside>' if m.tool_calls else m.content }}"
+    )
+    assert first(source).ignored_markers == ("<aside>", "</aside>")
+
+
+def test_a_plan_before_a_call_is_reasoning() -> None:
+    source = template(*_ACT).replace(
+        "{{ m.content }}", "{{ '<plan>' ~ m.content ~ '</plan>' if m.tool_calls else m.content }}"
+    )
+    assert first(source).reasoning[0] == ("<plan>", "</plan>")
 
 
 def test_what_stands_before_an_answer_in_words_says_nothing_there() -> None:

@@ -136,7 +136,8 @@ def _around_reasoning(rendered: Rendered, said: str) -> Pair | None:
     header = rendered.header.removesuffix(rendered.asked[same:]) if prompted else ""
     if not opener or len(closer) < _SHORTEST_MARK or (opener == header.strip()) or len(opener) >= _LONGEST_MARK:
         return None
-    return opener, closer
+    common = (pair for pair in COMMON if opener.endswith(pair[0]) and pair[1] == closer)
+    return next(common, (opener, closer))
 
 
 def _closer(behind: str) -> str:
@@ -167,9 +168,8 @@ def _around_words(rendered: Rendered, pairs: tuple[Pair, ...]) -> tuple[tuple[Pa
 def _headers(rendered: Rendered) -> tuple[str, ...]:
     """What stands between a question and the answer, if only this template can be known by it."""
     header = rendered.header.strip() or rendered.asked.rpartition(USER)[2].strip()
-    for pair in COMMON:
-        for mark in pair:
-            header = header.removesuffix(mark).strip()
+    for mark in (*(closer for _, closer in COMMON), *(opener for opener, _ in COMMON)):
+        header = header.removesuffix(mark).strip()
     tail = rendered.asked[-_TAIL:]
     if not 0 < len(header) < _LONGEST_HEADER or not holds_marker(header) or header not in tail:
         return ()
