@@ -99,15 +99,26 @@ def test_a_format_is_written_as_a_person_would() -> None:
         '    "key_closer": "</k>",\n'
         '    "value_closer": "</v>"\n'
         "  },\n"
-        '  "reasoning": [\n'
-        "    [\n"
-        '      "<t>",\n'
-        '      "</t>"\n'
-        "    ]\n"
-        "  ]\n"
+        '  "reasoning": [["<t>", "</t>"]]\n'
         "}\n"
     )
     assert from_text(to_text(format)) == format
+
+
+def test_a_list_that_no_line_holds_stands_in_several() -> None:
+    pairs = tuple((f"<thinking about number {at}>", f"</thinking about number {at}>") for at in range(3))
+    format = ToolCallFormat(
+        "mine",
+        Tagged(opener="<c>", closer="</c>", key_opener="<k>", key_closer="</k>", value_closer="</v>"),
+        reasoning=pairs,
+    )
+    lines = to_text(format).splitlines()
+    assert lines[-5:] == [
+        *(f'    ["{one}", "{other}"]{"," if one != pairs[-1][0] else ""}' for one, other in pairs),
+        "  ]",
+        "}",
+    ]
+    assert json.loads(to_text(format)) == json.loads(json.dumps(as_data(format)))
 
 
 @dataclass(frozen=True)
@@ -344,7 +355,8 @@ UNSAFE = [
     r"(a+)+b", r"(?:a*)*b", r"(?:a|a)*b", r"a*a*a*b", r"\s*x", r"x\s*\s*y", r"(?:x|y)+", r".*x", r"x.*", r"xX*y",
     r"x\s*-?y", r"\bword", r"(x)", r"(?P<n>x)", r"(?i)x", r"(?s:x.)", r"x(?=y*z)", r"x\1", r"[", r"(", r")", r"*",
     r"x{65}", r"x{1,999}", r"x??", r"x*+", "x" * 301, r"", r"x?", r"^x", r"x$", r"(?<=a|bc)x",
-    r"(?:" * 10 + "x" + ")" * 10, r"x(?:ay*b)", r"x(?=ay*b)", r"xa?b?c?d?e?f?g?", r"(?:a|b){0,3}", r"x{0,60}y{0,60}", r"\x41", "x[[:alpha:]]", r"x\u0041",
+    r"(?:" * 10 + "x" + ")" * 10, r"x(?:ay*b)", r"x(?=ay*b)", r"xa?b?c?d?e?f?g?", r"(?:a|b){0,3}",
+    r"x{0,60}y{0,60}", r"\x41", "x[[:alpha:]]", r"x\u0041",
     r"(?#x)", r"(?>x)", r"x\s{2,}\sy", "é[É]*x",
 ]  # fmt: skip
 

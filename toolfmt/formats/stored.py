@@ -19,6 +19,7 @@ from toolfmt.formats.stored_reading import LONGEST_TEXT, VERSION, VERSION_MEMBER
 
 _UNNAMED = "the format"
 """What is read, in errors, where nobody says."""
+_LINE, _STEP = 110, "  "
 
 
 def as_data(format: ToolCallFormat) -> dict[str, Any]:
@@ -39,9 +40,26 @@ def from_data(data: object, source: str = _UNNAMED) -> ToolCallFormat:
 
 
 def to_text(format: ToolCallFormat) -> str:
-    """A format as the text of a file: JSON, where signs that cannot be seen are escaped. Raises as `as_data` does."""
-    text = json.dumps(as_data(format), ensure_ascii=False, indent=2)
+    """A format as the text of a file: JSON, a line a member, where signs that cannot be seen are escaped. Raises as
+    `as_data` does."""
+    text = _laid_out(as_data(format), "")
     return "".join(sign if sign.isprintable() or sign == "\n" else json.dumps(sign)[1:-1] for sign in text) + "\n"
+
+
+def _laid_out(value: Any, margin: str) -> str:
+    """JSON over several lines, but for lists that a line holds."""
+    line = json.dumps(value, ensure_ascii=False)
+    if not isinstance(value, (dict, list)) or not value:
+        return line
+    if isinstance(value, list) and len(margin) + len(line) <= _LINE:
+        return line
+    if isinstance(value, dict):
+        inside = [f"{json.dumps(key)}: {_laid_out(one, margin + _STEP)}" for key, one in value.items()]
+    else:
+        inside = [_laid_out(one, margin + _STEP) for one in value]
+    opener, closer = "{}" if isinstance(value, dict) else "[]"
+    lines = f",\n{margin}{_STEP}".join(inside)
+    return f"{opener}\n{margin}{_STEP}{lines}\n{margin}{closer}"
 
 
 def from_text(text: str, source: str = _UNNAMED) -> ToolCallFormat:
