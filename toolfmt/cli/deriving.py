@@ -5,7 +5,6 @@ from __future__ import annotations
 from toolfmt.cli.output import complain, is_terminal, print_text
 from toolfmt.deriving import derive
 from toolfmt.formats.stored import to_text
-from toolfmt.listing import listed
 from toolfmt.printing.layout import visible
 
 
@@ -20,7 +19,7 @@ def derive_at(place: str, trusted: bool) -> int:
         return 1
     print_text(to_text(made.format))
     answers = f"{made.proof.answers} kind{'' if made.proof.answers == 1 else 's'} of answer"
-    limits = f"; {listed(made.proof.limits)}" if made.proof.limits else ""
+    limits = "".join(f"; {limit}" for limit in made.proof.limits)
     complain(f"derived ({made.kind}), proven on {made.proof.call_sets} call sets and {answers}{limits}")
     if made.known:
         complain(f"{made.known} reads these calls too, and what its models write otherwise: prefer it")

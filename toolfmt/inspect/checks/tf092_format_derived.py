@@ -18,7 +18,6 @@ from collections.abc import Iterator
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Severity
-from toolfmt.listing import listed
 
 SEVERITY: Severity = "note"
 
@@ -27,7 +26,7 @@ def check(facts: Facts) -> Iterator[Found]:
     derived = facts.decided.decision.derived
     if derived is None:
         return
-    limits = f"; {listed(derived.limits)}" if derived.limits else ""
+    limits = "".join(f"; {limit}" for limit in derived.limits)
     yield Found(
         f"No known format reads the calls that the template renders; one was derived from them ({derived.kind}) and "
         f"{derived.proof}{limits}.",
