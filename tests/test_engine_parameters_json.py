@@ -25,7 +25,7 @@ from toolfmt.formats.format import Call, Engine
 from toolfmt.formats.identities import INDEXED, NAME_ONLY, Identity, IdThenName, Indexed, NameThenId
 from toolfmt.formats.json_object import JsonObject, KeyedObject
 from toolfmt.formats.named_json import NamedJson
-from toolfmt.formats.values import CODE, JSON
+from toolfmt.formats.values import CODE, JSON, LITERAL
 from toolfmt.formats.written_objects import JsonStyle, WrittenObject
 from toolfmt.message import Message
 
@@ -291,6 +291,7 @@ def test_the_grammar_allows_what_is_written(kind: str, data: st.DataObject) -> N
     assert not allows(rules, text + engine.write(calls[:1], lambda name, *path: None)[:-1]), (engine, text)
 
 
+_PYTHON = JsonStyle(python=True)
 _WRITTEN_FIRST = WrittenObject(('{"arguments": ', "arguments", ', "name": ', "name", "}"))
 
 
@@ -307,6 +308,7 @@ _WRITTEN_FIRST = WrittenObject(('{"arguments": ', "arguments", ', "name": ', "na
         (lambda: JsonObject(unframed_openers=("{",), enclosing=("calls:", ".")), "enclosing"),
         (lambda: JsonObject(unframed_openers=("{",), separator=" and "), "separator"),
         (lambda: JsonObject(opener="<c>", written=WrittenObject(style=JsonStyle(python=True))), "written"),
+        (lambda: JsonObject(opener="<c>", notation=LITERAL, written=WrittenObject(style=_PYTHON)), "written"),
         (lambda: JsonObject(written=_WRITTEN_FIRST), "written"),
         (lambda: KeyedObject(unframed_openers=("{",)), "opener"),
         (lambda: KeyedObject(opener="```json\n", closer="```"), "opener"),

@@ -99,7 +99,8 @@ class JsonObject(Frame):
         """Raises `ValueError` where the notation does not hold how the object is spelt."""
         if self.written is None:
             return
-        arguments = {"it's": "\x0c", "b": [True, None, {"c": 1.5}]}  # Python writes double quotes here, and its escapes
+        # Python writes a string in double quotes where it holds a single one, with its own escapes.
+        arguments = {"a": "it's\x0c", "b": [True, None, {"c": 1.5}]}
         read = whole_value(self.written("f", arguments, 0).strip(), self.notation)
         if read is None or read[1]:
             raise ValueError("written is not spelt in the notation of the format")

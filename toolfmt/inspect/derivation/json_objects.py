@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from toolfmt.formats.json_object import JsonObject, KeyedObject
-from toolfmt.formats.values import JSON, LITERAL
+from toolfmt.formats.values import CODE, JSON, LITERAL
 from toolfmt.formats.written_objects import WrittenObject
 from toolfmt.inspect.derivation.cutting import blanks_before, blanks_behind, markers
 from toolfmt.inspect.derivation.drafts import PLAIN_ID, Draft, made
@@ -173,8 +173,8 @@ class _Marks:
 
 def _engine(found: _Object, marks: _Marks) -> JsonObject:
     unframed = () if marks.opener else (marks.unframed,)
-    as_python = found.written.style.python or found.written.quote == "'"
-    notation = LITERAL if as_python else JSON
+    # Python's own strings may stand in double quotes and have its escapes; between single ones JSON's may stand.
+    notation = CODE if found.written.style.python else LITERAL if found.written.quote == "'" else JSON
     if found.keyed:
         return made(
             KeyedObject,
