@@ -183,7 +183,6 @@ def test_what_cannot_be_is_refused_by_name(parameter: str, made: Any) -> None:
         ("key_lead", {"key_lead": "'"}),
         ("key_lead", {"separator": " ", "key_lead": ")>"}),
         ("key_order", {"key_order": "backwards"}),
-        ("opener", {"opener": ""}),
         ("also", {"also": ("",)}),
     ],
 )

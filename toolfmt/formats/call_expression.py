@@ -95,8 +95,6 @@ class CallExpression(Frame):
         if self.key_order not in ("given", "alphabetical"):
             raise ValueError(f"key_order: arguments stand as 'given' or 'alphabetical', not {self.key_order!r:.80}")
         check_filled(self)
-        if not (self.openers or self.unframed_openers or self.named):
-            raise ValueError("opener: nothing opens a call, framed or not")
         _ = self._signs
 
     @cached_property
