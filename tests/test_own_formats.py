@@ -24,11 +24,13 @@ import toolfmt
 from toolfmt.cli.commands import main
 from toolfmt.errors import BadFormat, BrokenPlugIn, UnknownFormat
 from toolfmt.formats import for_model_type, formats, get, names, prose, register, write
+from toolfmt.formats.declared import formats_declared
 from toolfmt.formats.format import Engine
 from toolfmt.formats.frames import Frame
 from toolfmt.formats.json_object import JsonObject
 from toolfmt.formats.known import KNOWN
 from toolfmt.formats.registry import _forget, _others, know_others, others_as_text
+from toolfmt.formats.response_template import described
 from toolfmt.formats.stored_kinds import ROLES
 from toolfmt.formats.stored_reading import _DEEPEST, _LONGEST_MARKER, _MOST_VALUES, LONGEST_TEXT
 from toolfmt.jobs import new_worker, shared_worker
@@ -150,6 +152,18 @@ def test_a_registered_format_is_known_by_every_name(brackets: toolfmt.ToolCallFo
     assert write("brackets", CALLS) == ANSWER.removeprefix("Well. ")
 
 
+def test_a_response_template_is_compared_with_a_registered_format() -> None:
+    """Such a template is compared with what every format writes, which is kept."""
+    format = replace(get("lm_studio"), name="own", aliases=(), engine=JsonObject(opener="<own>", closer="</own>"))
+    declared = described(format)
+    assert formats_declared(declared) == ()
+    register(format)
+    try:
+        assert formats_declared(declared) == (format,)
+    finally:
+        _forget("own")
+
+
 def test_an_equal_format_is_registered_once(brackets: toolfmt.ToolCallFormat) -> None:
     before = formats()
     register(toolfmt.format_from_file(FILE))
@@ -181,6 +195,10 @@ class OwnEngine(JsonObject):
     """An engine that toolfmt does not have."""
 
 
+class OwnFormat(toolfmt.ToolCallFormat):
+    """A format with behaviour of its own."""
+
+
 def test_what_another_process_could_not_be_handed_is_not_registered(brackets: toolfmt.ToolCallFormat) -> None:
     own = replace(brackets, name="own", engine=OwnEngine(opener="<own>", closer="</own>"))
     with pytest.raises(BadFormat) as told:
@@ -191,6 +209,9 @@ def test_what_another_process_could_not_be_handed_is_not_registered(brackets: to
         "toolfmt.formats"
     )
     assert [call.name for call in toolfmt.parse(write(own, CALLS), own).tool_calls] == ["get_weather"]
+    parts = {field.name: getattr(brackets, field.name) for field in fields(brackets)}
+    with pytest.raises(BadFormat, match=r"^the format sub cannot be stored as data: it comes back as another one; "):
+        register(OwnFormat(**parts | {"name": "sub"}))
     with pytest.raises(BadFormat, match=r"^the format odd: signatures\[0\]: repeats"):
         register(replace(brackets, name="odd", signatures=(r"(?:x+)+",)))
     for nothing in ("json", None, JsonObject()):
@@ -257,7 +278,10 @@ def test_what_is_handed_over_is_text() -> None:
     assert (name, json.loads(text)) == ("brackets", json.loads(FILE.read_text("utf-8")))
     try:
         know_others([(name, text)])
-        assert get("brackets").to_dict() == json.loads(text)
+        read = get("brackets")
+        assert read.to_dict() == json.loads(text)
+        know_others([(name, text)])
+        assert get("brackets") is read
         know_others([("of a plug-in that is not here", "")])
         assert formats() == tuple(sorted(KNOWN, key=lambda format: format.name))
     finally:
@@ -298,6 +322,7 @@ BOTH = [FORMAT, replace(FORMAT, name="second")]
 CLASH = replace(FORMAT, name="other", aliases=("qwen3",))
 THREE = 3
 def made(): return FORMAT
+def anew(): return toolfmt.format_from_file({str(FILE)!r})
 def fails(): raise SystemError("no\\nway")
 """
 
@@ -309,7 +334,7 @@ def plug_in(directory: Path, **points: str) -> Path:
     info.mkdir(parents=True)
     (place / "plug_in.py").write_text(PLUG_IN, "utf-8")
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: plug-in\nVersion: 1.0\n", "utf-8")
-    lines = "".join(f"{name} = plug_in:{value}\n" for name, value in points.items())
+    lines = "".join(f"{name} = plug_in:{value}\n" for name, value in reversed(points.items()))
     (info / "entry_points.txt").write_text(f"[toolfmt.formats]\n{lines}", "utf-8")
     return place
 
@@ -336,7 +361,7 @@ def test_a_package_brings_a_format(value: str, tmp_path: Path) -> None:
 
 
 def test_a_package_brings_several(tmp_path: Path) -> None:
-    before, asked, others, name, confidence, told = loaded(tmp_path, mine="BOTH", again="FORMAT")
+    before, asked, others, name, confidence, told = loaded(tmp_path, mine="BOTH", again="anew")
     assert (before, asked, others, confidence, told) == (False, False, ["brackets", "second"], "verified", [])
     assert name in ("brackets", "second")
 
