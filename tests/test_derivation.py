@@ -5,6 +5,7 @@ What is expected was read off the template by eye; nothing here is copied from w
 
 from __future__ import annotations
 
+import contextlib
 import random
 import time
 
@@ -610,3 +611,24 @@ def test_whatever_is_rendered_ends_in_candidates_or_refusals(what: str) -> None:
         for candidate in candidates:
             assert candidate.format.engine == candidate.format.engine
             hash(candidate.format.engine)
+
+
+_BLANKS = "{{ ' ' * 9000 }}"
+BLANKS = {
+    "behind a key": template("<act={{ f.name }}>" + pairs("<k={{ k }}>" + _BLANKS + "<v>" + TEXT + "</v>") + "</act>"),
+    "in a list": template(
+        '{"name": "{{ f.name }}", "arguments": ' + JSON + "}", "<ops>[", "," + _BLANKS, _BLANKS + "]</ops>"
+    ),
+    "before code": template("{{ f.name }}(" + pairs("{{ k }}={{ v | tojson }}" + COMMA) + ")", "<c>" + _BLANKS + "["),
+    "behind a name": template("<act>{{ f.name }}" + _BLANKS + JSON + "</act>"),
+    "of signs": template("{{ '<{[' * 5000 }}<act>{{ f.name }}<with>" + JSON + "</act>"),
+}
+
+
+@pytest.mark.parametrize("where", BLANKS)
+def test_long_stretches_cost_no_time(where: str) -> None:
+    shape = Shape()
+    begin = time.process_time()
+    with contextlib.suppress(Refused):
+        list(Derivation(Renders(ChatTemplate(BLANKS[where]), STAND_INS), shape).candidates())
+    assert time.process_time() - begin < 2

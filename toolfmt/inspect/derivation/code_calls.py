@@ -41,7 +41,7 @@ _QUOTES = ("'", '"')
 _SHORT = 4
 """What closes the arguments is a bracket, or hardly more."""
 _LEAD = re.compile(r"[\w:.]+")
-_ENCLOSED = re.compile(r"(?:```\w{0,20}\s*)?\[?\s*\Z")
+_FENCE, _FENCE_LENGTH = re.compile(r"```\w{0,20}\Z"), 23
 _BEHIND = re.compile(r"\s*\]?\s*(?:```)?\s*")
 _UNQUOTED = (
     "values stand without quotes or closers: a comma or a line break in one cannot be told from the next argument"
@@ -220,8 +220,7 @@ def _framed_each(engine: CallExpression, shape: Frames, *, several: bool) -> Dra
 
 def _framed_once(engine: CallExpression, before: str, signs: _Signs) -> Draft:
     """All calls in one frame, perhaps in brackets or a fence."""
-    found = _ENCLOSED.search(before)
-    inner = before[_stripped_start(before, found.start() if found else len(before)) :]
+    inner = before[_begin_of_calls(before) :]
     opener = before[: len(before) - len(inner)].strip()
     tail = _BEHIND.match(signs.after)
     behind = tail[0] if tail else ""
@@ -238,5 +237,9 @@ def _framed_once(engine: CallExpression, before: str, signs: _Signs) -> Draft:
     return Draft(_KIND, framed, tuple(closers[1:] if opener else closers))
 
 
-def _stripped_start(text: str, end: int) -> int:
-    return len(text[:end].rstrip())
+def _begin_of_calls(before: str) -> int:
+    """Where in the text before the first call the bracket and the fence around all of them begin, blanks included."""
+    text = before.rstrip()
+    text = text.removesuffix("[").rstrip()
+    fence = _FENCE.search(text[-_FENCE_LENGTH:])
+    return len(text[: len(text) - len(fence[0])].rstrip() if fence else text)

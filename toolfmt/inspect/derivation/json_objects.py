@@ -18,10 +18,10 @@ from toolfmt.inspect.derivation.refusals import Refused
 from toolfmt.inspect.derivation.seen import KEYS, NAMES, VALUES, Rendered, Seen
 from toolfmt.inspect.derivation.surroundings import Surroundings
 
-_LIST_OPENS, _LIST_CLOSES = re.compile(r"\[\s*"), re.compile(r"\s*\]\Z")
+_LIST_OPENS = re.compile(r"\[\s*")
 _ID_FORM = "call{number:05d}"
 """Nine letters and digits, as Mistral's templates want ids."""
-_BETWEEN_OBJECTS = re.compile(r"\}(\s*[,;]?\s*)\{")
+_BETWEEN_OBJECTS = re.compile(r"\}(\s{0,80}[,;]?\s{0,80})\{")
 
 
 @dataclass(frozen=True)
@@ -211,10 +211,10 @@ def _list(
     opener = (shape.each if shape.each.strip() else around.outer).strip()
     after = shape.each_close or around.outer_close
     closer, ignored = closing(after, ends, opened=bool(opener) or between is not None)
-    opens, closes = _LIST_OPENS.match(text), _LIST_CLOSES.search(text)
+    opens, last = _LIST_OPENS.match(text), text.removesuffix("]")
     enclosed = (
         (blanks_behind(around.outer) if opener else "") + (opens[0] if opens else "["),
-        (closes[0] if closes else "]") + (blanks_before(after) if closer else ""),
+        blanks_behind(last) + "]" + (blanks_before(after) if closer else ""),
     )
     engine = _engine(found, _Marks(opener, closer, "[", separator, enclosing=enclosed))
     return Draft("JSON list", engine, ignored, found.written.id or PLAIN_ID)

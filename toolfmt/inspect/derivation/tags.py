@@ -30,7 +30,7 @@ _ATTRIBUTES = re.compile(r'(?:\s*\w{1,40}="[^"]{0,80}")+')
 _ATTRIBUTE = re.compile(r'(\w{1,40})="([^"]{0,80})"')
 _DIGITS = 9
 _QUOTES = ("'", '"')
-_BEHIND_KEY = re.compile(r"([^<>]*>|[^<\s]+|)(\s*)(.*?)(\s*)\Z", re.S)
+_KEY_CLOSER = re.compile(r"[^<>]*>|[^<\s]+")
 _TWO_TAGS = re.compile(r"(<[^<>]*>)\s*(.+)\Z", re.S)
 
 
@@ -186,10 +186,11 @@ def _key_opener(parts: RawParts) -> str:
 
 def _between_key_and_value(behind_key: str) -> tuple[str, str, str]:
     """What closes a key, what opens a value, and the blanks before the value."""
-    found = _BEHIND_KEY.match(behind_key)
-    closer, gap, opener, blanks = found.groups() if found else ("", "", "", "")
+    found = _KEY_CLOSER.match(behind_key)
+    closer = found[0] if found else ""
+    rest = behind_key[len(closer) :]
     if closer:
-        return closer, opener, blanks if opener else gap
+        return closer, rest.strip(), blanks_behind(rest)
     closer, opener = behind_key.strip(), ""
     two = _TWO_TAGS.match(closer)
     if two:
