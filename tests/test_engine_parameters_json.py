@@ -190,7 +190,16 @@ def _named(draw: st.DrawFn) -> NamedJson:
         ),
         lead=draw(st.sampled_from(["", "function ", "name: ", "<fn>", "\ntool=", "\n"])),
         fence=draw(
-            st.sampled_from([("", ""), ("```json\n", "\n```"), ("```\n", "\n```"), ("<json>", "</json>"), ("(", ")")])
+            st.sampled_from(
+                [
+                    ("", ""),
+                    ("```json\n", "\n```"),
+                    ("```\n", "\n```"),
+                    ("```tool\n", "\n```"),
+                    ("<json>", "</json>"),
+                    ("(", ")"),
+                ]
+            )
         ),
         identity=draw(st.sampled_from(_IDENTITIES)),
         inside=draw(st.sampled_from([("", ""), ("\n", "\n"), ("[", "]"), ("begin\n", "\nend")]))
@@ -388,3 +397,70 @@ def test_the_definition_of_a_tool_is_no_call_whatever_its_keys_are() -> None:
     format = _format(JsonObject(opener="<c>", closer="</c>", name_key="fn", arguments_key="with"))
     with pytest.raises(CannotWrite):
         toolfmt.write(format, [("f", {"properties": {}})])
+
+
+def test_calls_that_begin_with_their_arguments_follow_each_other_where_nothing_closes_them() -> None:
+    _check(JsonObject(opener="$$$", enclosing=("", ""), separator=", ", written=_WRITTEN_FIRST), [("f", {"a": 1})] * 2)
+
+
+def _rejected(engine: JsonObject | NamedJson, text: str, tools: Any = None) -> bool:
+    return bool(_read(_format(engine), [text], tools).rejected)
+
+
+def test_what_a_family_writes_and_a_model_left_out_is_noted() -> None:
+    in_fence = JsonObject(opener="<c>", closer="</c>", enclosing=("\n```json\n", "\n```\n"))
+    assert _rejected(in_fence, '<c>{"name": "f", "arguments": {}}</c>')
+    lead = JsonObject(opener="<c>", closer="</c>", enclosing=("(", ")"))
+    assert _rejected(lead, '<c>{"name": "f", "arguments": {}})</c>')
+    assert _rejected(lead, '<c>({"name": "f", "arguments": {}}</c>')
+    named = NamedJson(
+        opener="<c>", closer="</c>", call_opener="<f>", separator=">", fence=("```tool\n", "\n```"), between=","
+    )
+    assert not _rejected(named, "<c><f>f>```tool\n{}\n```,<f>f>```tool\n{}\n```</c>")
+    assert not _rejected(named, "<c>\n<f>f>```tool\n{}\n```</c>")
+    for wrong in (
+        "<c><f>f>```json\n{}\n```</c>",
+        "<c><f>f>{}</c>",
+        "<c><f>f>```tool\n{}\n```<f>f>```tool\n{}\n```</c>",
+    ):
+        assert _rejected(named, wrong), wrong
+
+
+def test_an_object_that_is_no_call_is_rejected_where_something_closes_the_calls() -> None:
+    engine = JsonObject(opener="<c>", enclosing=("(", ")"), separator=", ")
+    message = _read(_format(engine), ['<c>({"name": "f", "arguments": {}}, {"name": 3})'])
+    assert len(message.tool_calls) == len(message.rejected) == 1
+
+
+def test_python_in_a_string_of_arguments_is_noted() -> None:
+    written = WrittenObject(('{"name": ', "name", ', "arguments": ', "arguments_string", "}"))
+    engine = JsonObject(opener="<c>", closer="</c>", written=written)
+    assert not _rejected(engine, '<c>{"name": "f", "arguments": "{\\"a\\": true}"}</c>')
+    assert _rejected(engine, '<c>{"name": "f", "arguments": "{\\"a\\": True}"}</c>')
+
+
+def test_a_member_of_the_family_is_not_taken_for_arguments_that_are_missing() -> None:
+    written = WrittenObject(('{"name": ', "name", ', "arguments": ', "arguments", ', "input": {"a": 1}}'))
+    format = _format(JsonObject(opener="<c>", closer="</c>", written=written))
+    tools = [{"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}]
+    message = toolfmt.parse('<c>{"name": "f", "input": {"a": 1}}</c>', format, tools=tools)
+    assert [call.arguments for call in message.tool_calls] == ["{}"]
+
+
+def test_names_as_keys_may_be_pythons() -> None:
+    written = WrittenObject(("{", "name", ": ", "arguments", "}"), _PYTHON, quote="'")
+    engine = KeyedObject(opener="<c>", closer="</c>", notation=CODE, written=written)
+    _check(engine, [("f", {"a": True, "b": "it's\x0c", "c": [None, 1.5]})])
+
+
+def test_a_fence_that_any_json_may_stand_in_opens_calls_with_keys_of_any_spelling() -> None:
+    written = WrittenObject(('{"gr\\u00f6\\u00dfe": ', "name", ', "with": ', "arguments", "}"), JsonStyle(ascii=True))
+    engine = _object_engine(written, opener="```json\n", closer="```", between="\n")
+    _check(engine, [("f", {"größe": "ß"})])
+    other = '```json\n{"height": 3}\n```'
+    assert _told(_read(_format(engine), [other])) == ([], other, "", [])
+
+
+@pytest.mark.parametrize("lead", ["\ntool=", "\n", " tool "])
+def test_a_lead_may_begin_with_blanks_behind_a_short_opener(lead: str) -> None:
+    _check(NamedJson(call_opener=">>>", lead=lead, separator="\n"), [("f", {"a": 1}), ("g", {})])

@@ -228,6 +228,7 @@ class NamedJson(Frame):
             raise Malformed
         if word != wanted:
             calls.tolerate("repaired_markers")
+        yield from scan.skip_spaces()
         return own
 
     def _closed_soon(self, scan: Scan, begin: int) -> Reading[bool]:
