@@ -415,3 +415,51 @@ def test_other_signs_than_the_families_are_not_read(engine: Engine, text: str, r
     tools = [{"name": "f", "parameters": {"properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}}]
     read, beside = _read(drawn_engines.format_of(engine), [text], tools)
     assert (not beside and _same(read, calls)) is reads
+
+
+@pytest.mark.parametrize(
+    ("engine", "text"),
+    [
+        (
+            Tagged(**_FRAMED, **{**_TAGS, "key_closer": "</v>"}),
+            "<tool>f<k>a</v></v><k>b</v>-1</v></tool>\n<tool>g</tool>",
+        ),
+        (
+            Tagged(**_FRAMED, **{**_TAGS, "value_opener": "|#|", "value_closer": "|#|"}),
+            "<tool>f<k>a</k>|#||#|<k>b</k>|#|-1|#|</tool>\n<tool>g</tool>",
+        ),
+        (
+            Tagged(**_FRAMED, **{**_TAGS, "key_opener": "{", "key_closer": "="}, name_closer=":"),
+            "<tool>f:{a=</v>{b=-1</v></tool>\n<tool>g:</tool>",
+        ),
+        (
+            Tagged(**_FRAMED, **{**_TAGS, "between": " "}, name_opener="<n>", call_closer="\n</n>"),
+            "<tool> <n>f <k>a</k></v> <k>b</k>-1</v> \n</n> </tool>\n<tool> <n>g \n</n> </tool>",
+        ),
+        (
+            Tagged(**_FRAMED, **{**_TAGS, "key_opener": "@@", "key_closer": "|"}),
+            "<tool>f@@a|</v>@@b|-1</v></tool>\n<tool>g</tool>",
+        ),
+        (
+            Tagged(**_FRAMED, **{**_TAGS, "key_opener": "-"}, name_closer=":"),
+            "<tool>f:-a</k></v>-b</k>-1</v></tool>\n<tool>g:</tool>",
+        ),
+    ],
+)
+def test_signs_that_look_like_others_are_read_without_tools_too(engine: Engine, text: str) -> None:
+    calls: list[Any] = [("f", {"a": "", "b": -1}), ("g", {})]
+    format = drawn_engines.format_of(engine)
+    for tools in (None, drawn_engines.tools_of(calls)):
+        assert write(format, calls, tools) == text
+        read, beside = _read(format, text, tools)
+        assert (_same(read, calls), beside) == (True, [])
+
+
+def test_a_closer_that_begins_with_a_line_end_closes_an_object_too() -> None:
+    format = drawn_engines.format_of(Tagged(**_FRAMED, **{**_TAGS, "value_closer": "\n</v>"}))
+    calls: list[Any] = [("f", {"a": {"x": [1]}, "b": "y\n"})]
+    tools = drawn_engines.tools_of(calls)
+    text = '<tool>f<k>a</k>{"x": [1]}\n</v><k>b</k>y\n\n</v></tool>'
+    assert write(format, calls, tools) == text
+    read, beside = _read(format, text, tools)
+    assert (_same(read, calls), beside) == (True, [])

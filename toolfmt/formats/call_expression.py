@@ -114,10 +114,8 @@ class CallExpression(Frame):
 
     @cached_property
     def _between_calls(self) -> tuple[str, ...]:
-        """The signs that are read between two calls, none of which begins as what closes them."""
-        end = self._enclosed[1]
-        own = self.between.strip()
-        return tuple(dict.fromkeys(sign for sign in (own, ",", ";") if sign and not (end and end.startswith(sign))))
+        """The signs that are read between two calls."""
+        return tuple(dict.fromkeys(sign for sign in (self.between.strip(), ",", ";") if sign))
 
     # --- writing
 
