@@ -463,3 +463,31 @@ def test_a_closer_that_begins_with_a_line_end_closes_an_object_too() -> None:
     assert write(format, calls, tools) == text
     read, beside = _read(format, text, tools)
     assert (_same(read, calls), beside) == (True, [])
+
+
+@pytest.mark.parametrize(
+    ("changed", "text", "value"),
+    [
+        ({"name_opener": "<n>"}, "<tool><n>f:<k>a</k>x <n>f: y</v></tool>", "x <n>f: y"),
+        ({"key_opener": "@"}, "<tool>f:@a</k>x</v> y</v></tool>", "x</v> y"),
+        ({"key_opener": "@", "key_closer": ":"}, "<tool>f:@a:ever.since: y</v></tool>", "ever.since: y"),
+        ({"key_opener": "@arg:", "key_closer": "="}, "<tool>f:@arg:a=an arg:x= y</v></tool>", "an arg:x= y"),
+    ],
+)
+def test_a_value_that_holds_signs_of_the_call_is_read(changed: dict[str, Any], text: str, value: str) -> None:
+    format = drawn_engines.format_of(Tagged(**_FRAMED, **{**_TAGS, "name_closer": ":", **changed}))
+    properties = {"a": {"type": "string"}, "since": {"type": "string"}}
+    tools = [{"name": "f", "parameters": {"type": "object", "properties": properties}}]
+    for declared in (tools, None):
+        whole = _read(format, [text], declared, strict=False)
+        assert _read(format, text, declared, strict=False) == whole
+        assert _same(whole[0], [("f", {"a": value})])
+        assert not any(isinstance(told, ToolCallRejected) for told in whole[1])
+
+
+def test_a_name_that_is_cut_in_its_closer_is_incomplete() -> None:
+    format = drawn_engines.format_of(NestedTags(sign="§", opener="<tool>", closer="</tool>"))
+    for end, reason in (("", "incomplete_output"), ("x", "malformed_syntax"), ('">', "malformed_syntax")):
+        read, told = _read(format, [f'<tool>§<invoke name="f"{end}'], [{"name": "f"}])
+        assert not read
+        assert [event.reason for event in told if isinstance(event, ToolCallRejected)] == [reason]
