@@ -14,6 +14,9 @@ from test_grammar_nodes import _CALLS, TOOLS
 from toolfmt.errors import CannotConstrain, CannotWrite
 from toolfmt.formats import write
 from toolfmt.formats.answer_grammar import answer_grammar
+from toolfmt.formats.call_expression import CallExpression
+from toolfmt.formats.value_writers import QuotedJsonValues
+from toolfmt.formats.values import QUOTED_JSON
 
 
 @pytest.mark.parametrize("kind", drawn_engines.ENGINES)
@@ -34,3 +37,15 @@ def test_a_grammar_of_drawn_parameters_allows_what_is_written(kind: str) -> None
         assert allows(found.rules, text), (engine, text)
 
     allowed()
+
+
+def test_every_value_stands_in_quotes_where_the_notation_wants_it() -> None:
+    engine = CallExpression(opener="<t>", closer="</t>", notation=QUOTED_JSON, written=QuotedJsonValues())
+    properties = {"n": {"type": "integer"}, "b": {"type": "boolean"}, "s": {"type": "string"}}
+    tools = [{"name": "f", "parameters": {"type": "object", "properties": properties}}]
+    format = drawn_engines.format_of(engine)
+    rules = answer_grammar(format, tools, choice="required").rules
+    assert allows(rules, write(format, [("f", {"n": -3, "b": True, "s": "x"})], tools))
+    assert not allows(rules, '<t>f(n=-3, b="true", s="x")</t>')
+    with pytest.raises(CannotConstrain, match="stand in quotes"):
+        answer_grammar(format, [{"name": "f", "parameters": {"properties": {"o": {"type": "array"}}}}])
