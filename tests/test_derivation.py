@@ -5,7 +5,6 @@ What is expected was read off the template by eye; nothing here is copied from w
 
 from __future__ import annotations
 
-import contextlib
 import random
 import time
 
@@ -30,6 +29,7 @@ from toolfmt.formats.value_writers import (
 )
 from toolfmt.formats.values import CODE_CALL, LITERAL, QUOTED_JSON, BetweenMarks
 from toolfmt.formats.written_objects import WrittenObject
+from toolfmt.inspect.derivation import candidates
 from toolfmt.inspect.derivation.candidates import Derivation
 from toolfmt.inspect.derivation.cutting import chunks, common_end, common_start, markers
 from toolfmt.inspect.derivation.found_values import decode, enclosing, place_of
@@ -470,9 +470,26 @@ def test_a_template_that_writes_one_call_in_a_turn_is_told_apart() -> None:
 
 
 def test_the_end_of_a_turn_closes_no_call() -> None:
-    source = template('[{"name": "{{ f.name }}", "arguments": ' + JSON + "}]", before="<ops>")
-    engine = first(source.replace("for c in m.tool_calls", "for c in m.tool_calls[:1]")).engine
-    assert engine.closers == ()
+    source = template('{"name": "{{ f.name }}", "arguments": ' + JSON + "}", "<ops>[", ", ", "]<|im_end|>\n")
+    format = first(source)
+    assert format.closers == ()
+    assert format.ignored_markers == ("<|im_end|>",)
+
+
+def test_an_attribute_may_count_from_nought() -> None:
+    source = template(
+        '<use name="{{ f.name }}" at="{{ loop.index0 }}">' + pairs("<k>{{ k }}</k><v>" + TEXT + "</v>") + "</use>"
+    )
+    engine = first(source).engine
+    assert isinstance(engine, Tagged)
+    assert engine.name_header == Attributes(index_attribute="at", first_index=0)
+
+
+def test_candidates_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    source, _ = ENGINES["calls of Python"]
+    assert len(list(derivation(source).candidates())) == 4
+    monkeypatch.setattr(candidates, "_MOST", 2)
+    assert len(list(derivation(source).candidates())) == 2
 
 
 def test_no_marker_holds_what_the_conversation_holds() -> None:
@@ -604,16 +621,16 @@ def test_whatever_is_rendered_ends_in_candidates_or_refusals(what: str) -> None:
         renders = _Damaged(ChatTemplate(source), STAND_INS)
         renders.seed = seed
         try:
-            candidates = list(Derivation(renders, shape).candidates())
+            found = list(Derivation(renders, shape).candidates())
         except Refused:
             continue
-        assert len(candidates) <= 24
-        for candidate in candidates:
+        assert len(found) <= 24
+        for candidate in found:
             assert candidate.format.engine == candidate.format.engine
             hash(candidate.format.engine)
 
 
-_BLANKS = "{{ ' ' * 9000 }}"
+_BLANKS = "{{ ' ' * 6000 }}"
 BLANKS = {
     "behind a key": template("<act={{ f.name }}>" + pairs("<k={{ k }}>" + _BLANKS + "<v>" + TEXT + "</v>") + "</act>"),
     "in a list": template(
@@ -621,7 +638,7 @@ BLANKS = {
     ),
     "before code": template("{{ f.name }}(" + pairs("{{ k }}={{ v | tojson }}" + COMMA) + ")", "<c>" + _BLANKS + "["),
     "behind a name": template("<act>{{ f.name }}" + _BLANKS + JSON + "</act>"),
-    "of signs": template("{{ '<{[' * 5000 }}<act>{{ f.name }}<with>" + JSON + "</act>"),
+    "of signs": template("{{ '<{[' * 1200 }}<act>{{ f.name }}<with>" + JSON + "</act>"),
 }
 
 
@@ -629,6 +646,5 @@ BLANKS = {
 def test_long_stretches_cost_no_time(where: str) -> None:
     shape = Shape()
     begin = time.process_time()
-    with contextlib.suppress(Refused):
-        list(Derivation(Renders(ChatTemplate(BLANKS[where]), STAND_INS), shape).candidates())
-    assert time.process_time() - begin < 2
+    list(Derivation(Renders(ChatTemplate(BLANKS[where]), STAND_INS), shape).candidates())
+    assert time.process_time() - begin < 0.4

@@ -88,7 +88,6 @@ class Rendered:
     thinking: tuple[str, ...]
     """Answers in words with reasoning before them, with and without text in the calls' shape."""
     one: Seen
-    other: Seen | None
     two_arguments: Seen | None
     swapped: Seen | None
     """The two arguments, the second first."""
@@ -96,7 +95,6 @@ class Rendered:
     number: Seen | None
     hard: Seen | None
     two: Seen | None
-    three: Seen | None
     told: Seen | None
     """The first call beside a text for the user."""
     thought: Seen | None
@@ -105,7 +103,7 @@ class Rendered:
 
 def rendered(renders: Renders, shape: Shape) -> Rendered:
     """Has the template write everything. Raises `Refused` where it writes no call to begin with."""
-    name, (key, second, third), (value, other, last) = NAMES[0], KEYS, VALUES
+    name, (key, second), (value, other) = NAMES[0], KEYS[:2], VALUES[:2]
     first, another = (name, {key: value}), (NAMES[1], {second: other})
     one = _see(renders, shape, [first])
     if one is None:
@@ -128,14 +126,12 @@ def rendered(renders: Renders, shape: Shape) -> Rendered:
             for thinking in (replace(with_reasoning, content="text"), with_reasoning)
         ),
         one=one,
-        other=_whole(_see(renders, shape, [another])),
         two_arguments=_whole(_see(renders, shape, [(name, {key: value, second: other})])),
         swapped=_whole(_see(renders, shape, [(name, {second: other, key: value})])),
         none=_see(renders, shape, [(name, {})]),
         number=_whole(_see(renders, shape, [(name, {NUMBER_KEY: NUMBER})])),
         hard=_see(renders, shape, [(name, {key: HARD})]),
         two=_whole(_see(renders, shape, [first, another])),
-        three=_whole(_see(renders, shape, [first, another, (NAMES[2], {third: last})])),
         told=_whole(_see(renders, replace(shape, content="text"), [first])),
         thought=_whole(_see(renders, with_reasoning, [first])),
     )
