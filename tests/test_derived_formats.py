@@ -115,6 +115,10 @@ REFUSED = {
         "renders no call with its name",
     ),
     "numbers are strings": (json_values("{{ (v if v is string else v|tojson)|tojson }}"), '3 comes back as "3"'),
+    "long values are written a hundred times": (
+        tags("{{ (v if v is string else v|tojson) * (100 if v is string and v|length > 5000 else 1) }}"),
+        "what is written of a value of 10,000 characters is longer than 200,000 characters",
+    ),
     "calls are turned round": (
         _TURNS.replace("m.tool_calls or []", "(m.tool_calls or [])|reverse").replace("@@", f"<call>{_OBJECT}</call>"),
         "the second of two calls|two calls are written otherwise",
@@ -337,8 +341,11 @@ def test_a_format_that_reads_calls_but_not_answers_is_refused() -> None:
     known, template = get("json"), _THINKING.replace("@@", KNOWN["json"])
     assert why_not(template, known) == ""
     for changed, says in (
-        (replace(known, reasoning=()), "reasoning beside a call: "),
-        (replace(known, reasoning=(("<thought>", "</thought>"),)), "reasoning beside a call: "),
+        (replace(known, reasoning=()), "reasoning beside a call: its reasoning is told as content"),
+        (
+            replace(known, reasoning=(("<thought>", "</thought>"),)),
+            "reasoning beside a call: its reasoning is told as content",
+        ),
         (replace(known, ignored_markers=(REPLY,)), "an answer in words: its text is lost"),
         (replace(known, ignored_markers=("[",)), 'an answer that mentions the markers: of "The function f(x)'),
         (replace(known, ignored_markers=("```",)), "an answer that mentions the markers: of "),

@@ -29,6 +29,8 @@ from toolfmt.inspect.probe.conversations import Message, Shape
 from toolfmt.inspect.probe.renders import Region, Renders
 from toolfmt.listing import listed
 
+_LONGEST = 200_000
+"""A template that writes more of calls is not read: the longest value has 10,000 characters."""
 _NEAR = 200
 """What is common to all calls, a name's beginning too, may stand so far before where they differ."""
 _IN_CHARACTERS = 3
@@ -126,6 +128,8 @@ def _try(renders: Renders, shape: Shape, format: ToolCallFormat, call_set: CallS
         tried.thrown.append(call_set.what)
         return
     wrong, came = "", None
+    if isinstance(region, Region) and len(region.text) > _LONGEST:
+        raise Unproven(f"what is written of {call_set.what} is longer than {_LONGEST:,} characters", tried.right)
     if isinstance(region, Region):
         prefix = opened(format, region.before)
         came = read_answer(format, region.text, tools, prefix, characters=tried.right < _IN_CHARACTERS)
