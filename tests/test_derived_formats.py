@@ -520,3 +520,25 @@ def test_what_every_format_has_to_carry_is_no_limit_where_it_cannot(monkeypatch:
     made = derive_from(renders, find_shape(renders)[0])
     assert made.proof is not None
     assert any("no way to write blanks at the ends of a string" in limit for limit in made.proof.limits)
+
+
+def test_a_history_that_answers_another_prompt_is_read_from_behind_its_header() -> None:
+    """The prompt asks for an answer with reasoning by a header of its own, which the history does not have."""
+    template = in_turns(KNOWN["json"]).replace("%}<|assistant|>{%", "%}<|assistant:think|>{%")
+    assert "<|assistant:think|>" in template
+    renders = Renders(ChatTemplate(template), STAND_INS)
+    shape, _ = find_shape(renders)
+    assert shape is not None
+    assert prove(renders, shape, get("json"), parallel=True).answers == 5
+
+
+def test_a_history_that_leaves_reasoning_open_shows_no_answer() -> None:
+    opened = "<|{{ m.role }}|>{% if m.role == 'assistant' %}<think>{% endif %}"
+    template = in_turns(KNOWN["json"]).replace("<|{{ m.role }}|>", opened)
+    template = template.replace("%}<|assistant|>{%", "%}<|assistant|><think>{%")
+    renders = Renders(ChatTemplate(template), STAND_INS)
+    shape, _ = find_shape(renders)
+    assert shape is not None
+    proof = prove(renders, shape, get("json"), parallel=True)
+    assert {"an answer in words is not shown by the template"} <= set(proof.limits)
+    assert proof.answers == 1
