@@ -464,3 +464,23 @@ def test_a_fence_that_any_json_may_stand_in_opens_calls_with_keys_of_any_spellin
 @pytest.mark.parametrize("lead", ["\ntool=", "\n", " tool "])
 def test_a_lead_may_begin_with_blanks_behind_a_short_opener(lead: str) -> None:
     _check(NamedJson(call_opener=">>>", lead=lead, separator="\n"), [("f", {"a": 1}), ("g", {})])
+
+
+def test_a_name_may_hold_the_sign_before_its_index() -> None:
+    for identity in (INDEXED, Indexed("", "@"), Indexed("x/", "::")):
+        for name in ("f", f"a{identity.sign}1", f"{identity.prefix}f"):
+            header = identity.write(name, 3)
+            assert identity.read(header, "") == (name, header)
+
+
+def test_name_and_id_stand_in_the_same_quotes() -> None:
+    with pytest.raises(ValueError, match="other quotes"):
+        WrittenObject.from_example(
+            "{'name': 'zqname', 'id': \"zqid\", 'with': {'a': 1}}", "zqname", {"a": 1}, id="zqid"
+        )
+
+
+def test_a_string_of_arguments_is_escaped_as_all_else_is() -> None:
+    pieces = ('{"name": ', "name", ', "arguments": ', "arguments_string", "}")
+    assert WrittenObject(pieces)("é", {"a": "é"}, 0) == '{"name": "é", "arguments": "{\\"a\\": \\"é\\"}"}'
+    assert WrittenObject(pieces, JsonStyle(ascii=True))("é", {"a": "é"}, 0).isascii()
