@@ -15,7 +15,7 @@ from model_cases import MODELS, made
 import toolfmt
 from toolfmt.cli.commands import main
 from toolfmt.errors import LimitHit
-from toolfmt.formats.registry import DERIVED
+from toolfmt.formats.format import DERIVED
 from toolfmt.formats.stored import from_text
 from toolfmt.inspect.template_profile import TemplateProfile
 from toolfmt.printing.report import report_text

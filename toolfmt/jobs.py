@@ -19,7 +19,8 @@ from functools import cache, cached_property
 from typing import Any, TypeVar
 
 from toolfmt.errors import LimitHit, NotHeld, ToolfmtError
-from toolfmt.formats.registry import DERIVED, has_variant, know_others, others_as_text
+from toolfmt.formats.format import DERIVED
+from toolfmt.formats.registry import has_variant, know_others, others_as_text
 from toolfmt.inspect.checks import CHECKS, code
 from toolfmt.inspect.deriving import Derivation, derive_files
 from toolfmt.inspect.inspection import inspect_read

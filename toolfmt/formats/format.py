@@ -28,6 +28,8 @@ NameAtStart: TypeAlias = Literal["never", "tolerated", "usual"]
 """Whether an answer may begin with a call's name, and if that is a tolerance: the prompt often wrote the opener."""
 
 THINK = ("<think>", "</think>")
+DERIVED = "derived"
+"""What a format is called that was derived from a template: each is another, so that the name stands for none."""
 
 
 class TypesOf(Protocol):

@@ -14,10 +14,8 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
 from toolfmt.errors import BadFormat, UnknownFormat
-from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.format import DERIVED, ToolCallFormat
 
-DERIVED = "derived"
-"""What a format is called that was derived from a template: each is another, so that the name stands for none."""
 _LONGEST = 60
 """Characters of an unknown name that are told; what is longer resembles no name."""
 

@@ -8,17 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toolfmt.events import (
-    Content,
-    Event,
-    Reasoning,
-    ToolCallArguments,
-    ToolCallEnd,
-    ToolCallRejected,
-    ToolCallStart,
-    merge,
-)
+from toolfmt.events import Event, merge
 from toolfmt.formats import Parser, ToolCallFormat
+from toolfmt.inspect.inference.read_back import reading_of
 from toolfmt.inspect.probe.conversations import Call, Message
 
 _PIECES, _CHARACTERS = 40, 1_000
@@ -103,29 +95,10 @@ def _events(format: ToolCallFormat, pieces: Sequence[str], tools: Any, prefix: s
 
 
 def _told(events: Sequence[Event], *, streams: bool) -> AnswerRead:
-    names: list[str] = []
-    arguments: list[str] = []
-    spoken, reasoning, rejected = [""], "", ""
-    tolerated: dict[str, None] = {}
-    for event in events:
-        if isinstance(event, ToolCallStart):
-            names.append(event.name)
-            arguments.append("")
-            spoken.append("")
-        elif isinstance(event, ToolCallArguments):
-            arguments[-1] += event.delta
-        elif isinstance(event, ToolCallEnd):
-            tolerated |= dict.fromkeys(event.tolerated)
-        elif isinstance(event, ToolCallRejected):
-            rejected = rejected or event.reason
-        elif isinstance(event, Reasoning):
-            reasoning += event.text
-        elif isinstance(event, Content):
-            spoken[-1] += event.text
-    calls = () if rejected else tuple((name, json.loads(text)) for name, text in zip(names, arguments, strict=True))
-    before, *between = spoken
-    behind = between.pop() if between else ""
-    return AnswerRead(calls, before, "".join(between), behind, reasoning, tuple(tolerated), rejected, streams)
+    read = reading_of(events)
+    rejected = read.rejected[0] if read.rejected else ""
+    beside = read.leading, read.between, read.trailing
+    return AnswerRead(read.calls, *beside, read.reasoning, read.tolerated, rejected, streams)
 
 
 def _differing_arguments(arguments: dict[str, Any], came: dict[str, Any]) -> str:

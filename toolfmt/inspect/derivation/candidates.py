@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, TypeAlias
 
-from toolfmt.formats.format import Engine, ToolCallFormat
+from toolfmt.formats.format import DERIVED, Engine, ToolCallFormat
 from toolfmt.formats.named_json import NamedJson
 from toolfmt.formats.tagged import Tagged
 from toolfmt.inspect.derivation.code_calls import code_calls
@@ -27,7 +27,6 @@ from toolfmt.inspect.probe.conversations import Shape
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.wording import quote
 
-NAME = "derived"
 _MOST = 24
 _KINDS: tuple[tuple[str, Callable[[Rendered, Surroundings], Iterator[Draft]]], ...] = (
     ("JSON objects", json_objects),
@@ -122,7 +121,7 @@ def put_together(draft: Draft, rendered: Rendered, around: Surroundings) -> Tool
     marks = (*ignored_behind(draft.ignored, between), *around.ignored)
     ignored = [mark for mark in marks if not _of_calls(mark, engine) and not _held(mark)]
     return ToolCallFormat(
-        name=NAME,
+        name=DERIVED,
         engine=engine,
         page=f"Derived from a chat template: {draft.kind}.",
         instructions=_INSTRUCTIONS,

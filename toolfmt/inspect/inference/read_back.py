@@ -12,7 +12,15 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from toolfmt.errors import CannotWrite, TemplateError
-from toolfmt.events import Content, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
+from toolfmt.events import (
+    Content,
+    Event,
+    Reasoning,
+    ToolCallArguments,
+    ToolCallEnd,
+    ToolCallRejected,
+    ToolCallStart,
+)
 from toolfmt.formats import Parser, ToolCallFormat, write
 from toolfmt.formats.prefix import answer_prefix
 from toolfmt.inspect.errors_in_words import thrown
@@ -84,7 +92,8 @@ class Trial:
 
 @dataclass(frozen=True)
 class Reading:
-    """What a format's parser makes of a text: calls with their arguments, and what stands before, between and after."""
+    """What a format's parser makes of a text: calls with their arguments, what stands before, between and after
+    them, and reasoning."""
 
     calls: tuple[tuple[str, Any], ...]
     leading: str
@@ -92,17 +101,23 @@ class Reading:
     trailing: str
     tolerated: tuple[str, ...]
     rejected: tuple[str, ...]
+    reasoning: str
 
 
 def read(format: ToolCallFormat, region: Region, tools: Sequence[Message]) -> Reading:
     """The calls that the format's parser finds in the region."""
     parser = Parser(format, tools=tools, prefix=opened(format, region.before))
+    return reading_of([*parser.feed(region.text), *parser.finish()])
+
+
+def reading_of(events: Sequence[Event]) -> Reading:
+    """What a parser has told, put together."""
     names: list[str] = []
     arguments: list[str] = []
-    spoken = [""]
+    spoken, reasoning = [""], ""
     tolerated: dict[str, None] = {}
     rejected: list[str] = []
-    for event in [*parser.feed(region.text), *parser.finish()]:
+    for event in events:
         if isinstance(event, ToolCallStart):
             names.append(event.name)
             arguments.append("")
@@ -113,12 +128,14 @@ def read(format: ToolCallFormat, region: Region, tools: Sequence[Message]) -> Re
             tolerated |= dict.fromkeys(event.tolerated)
         elif isinstance(event, ToolCallRejected):
             rejected.append(event.reason)
+        elif isinstance(event, Reasoning):
+            reasoning += event.text
         elif isinstance(event, Content):
             spoken[-1] += event.text
     calls = () if rejected else tuple((name, json.loads(text)) for name, text in zip(names, arguments, strict=True))
     leading, *between = spoken
     trailing = between.pop() if between else ""
-    return Reading(calls, leading, "".join(between), trailing, tuple(tolerated), tuple(rejected))
+    return Reading(calls, leading, "".join(between), trailing, tuple(tolerated), tuple(rejected), reasoning)
 
 
 def try_calls(

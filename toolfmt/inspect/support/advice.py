@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from toolfmt.errors import LimitHit
 from toolfmt.formats import ToolCallFormat, formats
-from toolfmt.formats.registry import DERIVED as DERIVED_FORMAT
+from toolfmt.formats.format import DERIVED as DERIVED_FORMAT
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Advice, Finding, RuntimeSupport
 from toolfmt.inspect.support.parser_choice import chosen
