@@ -17,8 +17,17 @@ from toolfmt.cli.commands import main
 from toolfmt.errors import LimitHit
 from toolfmt.formats.format import DERIVED
 from toolfmt.formats.stored import from_text
+from toolfmt.inspect.deriving import Derivation
+from toolfmt.inspect.inference.decision import decide
+from toolfmt.inspect.probe.capabilities import probe
+from toolfmt.inspect.probe.conversations import STAND_INS
+from toolfmt.inspect.probe.renders import Renders
+from toolfmt.inspect.report import DerivedFormat
 from toolfmt.inspect.template_profile import TemplateProfile
+from toolfmt.jobs import DERIVE
 from toolfmt.printing.report import report_text
+from toolfmt.templates import ChatTemplate
+from toolfmt.typed_json import Unreadable
 
 OWN = MODELS / "dialect-of-its-own"
 TEMPLATE = (OWN / "chat_template.jinja").read_text("utf-8")
@@ -196,3 +205,44 @@ def test_a_limit_while_a_format_is_derived_ends_the_inspection_as_any_other(monk
     with pytest.raises(LimitHit):
         toolfmt.infer(template=TEMPLATE)
     assert "TF007" in {finding.code for finding in report.inspect().findings}
+
+
+def test_where_the_directory_declares_a_format_nothing_is_derived(tmp_path: Path) -> None:
+    report = made(tmp_path, TEMPLATE, tokenizer={"tool_parser_type": "glm47"}).inspect()
+    decided = report.format
+    assert (decided.name, decided.confidence, decided.derived) == ("glm4", "declared", None)
+    assert "derived" not in {one.source for one in decided.evidence}
+    assert toolfmt.derive(tmp_path / "model").format is not None
+
+
+def test_known_formats_alone_are_asked_where_nothing_is_to_be_derived() -> None:
+    renders = Renders(ChatTemplate(TEMPLATE), STAND_INS)
+    decided = decide(TEMPLATE, renders, probe(renders), derive=False)
+    assert (decided.format, decided.decision.confidence, decided.unclaimed) == (None, "none", None)
+
+
+@pytest.mark.parametrize(
+    "answer", [Derivation(), Derivation(DerivedFormat("tags", 1, 1, (), "{}")), Derivation(why_not="", known="json")]
+)
+def test_what_no_derivation_says_is_no_answer_of_a_worker(answer: Derivation) -> None:
+    with pytest.raises(Unreadable):
+        DERIVE.check(answer)
+
+
+def test_a_derived_format_and_a_reason_against_it_are_no_answer_of_a_worker() -> None:
+    derived = toolfmt.load(OWN).inspect().format.derived
+    DERIVE.check(Derivation(derived))
+    with pytest.raises(Unreadable):
+        DERIVE.check(Derivation(derived, why_not="it is none"))
+
+
+def test_of_a_template_alone_the_parser_is_made_of_the_derived_file(tmp_path: Path) -> None:
+    place = tmp_path / "alone.jinja"
+    place.write_text(TEMPLATE, "utf-8")
+    told = json.dumps(toolfmt.load(place).inspect().to_dict())
+    assert 'toolfmt.Parser(toolfmt.format_from_file(\\"derived.json\\"), tools=tools' in told
+
+
+def test_the_name_alone_stands_for_no_format() -> None:
+    with pytest.raises(toolfmt.UnknownFormat, match="a derived format is in no registry"):
+        toolfmt.get(DERIVED)
