@@ -1,13 +1,13 @@
 """The template supports tools in a format that no known format reads, or that nothing tells.
 
-Either the calls that the template renders were read back by none of the formats, and none can be derived from them,
+Either the calls that the template renders were read back by none of the formats, and none was derived from them,
 or it describes tools and never renders a call, and neither its words nor the model's files name a format that toolfmt
 knows. (Its words may still tell the model a notation of its own.) A parser chosen by guess gives raw markup in the
 answer, or nothing.
 
 Where the call is nearly that of a known format, the finding says which, and what is otherwise: a misspelt marker, a
-lost brace, a template that was escaped for HTML. Where none is near, a format is derived from the calls and proven on
-others (TF092); the finding says what kept that from being done.
+lost brace, a template that was escaped for HTML. Where none is near, and the files declare no parser that is known, a
+format is derived from the calls and proven on others (TF092); the finding says what kept that from being done.
 
 What to do: where it is nearly a known one, mend the template. Else look at the call that is quoted (or at how the
 template tells the model to call), find the parser that the model's card names, and set it by hand.

@@ -1,7 +1,8 @@
 """No runtime has a parser for the calls that this template renders.
 
-The format is known here, but neither vLLM nor SGLang, mlx-lm or mlx-swift-lm has a parser of its own for it, and
-that llama.cpp derives one from the template is not confirmed. Served by one of them, calls arrive as raw markup.
+The format is known here, or was derived from the calls, but neither vLLM nor SGLang, mlx-lm or mlx-swift-lm has a
+parser of its own for it, and that llama.cpp derives one from the template is not confirmed. Served by one of them,
+calls arrive as raw markup.
 
 What to do: parse the answers with toolfmt.
 

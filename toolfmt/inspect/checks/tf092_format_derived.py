@@ -8,7 +8,7 @@ model writes is mostly the same, and for some models is not: only an answer of t
 What to do: look at one answer of the model, and parse with the derived format. `toolfmt derive` prints it, as a file
 that any program can load.
 
-Example: a template that renders `⟦call get_weather⟧⟦city⟧Paris⟦/city⟧⟦end⟧`.
+Example: a template that renders `⟦call get_weather⟧⟦arg city⟧Paris⟦/arg⟧⟦end⟧`.
 """
 
 from __future__ import annotations
