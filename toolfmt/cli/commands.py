@@ -506,7 +506,8 @@ def derive(place: str, trusted: bool) -> int:
 
     For a template in a dialect that nobody has written down: differing calls show how it writes them, and the format
     that follows is printed only if it reads back calls and answers that it was not made from. What is printed is a file
-    for --format, toolfmt.format_from_file and toolfmt.register. A line on standard error says how it is proven.
+    for --format and toolfmt.format_from_file; give it a name of its own. A line on standard error says how it is
+    proven.
 
     Exit status: 0 a format, 1 none can be derived (a sentence says why), 2 could not look.
     """
@@ -557,9 +558,10 @@ def explain(code: str | None) -> None:
 def grammar(**given: Any) -> None:
     """Print the grammar of the answers that a model may give with these tools, for constrained decoding.
 
-    The model is a MODEL directory (then the markers that are one token are named by their ids) or the name of a FORMAT.
-    An answer that the grammar allows holds valid calls only: declared tools, and arguments that satisfy their schemas.
-    Where no grammar can be held to a schema, a line says which tool and argument, and the exit status is 2.
+    The model is a MODEL directory (then the markers that are one token are named by their ids), the name of a FORMAT or
+    a .json FILE of one. An answer that the grammar allows holds valid calls only: declared tools, and arguments that
+    satisfy their schemas. Where no grammar can be held to a schema, a line says which tool and argument, and the exit
+    status is 2.
 
     Where the grammar allows less than format and schemas do, a line on standard error names it.
     """

@@ -215,7 +215,7 @@ class DerivedFormat:
 
 @dataclass(frozen=True)
 class FormatDecision:
-    """The format, how sure that is, and every source's evidence, strongest first."""
+    """The format, how sure that is, and every source's evidence: strongest first, and last what was derived."""
 
     name: str | None
     confidence: Confidence

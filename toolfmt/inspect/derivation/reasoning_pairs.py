@@ -1,7 +1,8 @@
 """Reasoning blocks as families mark them: what an unknown model's answer may begin with, whatever its template shows.
 
-Every pair stands in a format's record too; a test holds that none is missing here. Left out are pairs that only their
-own family's answers can be told by: headers of messages, words of prose, closers that end anything else as well.
+All but two spellings stand in a format's record too; a test holds that none of those is missing here. Left out are
+pairs that only their own family's answers can be told by: headers of messages, words of prose, closers that end
+anything else as well.
 """
 
 from toolfmt.formats.format import THINK

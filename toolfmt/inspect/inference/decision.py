@@ -187,8 +187,9 @@ def infer(
 ) -> ToolCallFormat | None:
     """The format that a template's text, a declared parser and a model type tell, strongest first.
 
-    Takes any of them; returns None where they tell none, or a call that no format reads. Never raises on what they
-    say; raises `TypeError` for what is no string.
+    Takes any of them; returns None where they tell none, or a call that no format reads and none can be derived from.
+    One that was derived is called `derived`, which `get` does not know. Never raises on what they say; raises
+    `TypeError` for what is no string.
     """
     given = {"template": template, "tool_parser_type": tool_parser_type, "model_type": model_type}
     for name, value in given.items():
