@@ -171,7 +171,10 @@ def test_calls_that_nearly_are_a_known_formats_are_the_templates_fault() -> None
 @pytest.mark.parametrize(
     ("template", "why"),
     [
-        ("{% for message in messages %}{{ message.content }}{% endfor %}", "the template renders no calls"),
+        (
+            "{% for message in messages %}{{ message.content }}{% endfor %}",
+            "the template renders no call with its name",
+        ),
         ("{% for message in messages %}", "the template cannot be rendered: "),
         ("{{ 'a' * 10 ** 10 }}", "the template "),
     ],
@@ -186,7 +189,7 @@ def test_a_limit_that_the_template_hits_is_the_reason(monkeypatch: pytest.Monkey
     calls = "{% if message.tool_calls %}{% for n in range(99999999) %}{{ n }}{% endfor %}{% endif %}"
     made = toolfmt.derive("{% for message in messages %}{{ message.content }}" + calls + "{% endfor %}")
     assert made.format is None
-    assert "limit" in made.why_not or "calls" in made.why_not
+    assert "limit" in made.why_not or "no call" in made.why_not
 
 
 def test_infer_gives_the_derived_format() -> None:
@@ -246,3 +249,32 @@ def test_of_a_template_alone_the_parser_is_made_of_the_derived_file(tmp_path: Pa
 def test_the_name_alone_stands_for_no_format() -> None:
     with pytest.raises(toolfmt.UnknownFormat, match="a derived format is in no registry"):
         toolfmt.get(DERIVED)
+
+
+def test_a_limit_of_a_trusted_template_is_the_reason_too() -> None:
+    made = toolfmt.derive(TEMPLATE + "{{ 'x ' * 6000000 }}", trusted=True)
+    assert made.format is None
+    assert "limit" in made.why_not
+
+
+def test_a_path_with_the_signs_of_templates_is_a_place(tmp_path: Path) -> None:
+    place = tmp_path / "{{cookie}}"
+    place.mkdir()
+    (place / "chat_template.jinja").write_text(TEMPLATE, "utf-8")
+    assert toolfmt.derive(str(place)).format is not None
+
+
+@pytest.mark.parametrize("other", ["<use_function>", "<|dispatch|>"])
+def test_markers_of_its_own_make_a_dialect_of_its_own(other: str) -> None:
+    """Only the marker's letters are another's: what is like a known format in all else is no misspelling of it."""
+    known = (MODELS / "json-frames" / "chat_template.jinja").read_text("utf-8")
+    made = toolfmt.derive(known.replace("<tool_call>", other).replace("</tool_call>", other.replace("<", "</")))
+    assert made.why_not == ""
+    assert made.format is not None
+
+
+def test_a_derived_format_is_registered_under_a_name_of_its_own() -> None:
+    format = toolfmt.derive(TEMPLATE).format
+    assert format is not None
+    with pytest.raises(ValueError, match="give this one a name of its own"):
+        toolfmt.register(format)

@@ -14,7 +14,7 @@ from toolfmt.jobs import DERIVE, shared_worker
 from toolfmt.templates import ModelFiles, load_files, template_alone
 
 _TEXT = ("{{", "{%", "{#", "\n")
-"""What stands in a template's text, and in no path to one."""
+"""What stands in a template's text, and rarely in a path to one."""
 
 
 @dataclass(frozen=True)
@@ -40,18 +40,24 @@ def derive(source: str | Path, *, trusted: bool = False) -> Derived:
     with limits unless it is `trusted`. Raises `BadModelDirectory` where there is no model to be read; nothing that a
     template is or does raises.
     """
-    if isinstance(source, str) and any(sign in source for sign in _TEXT):
+    if isinstance(source, str) and any(sign in source for sign in _TEXT) and not _is_place(source):
         files = template_alone(source, Path("template"))
     else:
         files = load_files(source)
     return told(_derivation(files, trusted))
 
 
-def _derivation(files: ModelFiles, trusted: bool) -> Derivation:
-    if trusted:
-        return derive_files(files)
+def _is_place(text: str) -> bool:
+    """Whether something has this for its path."""
     try:
-        return shared_worker().run(DERIVE, files)
+        return Path(text).exists()
+    except (OSError, ValueError):  # longer than a path may be, or with a character that none has
+        return False
+
+
+def _derivation(files: ModelFiles, trusted: bool) -> Derivation:
+    try:
+        return derive_files(files) if trusted else shared_worker().run(DERIVE, files)
     except LimitHit as hit:
         return derivation_stopped(hit)
 

@@ -25,7 +25,9 @@ def plugged_in(fault: Callable[[ToolCallFormat], str]) -> Iterator[ToolCallForma
     for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
         try:
             formats = _brought(point)
-        except Exception as error:  # noqa: BLE001 - whatever a package of others raises must not end this program
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever a package of others raises must not end this program
             _warn(point, " ".join(f"{type(error).__name__}: {error}".split())[:200])
             continue
         for format in formats:

@@ -91,14 +91,19 @@ def register(format: ToolCallFormat) -> None:
     """Make a format known to `get` and `formats`, to inspection and inference, and to the runtimes loaded from then on.
 
     For this process and those that toolfmt starts for it, which are handed it as data. Registering an equal format once
-    more does nothing. Raises `ValueError` for one that has a name of another one (both are named), `TypeError` for what
-    is no format, and `BadFormat` for one that cannot be said as data, which a package brings by an entry point (group
-    `toolfmt.formats`), or that does not read what it writes.
+    more does nothing. Raises `ValueError` for one that has a name of another one (both are named), or that of every
+    derived format; `TypeError` for what is no format, and `BadFormat` for one that cannot be said as data, which a
+    package brings by an entry point (group `toolfmt.formats`), or that does not read what it writes.
     """
     from toolfmt.formats.stored import check_stored
 
     if not isinstance(format, ToolCallFormat):
         raise TypeError(f"what is registered is a ToolCallFormat, not a value of type {type(format).__name__}")
+    if format.name == DERIVED:
+        raise ValueError(
+            f"{DERIVED!r} is what every derived format is called; give this one a name of its own: "
+            'dataclasses.replace(format, name="…")'
+        )
     with _others.lock:
         if format in formats():
             return

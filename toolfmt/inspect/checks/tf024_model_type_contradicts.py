@@ -26,8 +26,10 @@ def check(facts: Facts) -> Iterator[Found]:
     if best is None or not best.verified or len(typed) != 1 or typed[0].name == best.format.name:
         return
     model_type = next(name for name in facts.files.model_types if name in typed[0].model_types)
+    derived = facts.decided.decision.derived is not None
+    rendered = "calls that no known format reads" if derived else f"{best.format.name} calls"
     yield Found(
-        f"The model type {model_type} stands for {typed[0].name}, but the template renders {best.format.name} calls.",
+        f"The model type {model_type} stands for {typed[0].name}, but the template renders {rendered}.",
         f"Set what toolfmt's report names for each runtime, not the parser for {typed[0].name}.",
         facts.capabilities["tool_calls"].line,
     )

@@ -53,12 +53,12 @@ def _unread(facts: Facts) -> Found:
     line = facts.capabilities["tool_calls"].line
     message = f"No known format reads the calls that the template renders: {quote(facts.decided.rendered)}"
     other = facts.decided.unclaimed
-    if other is None or other.near is None or facts.renders is None or facts.probed is None:
-        why = f". None can be derived from them: {other.why_not}" if other is not None and other.why_not else ""
-        return Found(message + why, _SET_IT, line)
-    near, shape = other.near, facts.probed.shape
-    region = None if shape is None else facts.renders.calls(shape, SINGLE, TOOLS)
-    if shape is None or not isinstance(region, Region):
+    why = "" if other is None else other.why_not
+    near = None if other is None or (why and other.near is not None and not other.near.slight) else other.near
+    if near is None or facts.renders is None or facts.probed is None or (shape := facts.probed.shape) is None:
+        return Found(message + (f". None can be derived from them: {why}" if why else ""), _SET_IT, line)
+    region = facts.renders.calls(shape, SINGLE, TOOLS)
+    if not isinstance(region, Region):
         return Found(message, _SET_IT, line)
     tools = TOOLS if shape.tools else None
     offset = len(region.before) + near.offset

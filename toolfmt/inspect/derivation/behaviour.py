@@ -42,10 +42,14 @@ _SHORT_REST = 30
 _TAIL = 400
 _WORDS = re.compile(r"[\w\s.,:;!?'\"-]+")
 """What prose is made of; a line break is no sign of a marker either."""
+_SIGNS = re.compile(r"[!-/:-@\[-`{-~\s]+")
+"""What headings, lists, quotations and programs are marked with."""
 ORDINARY = (
     "Here is the plan: first we look, then we decide. Is that right?",
     'The function f(x) returns [1, 2] or {"a": 1}; call it twice.',
     "# Notes\n\n- one: 1\n- two: <b>2</b>\n\n| a | b |\n|---|---|\n| 1 | 2 |",
+    "## Weather\n\n### find\n\n> *one*, **two**, __three__, ~~four~~ and ***five***\n\n---\n\n* a\n+ b\n1) c",
+    "$ ls -l --all # then\n>>> find(1) == {} -> [] => () ;; // a /* b */ && c || d << e >> f :: g !! h",
     '```json\n{"city": "Oslo", "days": [1, 2]}\n```',
     '```python\ndef find(place: str) -> dict:\n    return {"place": place}\n```',
     '{"city": "Oslo", "forecast": [{"day": 1, "sky": "clear"}]}',
@@ -76,6 +80,8 @@ def check_markers(renders: Renders, shape: Shape, format: ToolCallFormat) -> Non
     for opener in format.openers:
         if not opener.strip() or len(opener.strip()) == 1:
             raise Refused(f"a call would begin with {shown(opener)}, which stands in ordinary answers")
+        if _SIGNS.fullmatch(opener):
+            raise Refused(f"a call would begin with {shown(opener.strip())}, which stands in ordinary answers")
         if _WORDS.fullmatch(opener):
             raise Refused(f"a call would begin with plain words: {shown(opener.strip())}")
     if any(ID[:-1] in mark for mark in (*format.markers.in_answers, *own_markers(format))):

@@ -1,7 +1,8 @@
 """What is made of calls that no known format reads: the nearest known format, or one derived from the template itself.
 
-A template whose calls are nearly those of a known format has a fault, and nothing is derived from that: the format it
-would give is one that no model was trained on.
+A template that differs from a known format as a mistake does has a fault, and nothing is derived from that: the format
+it would give is one that no model was trained on. One with markers of its own has a dialect of its own, however alike
+the rest is.
 """
 
 from __future__ import annotations
@@ -39,13 +40,13 @@ def unclaimed(renders: Renders, probed: Probed, likely: Sequence[ToolCallFormat]
     assert shape is not None
     region = renders.calls(shape, SINGLE, TOOLS)
     near = nearest(region, shape, likely) if isinstance(region, Region) else None
-    if near is not None:
+    if near is not None and near.slight:
         return Unclaimed(near, why_not=f"the calls are nearly those of {near.format.name}, {near.differs}")
     if not derive:
-        return Unclaimed()
+        return Unclaimed(near)
     made = derive_from(renders, shape)
     if made.format is None or made.proof is None:
-        return Unclaimed(why_not=made.why_not)
+        return Unclaimed(near, why_not=made.why_not)
     return Unclaimed(format=made.format, derived=record_of(made))
 
 

@@ -24,6 +24,9 @@ _NEAR = 0.8
 _LONGEST = 2000
 _TOKENS = re.compile(r"\w+|\s+|[^\w\s]")
 _LONGEST_QUOTE = 40
+_ALIKE = 0.75
+"""A marker is a misspelling of another one that is so much the same."""
+_WORD = re.compile(r"\w\w")
 _PIECES = re.compile(r"""</?[^<>\s]{1,60}>|[^\s"'{}\[\](),:<>]+|\s+|.""")
 """What a difference is told in: whole markers and words, blanks, single signs."""
 _BACKSLASHES = "but with a backslash and the letter n for each line end"
@@ -31,11 +34,16 @@ _BACKSLASHES = "but with a backslash and the letter n for each line end"
 
 @dataclass(frozen=True)
 class Nearest:
-    """The format, what differs as a clause behind "It is what FORMAT writes", and where in the text of the calls."""
+    """The format, what differs as a clause behind "It is what FORMAT writes", and where in the text of the calls.
+
+    `slight`: whether it differs as a mistake does, by signs, blanks and letters of a marker; whole markers of its own
+    are those of another notation.
+    """
 
     format: ToolCallFormat
     differs: str
     offset: int
+    slight: bool
 
 
 def nearest(region: Region, shape: Shape, likely: Sequence[ToolCallFormat]) -> Nearest | None:
@@ -50,14 +58,14 @@ def nearest(region: Region, shape: Shape, likely: Sequence[ToolCallFormat]) -> N
     for mended, how in ((html.unescape(text), "but escaped for HTML"), (_unescaped(text), _BACKSLASHES)):
         reads = None if mended == text else _reader(compared, replace(region, text=mended))
         if reads is not None:
-            return Nearest(reads, how, common_prefix(text, mended))
+            return Nearest(reads, how, common_prefix(text, mended), slight=True)
     rendered = text.strip()
     likenesses = [(_likeness(rendered, own), own, format) for format, own in _written(compared, shape)]
     most, own, format = max(likenesses, key=lambda one: one[0])
     if most < _NEAR or own == rendered:
         return None
     differs, offset = _first_difference(own, rendered)
-    return Nearest(format, differs, len(text) - len(text.lstrip()) + offset)
+    return Nearest(format, differs, len(text) - len(text.lstrip()) + offset, _slightly(own, rendered))
 
 
 def difference(region: Region, shape: Shape, format: ToolCallFormat) -> tuple[str, int] | None:
@@ -99,6 +107,21 @@ def _likeness(one: str, other: str) -> float:
     """How much of two texts is the same, 1 for all of it, blanks aside: they are cheaply wrong."""
     was, is_now = ([token for token in _TOKENS.findall(text) if not token.isspace()] for text in (one, other))
     return difflib.SequenceMatcher(None, was, is_now, autojunk=False).ratio()
+
+
+def _slightly(own: str, rendered: str) -> bool:
+    """Whether the texts differ as one does that was mistyped from the other."""
+    was, is_now = _PIECES.findall(own), _PIECES.findall(rendered)
+    for kind, begin, end, first, last in difflib.SequenceMatcher(None, was, is_now, autojunk=False).get_opcodes():
+        removed, added = "".join(was[begin:end]).strip(), "".join(is_now[first:last]).strip()
+        if kind == "equal" or not removed + added:
+            continue
+        if not removed or not added:
+            if _WORD.search(removed + added):
+                return False
+        elif difflib.SequenceMatcher(None, removed, added, autojunk=False).ratio() < _ALIKE:
+            return False
+    return True
 
 
 def _first_difference(own: str, rendered: str) -> tuple[str, int]:
