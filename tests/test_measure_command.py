@@ -632,7 +632,7 @@ def test_interrupted_it_prints_what_was_measured(parallel: int) -> None:
             assert stuck.acquire(timeout=60)
         time.sleep(1)  # until that is counted
         command.send_signal(signal.SIGINT)
-        out, err = command.communicate(timeout=30)
+        out, err = command.communicate(timeout=150)
         waits.set()
     assert (command.returncode, err) == (130, "")
     told = json.loads(out)

@@ -318,7 +318,8 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
 
     def noted(function: Any, given: Any) -> bytes:
         request = pack(function, given)
-        jobs.append((function.__name__, len(request)))
+        _, job, *_ = given  # behind the formats that this process knows
+        jobs.append((job.__name__, len(request)))
         return request
 
     monkeypatch.setattr(pool, "_request", noted)
