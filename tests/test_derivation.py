@@ -18,6 +18,7 @@ from toolfmt.formats.identities import INDEXED, IdThenName, NameThenId
 from toolfmt.formats.json_object import JsonObject, KeyedObject
 from toolfmt.formats.named_json import NamedJson
 from toolfmt.formats.nested_tags import NestedTags
+from toolfmt.formats.reasoning_pairs import COMMON, THINK
 from toolfmt.formats.tagged import Tagged
 from toolfmt.formats.value_writers import (
     JsonValues,
@@ -34,7 +35,6 @@ from toolfmt.inspect.derivation.candidates import Derivation
 from toolfmt.inspect.derivation.cutting import chunks, common_end, common_start, markers
 from toolfmt.inspect.derivation.found_values import decode, enclosing, place_of
 from toolfmt.inspect.derivation.frames import Frames, frames
-from toolfmt.inspect.derivation.reasoning_pairs import COMMON
 from toolfmt.inspect.derivation.refusals import Refused
 from toolfmt.inspect.derivation.seen import KEYS, NAMES, VALUES
 from toolfmt.inspect.probe.capabilities import find_shape
@@ -413,14 +413,15 @@ _BESIDE = "{{ '<@>' ~ m.content ~ '</@>' if m.tool_calls else m.content }}"
 
 
 def test_a_format_knows_its_own_reasoning_first_and_the_common_pairs() -> None:
-    assert (("<pondering>", "</pondering>"), *COMMON) == first(template(*_ACT)).reasoning
+    assert (("<pondering>", "</pondering>"), *COMMON) == first(template(*_ACT)).reasoning_read
 
 
 def test_a_block_that_the_prompt_opens_is_reasoning_and_no_header() -> None:
     asking = "<reply-here>\n<think>"
     source = template(*_ACT, header=asking).replace("<pondering>", "").replace("</pondering>", "</think>")
     format = first(source)
-    assert format.reasoning == COMMON
+    assert format.reasoning == (THINK,)
+    assert format.reasoning_read == COMMON
     assert format.headers == (r"<reply\-here>",)
 
 

@@ -278,3 +278,30 @@ def test_a_derived_format_is_registered_under_a_name_of_its_own() -> None:
     assert format is not None
     with pytest.raises(ValueError, match="give this one a name of its own"):
         toolfmt.register(format)
+
+
+def test_a_format_that_is_read_with_tools_alone_is_derived_and_stored() -> None:
+    calls = "{%- for key, value in call.function.arguments.items() %} :{{ key }} {{ value | tojson }}{%- endfor %})\n"
+    loop = "{%- for call in message.tool_calls or [] %}({{ call.function.name }}" + calls + "{%- endfor %}"
+    source = "{%- for message in messages %}<|{{ message.role }}|>\n{{ message.content or '' }}" + loop + "<|end|>\n"
+    source += "{%- endfor %}{%- if add_generation_prompt %}<|assistant|>\n{%- endif %}"
+    told = {toolfmt.derive(source, trusted=trusted).why_not for trusted in (False, True)}
+    assert len(told) == 1
+    assert "limit" not in told.pop()
+
+
+def test_a_format_that_no_file_holds_is_refused_with_a_sentence() -> None:
+    long = TEMPLATE.replace("【with ", "【" + "Y" * 450 + " ")
+    for trusted in (False, True):
+        made = toolfmt.derive(long, trusted=trusted)
+        assert made.format is None
+        assert made.why_not.startswith("no file can hold the format (engine.key_opener: is longer than 400 characters")
+
+
+def test_the_grammar_of_a_derived_format_has_no_reasoning_but_its_own() -> None:
+    format = toolfmt.derive(TEMPLATE).format
+    assert format is not None
+    assert (format.reasoning, format.any_reasoning) == ((("<think>", "</think>"),), True)
+    assert "seed:think" not in toolfmt.grammar(format, TOOLS, dialect="gbnf").text
+    thought = toolfmt.parse("<seed:think>Hm.</seed:think>" + SAID, format, tools=TOOLS)
+    assert (thought.reasoning, called(thought)) == ("Hm.", [("get_weather", {"place": "Oslo", "days": 2})])

@@ -312,9 +312,10 @@ def test_engines_do_not_nest_without_an_end() -> None:
 
 
 def test_there_is_an_end_to_everything() -> None:
-    assert "signatures: this is more than 4,000 values" in re.sub(
-        r"\[\d+\]", "", refused(plain(signatures=["x"] * 5000))
-    )
+    assert "signatures: has 201 items, and at most 200 are taken" in refused(plain(signatures=["x"] * 201))
+    assert from_data(plain(families=["x"] * 200)).families == ("x",) * 200
+    many = {"kind": "choice", "engines": [PLAIN["engine"] | {"also": [f"<{at}>" for at in range(190)]}] * 25}
+    assert "also: this is more than 4,000 values" in re.sub(r"\[\d+\]", "", refused(plain(engine=many)))
     assert "page: is longer than 20,000 characters" in refused(plain(page="x" * 20_001))
     for text, why in {
         "x" * 262_145: "longer than 262,144 characters, which no format is",

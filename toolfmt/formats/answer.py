@@ -423,7 +423,7 @@ class Answer:
         said = self.go_on()
         self.events.extend(self.calls.left_open(said))
         self.tell_first()
-        closers = {closer for _, closer in self.format.reasoning}
+        closers = {closer for _, closer in self.format.reasoning_read}
         self.continued = [
             event
             for event in said

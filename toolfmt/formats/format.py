@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from toolfmt.formats.calls import Calls
 from toolfmt.formats.markers import Markers, markers_of
+from toolfmt.formats.reasoning_pairs import COMMON
+from toolfmt.formats.reasoning_pairs import THINK as THINK
 from toolfmt.formats.runtime_parsers import RuntimeParser
 from toolfmt.formats.scan import Reading, Scan
 from toolfmt.formats.typed import Types
@@ -27,7 +29,6 @@ Call: TypeAlias = tuple[str, Mapping[str, Any]]
 NameAtStart: TypeAlias = Literal["never", "tolerated", "usual"]
 """Whether an answer may begin with a call's name, and if that is a tolerance: the prompt often wrote the opener."""
 
-THINK = ("<think>", "</think>")
 DERIVED = "derived"
 """What a format is called that was derived from a template: each is another, so that the name stands for none."""
 
@@ -121,6 +122,8 @@ class ToolCallFormat:
     """What each runtime calls its parser for it: a name, or a `RuntimeParser` where there is more to say."""
     reasoning: tuple[tuple[str, str], ...] = (THINK,)
     """Opener and closer of the reasoning blocks that occur in the same answers."""
+    any_reasoning: bool = False
+    """Whether the blocks that other families write are read as well, of a model that nobody has seen answer."""
     between: tuple[str, ...] = ()
     """Openers of reasoning blocks and of messages that may stand behind content, which nothing has closed."""
     variants: Mapping[str, Engine] = field(default_factory=dict)
@@ -148,6 +151,13 @@ class ToolCallFormat:
             return get, (self.name,)
         parts = {part.name: getattr(self, part.name) for part in fields(self)}
         return partial(ToolCallFormat, **parts), ()
+
+    @cached_property
+    def reasoning_read(self) -> tuple[tuple[str, str], ...]:
+        """The reasoning blocks that are read; `reasoning` are those that the format's models are known to write."""
+        if not self.any_reasoning:
+            return self.reasoning
+        return tuple(dict.fromkeys((*self.reasoning, *COMMON)))
 
     @cached_property
     def markers(self) -> Markers:

@@ -77,9 +77,9 @@ def markers_of(format: ToolCallFormat) -> Markers:
     openers, unframed, ignored = format.openers, format.unframed_openers, format.ignored_markers
     start_only = format.engine.start_only_openers
     reasoning: dict[str, tuple[str, ...]] = {}
-    for opener, closer in format.reasoning:
+    for opener, closer in format.reasoning_read:
         reasoning[opener] = (*reasoning.get(opener, ()), closer)
-    ignored_at_start = (*(closer for _, closer in format.reasoning), *format.ignored_at_start)
+    ignored_at_start = (*(closer for _, closer in format.reasoning_read), *format.ignored_at_start)
     marks = (*openers, *ignored)
     of_content = tuple(mark for pair in format.content_markers for mark in pair)
     in_line = (*unframed, *(mark for mark in marks if mark.startswith(unframed or "\0")))
@@ -91,7 +91,7 @@ def markers_of(format: ToolCallFormat) -> Markers:
         for begin in quoting
         if len(begin) < 3 or mark[0] != "`"
     }
-    closers = tuple(closer for _, closer in format.reasoning)
+    closers = tuple(closer for _, closer in format.reasoning_read)
     # A bracket alone closes a frame, but shows nothing in a call that went wrong.
     frame_closers = tuple("}]" if closer == "]" else closer for closer in format.closers)
     inner = format.engine.inner

@@ -72,7 +72,7 @@ class Parser:
     def _answer_prefix(self, prefix: str) -> str:
         """What of the answer the prompt holds already."""
         known = self.format
-        return answer_prefix(prefix, known.markers.of_answers, known.headers, known.reasoning)
+        return answer_prefix(prefix, known.markers.of_answers, known.headers, known.reasoning_read)
 
     def feed(self, text: str) -> list[Event]:
         """More of the answer. Returns the events that are certain by now."""

@@ -31,6 +31,8 @@ _LONGEST_PROSE = 20_000
 """Characters of what people and models read: the page, the instructions."""
 _LONGEST_MARKER = 400
 _MOST_VALUES = 4_000
+_LONGEST_LIST = 200
+"""What reading looks for is looked for at every character: no format has a tenth of that."""
 _DEEPEST = 8
 """Engines within engines."""
 _SHOWN = 40
@@ -39,6 +41,10 @@ _MAY_BE_EMPTY = frozenset({"brackets", "enclosing", "fence", "inside"})
 """Members that stand around something, and are not looked for where they are empty."""
 _PROSE = frozenset({"page", "instructions"})
 _CALL = ("get_weather", {"city": "Paris", "days": 3})
+_TOOL = {
+    "name": _CALL[0],
+    "parameters": {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}},
+}
 
 
 def read_format(data: object, source: str) -> ToolCallFormat:
@@ -174,6 +180,8 @@ class _Reader:
         many = len(inner) == 2 and inner[1] is Ellipsis
         if not isinstance(value, (list, tuple)) or (not many and len(value) != len(inner)):
             self.refuse(path, f"must be {expected(hint)}, not {_found(value)}")
+        if len(value) > _LONGEST_LIST:
+            self.refuse(path, f"has {len(value):,} items, and at most {_LONGEST_LIST} are taken")
         hints = [inner[0]] * len(value) if many else inner
         return tuple(
             self.value(one, item, f"{path}[{at}]", depth)
@@ -204,7 +212,7 @@ def _check_texts(format: ToolCallFormat, reader: _Reader) -> None:
         reader.refuse(
             "variant", f"{_found(format.variant)} is none of `variants`{_hint(format.variant, format.variants)}"
         )
-    engine, begins = format.engine, {opener for opener, _ in format.reasoning}
+    engine, begins = format.engine, {opener for opener, _ in format.reasoning_read}
     begins.update(engine.openers, engine.start_only_openers, engine.unframed_openers)
     for at, mark in enumerate(format.between):
         if mark not in begins:
@@ -236,12 +244,20 @@ def _check_call_id(form: str, reader: _Reader) -> None:
         reader.refuse("call_id", f"is {_found(form)}, and holds {{number}}, so that no two calls have one id")
 
 
+def _try(format: ToolCallFormat) -> None:
+    """Writes a call and reads it back; where only declared tools are called, this one is declared."""
+    try:
+        write(format, [_CALL])
+    except CannotWrite:
+        write(format, [_CALL], [_TOOL])
+
+
 def _check_works(format: ToolCallFormat, reader: _Reader) -> None:
     """That each writer writes a call which the format reads back."""
     for variant in ("", *format.variants):
         where = f"variants[{variant!r}]" if variant else "engine"
         try:
-            write(format.with_variant(variant), [_CALL])
+            _try(format.with_variant(variant))
         except CannotWrite as unread:
             reader.refuse(where, f"does not read the call that it writes ({unread})")
         except Exception as error:  # noqa: BLE001 - whatever markers that make no sense lead an engine to

@@ -344,8 +344,8 @@ class Request:
             return generation  # the header always stands there, what is added begins the answer
         # Two ways to find the assistant's header: its shape, else what also stands before an answer in words.
         header = len(generation) - len(begun) or self._shown_header(made, closed, generation) or len(generation)
-        openers = {opener for opener, _ in format.reasoning}
-        openers |= {closer for opener, closer in format.reasoning if closer == f"</{opener[1:]}"}
+        openers = {opener for opener, _ in format.reasoning_read}
+        openers |= {closer for opener, closer in format.reasoning_read if closer == f"</{opener[1:]}"}
         openers |= {made.profile.reasoning[0]} if made.profile.reasoning else set()
         # A template may put an empty reasoning block before every answer: that is no header.
         return generation[min([header, *(at for opener in openers if (at := generation.find(opener)) >= 0)]) :]
@@ -378,7 +378,9 @@ class Request:
                 "leave continue_final_message out, or give reasoning as reasoning_content"
             )
         known = self._format
-        head = answer_prefix(text[begin : end - len(shown)], known.markers.of_answers, known.headers, known.reasoning)
+        head = answer_prefix(
+            text[begin : end - len(shown)], known.markers.of_answers, known.headers, known.reasoning_read
+        )
         # Blanks that the template writes before a text are none of it.
         return text, (head if head.strip() else "") + shown
 

@@ -18,8 +18,15 @@ from collections.abc import Iterator
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Severity
+from toolfmt.inspect.support.parser_line import has_place
+from toolfmt.shell import argument
 
 SEVERITY: Severity = "note"
+
+
+def _command(facts: Facts) -> str:
+    place = f" {argument(str(facts.files.directory))}" if has_place(facts) else ""
+    return f"toolfmt derive{place}"
 
 
 def check(facts: Facts) -> Iterator[Found]:
@@ -30,7 +37,7 @@ def check(facts: Facts) -> Iterator[Found]:
     yield Found(
         f"No known format reads the calls that the template renders; one was derived from them ({derived.kind}) and "
         f"{derived.proof}{limits}.",
-        "Look at one answer of the model before you rely on it: the format is read from the template's history, not "
-        "from a model's output.",
+        f"`{_command(facts)}` prints it as a file. Look at one answer of the model before you rely on it: the format is "
+        "read from the template's history, not from a model's output.",
         facts.capabilities["tool_calls"].line,
     )

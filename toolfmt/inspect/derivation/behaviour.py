@@ -180,14 +180,14 @@ class WholeAnswers:
             return None
         if self.tail and prompt.endswith(self.tail):
             prompt = prompt[: len(prompt) - len(self.tail)]
-        closers = [closer for opener, closer in self.format.reasoning if _open(asked[-_NEAR:], opener, closer)]
+        closers = [closer for opener, closer in self.format.reasoning_read if _open(asked[-_NEAR:], opener, closer)]
         same = common_prefix(prompt, asked)
         if same == len(asked):
             goes_on = not closers or any(closer in prompt[same:] for closer in closers)
             return RenderedAnswer(prompt[same:], asked[-_TAIL:]) if goes_on else None
         same = token_begin(prompt, same)
         begun = prompt[same:].lstrip()
-        if closers or any(begun.startswith(closer) for _, closer in self.format.reasoning):
+        if closers or any(begun.startswith(closer) for _, closer in self.format.reasoning_read):
             return None
         near = not asked[same:].strip() or (len(asked) - same < _SHORT_REST and same > len(asked) // 2)
         # It answers another generation prompt: what is left of that one's header is no text of the answer.

@@ -127,6 +127,7 @@ def put_together(draft: Draft, rendered: Rendered, around: Surroundings) -> Tool
         instructions=_INSTRUCTIONS,
         source=("the chat template that it was derived from",),
         reasoning=around.reasoning,
+        any_reasoning=True,
         content_markers=around.content,
         headers=around.headers,
         ignored_markers=tuple(dict.fromkeys((*ignored, *_text_openers(engine, around)))),

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolfmt.errors import CannotWrite
+from toolfmt.errors import BadFormat, CannotWrite
 from toolfmt.formats import ToolCallFormat
+from toolfmt.formats.stored import check_stored
 from toolfmt.inspect.derivation.candidates import Candidate, Derivation
 from toolfmt.inspect.derivation.proof import Proof, Unproven, prove
 from toolfmt.inspect.derivation.refusals import Refused
@@ -44,6 +45,7 @@ def derive_from(renders: Renders, shape: Shape | None) -> Derived:
     for candidate in derivation.candidates():
         try:
             proof = prove(renders, shape, candidate.format, derivation.parallel)
+            _check_stored(candidate.format)
         except Refused as why:
             # What has markers that no format may have was derived none the less: that says more than no derivation.
             unproven.append(why if isinstance(why, Unproven) else Unproven(str(why), 1))
@@ -55,6 +57,14 @@ def derive_from(renders: Renders, shape: Shape | None) -> Derived:
     if proven:
         return max(proven, key=lambda found: found[0])[1]
     return Derived(None, why_not=_most_telling(unproven, derivation.refusals))
+
+
+def _check_stored(format: ToolCallFormat) -> None:
+    """A format that no file holds goes into no report: it is refused here."""
+    try:
+        check_stored(format)
+    except BadFormat as fault:
+        raise Unproven(f"no file can hold the format ({str(fault).partition(': ')[2]})", 1) from None
 
 
 def _as_rendered(renders: Renders, shape: Shape, candidate: Candidate, parallel: bool) -> bool:

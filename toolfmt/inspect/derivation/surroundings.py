@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 from toolfmt.formats.prefix import answer_prefix
+from toolfmt.formats.reasoning_pairs import COMMON, THINK
 from toolfmt.inspect.derivation.cutting import (
     before_marker,
     begins_with_marker,
@@ -18,7 +19,6 @@ from toolfmt.inspect.derivation.cutting import (
     is_marker,
     markers,
 )
-from toolfmt.inspect.derivation.reasoning_pairs import COMMON
 from toolfmt.inspect.derivation.seen import KEYS, NAMES, SENTINELS, Rendered
 from toolfmt.inspect.probe.conversations import REASONING, REPLY, USER
 from toolfmt.inspect.probe.differences import common_prefix
@@ -54,7 +54,7 @@ class Surroundings:
     def reasoning(self) -> tuple[Pair, ...]:
         """All pairs, the template's own first."""
         plans = (pair for pair in self.wrapped if _THOUGHT.search(pair[0]))
-        return tuple(dict.fromkeys((*plans, *self.own_reasoning, *COMMON)))
+        return tuple(dict.fromkeys((*plans, *self.own_reasoning))) or (THINK,)
 
     @property
     def ignored(self) -> tuple[str, ...]:

@@ -242,7 +242,7 @@ def _framed(format: ToolCallFormat, region: Region) -> bool:
 
 def opened(format: ToolCallFormat, before: str) -> str:
     """What the prompt has opened where the calls begin: a reasoning block, from its opener on, or a call."""
-    for opener, closer in format.reasoning:
+    for opener, closer in format.reasoning_read:
         begin = before.rfind(opener)
         if begin >= 0 and closer not in before[begin:]:
             return before[begin:]

@@ -5,7 +5,7 @@ pairs that only their own family's answers can be told by: headers of messages, 
 anything else as well.
 """
 
-from toolfmt.formats.format import THINK
+THINK = ("<think>", "</think>")
 
 _DOUBAO = "think_never_used_51bce0c785ca2f68081bfa7d91973934"
 
