@@ -37,7 +37,7 @@ def check(facts: Facts) -> Iterator[Found]:
     yield Found(
         f"No known format reads the calls that the template renders; one was derived from them ({derived.kind}) and "
         f"{derived.proof}{limits}.",
-        f"`{_command(facts)}` prints it as a file. Look at one answer of the model before you rely on it: the format is "
-        "read from the template's history, not from a model's output.",
+        f"`{_command(facts)}` prints it as a file. Look at one answer of the model before you rely on it: the format "
+        "is read from the template's history, not from a model's output.",
         facts.capabilities["tool_calls"].line,
     )
