@@ -120,6 +120,30 @@ ENGINES: dict[str, tuple[str, Engine]] = {
             ),
         ),
     ),
+    "a list inside of an object": (
+        template(
+            '{"do": "{{ f.name }}", "using": ' + JSON + "}", '<act>\n{"n": [1], "all": {"steps": [', ", ", "]}}\n</act>"
+        ),
+        JsonObject(
+            opener="<act>",
+            closer="</act>",
+            enclosing=('\n{"n": [1], "all": {"steps": [', "]}}\n"),
+            separator=", ",
+            name_key="do",
+            arguments_key="using",
+            written=WrittenObject(('{"do": ', "name", ', "using": ', "arguments", "}")),
+        ),
+    ),
+    "a list inside of an object, the name a key": (
+        template('{"{{ f.name }}": ' + JSON + "}", '<act>{"steps": [', ", ", "]}</act>"),
+        KeyedObject(
+            opener="<act>",
+            closer="</act>",
+            enclosing=('{"steps": [', "]}"),
+            separator=", ",
+            written=WrittenObject(("{", "name", ": ", "arguments", "}")),
+        ),
+    ),
     "objects in one frame, the name a key": (
         template('{"{{ f.name }}": ' + JSON + "}", "<ops>", ";", "</ops>"),
         KeyedObject(
@@ -369,9 +393,13 @@ REFUSED = {
         template("<c>{{ f.name }}(" + pairs("{{ k }}={{ v | tojson }}") + ")</c>"),
         "nothing stands between two arguments",
     ),
-    "a list inside of an object": (
-        template('{"name": "{{ f.name }}", "arguments": ' + JSON + "}", '<act>{"calls": [', ", ", "]}</act>"),
-        "the calls lie in a list inside of another JSON value",
+    "a list inside of an object without a frame": (
+        template('{"name": "{{ f.name }}", "arguments": ' + JSON + "}", '{"calls": [', ", ", "]}"),
+        "the calls lie in a list inside of another JSON value, and no marker stands before that",
+    ),
+    "a call that is a list": (
+        template('["{{ f.name }}", ' + JSON + "]", '<act>{"calls": [', ", ", "]}</act>"),
+        "name and arguments do not lie side by side in the call's JSON",
     ),
     "the name written twice": (
         template("<{{ f.name }}>" + pairs("<k>{{ k }}</k><v>" + TEXT + "</v>") + "</{{ f.name }}>"),

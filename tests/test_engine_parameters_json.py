@@ -118,7 +118,10 @@ def _object_engine(written: WrittenObject, **parameters: Any) -> JsonObject:
     return JsonObject(written=written, notation=notation, **keys, **parameters)
 
 
-_LISTS = (("[", "]"), ("\n[\n", "\n]\n"), (" [ ", " ] "), ("\n```json\n[", "]\n```\n"), ("BEGIN [", "] END"))
+_LISTS = (
+    ("[", "]"), ("\n[\n", "\n]\n"), (" [ ", " ] "), ("\n```json\n[", "]\n```\n"), ("BEGIN [", "] END"),
+    ('{"steps": [', "]}"), ('\n{"name": "x[{", "plan": {"all": [\n', '\n] }, "n": 1}\n'), ("{'calls':[ ", " ]}"),
+)  # fmt: skip
 _PLAIN_FRAMES = (("", ""), ("\n", "\n"), ("(\n", "\n)"), ("\n```json\n", "\n```\n"), ("calls: ", "."))
 _SEPARATORS = (", ", ",\n", "; ", "\n", "", " | ", "\n---\n", " and ")
 
@@ -390,6 +393,42 @@ def test_members_of_a_familys_own_are_not_noted_and_those_of_others_are() -> Non
         other = text.replace(own, another)
         assert _read(format, [f"<c>{other}</c>"]).rejected
         assert len(toolfmt.parse(f"<c>{other}</c>", format).tool_calls) == 1
+
+
+_PLAN = JsonObject(opener="<c>", closer="</c>", enclosing=('{"steps": [', "]}"), separator=", ")
+_CALL_A, _CALL_B = '{"name": "f", "arguments": {"a": "]}</c>"}}', '{"name": "g", "arguments": {}}'
+
+
+@pytest.mark.parametrize(
+    ("inside", "calls", "tolerated"),
+    [
+        (f'{{"steps": [{_CALL_A}, {_CALL_B}]}}', 2, ()),
+        (f'{{ "steps" :\n[\n{_CALL_A},\n{_CALL_B}\n]\n}}', 2, ()),  # blanks of JSON mean nothing
+        (f'{{"steps": [{_CALL_A}]', 1, ("missing_closer",)),
+        (f'{{"steps": [{_CALL_A}}}', 1, ("residue", "missing_closer")),
+        (f"[{_CALL_A}, {_CALL_B}]", 2, ("missing_opener", "missing_closer")),
+        (_CALL_A, 1, ("missing_opener", "missing_closer")),
+    ],
+)
+def test_a_list_in_an_object_is_read_and_what_lacks_of_it_is_noted(
+    inside: str, calls: int, tolerated: tuple[str, ...]
+) -> None:
+    format, text = _format(_PLAN), f"<c>{inside}</c> done"
+    parser = Parser(format)
+    events = [event for sign in text for event in parser.feed(sign)] + parser.finish()
+    ends = [event for event in events if isinstance(event, toolfmt.ToolCallEnd)]
+    assert {name for end in ends for name in end.tolerated} == set(tolerated)
+    message = Message.from_events(events)
+    assert message == toolfmt.parse(text, format)
+    assert [call.name for call in message.tool_calls] == ["f", "g"][:calls]
+    assert json.loads(message.tool_calls[0].arguments) == {"a": "]}</c>"}
+    assert (message.content or "").strip() == "done" and not message.rejected
+    assert bool(_read(format, list(text)).rejected) == bool(tolerated)
+
+
+@pytest.mark.parametrize("inside", ['{"steps": []}', '{"steps": ["f"]}', '{"other": [' + _CALL_B + "]}", '{"steps": '])
+def test_a_list_in_an_object_without_a_call_is_no_call(inside: str) -> None:
+    assert toolfmt.parse(f"<c>{inside}</c>", _format(_PLAN)).tool_calls == []
 
 
 def test_the_definition_of_a_tool_is_no_call_whatever_its_keys_are() -> None:

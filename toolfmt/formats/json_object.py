@@ -45,6 +45,8 @@ _GOES_ON = (",", ";", "{", "}")
 """With what a call's object, or what belongs to it, may be followed by more."""
 PROSE = gradual(r"[ \t]{0,8}", r"(?<=[ \t])[^\W\d_]")
 """A word behind a call, in its line."""
+_OPENS_OBJECT = re.compile(r"""\{\s*["']""")
+_PARTS = re.compile(r"""\"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s"']+""")
 _FENCES_OPEN = ("```json", "```")
 _FENCES = literals(*_FENCES_OPEN)
 
@@ -53,11 +55,11 @@ _FENCES = literals(*_FENCES_OPEN)
 class JsonObject(Frame):
     """A frame, and in it `{"name": …, "arguments": {…}}`.
 
-    `enclosing` stands around all calls of one frame, and `separator` between them; where it is empty, each call has a
-    frame of its own, `between` stands inside it and `separator` between two frames. `wrapper` is the key under which
-    name and arguments stand together (OpenAI's `function`), `notation` that of keys and values. `written` is how the
-    object is spelt, where it is not just name and arguments. Raises `ValueError` for parameters that cannot be told
-    apart.
+    `enclosing` stands around all calls of one frame, and `separator` between them: a list perhaps, or an object with a
+    list in it, as `{"calls": [` and `]}`. Where it is empty, each call has a frame of its own, `between` stands inside
+    it and `separator` between two frames. `wrapper` is the key under which name and arguments stand together (OpenAI's
+    `function`), `notation` that of keys and values. `written` is how the object is spelt, where it is not just name and
+    arguments. Raises `ValueError` for parameters that cannot be told apart.
     """
 
     enclosing: tuple[str, str] | tuple[()] = ()
@@ -73,7 +75,9 @@ class JsonObject(Frame):
 
     def __post_init__(self) -> None:
         before, behind = self.enclosing or (self.between, self.between)
-        check_markers({"enclosing": before}, {"enclosing": behind, "closer": self.closer})
+        # What opens an object with a list in it is no call: behind its key stands a list.
+        around = {} if self._around.parts else {"enclosing": before}
+        check_markers(around, {"enclosing": behind, "closer": self.closer})
         if self.separator.strip().startswith(("{", "}", "[", "]", '"', "'")):
             raise ValueError(f"separator is {self.separator!r:.80}, which cannot be told from an object")
         if not self.opener and (self._around.lead or self._around.tail):
@@ -201,7 +205,7 @@ class JsonObject(Frame):
     def _frame(self, scan: Scan, calls: Calls, opener: str, keys: Keys) -> Reading[None]:
         """A frame behind its opener, up to its closer."""
         around = self._around
-        if around.lead and not (yield from follows(scan, around.lead)):
+        if around.lead and not (yield from self._led(scan)):
             calls.tolerate("missing_opener")
         fence = yield from read_fence(scan)
         if "```" in opener and not calls.committed:
@@ -225,6 +229,16 @@ class JsonObject(Frame):
             calls.tolerate("repaired_markers")
             return
         yield from close_frame(scan, calls, opener if self.closer else "", *self._own_closers)
+
+    def _led(self, scan: Scan) -> Reading[bool]:
+        """Whether what stands before the objects of a frame stands here, which is read then; of JSON any blanks are
+        its own."""
+        here = scan.position
+        for part in self._around.parts or (self._around.lead,):
+            if not (yield from follows(scan, part)):
+                scan.rewind(here)
+                return False
+        return True
 
     def _known_key(self, scan: Scan, keys: Keys) -> Reading[None]:
         return _known_key(scan, keys)
@@ -352,15 +366,19 @@ class _Around(NamedTuple):
     lead: str
     fenced: bool
     tail: str
+    parts: tuple[str, ...] = ()
+    """Of the lead, where it opens an object with a list in it: its signs, strings and words."""
 
 
 def _around(before: str, behind: str) -> _Around:
     before, behind = before.strip(), behind.strip()
-    if before.endswith("[") and behind.startswith("]"):
+    listed = before.endswith("[") and behind.startswith("]")
+    if listed:
         before, behind = before[:-1].rstrip(), behind[1:].lstrip()
     if before in _FENCES_OPEN and behind == "```":
         return _Around("", True, "")
-    return _Around(before, False, behind)
+    parts = _PARTS.findall(before) if listed and _OPENS_OBJECT.match(before) and before.endswith(":") else ()
+    return _Around(before, False, behind, tuple(parts))
 
 
 ReadCall: TypeAlias = Callable[[Scan, Calls, Keys], Reading[None]]

@@ -29,6 +29,8 @@ class _Object:
     """Where the first call's value lies, and how name and arguments are kept in it."""
 
     outer: Found
+    shell: tuple[str, str]
+    """What of the value stands before and behind a list that it holds, and that holds the calls."""
     listed: bool
     keyed: bool
     name_key: str
@@ -60,15 +62,38 @@ def _object(rendered: Rendered) -> _Object:
     outer = enclosing(one.text, (name, VALUES[0])) or enclosing(one.text, (KEYS[0], name))
     if outer is None:
         raise Refused("name and arguments do not lie in one JSON value")
-    to_name, to_arguments = place_of(outer.value, name), place_of(outer.value, dict(arguments))
+    inner = _innermost_list(one.text, outer, (name, VALUES[0]))
+    to_name, to_arguments = place_of(inner.value, name), place_of(inner.value, dict(arguments))
     if to_name is None or to_arguments is None:
         raise Refused("the arguments are no object in the call's JSON")
-    listed = isinstance(outer.value, list)
-    if any(isinstance(step, int) for step in to_name.path[1 if listed else 0 :]):
-        raise Refused("the calls lie in a list inside of another JSON value", near=2)
     wrapper, name_key, arguments_key = _keys(to_name, to_arguments)
-    written = _written(rendered, outer)
-    return _Object(outer, listed, to_name.is_key, name_key, arguments_key, wrapper, written)
+    shell = one.text[outer.begin : inner.begin], one.text[inner.end : outer.end]
+    listed = isinstance(inner.value, list)
+    return _Object(outer, shell, listed, to_name.is_key, name_key, arguments_key, wrapper, _written(rendered))
+
+
+def _innermost_list(text: str, outer: Found, words: tuple[str, ...]) -> Found:
+    """The last list on the way to the first of the words; the value itself where none is."""
+    found = outer
+    while True:
+        place = place_of(found.value, words[0])
+        own = 1 if isinstance(found.value, list) else 0
+        if place is None or not any(isinstance(step, int) for step in place.path[own:]):
+            return found
+        inner = _within(text, found, words)
+        while inner is not None and not isinstance(inner.value, list):
+            inner = _within(text, inner, words)
+        if inner is None:
+            return found
+        found = inner
+
+
+def _within(text: str, outer: Found, words: tuple[str, ...]) -> Found | None:
+    """The outermost value within another that holds the words."""
+    begin = outer.begin + 1
+    inside = text[begin : outer.end]
+    found = enclosing(inside, words) or enclosing(inside, (*words[1:], words[0]))
+    return found and Found(found.value, found.begin + begin, found.end + begin)
 
 
 def _keys(to_name: Place, to_arguments: Place) -> tuple[str, str, str]:
@@ -83,7 +108,7 @@ def _keys(to_name: Place, to_arguments: Place) -> tuple[str, str, str]:
     return names[0] if len(names) == 2 else "", names[-1], arguments[-1]
 
 
-def _written(rendered: Rendered, outer: Found) -> WrittenObject:
+def _written(rendered: Rendered) -> WrittenObject:
     """How one call's object is spelt; of two arguments, where those are seen, which show the sign between them."""
     seen = rendered.two_arguments or rendered.one
     name, arguments = seen.calls[0]
@@ -103,10 +128,9 @@ def _written(rendered: Rendered, outer: Found) -> WrittenObject:
 def _own_object(text: str, words: tuple[str, ...]) -> Found | None:
     """The object of a call, in a list or alone."""
     found = enclosing(text, words) or enclosing(text, (*words[1:], words[0]))
+    found = found and _innermost_list(text, found, words)
     while found is not None and isinstance(found.value, list):
-        begin = found.begin + 1
-        inner = enclosing(text[begin : found.end], words) or enclosing(text[begin : found.end], (*words[1:], words[0]))
-        found = inner and Found(inner.value, inner.begin + begin, inner.end + begin)
+        found = _within(text, found, words)
     return found
 
 
@@ -130,7 +154,7 @@ def _between(rendered: Rendered, found: _Object) -> tuple[str | None, str]:
         raise Refused("the second of two calls is written otherwise than the first", near=2)
     if (first.begin, first.end) != (second.begin, second.end):
         between = two.text[first.end : second.begin]
-        in_list = found.listed and not isinstance(first.value, list)
+        in_list = found.listed and not found.shell[0] and not isinstance(first.value, list)
         return (None, between) if in_list else (between, ", ")
     if not found.listed:
         raise Refused("two calls share one JSON object", near=2)
@@ -211,10 +235,13 @@ def _list(
     opener = (shape.each if shape.each.strip() else around.outer).strip()
     after = shape.each_close or around.outer_close
     closer, ignored = closing(after, ends, opened=bool(opener) or between is not None)
+    if not opener and found.shell[0]:
+        raise Refused("the calls lie in a list inside of another JSON value, and no marker stands before that", near=2)
+    shell, text = found.shell, text[len(found.shell[0]) : len(text) - len(found.shell[1])]
     opens, last = _LIST_OPENS.match(text), text.removesuffix("]")
     enclosed = (
-        (blanks_behind(around.outer) if opener else "") + (opens[0] if opens else "["),
-        blanks_behind(last) + "]" + (blanks_before(after) if closer else ""),
+        (blanks_behind(around.outer) if opener else "") + shell[0] + (opens[0] if opens else "["),
+        blanks_behind(last) + "]" + shell[1] + (blanks_before(after) if closer else ""),
     )
     engine = _engine(found, _Marks(opener, closer, "[", separator, enclosing=enclosed))
     return Draft("JSON list", engine, ignored, found.written.id or PLAIN_ID)
