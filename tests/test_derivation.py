@@ -5,12 +5,13 @@ What is expected was read off the template by eye; nothing here is copied from w
 
 from __future__ import annotations
 
+import json
 import random
 import time
 
 import pytest
 
-from toolfmt.formats import FORMATS
+from toolfmt.formats import FORMATS, Parser, values
 from toolfmt.formats.call_expression import CallExpression
 from toolfmt.formats.format import Engine, ToolCallFormat
 from toolfmt.formats.headers import QUOTED, Attributes
@@ -28,7 +29,7 @@ from toolfmt.formats.value_writers import (
     TextBesideType,
     TextInMarks,
 )
-from toolfmt.formats.values import CODE_CALL, LITERAL, QUOTED_JSON, BetweenMarks
+from toolfmt.formats.values import CODE, CODE_CALL, LITERAL, QUOTED_JSON, BetweenMarks
 from toolfmt.formats.written_objects import WrittenObject
 from toolfmt.inspect.derivation import candidates
 from toolfmt.inspect.derivation.candidates import Derivation
@@ -40,11 +41,14 @@ from toolfmt.inspect.derivation.seen import KEYS, NAMES, VALUES
 from toolfmt.inspect.probe.capabilities import find_shape
 from toolfmt.inspect.probe.conversations import STAND_INS, Shape
 from toolfmt.inspect.probe.renders import Renders
+from toolfmt.message import Message
 from toolfmt.templates import ChatTemplate
 
 PAIRS = "{% for k, v in f.arguments.items() %}@{% endfor %}"
 TEXT = "{{ v if v is string else v | tojson }}"
 JSON = "{{ f.arguments | tojson }}"
+PYTHON = "{{ v | tojson if v is string else v }}"
+EITHER = "{{ v | tojson if v is string or v is boolean else v }}"
 COMMA = "{{ '' if loop.last else ', ' }}"
 
 
@@ -293,10 +297,20 @@ ENGINES: dict[str, tuple[str, Engine]] = {
         ),
     ),
     "calls of Python": (
-        template("{{ f.name }}(" + pairs("{{ k }}={{ v | tojson }}" + COMMA) + ")", "<code>[", ", ", "]</code>"),
+        template("{{ f.name }}(" + pairs("{{ k }}=" + PYTHON + COMMA) + ")", "<code>[", ", ", "]</code>"),
         CallExpression(
             opener="<code>", closer="</code>", enclosing=("[", "]"), notation=CODE_CALL, written=PythonValues()
         ),
+    ),
+    "calls of Python, values of JSON": (
+        template("{{ f.name }}(" + pairs("{{ k }}={{ v | tojson }}" + COMMA) + ")", "<code>[", ", ", "]</code>"),
+        CallExpression(
+            opener="<code>", closer="</code>", enclosing=("[", "]"), notation=values.JSON, written=JsonValues()
+        ),
+    ),
+    "calls of Python, values in words of JSON and of Python": (
+        template("{{ f.name }}(" + pairs("{{ k }}=" + EITHER + COMMA) + ")", "<code>[", ", ", "]</code>"),
+        CallExpression(opener="<code>", closer="</code>", enclosing=("[", "]"), notation=LITERAL, written=JsonValues()),
     ),
     "strings between marks, keys sorted": (
         template(
@@ -332,6 +346,22 @@ ENGINES: dict[str, tuple[str, Engine]] = {
             written=JsonValues(),
         ),
     ),
+    "an s-expression of Python's values": (
+        template("({{ f.name }}" + pairs(" :{{ k }} " + PYTHON) + ")", "<|calls|>", " ", "<|/calls|>"),
+        CallExpression(
+            opener="<|calls|>",
+            closer="<|/calls|>",
+            lead="(",
+            brackets=(" ", ")"),
+            assign=" ",
+            separator=" ",
+            key_lead=":",
+            enclosing=("", ""),
+            between=" ",
+            notation=CODE,
+            written=PythonValues(),
+        ),
+    ),
     "a tag that closes itself": (
         template(
             '<run tool="{{ f.name }}"' + pairs(" {{ k }}={{ (v if v is string else v | tojson) | tojson }}") + "/>",
@@ -352,6 +382,27 @@ ENGINES: dict[str, tuple[str, Engine]] = {
 def test_an_engine_is_read_off_the_calls_of_a_template(what: str) -> None:
     source, engine = ENGINES[what]
     assert engine == first(source).engine
+
+
+@pytest.mark.parametrize(
+    ("written", "given", "strict"),
+    [
+        ("{{ v | tojson }}", r'x="a\/b \u00e9 \ud83d\ude00 \"q\"", y=[true, null]', True),
+        ("{{ v | tojson }}", r'x="a\/b é \uD83D\uDE00 \"q\"", y=[True, None]', False),
+        (EITHER, r'x="a\/b \u00e9 \ud83d\ude00 \"q\"", y=[true, None]', True),
+        (EITHER, """x='a/b \\xe9 😀 "q"', y=[True, null]""", True),
+        (PYTHON, r'x="a/b \xe9 \U0001F600 \"q\"", y=[True, None]', True),
+        (PYTHON, """x='a/b é 😀 "q"', y=[True, None]""", True),
+    ],
+)
+def test_a_value_of_code_is_read_as_the_template_shows_them(written: str, given: str, strict: bool) -> None:
+    source = template("{{ f.name }}(" + pairs("{{ k }}=" + written + COMMA) + ")", "<code>[", ", ", "]</code>")
+    format = first(source)
+    for how in (False, True):
+        parser = Parser(format, strict=how)
+        message = Message.from_events([*parser.feed(f"<code>[f({given})]</code>"), *parser.finish()])
+        read = [json.loads(call.arguments) for call in message.tool_calls]
+        assert read == ([{"x": 'a/b é 😀 "q"', "y": [True, None]}] if strict or not how else [])
 
 
 REFUSED = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from toolfmt.formats.call_expression import CallExpression
 from toolfmt.formats.value_writers import (
@@ -19,7 +20,7 @@ from toolfmt.formats.value_writers import (
     ReprValues,
     ValueWriter,
 )
-from toolfmt.formats.values import CODE_CALL, LITERAL, QUOTED_JSON, BetweenMarks, Notation
+from toolfmt.formats.values import CODE, CODE_CALL, JSON, LITERAL, QUOTED_JSON, BetweenMarks, Notation
 from toolfmt.inspect.derivation.cutting import (
     blanks_before,
     blanks_behind,
@@ -40,6 +41,7 @@ _CLOSES = {"(": ")", "{": "}", "[": "]"}
 _QUOTES = ("'", '"')
 _SHORT = 4
 """What closes the arguments is a bracket, or hardly more."""
+_TRUE_FALSE_NULL = re.compile(r"\b(?:true|false|null|True|False|None)\b")
 _LEAD = re.compile(r"[\w:.]+")
 _FENCE, _FENCE_LENGTH = re.compile(r"```\w{0,20}\Z"), 23
 _BEHIND = re.compile(r"\s*\]?\s*(?:```)?\s*")
@@ -76,7 +78,7 @@ def code_calls(rendered: Rendered, around: Surroundings) -> Iterator[Draft]:
     signs = _signs(parts)
     before = around.lead(parts.before, parts.told)
     shape = frames(before, signs.after, signs.between)
-    for notation, written in _notations(signs):
+    for notation, written in _notations(signs, _words(rendered)):
         engine = made(
             CallExpression,
             notation=notation,
@@ -161,7 +163,17 @@ def _closes(bracket: str, after: str, between: str | None) -> str:
     return closes
 
 
-def _notations(signs: _Signs) -> list[tuple[Notation | BetweenMarks, ValueWriter]]:
+def _words(rendered: Rendered) -> Literal["JSON", "Python", "both or none"]:
+    """Whose words the template writes for true, false and null."""
+    seen = rendered.words.text if rendered.words is not None else ""
+    found = set(_TRUE_FALSE_NULL.findall(seen[seen.find(KEYS[0]) + 1 :])) if KEYS[0] in seen else set()
+    python = {word for word in found if word[0].isupper()}
+    if not found or 0 < len(python) < len(found):
+        return "both or none"
+    return "Python" if python else "JSON"
+
+
+def _notations(signs: _Signs, words: str) -> list[tuple[Notation | BetweenMarks, ValueWriter]]:
     """How values may be read and written, the likeliest first."""
     if signs.quote not in _QUOTES:
         marks = made(BetweenMarks, signs.quote)
@@ -169,9 +181,14 @@ def _notations(signs: _Signs) -> list[tuple[Notation | BetweenMarks, ValueWriter
     if signs.quoted_numbers:
         return [(QUOTED_JSON, QuotedJsonValues())]
     if not signs.plain:
-        return [(LITERAL, JsonValues())]
+        source = [(CODE, ReprValues() if signs.quote == "'" else PythonValues())] if words == "Python" else []
+        return [*source, (LITERAL, JsonValues())]
     writers: list[ValueWriter] = [PythonValues(), ReprValues(), JsonValues(), PythonBesideJson()]
-    return [(CODE_CALL, writer) for writer in writers]
+    as_code: list[tuple[Notation | BetweenMarks, ValueWriter]] = [(CODE_CALL, writer) for writer in writers]
+    if signs.quote == "'" or words == "Python":
+        return as_code
+    # Strings of JSON are not read as Python's: `\/` has a backslash there.
+    return [(JSON if words == "JSON" else LITERAL, JsonValues()), *as_code]
 
 
 # --- what frames calls

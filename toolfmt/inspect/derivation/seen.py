@@ -94,6 +94,8 @@ class Rendered:
     none: Seen | None
     number: Seen | None
     hard: Seen | None
+    words: Seen | None
+    """A call of true, false and null."""
     two: Seen | None
     told: Seen | None
     """The first call beside a text for the user."""
@@ -131,6 +133,7 @@ def rendered(renders: Renders, shape: Shape) -> Rendered:
         none=_see(renders, shape, [(name, {})]),
         number=_whole(_see(renders, shape, [(name, {NUMBER_KEY: NUMBER})])),
         hard=_see(renders, shape, [(name, {key: HARD})]),
+        words=_see(renders, shape, [(name, {key: True, second: [False, None]})]),
         two=_whole(_see(renders, shape, [first, another])),
         told=_whole(_see(renders, replace(shape, content="text"), [first])),
         thought=_whole(_see(renders, with_reasoning, [first])),
