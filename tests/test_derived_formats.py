@@ -80,6 +80,7 @@ REFUSED = {
         tags("{{ v|replace('\\n', ' ') if v is string else v|tojson }}"),
         "\"two\\nlines\" comes back as \"two lines\"",
     ),
+    "long names are cut": (tags(name="{{ f.name[:24] }}"), "a name of 60 characters"),
     "names are lower-cased": (tags(name="{{ f.name|lower }}"), "the name FindPlace2 is not written as it is"),
     "names are upper-cased": (tags(name="{{ f.name|upper }}"), "renders no call with its name"),
     "names are cut": (tags(name="{{ f.name.split('.')[-1] }}"), "the name files.read is not written as it is"),

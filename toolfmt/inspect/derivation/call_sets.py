@@ -31,7 +31,9 @@ Needed: TypeAlias = Literal["always", "if escaped", "if it can be written", "tol
 LONG = 10_000
 """Characters of a long value: a template that cuts values, or writes long ones otherwise, does so below that."""
 
-_NAMES = ("open-file", "files.read", "FindPlace2", "list", "x")
+_LONG_NAME = "look_up_the_opening_hours_of_each_museum_in_the_cities_named"
+"""Sixty characters, of the 64 that OpenAI's interface allows: a template that cuts names is told by it."""
+_NAMES = ("open-file", "files.read", "FindPlace2", "list", "x", _LONG_NAME)
 _KEYS: dict[str, Any] = {"max-results": 7, "user.name": "here", "URL": "here", "line2": "here", "_hidden": "here"}
 _STRINGS = (
     *(value for value in NASTY_STRINGS if value and value == value.strip()),
@@ -133,9 +135,10 @@ def _together(what: str, parts: tuple[CallSet, ...]) -> CallSet:
 
 
 def _names(parallel: bool) -> Iterator[CallSet]:
+    told = (f"the name {name}" if name != _LONG_NAME else f"a name of {len(name)} characters" for name in _NAMES)
     parts = tuple(
-        CallSet(f"the name {name}", ((name, {"path": "here"}),), "if it can be written", FURTHER_TOOLS)
-        for name in _NAMES
+        CallSet(what, ((name, {"path": "here"}),), "if it can be written", FURTHER_TOOLS)
+        for what, name in zip(told, _NAMES, strict=True)
     )
     if not parallel:
         yield from parts
