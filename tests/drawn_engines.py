@@ -89,8 +89,9 @@ def code(draw: st.DrawFn) -> Engine:
         lead=draw(st.sampled_from(["", "call:", "(", "<call ", "⟦", "fn "])),
         brackets=draw(st.sampled_from(brackets)),
         assign=draw(st.sampled_from(["=", ":", " = ", ": ", "->", " -> ", " ", "=>", ":=", "~"])),
-        separator=draw(st.sampled_from([", ", ",", ";", "; ", " ", "\n", "\n  ", " | ", " & "])),
-        key_lead=draw(st.sampled_from(["", "", ":", "--", "@", "arg:", "-"])),
+        separator=draw(st.sampled_from(["", ", ", ",", ";", "; ", " ", "\n", "\n  ", " | ", " & "])),
+        key_lead=draw(st.sampled_from(["", "", ":", "--", "@", "arg:", "-", "("])),
+        pair_closer=draw(st.sampled_from(["", "", "", ")", ";", " )", "</a>", "⟩", " |"])),
         key_order=draw(st.sampled_from(["given", "alphabetical"])),
     )
 

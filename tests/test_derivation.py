@@ -362,6 +362,48 @@ ENGINES: dict[str, tuple[str, Engine]] = {
             written=PythonValues(),
         ),
     ),
+    "every argument in brackets of its own": (
+        template("<|act|>(do {{ f.name }}" + pairs(" ({{ k }} {{ v | tojson }})") + ")<|/act|>"),
+        CallExpression(
+            opener="<|act|>",
+            closer="<|/act|>",
+            lead="(do ",
+            brackets=(" ", ")"),
+            assign=" ",
+            separator=" ",
+            key_lead="(",
+            pair_closer=")",
+            notation=LITERAL,
+            written=JsonValues(),
+        ),
+    ),
+    "a word before the arguments, and every argument in brackets": (
+        template("<|act|>(do {{ f.name }} with" + pairs(" ({{ k }} {{ v | tojson }})") + ")<|/act|>"),
+        CallExpression(
+            opener="<|act|>",
+            closer="<|/act|>",
+            lead="(do ",
+            brackets=(" with", ")"),
+            assign=" ",
+            separator="",
+            key_lead=" (",
+            pair_closer=")",
+            notation=LITERAL,
+            written=JsonValues(),
+        ),
+    ),
+    "a sign behind every argument": (
+        template("<|act|>{{ f.name }}{{ '{' }}" + pairs("{{ k }}={{ v | tojson }};") + "}<|/act|>"),
+        CallExpression(
+            opener="<|act|>",
+            closer="<|/act|>",
+            brackets=("{", "}"),
+            separator="",
+            pair_closer=";",
+            notation=LITERAL,
+            written=JsonValues(),
+        ),
+    ),
     "a tag that closes itself": (
         template(
             '<run tool="{{ f.name }}"' + pairs(" {{ k }}={{ (v if v is string else v | tojson) | tojson }}") + "/>",

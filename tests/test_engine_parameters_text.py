@@ -182,6 +182,11 @@ def test_what_cannot_be_is_refused_by_name(parameter: str, made: Any) -> None:
         ("separator", {"separator": ' "'}),
         ("key_lead", {"key_lead": "'"}),
         ("key_lead", {"separator": " ", "key_lead": ")>"}),
+        ("pair_closer", {"pair_closer": " "}),
+        ("pair_closer", {"pair_closer": "end"}),
+        ("pair_closer", {"pair_closer": "\n end"}),
+        ("pair_closer", {"pair_closer": "-"}),
+        ("pair_closer", {"pair_closer": ' "'}),
         ("key_order", {"key_order": "backwards"}),
         ("also", {"also": ("",)}),
     ],
@@ -323,6 +328,19 @@ _WRITTEN = [
         ),
         "§<tool>\n§<call:f>§<a>x y§</a>§<b>-1§</b>§</end>\n§<call:g>§</end>\n§</tool>",
     ),
+    (
+        CallExpression(
+            **_FRAMED,
+            **_CODE,
+            lead="(do ",
+            brackets=(" ", ")"),
+            key_lead="(",
+            assign=" ",
+            pair_closer=")",
+            separator=" ",
+        ),
+        '<tool>(do f (a "x y") (b -1))</tool><tool>(do g)</tool>',
+    ),
 ]  # fmt: skip
 
 
@@ -407,6 +425,12 @@ def test_nested_tags_that_cannot_be_read_are_refused(parameter: str, value: Any)
         (_WRITTEN[2][0], '<tool>[f { a = "x" }]</tool>', False),
         (_WRITTEN[5][0], "<tool>[name f]<k>a</k>x</v> ;</tool>", True),
         (_WRITTEN[7][0], "§<tool>§<call:f'>§<a>x§</a>§</end>§</tool>", False),
+        (_WRITTEN[8][0], '<tool>(do f (a  "x"\n) )</tool>', True),
+        (_WRITTEN[8][0], '<tool>(do f (a "x"))</tool>', True),
+        (_WRITTEN[8][0], '<tool>(do f (a "x")</tool>', False),
+        (_WRITTEN[8][0], '<tool>(do f (a "x" (b 1)))</tool>', False),
+        (_WRITTEN[8][0], '<tool>(do f a "x")</tool>', False),
+        (_WRITTEN[8][0], '<tool>(do f ("x"))</tool>', False),
         (_WRITTEN[7][0], "§<tool>§<invoke name=\"f\">§<a>x§</a>§</invoke>§</tool>", False),
     ],
 )  # fmt: skip

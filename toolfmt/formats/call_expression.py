@@ -71,10 +71,11 @@ class CallExpression(Frame):
     """How a family writes a call as code.
 
     `lead` stands before a name, `brackets` around the arguments, `separator` between two of them, `key_lead` before a
-    key, `assign` between key and value. Where the opening bracket is a blank, what opens the call is the `lead` or the
-    frame, and a call without arguments lacks it: `(name :key "v")`, `<call name key="v"/>`. `enclosing` stands around
-    the calls of one frame and `between` between two of them; where `enclosing` is empty, each call has its own frame.
-    `notation` tells how values are read, `written` writes one.
+    key, `assign` between key and value, `pair_closer` behind every value: `(name (key "v") (n 1))`. Where the opening
+    bracket is a blank, what opens the call is the `lead` or the frame, and a call without arguments lacks it:
+    `(name :key "v")`, `<call name key="v"/>`. `enclosing` stands around the calls of one frame and `between` between
+    two of them; where `enclosing` is empty, each call has its own frame. `notation` tells how values are read,
+    `written` writes one.
 
     Raises `ValueError`, which names the parameter, where signs cannot be told apart.
     """
@@ -86,6 +87,7 @@ class CallExpression(Frame):
     assign: str = "="
     separator: str = ", "
     key_lead: str = ""
+    pair_closer: str = ""
     between: str = ", "
     enclosing: tuple[str, str] | tuple[()] = ()
     key_order: Literal["given", "alphabetical"] = "given"
@@ -99,7 +101,9 @@ class CallExpression(Frame):
 
     @cached_property
     def _signs(self) -> CallSigns:
-        return call_signs(self.brackets, self.assign, self.separator, self.key_lead, self.notation, self.closer)
+        return call_signs(
+            self.brackets, self.assign, self.separator, self.key_lead, self.pair_closer, self.notation, self.closer
+        )
 
     @cached_property
     def _enclosed(self) -> tuple[str, str]:
@@ -127,7 +131,7 @@ class CallExpression(Frame):
 
     def _call(self, name: str, arguments: Mapping[str, Any]) -> str:
         keys = arguments if self.key_order == "given" else sorted(arguments, key=str.lower)
-        pairs = [f"{self.key_lead}{key}{self.assign}{self.written(arguments[key])}" for key in keys]
+        pairs = [self.key_lead + key + self.assign + self.written(arguments[key]) + self.pair_closer for key in keys]
         opening = self.brackets[0] if pairs or self._signs.bracket else ""
         return self.lead + name + opening + self.separator.join(pairs) + self.brackets[1]
 
@@ -145,7 +149,7 @@ class CallExpression(Frame):
             values = kind(self.written, tool.schemas, constraint.rules, tool.prefix, spelling, never=self.closers)
 
             def argument(key: str, schema: Any) -> Node:
-                return row(self.key_lead, key, self.assign, values.value(schema))
+                return row(self.key_lead, key, self.assign, values.value(schema), self.pair_closer)
 
             arguments = row(self.brackets[0], members(shape, argument, self.separator))
             if not self._signs.bracket and not shape.required:
@@ -469,6 +473,8 @@ class CallExpression(Frame):
             if closes:
                 break
             if key is None:
+                if signs.pair_closer:
+                    raise Malformed  # every value has its key in what closes behind it
                 if not position and (yield from self._object(scan, calls, closing)):
                     return
                 if calls.declares("") is not None:
@@ -480,6 +486,9 @@ class CallExpression(Frame):
             keys.add(key)
             calls.arguments(f"{', ' if position else ''}{quoted(key)}: ")
             yield from self._value(scan, calls, calls.types(key))
+            if signs.pair_closer:
+                yield from scan.skip_spaces()
+                yield from scan.expect(signs.pair_closer)
             position += 1
         if calls.noted(UNESCAPED) and not calls.accepts(keys):
             raise Malformed  # where its string ended was a guess, and it swallowed an argument

@@ -33,6 +33,7 @@ class CallSigns:
     assign: str
     separator: str
     key_lead: str
+    pair_closer: str
     blank_bracket: bool
     """Whether blanks may stand before the bracket."""
     notation: Notation
@@ -59,23 +60,25 @@ def call_signs(
     assign: str,
     separator: str,
     key_lead: str,
+    pair_closer: str,
     notation: Notation | BetweenMarks,
     closer: str,
 ) -> CallSigns:
     """The signs of these parameters of a `CallExpression`. Raises `ValueError`, which names the parameter, where they
     cannot be told apart from one another or from what stands between them."""
-    _check(brackets, assign, separator, key_lead)
-    opening, closing, behind = brackets[0], brackets[1].strip(), separator + key_lead
+    _check(brackets, assign, separator, key_lead, pair_closer)
+    opening, closing, behind = brackets[0], brackets[1].strip(), pair_closer or separator + key_lead
     spelt = notation
     if isinstance(spelt, BetweenMarks):
         read = dict.fromkeys((closing, *(_CLOSING[other] for other in _OTHER_BRACKETS.get(opening, ""))))
         spelt = spelt.within(*(end + closer for end in read), control=(closer,)) if closer else spelt.within()
-    for parameter, sign in (("separator", separator.strip()), ("key_lead", key_lead.strip())):
+    signs = {"separator": separator.strip(), "key_lead": key_lead.strip(), "pair_closer": pair_closer.strip()}
+    for parameter, sign in signs.items():
         if sign and sign[0] in spelt.openers.first:
             raise ValueError(f"{parameter}: {sign!r:.80} begins like a string")
-    if separator.strip() != "," or closing[0] not in _BEHIND_STRINGS:
+    if pair_closer or separator.strip() != "," or closing[0] not in _BEHIND_STRINGS:
         spelt = ending_at_first(spelt)
-    ends_value = {closing[0], behind.strip()[:1], *(_BLANKS if behind[0] in _BLANKS else "")}
+    ends_value = {*("" if pair_closer else closing[0]), behind.strip()[:1], *(_BLANKS if behind[0] in _BLANKS else "")}
     ends_key = set(_BLANKS if assign[0] in _BLANKS else assign[0])
     return CallSigns(
         bracket=opening.strip(),
@@ -83,13 +86,14 @@ def call_signs(
         assign=assign.strip(),
         separator=separator.strip(),
         key_lead=key_lead.strip(),
+        pair_closer=pair_closer.strip(),
         blank_bracket=opening[0] in _BLANKS,
         notation=without_signs(spelt, {sign for sign in ends_value if not _IN_VALUES.fullmatch(sign)}, ends_key),
         name=NAME if opening.strip() else without(NAME, {closing[0]}),
     )
 
 
-def _check(brackets: tuple[str, str], assign: str, separator: str, key_lead: str) -> None:
+def _check(brackets: tuple[str, str], assign: str, separator: str, key_lead: str, pair_closer: str) -> None:
     """What cannot be told apart, by the parameter to blame."""
     opening, closing = brackets
     if not opening or _IN_NAMES.match(opening):
@@ -99,8 +103,10 @@ def _check(brackets: tuple[str, str], assign: str, separator: str, key_lead: str
     if not assign or _WORD.match(assign):
         raise ValueError(f"assign: where a key ends cannot be told before {assign!r:.80}")
     behind = separator + key_lead
-    if not behind or _IN_VALUES.match(behind):
+    if not pair_closer and (not behind or _IN_VALUES.match(behind)):
         raise ValueError(f"separator: where a value ends cannot be told before {behind!r:.80}")
+    if pair_closer and (not pair_closer.strip() or _IN_VALUES.match(pair_closer) or _WORD.match(pair_closer.strip())):
+        raise ValueError(f"pair_closer: where a value ends cannot be told before {pair_closer!r:.80}")
     between = (separator.strip(), key_lead.strip())
     if any(sign and (sign.startswith(closing.strip()) or closing.strip().startswith(sign)) for sign in between):
         parameter = "separator" if between[0] else "key_lead"

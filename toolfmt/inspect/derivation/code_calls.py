@@ -36,13 +36,14 @@ from toolfmt.inspect.derivation.raw_parts import RawParts, raw_parts
 from toolfmt.inspect.derivation.refusals import Refused
 from toolfmt.inspect.derivation.seen import KEYS, Rendered
 from toolfmt.inspect.derivation.surroundings import Surroundings
+from toolfmt.inspect.wording import quote
 
 _CLOSES = {"(": ")", "{": "}", "[": "]"}
 _QUOTES = ("'", '"')
 _SHORT = 4
 """What closes the arguments is a bracket, or hardly more."""
 _TRUE_FALSE_NULL = re.compile(r"\b(?:true|false|null|True|False|None)\b")
-_LEAD = re.compile(r"[\w:.]+")
+_LEAD = re.compile(r"[(\[{]?[\w:.]+[ \t]*")
 _FENCE, _FENCE_LENGTH = re.compile(r"```\w{0,20}\Z"), 23
 _BEHIND = re.compile(r"\s*\]?\s*(?:```)?\s*")
 _UNQUOTED = (
@@ -61,6 +62,7 @@ class _Signs:
     assign: str
     separator: str
     key_lead: str
+    pair_closer: str
     quote: str
     quoted_numbers: bool
     after: str
@@ -87,6 +89,7 @@ def code_calls(rendered: Rendered, around: Surroundings) -> Iterator[Draft]:
             assign=signs.assign,
             separator=signs.separator,
             key_lead=signs.key_lead,
+            pair_closer=signs.pair_closer,
             key_order="alphabetical" if _sorted(rendered) else "given",
         )
         yield from _framed(engine, shape, before, signs)
@@ -102,23 +105,35 @@ def _sorted(rendered: Rendered) -> bool:
 
 
 def _signs(parts: RawParts) -> _Signs:
-    assign, quote = _assign(parts)
+    assign, quote_sign = _assign(parts)
     separator, after = parts.separator, parts.after
-    if not separator.startswith(quote) or not after.startswith(quote):
+    if not separator.startswith(quote_sign) or not after.startswith(quote_sign):
         raise Refused("what opens a string is not what closes it")
-    separator, after = separator[len(quote) :], after[len(quote) :]
-    between = parts.between[len(quote) :] if parts.between is not None else None
-    key_lead = common_end(parts.head, separator).lstrip() if parts.head.strip() not in _CLOSES else ""
+    separator, after = separator[len(quote_sign) :], after[len(quote_sign) :]
+    between = parts.between[len(quote_sign) :] if parts.between is not None else None
+    opens = parts.head.strip()
+    of_call = opens in _CLOSES and (parts.none is None or parts.none.lstrip().startswith(opens))
+    key_lead = "" if of_call else common_end(parts.head, separator).lstrip()
     bracket = parts.head[: len(parts.head) - len(key_lead)]
     if not bracket:  # what stands before every key opens the arguments too
         bracket, key_lead = parts.head, ""
     separator = separator[: len(separator) - len(key_lead)]
     if not separator + key_lead:
         raise Refused("nothing stands between two arguments", near=3)
-    separator = separator or " "
+    pair_closer = _pair_closer(separator, after, bracket, parts.none)
+    if pair_closer:
+        separator, after = separator[len(pair_closer) :], after[len(pair_closer) :]
+        between = between[len(pair_closer) :] if between is not None else None
+        if bracket.strip() and key_lead and separator and bracket.endswith(separator):  # it stands before every key
+            bracket, key_lead, separator = bracket.removesuffix(separator), separator + key_lead, ""
+    else:
+        key_lead, separator = key_lead.strip(), separator or " "
     closes = _closes(bracket.strip(), after, between)
     if parts.none is not None and bracket.strip() and not parts.none.lstrip().startswith(bracket.strip()):
-        raise Refused("a call without arguments is written otherwise")
+        raise Refused(
+            f"behind the name of a call with arguments stands {quote(bracket.strip(), 40)}, and not behind that of one "
+            "without"
+        )
     after = after.lstrip()[len(closes) :]
     between = between.lstrip()[len(closes) :] if between is not None else None
     plain = bracket.strip() in _CLOSES and separator.strip() == "," and not key_lead.strip()
@@ -127,12 +142,22 @@ def _signs(parts: RawParts) -> _Signs:
         closes=closes,
         assign=assign.strip() or assign,
         separator=separator,
-        key_lead=key_lead.strip(),
-        quote=quote,
+        key_lead=key_lead,
+        pair_closer=pair_closer,
+        quote=quote_sign,
         quoted_numbers=parts.number_assign == parts.assign,
         after=after,
         between=between,
     )
+
+
+def _pair_closer(separator: str, after: str, bracket: str, none: str | None) -> str:
+    """What closes every argument: it stands behind the last one too, before all that ends a call without any."""
+    closer = separator.rstrip()
+    if none is None or not closer or not after.startswith(closer):
+        return ""
+    opened = none.lstrip() if not bracket.strip() else none.lstrip().removeprefix(bracket.strip())
+    return closer if after[len(closer) :].strip() == opened.strip() else ""
 
 
 def _assign(parts: RawParts) -> tuple[str, str]:
@@ -159,7 +184,7 @@ def _closes(bracket: str, after: str, between: str | None) -> str:
         or not after.lstrip().startswith(closes)
         or not (between is None or between.lstrip().startswith(closes))
     ):
-        raise Refused("nothing closes the arguments of a call")
+        raise Refused("nothing closes the arguments of a call: they end only where something else begins")
     return closes
 
 
@@ -227,9 +252,12 @@ def _led_in_frame(engine: CallExpression, shape: Frames) -> Draft:
 def _framed_each(engine: CallExpression, shape: Frames, *, several: bool) -> Draft:
     """Each call in a frame of its own; what stands between the frame's opener and the name leads it."""
     each, opener = shape.each.strip(), markers(shape.each)[0]
+    blanks = blanks_behind(shape.each)
     lead, closers = each[len(opener) :], markers(shape.each_close)
-    if (lead.strip() and not _LEAD.fullmatch(lead)) or opener.count('"') % 2:
+    if (lead and not _LEAD.fullmatch(lead)) or opener.count('"') % 2:
         opener, lead = each, ""
+    elif lead and "\n" not in blanks:
+        lead += blanks
     rest = () if several else tuple(closers[1:])
     ignored = (*rest, *markers(shape.outer), *markers(shape.outer_close))
     return Draft(_KIND, made(replace, engine, opener=opener, closer=closers[0] if closers else "", lead=lead), ignored)
