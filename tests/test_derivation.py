@@ -34,6 +34,7 @@ from toolfmt.formats.written_objects import WrittenObject
 from toolfmt.inspect.derivation import candidates
 from toolfmt.inspect.derivation.candidates import Derivation
 from toolfmt.inspect.derivation.cutting import chunks, common_end, common_start, markers
+from toolfmt.inspect.derivation.drafts import made
 from toolfmt.inspect.derivation.found_values import decode, enclosing, place_of
 from toolfmt.inspect.derivation.frames import Frames, frames
 from toolfmt.inspect.derivation.refusals import Refused
@@ -474,7 +475,26 @@ REFUSED = {
     ),
     "keys as tags without a sign": (
         template('<do name="{{ f.name }}">' + pairs("<{{ k }}>" + TEXT + "</{{ k }}>") + "</do>"),
-        "no sign stands before tags that are keys: a value may hold the same tags",
+        "the tags of arguments are their names alone, so that a value that holds a tag cannot be told from the next "
+        "argument",
+    ),
+    "keys with a prefix as tags": (
+        template("<|do {{ f.name }}|>" + pairs("<arg:{{ k }}>" + TEXT + "</arg:{{ k }}>") + "<|/do|>"),
+        "what closes a value repeats its key, and a derived format has one closer for all values",
+    ),
+    "arguments in lines, and nothing behind them": (
+        template("- do: {{ f.name }}\n" + pairs("    {{ k }}: {{ v | tojson }}\n"), "<|steps|>\n", "", "<|/steps|>"),
+        "nothing closes the arguments of a call: they end only where the next call begins or all calls end",
+    ),
+    "arguments in lines, and a word behind them": (
+        template("- do: {{ f.name }}\n" + pairs("  {{ k }}: {{ v | tojson }}\n") + "done\n", "<|a|>\n", "", "<|/a|>"),
+        "a plain word closes the arguments of a call, and a key may be the same: done",
+    ),
+    "a sign between arguments that closes them, too": (
+        template("<c>{{ f.name }}(" + pairs("{{ k }}={{ v | tojson }})") + ")</c>").replace(
+            "f.arguments.items() %}", "f.arguments.items() %}{{ '' if loop.first else '(' }}"
+        ),
+        "what stands between two arguments, ')(', cannot be told apart from what closes the arguments",
     ),
     "a second call without its opener": (
         template(
@@ -505,6 +525,15 @@ REFUSED = {
 def test_what_cannot_be_told_apart_is_refused_in_a_clause(what: str) -> None:
     source, why = REFUSED[what]
     assert why == why_not(source)
+
+
+def test_what_an_engine_refuses_is_told_without_the_names_of_its_parameters() -> None:
+    alike = "what closes a value, '<k', cannot be told apart from what stands before a key"
+    with pytest.raises(Refused) as refused:
+        made(Tagged, name_opener="<c>", call_closer="</c>", key_opener="<k>", key_closer="</k>", value_closer="<k")
+    assert str(refused.value) == alike
+    with pytest.raises(Refused, match=r"^keys and values need markers that are more than blanks$"):
+        made(Tagged, name_opener="<c>", call_closer="</c>", key_opener=" ", key_closer="</k>", value_closer="<k")
 
 
 def test_a_second_call_in_another_form_is_refused() -> None:

@@ -44,6 +44,7 @@ _SHORT = 4
 """What closes the arguments is a bracket, or hardly more."""
 _TRUE_FALSE_NULL = re.compile(r"\b(?:true|false|null|True|False|None)\b")
 _LEAD = re.compile(r"[(\[{]?[\w:.]+[ \t]*")
+_WORD = re.compile(r"\w")
 _FENCE, _FENCE_LENGTH = re.compile(r"```\w{0,20}\Z"), 23
 _BEHIND = re.compile(r"\s*\]?\s*(?:```)?\s*")
 _UNQUOTED = (
@@ -184,7 +185,10 @@ def _closes(bracket: str, after: str, between: str | None) -> str:
         or not after.lstrip().startswith(closes)
         or not (between is None or between.lstrip().startswith(closes))
     ):
-        raise Refused("nothing closes the arguments of a call: they end only where something else begins")
+        ends = ": they end only where the next call begins or all calls end" if between is not None else ""
+        raise Refused("nothing closes the arguments of a call" + ends)
+    if _WORD.match(closes):
+        raise Refused(f"a plain word closes the arguments of a call, and a key may be the same: {closes}", near=1)
     return closes
 
 

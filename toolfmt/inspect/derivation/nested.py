@@ -25,12 +25,16 @@ def nested_tags(rendered: Rendered, around: Surroundings) -> Iterator[Draft]:
     if pieces[1::2] != [NAMES[0], KEYS[0], VALUES[0], KEYS[0], KEYS[1], VALUES[1], KEYS[1]]:
         raise Refused(_NO_TAGS)
     before, head, opened, closing, between, *_, after = pieces[0::2]
-    if opened != ">" or not closing.endswith("</"):
-        raise Refused(_NO_TAGS)
     sign = closing[:-2]
     opens = sign + "<"
-    if not sign.strip():
-        raise Refused("no sign stands before tags that are keys: a value may hold the same tags", near=3)
+    if opened == ">" and closing == "</" and head.endswith(opens):
+        raise Refused(
+            "the tags of arguments are their names alone, so that a value that holds a tag cannot be told from the "
+            "next argument",
+            near=3,
+        )
+    if opened != ">" or not closing.endswith("</") or not sign.strip():
+        raise Refused("what closes a value repeats its key, and a derived format has one closer for all values", near=3)
     if not head.endswith(opens) or not between.startswith(">"):
         raise Refused("the tags of keys are not written alike", near=2)
     call_begin = before.rfind(opens)

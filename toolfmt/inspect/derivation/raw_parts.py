@@ -63,7 +63,7 @@ def _order(words: list[str]) -> str:
     if not set(KEYS) & set(words):
         return "the keys of the arguments are not written"
     if words.count(KEYS[0]) > 1:
-        return "a key stands before and behind its value, and not as a tag"
+        return "the key of an argument stands in it more than once"
     return "name, keys and values do not stand in this order"
 
 
