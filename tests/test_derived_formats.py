@@ -62,7 +62,25 @@ def json_values(value: str) -> str:
     return in_turns(f'<call>{{"name": "{{{{ f.name }}}}", "arguments": {{ {members} }} }}</call>')
 
 
+def numbers(value: str) -> str:
+    """A template that writes numbers so, and everything else as it is."""
+    return tags(f"{{% if v is number and v is not boolean %}}{value}{{% else %}}{_VALUE}{{% endif %}}")
+
+
 REFUSED = {
+    "digits are grouped": (numbers("{{ '{:,}'.format(v) }}"), 'numbers: 1234567 comes back as "1,234,567"'),
+    "numbers are rounded": (numbers("{{ v if v is integer else v|round(2) }}"), "3.14159 comes back as 3.14"),
+    "numbers have two places": (numbers("{{ v if v is integer else '%.2f'|format(v) }}"), "3.14159 comes back as 3.14"),
+    "numbers have six digits": (numbers("{{ '%g'|format(v) }}"), "1234567 comes back as 1234570.0"),
+    "signs are dropped": (numbers("{{ v|abs }}"), "numbers: -5 comes back as 5"),
+    "code opens calls": (
+        in_turns("<code>{{ f.name }}</code>{{ f.arguments|tojson }}\n"),
+        'a call is read in "<code>find_qplace</code> tells it."',
+    ),
+    "a heading opens calls": (
+        in_turns("<h2>{{ f.name }}</h2>\n{{ f.arguments|tojson }}\n"),
+        'a call is read in "<h2>find_qplace</h2>',
+    ),
     "values are cut": (
         tags("{{ (v if v is string else v|tojson)[:200] }}"),
         "a value of 300 characters: 300 characters come back as 200",
@@ -199,7 +217,7 @@ def test_a_format_that_loses_nothing_has_no_limits_but_what_is_not_shown() -> No
     made = derived(in_turns(f"<call>{_OBJECT}</call>"))
     assert made.proof is not None
     assert [limit for limit in made.proof.limits if "is not shown" not in limit] == []
-    assert (made.proof.answers, made.proof.call_sets) == (5, 26)
+    assert (made.proof.answers, made.proof.call_sets) == (5, 27)
 
 
 def test_a_template_without_calls_derives_nothing() -> None:

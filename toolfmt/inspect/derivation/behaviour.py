@@ -19,11 +19,13 @@ from toolfmt.inspect.derivation.refusals import Refused
 from toolfmt.inspect.inference.read_back import opened, own_markers
 from toolfmt.inspect.probe.conversations import (
     ALL_TOOLS,
+    BARE_TOOL,
     ID,
     PARALLEL,
     REASONING,
     REPLY,
     SINGLE,
+    TOOL,
     VALUES,
     Call,
     Message,
@@ -57,6 +59,31 @@ ORDINARY = (
     '<div class="note"><p>Tool, function, action, name and arguments.</p></div>',
 )
 """Answers that no format may take for calls, nor lose anything of."""
+OF_A_TOOL = (
+    "<code>NAME</code> tells it.",
+    "<b>NAME</b> tells it.",
+    "<p>NAME</p>",
+    "**NAME**",
+    "**NAME** tells it, as `NAME` does.",
+    "`NAME`",
+    "### NAME\n\n- place: where to look\n\nIt tells more.",
+    "- NAME: looks\n- tell: tells",
+    "* NAME: looks",
+    "1. NAME: looks",
+    "[NAME](#here) tells it.",
+    "<li>NAME</li>",
+    "<h2>NAME</h2>\n\nIt tells more.",
+    "~~~NAME\nplace\n~~~",
+    "```NAME\nplace\n```",
+    '"NAME"',
+    "'NAME' tells it.",
+    "(NAME) tells it.",
+    "[NAME] tells it.",
+    "> NAME\n\ntells it.",
+    "| NAME | looks |",
+    "NAME: looks",
+)
+"""Such answers too, with a declared tool's name in the place of NAME: what an answer about tools is written with."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +156,8 @@ class WholeAnswers:
         ignored = {*self.format.ignored_markers, *self.format.ignored_at_start}
         marks = sorted({*self.format.openers, *self.format.closers} - ignored)
         mentions = [f"The marker {mark} opens or closes a call, or `{mark}` does." for mark in marks if mark.strip()]
-        for text in (*ORDINARY, *mentions):
+        of_tools = [text.replace("NAME", name) for text in OF_A_TOOL for name in (TOOL, BARE_TOOL)]
+        for text in (*ORDINARY, *mentions, *of_tools):
             came = read_answer(self.format, text, self.tools)
             if came.calls or came.rejected:
                 return f"a call is read in {shown(text)}"

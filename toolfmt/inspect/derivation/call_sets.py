@@ -48,11 +48,19 @@ _SELDOM: dict[str, dict[str, Any]] = {
     "a null in an object": {"text": "plain", "options": {"k": None}},
     "an empty list or object": {"text": "plain", "tags": [], "options": {}},
 }
+_NUMBERS: dict[str, Any] = {
+    "below": -5, "many": 1234567, "circle": 3.14159, "huge": 1e20, "tiny": 1.5e-7, "tenth": 0.1,
+}  # fmt: skip
+"""What a template that rounds numbers, groups their digits or drops their signs writes otherwise."""
 _KEYS_TOOL, _MANY_TOOL, _STRINGS_TOOL, _UNTYPED_TOOL = "ask_qserver", "join_qparts", "keep_qstrings", "take_qany"
+_NUMBERS_TOOL = "sum_qnumbers"
+
+
+_KINDS: dict[type, str] = {str: "string", int: "integer", float: "number"}
 
 
 def _tool(name: str, values: Mapping[str, Any]) -> Message:
-    kinds = {key: "string" if isinstance(value, str) else "integer" for key, value in values.items()}
+    kinds = {key: _KINDS[type(value)] for key, value in values.items()}
     properties = {key: {"type": kind, "description": "What it is."} for key, kind in kinds.items()}
     return tool_definition(name, "Does something.", properties, [])
 
@@ -61,6 +69,7 @@ FURTHER_TOOLS: list[Message] = [
     *(_tool(name, {"path": ""}) for name in _NAMES),
     _tool(_KEYS_TOOL, _KEYS),
     _tool(_MANY_TOOL, _MANY),
+    _tool(_NUMBERS_TOOL, _NUMBERS),
     tool_definition(_UNTYPED_TOOL, "Takes it.", {"one": {"description": "Any."}, "several": {"type": "array"}}, []),
     _tool(_STRINGS_TOOL, {f"text{number}": "" for number, _ in enumerate(_STRINGS)}),
 ]
@@ -94,6 +103,7 @@ def call_sets(*, parallel: bool) -> Iterator[CallSet]:
     yield string_set("a value of 300 characters", "x" * 300)
     yield string_set(f"a value of {LONG:,} characters", ("word " * (LONG // 5))[: LONG - 1] + ".")
     yield CallSet("arguments of every type", ((TYPED_TOOL, _TYPED),), tools=ALL_TOOLS)
+    yield CallSet("numbers", ((_NUMBERS_TOOL, _NUMBERS),), tools=FURTHER_TOOLS)
     yield CallSet("twelve arguments", ((_MANY_TOOL, _MANY),), tools=FURTHER_TOOLS)
     repeated = {"part1": "same", "part3": "same", "part5": "part5", "part7": _MANY_TOOL, "part9": "part1"}
     yield CallSet("values that repeat", ((_MANY_TOOL, repeated),), tools=FURTHER_TOOLS)
