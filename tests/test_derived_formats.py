@@ -73,6 +73,24 @@ REFUSED = {
     "numbers have two places": (numbers("{{ v if v is integer else '%.2f'|format(v) }}"), "3.14159 comes back as 3.14"),
     "numbers have six digits": (numbers("{{ '%g'|format(v) }}"), "1234567 comes back as 1234570.0"),
     "signs are dropped": (numbers("{{ v|abs }}"), "numbers: -5 comes back as 5"),
+    "the date stands in a marker": (
+        in_turns("<f {{ strftime_now('%d %b %Y') }}>" + _OBJECT + "</f>"),
+        "what stands around calls changes with the clock",
+    ),
+    "how many messages there are stands in a marker": (
+        in_turns("<f {{ messages|length }}>" + _OBJECT + "</f>"),
+        "a call later in a conversation: 0 calls are read instead of 1",
+    ),
+    "the question begins a marker": (
+        in_turns("<f {{ (messages|selectattr('role', 'equalto', 'user')|list|last).content[0] }}>" + _OBJECT + "</f>"),
+        "a call later in a conversation: 0 calls are read instead of 1",
+    ),
+    "later turns are written otherwise": (
+        in_turns(
+            f"{{% if messages|length < 4 %}}<call>{_OBJECT}</call>{{% else %}}<also>{_OBJECT}</also>{{% endif %}}"
+        ),
+        "a call later in a conversation: 0 calls are read instead of 1",
+    ),
     "code opens calls": (
         in_turns("<code>{{ f.name }}</code>{{ f.arguments|tojson }}\n"),
         'a call is read in "<code>find_qplace</code> tells it."',
@@ -217,7 +235,7 @@ def test_a_format_that_loses_nothing_has_no_limits_but_what_is_not_shown() -> No
     made = derived(in_turns(f"<call>{_OBJECT}</call>"))
     assert made.proof is not None
     assert [limit for limit in made.proof.limits if "is not shown" not in limit] == []
-    assert (made.proof.answers, made.proof.call_sets) == (5, 27)
+    assert (made.proof.answers, made.proof.call_sets) == (5, 28)
 
 
 def test_a_template_without_calls_derives_nothing() -> None:

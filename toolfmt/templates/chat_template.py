@@ -23,7 +23,7 @@ from jinja2.utils import internal_code
 from toolfmt.errors import HAPPENED, BadMessages, BadTools, FailureKind, LimitHit, TemplateError
 from toolfmt.templates.by_lines import by_lines, holds_back, unmarked
 from toolfmt.templates.clock_and_lot import clock_formats, draws_line
-from toolfmt.templates.compared_names import compared_names
+from toolfmt.templates.compared_names import compared_names, compared_words
 from toolfmt.templates.cuts import cuts
 from toolfmt.templates.environment import LONGEST_OUTPUT, Refusal, TooMuch, clock, environment, plain
 from toolfmt.templates.matched_texts import MatchedText, matched_texts
@@ -221,6 +221,11 @@ class ChatTemplate:
     def compared_names(self) -> tuple[str, ...]:
         """The names that the template compares a name with; in the order of its text."""
         return compared_names(self._tree)
+
+    @cached_property
+    def compared_words(self) -> tuple[str, ...]:
+        """The words that the template compares anything with, or lists; in the order of its text."""
+        return compared_words(self._tree)
 
     @cached_property
     def tested_roles(self) -> tuple[str, ...]:

@@ -23,9 +23,10 @@ from toolfmt.inspect.derivation.answers_read import (
 )
 from toolfmt.inspect.derivation.behaviour import check_markers, read_answers
 from toolfmt.inspect.derivation.call_sets import CallSet, call_sets, sets_of_names, string_set
+from toolfmt.inspect.derivation.elsewhere import ANOTHER_TIME, Elsewhere
 from toolfmt.inspect.derivation.refusals import Refused
 from toolfmt.inspect.inference.read_back import opened, own_markers
-from toolfmt.inspect.probe.conversations import Message, Shape
+from toolfmt.inspect.probe.conversations import ALL_TOOLS, SINGLE, Message, Shape
 from toolfmt.inspect.probe.renders import Region, Renders
 from toolfmt.listing import listed
 
@@ -65,6 +66,11 @@ def prove(renders: Renders, shape: Shape, format: ToolCallFormat, parallel: bool
     check_markers(renders, shape, format)
     for call_set in _sets(renders, format, parallel):
         _try(renders, shape, format, call_set, tried)
+    for elsewhere, what, why in _elsewhere(renders):
+        try:
+            _try(elsewhere, shape, format, CallSet(what, SINGLE, tools=ALL_TOOLS), tried)
+        except Unproven as wrong:
+            raise Unproven(why or str(wrong), wrong.right) from None
     try:
         answers = read_answers(renders, shape, format, parallel)
     except Refused as wrong:
@@ -117,6 +123,17 @@ def _sets(renders: Renders, format: ToolCallFormat, parallel: bool) -> Iterator[
     yield from sets_of_names(renders.template.compared_names)
     for value in own_markers(format):
         yield string_set(f"the string {shown(value)}", value, "told")
+
+
+def _elsewhere(renders: Renders) -> Iterator[tuple[Renders, str, str]]:
+    """The template in other surroundings, what a call is there, and why it is misread if that is known."""
+    if renders.template.uses_clock:
+        yield (
+            Elsewhere(renders, now=ANOTHER_TIME),
+            "a call at another time",
+            "what stands around calls changes with the clock",
+        )
+    yield Elsewhere(renders, later=True), "a call later in a conversation", ""
 
 
 def _try(renders: Renders, shape: Shape, format: ToolCallFormat, call_set: CallSet, tried: _Tried) -> None:
