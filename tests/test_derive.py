@@ -305,3 +305,10 @@ def test_the_grammar_of_a_derived_format_has_no_reasoning_but_its_own() -> None:
     assert "seed:think" not in toolfmt.grammar(format, TOOLS, dialect="gbnf").text
     thought = toolfmt.parse("<seed:think>Hm.</seed:think>" + SAID, format, tools=TOOLS)
     assert (thought.reasoning, called(thought)) == ("Hm.", [("get_weather", {"place": "Oslo", "days": 2})])
+
+
+def test_a_model_with_a_derived_format_is_mended_like_any_other(tmp_path: Path) -> None:
+    result = run("inspect", str(OWN), "--fix", "--output", str(tmp_path / "copy"))
+    assert result.exit_code == 0, result.output
+    assert "Traceback" not in result.output
+    assert "TF016" in result.output

