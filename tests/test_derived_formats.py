@@ -186,6 +186,23 @@ TOLD = {
         ),
         "does not keep a call of python",
     ),
+    "one key has markers of its own": (
+        tags("{% if k == 'code' %}<code>{{ v }}</code>{% else %}" + _VALUE + "{% endif %}"),
+        "does not keep the key code",
+    ),
+    "listed keys have markers of their own": (
+        tags("{% if k in ['script', 'code'] %}<code>{{ v }}</code>{% else %}" + _VALUE + "{% endif %}"),
+        "does not keep the key script",
+    ),
+    "keys that a variable lists are dropped": (
+        "{% set hidden = ['script', 'code'] %}" + tags(only=" if k not in hidden"),
+        "does not keep the key code: the argument is lost",
+    ),
+    "tools that a variable lists have markers of their own": (
+        "{% set own = ['python', 'bash'] %}"
+        + in_turns("{% if f.name in own %}<py>{{ f.arguments }}</py>{% else %}<call>" + _OBJECT + "</call>{% endif %}"),
+        "does not keep a call of bash",
+    ),
     "a value may hold the markers": (tags(), 'no way to write the string "x</arg><arg=y"'),
     "the turn ends between calls": (
         in_turns("<call>" + _OBJECT + "</call>{% if not loop.last %}<|end|>{% endif %}"),
@@ -235,7 +252,7 @@ def test_a_format_that_loses_nothing_has_no_limits_but_what_is_not_shown() -> No
     made = derived(in_turns(f"<call>{_OBJECT}</call>"))
     assert made.proof is not None
     assert [limit for limit in made.proof.limits if "is not shown" not in limit] == []
-    assert (made.proof.answers, made.proof.call_sets) == (5, 28)
+    assert (made.proof.answers, made.proof.call_sets) == (5, 30)
 
 
 def test_a_template_without_calls_derives_nothing() -> None:
@@ -487,6 +504,16 @@ def test_names_that_a_template_compares_names_with(condition: str, names: tuple[
     assert ChatTemplate("{% if " + condition + " %}x{% endif %}").compared_names == names
     many = " or ".join(f"f.name == 'n{number}'" for number in range(30))
     assert len(ChatTemplate("{% if " + many + " %}x{% endif %}").compared_names) == 20
+
+
+def test_words_that_a_template_compares_or_lists() -> None:
+    source = (
+        "{% set own = ['a', 'b'] %}{% if k == 'c' or k in ('d', 'two words', 3) or r == 'user' or t == 'string' %}"
+        "{% endif %}{{ {'e': 'f'}[k] }}{{ 'g' }}{% if k == 'a' %}{% endif %}{% if k == '" + "h" * 31 + "' %}{% endif %}"
+    )
+    assert ChatTemplate(source).compared_words == ("a", "b", "c", "d", "e")
+    many = " or ".join(f"k == 'n{number}'" for number in range(50))
+    assert len(ChatTemplate("{% if " + many + " %}x{% endif %}").compared_words) == 40
 
 
 # --- how calls differ, and what is left beside them

@@ -1,4 +1,4 @@
-"""The words that a template compares something with: what it does for a tool or a key of that name it may do for no other.
+"""The words that a template compares something with: what it does for a tool or key of that name it may do for no other.
 
 Read from the syntax tree without running anything: `call.name == 'python'`, `tool_call['name'] in ['a', 'b']` compare a
 name; `key == 'code'`, `key in ['code', 'command']`, `set known = ['a', 'b']` name words that may be anything.
@@ -17,18 +17,16 @@ _NAME = re.compile(r"[A-Za-z_][\w.-]{0,63}")
 _MOST = 20
 _MOST_WORDS = 40
 _LONGEST_WORD = 30
-# Roles, keys of messages, parts of contents and types of JSON: templates compare these for what they are.
 _OF_MESSAGES = frozenset(
-    "system user assistant tool tools developer ipython function observation model role content text image image_url "
-    "video audio input_audio file type string number integer float boolean bool object array null none list dict map "
-    "str int true false True False None tool_calls tool_call tool_response reasoning_content thinking final analysis "
-    "commentary name arguments parameters properties required description enum items anyOf format default".split()
+    ("system", "user", "assistant", "tool", "developer")
+    + ("string", "number", "integer", "float", "boolean", "object", "array", "null")
 )
+"""Roles and types: templates compare these for what they are."""
 
 
 def compared_words(tree: nodes.Template) -> tuple[str, ...]:
-    """Short texts that anything is compared with, or that stand in lists, each once, in the order of the text; no more
-    than forty. Roles and types are left out."""
+    """Short texts that anything is compared with, or that stand in lists and as keys of objects, roles and types left
+    out: each once, in the order of the text; no more than forty."""
     words = (word for word in _words(tree) if len(word) <= _LONGEST_WORD and _NAME.fullmatch(word))
     return tuple(dict.fromkeys(word for word in words if word not in _OF_MESSAGES))[:_MOST_WORDS]
 

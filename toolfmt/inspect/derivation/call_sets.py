@@ -53,7 +53,7 @@ _NUMBERS: dict[str, Any] = {
 }  # fmt: skip
 """What a template that rounds numbers, groups their digits or drops their signs writes otherwise."""
 _KEYS_TOOL, _MANY_TOOL, _STRINGS_TOOL, _UNTYPED_TOOL = "ask_qserver", "join_qparts", "keep_qstrings", "take_qany"
-_NUMBERS_TOOL = "sum_qnumbers"
+_NUMBERS_TOOL, _WORDS_TOOL = "sum_qnumbers", "spell_qwords"
 
 
 _KINDS: dict[type, str] = {str: "string", int: "integer", float: "number"}
@@ -124,6 +124,27 @@ def sets_of_names(names: Sequence[str]) -> Iterator[CallSet]:
     for name in names:
         call: Call = (name, {"path": "here"})
         yield CallSet(f"a call of {name}", (call,), "told", [_tool(name, {"path": ""})])
+
+
+def sets_of_words(words: Sequence[str], *, parallel: bool) -> Iterator[CallSet]:
+    """These words as tools and as keys of strings: a template may have anything in mind for either.
+
+    Together, and each alone where they do not come back so.
+    """
+    if not words:
+        return
+    parts = tuple(sets_of_names(words))
+    if parallel:
+        calls = tuple(call for part in parts for call in part.calls)
+        yield CallSet("names", calls, "told", [tool for part in parts for tool in part.tools], parts)
+    else:
+        yield from parts
+    values = dict.fromkeys(words, "here\nand there")
+    tools = [_tool(_WORDS_TOOL, values)]
+    keys = tuple(
+        CallSet(f"the key {key}", ((_WORDS_TOOL, {key: value}),), "told", tools) for key, value in values.items()
+    )
+    yield CallSet("keys", ((_WORDS_TOOL, values),), "told", tools, keys)
 
 
 def string_set(what: str, value: str, needed: Needed = "always") -> CallSet:

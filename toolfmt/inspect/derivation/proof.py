@@ -22,7 +22,7 @@ from toolfmt.inspect.derivation.answers_read import (
     shown,
 )
 from toolfmt.inspect.derivation.behaviour import check_markers, read_answers
-from toolfmt.inspect.derivation.call_sets import CallSet, call_sets, sets_of_names, string_set
+from toolfmt.inspect.derivation.call_sets import CallSet, call_sets, sets_of_names, sets_of_words, string_set
 from toolfmt.inspect.derivation.elsewhere import ANOTHER_TIME, Elsewhere
 from toolfmt.inspect.derivation.refusals import Refused
 from toolfmt.inspect.inference.read_back import opened, own_markers
@@ -121,6 +121,7 @@ class _Tried:
 def _sets(renders: Renders, format: ToolCallFormat, parallel: bool) -> Iterator[CallSet]:
     yield from call_sets(parallel=parallel)
     yield from sets_of_names(renders.template.compared_names)
+    yield from sets_of_words(renders.template.compared_words, parallel=parallel)
     for value in own_markers(format):
         yield string_set(f"the string {shown(value)}", value, "told")
 
