@@ -91,6 +91,26 @@ REFUSED = {
         ),
         "a call later in a conversation: 0 calls are read instead of 1",
     ),
+    "very long values are cut": (
+        tags("{{ (v if v is string else v|tojson)[:15000] }}"),
+        "a value of 20,000 characters: 20,000 characters come back as 15,000",
+    ),
+    "only twenty arguments are written": (
+        tags(items="(f.arguments.items()|list)[:20]"),
+        "twenty-four arguments: of 24 arguments 4 are lost",
+    ),
+    "only eight calls are written": (
+        _TURNS.replace("m.tool_calls or []", "(m.tool_calls or [])[:8]").replace("@@", f"<call>{_OBJECT}</call>"),
+        "twelve calls in one turn: 8 calls are read instead of 12",
+    ),
+    "signs of printf are doubled": (
+        tags("{{ v|replace('%', '%%') if v is string else v|tojson }}"),
+        'a string of every sign of ASCII|"{{ x }} {% y %}" comes back as "{{ x }} {%% y %%}"',
+    ),
+    "line separators become line ends": (
+        tags("{{ v|replace('\\u2028', '\\n') if v is string else v|tojson }}"),
+        'other spaces in a string: "one\u2028two\u00a0three" comes back as "one\\ntwo\u00a0three"',
+    ),
     "code opens calls": (
         in_turns("<code>{{ f.name }}</code>{{ f.arguments|tojson }}\n"),
         'a call is read in "<code>find_qplace</code> tells it."',
@@ -186,6 +206,14 @@ TOLD = {
         ),
         "does not keep a call of python",
     ),
+    "carriage returns are dropped": (
+        tags("{{ v|replace('\\r', '') if v is string else v|tojson }}"),
+        'does not keep a carriage return in a string: "one\\rtwo" comes back as "onetwo"',
+    ),
+    "tabs become blanks": (
+        tags("{{ v|replace('\\t', ' ') if v is string else v|tojson }}"),
+        'does not keep a tab in a string: "one\\ttwo" comes back as "one two"',
+    ),
     "one key has markers of its own": (
         tags("{% if k == 'code' %}<code>{{ v }}</code>{% else %}" + _VALUE + "{% endif %}"),
         "does not keep the key code",
@@ -252,7 +280,7 @@ def test_a_format_that_loses_nothing_has_no_limits_but_what_is_not_shown() -> No
     made = derived(in_turns(f"<call>{_OBJECT}</call>"))
     assert made.proof is not None
     assert [limit for limit in made.proof.limits if "is not shown" not in limit] == []
-    assert (made.proof.answers, made.proof.call_sets) == (5, 30)
+    assert (made.proof.answers, made.proof.call_sets) == (5, 34)
 
 
 def test_a_template_without_calls_derives_nothing() -> None:

@@ -1,4 +1,4 @@
-"""The words that a template compares something with: what it does for a tool or key of that name it may do for no other.
+"""The words that a template compares with: what it does for a tool or a key of that name it may do for no other.
 
 Read from the syntax tree without running anything: `call.name == 'python'`, `tool_call['name'] in ['a', 'b']` compare a
 name; `key == 'code'`, `key in ['code', 'command']`, `set known = ['a', 'b']` name words that may be anything.
@@ -17,10 +17,9 @@ _NAME = re.compile(r"[A-Za-z_][\w.-]{0,63}")
 _MOST = 20
 _MOST_WORDS = 40
 _LONGEST_WORD = 30
-_OF_MESSAGES = frozenset(
-    ("system", "user", "assistant", "tool", "developer")
-    + ("string", "number", "integer", "float", "boolean", "object", "array", "null")
-)
+_ROLES = ("system", "user", "assistant", "tool", "developer")
+_TYPES = ("string", "number", "integer", "float", "boolean", "object", "array", "null")
+_OF_MESSAGES = frozenset((*_ROLES, *_TYPES))
 """Roles and types: templates compare these for what they are."""
 
 

@@ -28,8 +28,8 @@ from toolfmt.inspect.probe.conversations import (
 Needed: TypeAlias = Literal["always", "if escaped", "if it can be written", "told"]
 """`if escaped`: a template that quotes strings and escapes nothing in them loses these, whatever reads them."""
 
-LONG = 10_000
-"""Characters of a long value: a template that cuts values, or writes long ones otherwise, does so below that."""
+LONG = (10_000, 20_000)
+"""Characters of long values: a template that cuts values, or writes long ones otherwise, does so below that."""
 
 _LONG_NAME = "look_up_the_opening_hours_of_each_museum_in_the_cities_named"
 """Sixty characters, of the 64 that OpenAI's interface allows: a template that cuts names is told by it."""
@@ -40,7 +40,17 @@ _STRINGS = (
     "a", "1.50", "-0", "a & b < c > d", "{{ x }} {% y %}", "naïve 🜚 \u202e \u00a0 e\u0301",
 )  # fmt: skip
 _BLANKS = (*(value for value in NASTY_STRINGS if value != value.strip()), "\ttab", " ")
-_MANY: dict[str, Any] = {f"part{number}": f"Mq{number}" if number % 2 else number for number in range(1, 13)}
+_INSIDE = {
+    "a tab": "\t", "a carriage return": "\r", "a line end of Windows": "\r\n",
+}  # fmt: skip
+_PRINTABLE = "".join(map(chr, range(ord(" "), ord("~") + 1)))
+
+
+def _many(most: int) -> dict[str, Any]:
+    return {f"part{number}": f"Mq{number}" if number % 2 else number for number in range(1, most + 1)}
+
+
+_MANY, _MORE = _many(12), _many(24)
 _TYPED: dict[str, Any] = TYPED | {"options": {"k": "v", "deep": {"on": False, "off": [1, [2.5]]}}}
 _SELDOM: dict[str, dict[str, Any]] = {
     "zero and false": {"text": "plain", "count": 0, "flag": False},
@@ -68,7 +78,7 @@ def _tool(name: str, values: Mapping[str, Any]) -> Message:
 FURTHER_TOOLS: list[Message] = [
     *(_tool(name, {"path": ""}) for name in _NAMES),
     _tool(_KEYS_TOOL, _KEYS),
-    _tool(_MANY_TOOL, _MANY),
+    _tool(_MANY_TOOL, _MORE),
     _tool(_NUMBERS_TOOL, _NUMBERS),
     tool_definition(_UNTYPED_TOOL, "Takes it.", {"one": {"description": "Any."}, "several": {"type": "array"}}, []),
     _tool(_STRINGS_TOOL, {f"text{number}": "" for number, _ in enumerate(_STRINGS)}),
@@ -101,10 +111,13 @@ def call_sets(*, parallel: bool) -> Iterator[CallSet]:
     yield CallSet("a call without arguments", ((BARE_TOOL, {}),), tools=ALL_TOOLS)
     yield _together("strings", tuple(_plain_string(value) for value in _STRINGS))
     yield string_set("a value of 300 characters", "x" * 300)
-    yield string_set(f"a value of {LONG:,} characters", ("word " * (LONG // 5))[: LONG - 1] + ".")
+    yield _together("signs and spaces", tuple(_signs()))
+    for long in LONG:
+        yield string_set(f"a value of {long:,} characters", ("word " * (long // 5))[: long - 1] + ".")
     yield CallSet("arguments of every type", ((TYPED_TOOL, _TYPED),), tools=ALL_TOOLS)
     yield CallSet("numbers", ((_NUMBERS_TOOL, _NUMBERS),), tools=FURTHER_TOOLS)
     yield CallSet("twelve arguments", ((_MANY_TOOL, _MANY),), tools=FURTHER_TOOLS)
+    yield CallSet("twenty-four arguments", ((_MANY_TOOL, _MORE),), tools=FURTHER_TOOLS)
     repeated = {"part1": "same", "part3": "same", "part5": "part5", "part7": _MANY_TOOL, "part9": "part1"}
     yield CallSet("values that repeat", ((_MANY_TOOL, repeated),), tools=FURTHER_TOOLS)
     if parallel:
@@ -157,6 +170,14 @@ def _plain_string(value: str) -> CallSet:
     return string_set(f"the string {value!r}", value, "if escaped" if quoted else "always")
 
 
+def _signs() -> Iterator[CallSet]:
+    """Strings of all that can be typed, and of spaces that templates and readers may take for others."""
+    yield string_set("a string of every sign of ASCII", f"a{_PRINTABLE}b", "if escaped")
+    yield string_set("other spaces in a string", "one\u2028two\u00a0three")
+    for what, space in _INSIDE.items():
+        yield string_set(f"{what} in a string", f"one{space}two", "told")
+
+
 def _together(what: str, parts: tuple[CallSet, ...]) -> CallSet:
     """Strings as arguments of one call."""
     strings = (arguments[PARAMETER] for part in parts for _, arguments in part.calls)
@@ -190,5 +211,6 @@ def _several() -> Iterator[CallSet]:
     yield CallSet("two equal calls", SINGLE * 2, tools=ALL_TOOLS)
     three: tuple[Call, ...] = ((TYPED_TOOL, _TYPED), (BARE_TOOL, {}), *SINGLE)
     yield CallSet("three calls in one turn", three, tools=ALL_TOOLS)
-    five = tuple((TOOL, {PARAMETER: f"Fq{number}"}) for number in range(5))
-    yield CallSet("five calls in one turn", five, tools=ALL_TOOLS)
+    many = tuple((TOOL, {PARAMETER: f"Fq{number}"}) for number in range(12))
+    yield CallSet("five calls in one turn", many[:5], tools=ALL_TOOLS)
+    yield CallSet("twelve calls in one turn", many, tools=ALL_TOOLS)

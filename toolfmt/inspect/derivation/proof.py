@@ -31,7 +31,7 @@ from toolfmt.inspect.probe.renders import Region, Renders
 from toolfmt.listing import listed
 
 _LONGEST = 200_000
-"""A template that writes more of calls is not read: the longest value has 10,000 characters."""
+"""A template that writes more of calls is not read: the longest value has 20,000 characters."""
 _NEAR = 200
 """What is common to all calls, a name's beginning too, may stand so far before where they differ."""
 _IN_CHARACTERS = 3
