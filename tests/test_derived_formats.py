@@ -214,6 +214,10 @@ TOLD = {
         tags("{{ v|replace('\\t', ' ') if v is string else v|tojson }}"),
         'does not keep a tab in a string: "one\\ttwo" comes back as "one two"',
     ),
+    "ids are printed": (
+        in_turns("<call>{{ {'name': f.name, 'arguments': f.arguments, 'id': c.id}|tojson }}</call>"),
+        "ids are printed as they are given: the form in which calls are written here is toolfmt's own",
+    ),
     "one key has markers of its own": (
         tags("{% if k == 'code' %}<code>{{ v }}</code>{% else %}" + _VALUE + "{% endif %}"),
         "does not keep the key code",
@@ -286,6 +290,15 @@ def test_a_format_that_loses_nothing_has_no_limits_but_what_is_not_shown() -> No
 def test_a_template_without_calls_derives_nothing() -> None:
     made = derived("{% for m in messages %}{{ m.content }}{% endfor %}")
     assert made == Derived(None, why_not="the template renders no call with its name and its value as they are given")
+
+
+def test_ids_that_stand_in_results_alone_are_none_of_a_call() -> None:
+    source = in_turns(f"<call>{_OBJECT}</call>").replace("{{ m.role }}", "{{ m.role }}{{ m.tool_call_id }}")
+    needs = "{% if messages[-1].tool_calls %}{{ raise_exception('no result') }}{% endif %}"
+    for template in (source, needs + source):
+        made = derived(template)
+        assert made.proof is not None, made.why_not
+        assert not [limit for limit in made.proof.limits if "ids" in limit]
 
 
 # --- what was derived, by laws and by what the proof has not seen

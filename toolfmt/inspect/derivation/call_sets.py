@@ -149,7 +149,9 @@ def sets_of_words(words: Sequence[str], *, parallel: bool) -> Iterator[CallSet]:
     parts = tuple(sets_of_names(words))
     if parallel:
         calls = tuple(call for part in parts for call in part.calls)
-        yield CallSet("names", calls, "told", [tool for part in parts for tool in part.tools], parts)
+        yield CallSet(
+            "names that the template compares", calls, "told", [tool for part in parts for tool in part.tools], parts
+        )
     else:
         yield from parts
     values = dict.fromkeys(words, "here\nand there")
@@ -157,7 +159,7 @@ def sets_of_words(words: Sequence[str], *, parallel: bool) -> Iterator[CallSet]:
     keys = tuple(
         CallSet(f"the key {key}", ((_WORDS_TOOL, {key: value}),), "told", tools) for key, value in values.items()
     )
-    yield CallSet("keys", ((_WORDS_TOOL, values),), "told", tools, keys)
+    yield CallSet("keys that the template compares", ((_WORDS_TOOL, values),), "told", tools, keys)
 
 
 def string_set(what: str, value: str, needed: Needed = "always") -> CallSet:

@@ -26,7 +26,7 @@ from toolfmt.inspect.derivation.call_sets import CallSet, call_sets, sets_of_nam
 from toolfmt.inspect.derivation.elsewhere import ANOTHER_TIME, Elsewhere
 from toolfmt.inspect.derivation.refusals import Refused
 from toolfmt.inspect.inference.read_back import opened, own_markers
-from toolfmt.inspect.probe.conversations import ALL_TOOLS, SINGLE, Message, Shape
+from toolfmt.inspect.probe.conversations import ALL_TOOLS, SINGLE, Message, Shape, call_id
 from toolfmt.inspect.probe.renders import Region, Renders
 from toolfmt.listing import listed
 
@@ -38,6 +38,7 @@ _IN_CHARACTERS = 3
 """So many sets are read a character at a time: that chunks do not matter is a law of the engines."""
 _MOST_NAMED = 3
 """So many kinds of call a limit names."""
+_OWN_IDS = "ids are printed as they are given: the form in which calls are written here is toolfmt's own"
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,8 @@ def prove(renders: Renders, shape: Shape, format: ToolCallFormat, parallel: bool
     except Refused as wrong:
         raise Unproven(str(wrong), tried.right) from None
     missing = () if parallel else ("two calls in one turn were not rendered",)
-    return Proof(tried.right, answers.right, (*missing, *answers.limits, *tried.limits()))
+    ids = (_OWN_IDS,) if _prints_ids(renders, shape, format) else ()
+    return Proof(tried.right, answers.right, (*missing, *answers.limits, *tried.limits(), *ids))
 
 
 @dataclass
@@ -179,6 +181,16 @@ def _rendered(renders: Renders, shape: Shape, call_set: CallSet) -> tuple[Region
     names = {name for name, _ in call_set.calls}
     called = [tool for tool in call_set.tools if tool["function"]["name"] in names]
     return renders.calls(shape, call_set.calls, called), called
+
+
+def _prints_ids(renders: Renders, shape: Shape, format: ToolCallFormat) -> bool:
+    """Whether the id that a call is given stands in what is rendered of it, not only behind it in its result."""
+    region, tools = _rendered(renders, shape, CallSet("one call", SINGLE, tools=ALL_TOOLS))
+    given = call_id(shape, SINGLE[0][0], 0)
+    if given is None or isinstance(region, TemplateError):
+        return False
+    behind = read_answer(format, region.text, tools, opened(format, region.before)).behind
+    return (region.before[-_NEAR:] + region.text).count(given) > behind.count(given)
 
 
 def _beside(shape: Shape, came: AnswerRead) -> str:
