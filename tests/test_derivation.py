@@ -203,6 +203,28 @@ ENGINES: dict[str, tuple[str, Engine]] = {
             identity=IdThenName("<|name|>", "call{number:05d}"),
         ),
     ),
+    "an id behind the arguments": (
+        template("<|req|>{{ f.name }}<|with|>" + JSON + "\n<|ref|>{{ c.id }}<|/req|>"),
+        NamedJson(
+            call_opener="<|req|>",
+            separator="<|with|>",
+            call_closer="<|/req|>",
+            id_marker="\n<|ref|>",
+            id="call{number:05d}",
+        ),
+    ),
+    "an id behind a fence around the arguments": (
+        template("<c>{{ f.name }}<args>```json\n" + JSON + "\n```<id>{{ c.id }}</c>", between="\n"),
+        NamedJson(
+            call_opener="<c>",
+            separator="<args>",
+            fence=("```json\n", "\n```"),
+            call_closer="</c>",
+            between="\n",
+            id_marker="<id>",
+            id="call{number:05d}",
+        ),
+    ),
     "an id made of the name": (
         template("<|call|>functions.{{ f.name }}:{{ loop.index0 }}<|args|>" + JSON + "<|end|>"),
         NamedJson(call_opener="<|call|>", separator="<|args|>", call_closer="<|end|>", identity=INDEXED),
@@ -513,6 +535,14 @@ REFUSED = {
     "a call that is a list": (
         template('["{{ f.name }}", ' + JSON + "]", '<act>{"calls": [', ", ", "]}</act>"),
         "name and arguments do not lie side by side in the call's JSON",
+    ),
+    "an id behind the arguments that nothing closes": (
+        template("<c>{{ f.name }}<a>" + JSON + "<id>{{ c.id }}", between="\n"),
+        "an id stands behind the arguments of a call, and nothing closes that",
+    ),
+    "an id behind the arguments without a marker": (
+        template("<c>{{ f.name }}<a>" + JSON + " {{ c.id }}</c>"),
+        "no marker stands between a call's arguments and its id",
     ),
     "the name written twice": (
         template("<{{ f.name }}>" + pairs("<k>{{ k }}</k><v>" + TEXT + "</v>") + "</{{ f.name }}>"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from typing import Any
@@ -183,6 +184,10 @@ def _named(draw: st.DrawFn) -> NamedJson:
     between = draw(st.sampled_from(["", "\n", " ", ", ", "\n--\n"]))
     if not call_opener and not between:
         between = "\n"  # else the name would stand in the brace of the call before
+    behind: dict[str, Any] = {}
+    if re.match(r"[^\w.:/$@+-]", call_closer) and draw(st.booleans()):  # else the id would go on
+        behind["id_marker"] = draw(st.sampled_from(["<|ref|>", " #", "\n[id] ", " ref: ", "->"]))
+        behind["id"] = draw(st.sampled_from(["call{number:03d}", "{number}", "{name}:{number}", "q-x"]))
     return NamedJson(
         opener=opener,
         closer=closer,
@@ -210,6 +215,7 @@ def _named(draw: st.DrawFn) -> NamedJson:
         else ("", ""),
         between=between,
         style=draw(_STYLES),
+        **behind,
     )
 
 
@@ -303,6 +309,10 @@ def test_the_grammar_allows_what_is_written(kind: str, data: st.DataObject) -> N
     assert not allows(rules, text + engine.write(calls[:1], lambda name, *path: None)[:-1]), (engine, text)
 
 
+def _with_id(marker: str, closer: str = "</c>", id: str = "call{number:02d}") -> NamedJson:
+    return NamedJson(call_opener="<c>", separator="<a>", call_closer=closer, id_marker=marker, id=id)
+
+
 _PYTHON = JsonStyle(python=True)
 _WRITTEN_FIRST = WrittenObject(('{"arguments": ', "arguments", ', "name": ', "name", "}"))
 
@@ -330,6 +340,14 @@ _WRITTEN_FIRST = WrittenObject(('{"arguments": ', "arguments", ', "name": ', "na
         (lambda: NamedJson(call_opener="<c>", separator=">", call_closer="}"), "call_closer"),
         (lambda: NamedJson(call_opener="<c>", separator="[ID][A]", identity=NameThenId("[ID]")), "separator"),
         (lambda: NamedJson(call_opener="<c>", separator="\n", style=JsonStyle(python=True)), "style"),
+        (lambda: _with_id("#", closer=""), "call_closer"),
+        (lambda: _with_id("#", closer="END"), "call_closer"),
+        (lambda: _with_id("}#"), "id_marker"),
+        (lambda: _with_id(", id"), "id_marker"),
+        (lambda: _with_id(" id:"), "id_marker"),
+        (lambda: _with_id(""), "id_marker"),
+        (lambda: _with_id("#", id=""), "id"),
+        (lambda: _with_id("#", id="a b"), "id"),
         (lambda: NameThenId(":"), "marker"),
         (lambda: IdThenName(" ", "{number}"), "marker"),
         (lambda: IdThenName("#", "a b"), "id"),
@@ -393,6 +411,30 @@ def test_members_of_a_familys_own_are_not_noted_and_those_of_others_are() -> Non
         other = text.replace(own, another)
         assert _read(format, [f"<c>{other}</c>"]).rejected
         assert len(toolfmt.parse(f"<c>{other}</c>", format).tool_calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("behind", "tolerated"),
+    [
+        ("<ref>q7f-2a</c>", set()),
+        ("\n<ref>\nq7\n</c>", set()),
+        ("</c>", {"missing_id"}),
+        ("<ref></c>", {"empty_id"}),
+        ("<ref>q7", {"missing_closer"}),
+    ],
+)
+def test_an_id_behind_the_arguments_is_passed_over(behind: str, tolerated: set[str]) -> None:
+    format = _format(_with_id("<ref>"))
+    assert format.engine.write([("f", {}), ("g", {})], lambda name, *path: None) == (
+        "<c>f<a>{}<ref>call00</c><c>g<a>{}<ref>call01</c>"
+    )
+    parser = Parser(format)
+    events = [event for sign in 'So:\n<c>f<a>{"a": "<ref>"}' + behind for event in parser.feed(sign)]
+    message = Message.from_events(events := [*events, *parser.finish()])
+    assert [(call.name, call.arguments) for call in message.tool_calls] == [("f", '{"a": "<ref>"}')]
+    assert (message.content or "").strip() == "So:" and not message.rejected
+    ends = [event for event in events if isinstance(event, toolfmt.ToolCallEnd)]
+    assert {name for end in ends for name in end.tolerated} == tolerated
 
 
 _PLAN = JsonObject(opener="<c>", closer="</c>", enclosing=('{"steps": [', "]}"), separator=", ")

@@ -34,9 +34,10 @@ class Identity(Protocol):
         """The header of the call with this number."""
 
 
-def _check(marker: str, id: str) -> None:
+def check_word(marker: str, id: str, parameter: str = "marker") -> None:
+    """Raises `ValueError` where the marker before a word, which is called so, or the form of an id makes no word."""
     if not marker.strip() or _NAMELIKE.fullmatch(marker.strip()):
-        raise ValueError(f"marker is {marker!r:.80}, which cannot be told from a part of the name")
+        raise ValueError(f"{parameter} is {marker!r:.80}, which cannot be told from a part of the name")
     check_id_form(id, "id")
     if id and not _WORD.fullmatch(made_id(id, "f", 1)):
         raise ValueError(f"id is {id!r:.80}, which is not one word of a header")
@@ -65,7 +66,7 @@ class NameThenId:
     always = False
 
     def __post_init__(self) -> None:
-        _check(self.marker, self.id)
+        check_word(self.marker, self.id)
 
     def read(self, first: str, second: str) -> tuple[str, str | None]:
         return first, second or None
@@ -83,7 +84,7 @@ class IdThenName:
     always = True
 
     def __post_init__(self) -> None:
-        _check(self.marker, self.id)
+        check_word(self.marker, self.id)
         if not self.id:
             raise ValueError("id is empty, and something must stand before the marker")
 

@@ -1,7 +1,7 @@
 """The named JSON engine: a name, a separator, a JSON object of arguments.
 
-What stands around the name differs: a frame around all calls, an opener of each call, an id before the name, behind it
-or made of it. The arguments are read as the JSON object engine reads them.
+What stands around the name differs: a frame around all calls, an opener of each call, an id before the name, behind it,
+made of it or behind the arguments. The arguments are read as the JSON object engine reads them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from toolfmt.formats.ahead import FAR, TooFar, ahead
 from toolfmt.formats.calls import Calls, Committed
 from toolfmt.formats.format import Call, Inner, TypesOf
 from toolfmt.formats.frames import NAME_SIGNS, Frame, check_markers, close_frame, follows, read_name
-from toolfmt.formats.identities import NAME_ONLY, Identity
+from toolfmt.formats.id_forms import made_id
+from toolfmt.formats.identities import NAME_ONLY, Identity, check_word
 from toolfmt.formats.json_call import read_arguments, read_behind
 from toolfmt.formats.json_object import PROSE, read_fence
 from toolfmt.formats.scan import Incomplete, Malformed, Reading, Scan, literals
@@ -42,8 +43,10 @@ class NamedJson(Frame):
 
     `call_opener` and `call_closer` stand around each call, `lead` before its header, `separator` behind that, `fence`
     around the arguments, which are spelt in a `style`; `also_lead` and `also_separators` are other spellings that are
-    read. `opener` and `closer` frame all calls, where the family does that; `inside` is what stands next to them,
-    `between` what stands between two calls. Raises `ValueError` for markers that cannot be told from what they mark.
+    read. `id_marker` stands behind the arguments and before an id in the form `id`, where the family writes it there:
+    the call has been told by then, so that this id is passed over. `opener` and `closer` frame all calls, where the
+    family does that; `inside` is what stands next to them, `between` what stands between two calls. Raises `ValueError`
+    for markers that cannot be told from what they mark.
     """
 
     call_opener: str = ""
@@ -57,6 +60,8 @@ class NamedJson(Frame):
     inside: tuple[str, str] = ("", "")
     between: str = ""
     style: JsonStyle = AS_DUMPED
+    id_marker: str = ""
+    id: str = ""
 
     def __post_init__(self) -> None:
         check_markers(
@@ -72,6 +77,19 @@ class NamedJson(Frame):
             )
         if self.style.python:
             raise ValueError("style is Python's, and the arguments are JSON")
+        self._check_id()
+
+    def _check_id(self) -> None:
+        """Raises `ValueError` where an id behind the arguments cannot be told from what stands around it."""
+        if not self.id_marker and not self.id:
+            return
+        check_word(self.id_marker, self.id, "id_marker")
+        if not self.id:
+            raise ValueError("id is empty, and behind id_marker stands an id")
+        if self.id_marker.strip().startswith(("}", ",")):
+            raise ValueError(f"id_marker is {self.id_marker!r:.80}, and an object may go on so")
+        if not self.call_closer.strip() or _GLUED.match(self.call_closer)[0]:  # type: ignore[index]  # it may be empty
+            raise ValueError(f"call_closer is {self.call_closer!r:.80}, and an id before it may go on so")
 
     @property
     def openers(self) -> tuple[str, ...]:
@@ -97,7 +115,11 @@ class NamedJson(Frame):
     def _call(self, name: str, arguments: Mapping[str, Any], at: int) -> str:
         text = self.style(dict(arguments))
         header = self.lead + self.identity.write(name, at) + self.separator
-        return self.call_opener + header + self.fence[0] + text + self.fence[1] + self.call_closer
+        return self.call_opener + header + self.fence[0] + text + self.fence[1] + self._id(name, at) + self.call_closer
+
+    def _id(self, name: str, at: int) -> str:
+        """The id behind the arguments of a call, with its marker."""
+        return self.id_marker + made_id(self.id, name, at) if self.id_marker else ""
 
     def grammar(self, constraint: Constraint) -> Node:
         # Imported here: who only reads needs none of it.
@@ -108,7 +130,7 @@ class NamedJson(Frame):
             header = row(self.lead, numbered(partial(self.identity.write, tool.name)), self.separator)
             spelt = json_arguments(tool, shape, spelling_of_style(self.style))
             arguments = row(self.fence[0], spelt, self.fence[1])
-            return row(self.call_opener, header, arguments, self.call_closer)
+            return row(self.call_opener, header, arguments, numbered(partial(self._id, tool.name)), self.call_closer)
 
         inside = constraint.calls(constraint.any_call(call), self.between)
         return row(self.opener, self.inside[0], inside, self.inside[1], self.closer)
@@ -203,8 +225,20 @@ class NamedJson(Frame):
                 calls.tolerate("missing_closer")
         elif self._fence:
             calls.tolerate("missing_fence")
+        yield from self._id_behind(scan, calls)
         if self.call_closer.strip():
             yield from close_frame(scan, calls, "opened", self.call_closer.strip())
+
+    def _id_behind(self, scan: Scan, calls: Calls) -> Reading[None]:
+        """The id behind the arguments, where the family writes one: the call has been told without it."""
+        if not self.id_marker:
+            return
+        if not (yield from follows(scan, self.id_marker.strip())):
+            calls.tolerate("missing_id")
+            return
+        yield from scan.skip_spaces()
+        if not (yield from read_name(scan)):
+            calls.tolerate("empty_id")
 
     @cached_property
     def _fence(self) -> str:

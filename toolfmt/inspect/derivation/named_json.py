@@ -51,6 +51,8 @@ class _Parts:
     after: str
     between: str | None
     header: _Header
+    id_marker: str = ""
+    """What stands between the arguments and an id behind them; empty where none stands there."""
 
 
 def name_then_json(rendered: Rendered, around: Surroundings) -> Iterator[Draft]:
@@ -84,8 +86,11 @@ def name_then_json(rendered: Rendered, around: Surroundings) -> Iterator[Draft]:
             between=between,
             inside=(blanks_behind(shape.outer), blanks_before(shape.outer_close)) if outer and behind else ("", ""),
             style=_style(rendered),
+            id_marker=parts.id_marker,
+            id=_ID_FORM if parts.id_marker else "",
         )
-        yield Draft("name, then JSON", engine, tuple(behind[1:] if outer else behind), _id_form(parts.header))
+        id_form = _ID_FORM if parts.id_marker else _id_form(parts.header)
+        yield Draft("name, then JSON", engine, tuple(behind[1:] if outer else behind), id_form)
 
 
 def _openers(each: str, whole: str, *, divided: bool) -> list[tuple[str, str]]:
@@ -124,7 +129,29 @@ def _parts(rendered: Rendered) -> _Parts:
         at, closing = head.find("```"), _FENCE.match(after)
         fence = (head[at:], closing[0] if closing else "")
         head, after = head[:at], after[len(fence[1]) :]
-    return _Parts(one.text[: header.begin], head, fence, after, _between(rendered, fence[1]), header)
+    between, marker = _between(rendered, fence[1]), ""
+    if header.form == "name":
+        marker, after = _id_behind(one, after)
+        other, between = (
+            _id_behind(rendered.two, between) if rendered.two and between is not None else (marker, between)
+        )
+        if other != marker:
+            raise Refused("behind the arguments of two calls stands an id, otherwise than behind those of one", near=2)
+    return _Parts(one.text[: header.begin], head, fence, after, between, header, marker)
+
+
+def _id_behind(seen: Seen, after: str) -> tuple[str, str]:
+    """What stands between the arguments of the first call and its id behind them, and what stands behind that."""
+    id = seen.ids[0] if seen.ids else ""
+    at = after.find(id, 0, _FAR_BEHIND) if id else -1
+    if at < 0:
+        return "", after
+    marker, rest = after[:at], after[at + len(id) :]
+    if not marker.strip():
+        raise Refused("no marker stands between a call's arguments and its id", near=2)
+    if not markers(rest):
+        raise Refused("an id stands behind the arguments of a call, and nothing closes that", near=2)
+    return marker, rest
 
 
 def _between(rendered: Rendered, fence: str) -> str | None:
@@ -163,7 +190,8 @@ def _header(seen: Seen, name: str, number: int, begin: int) -> _Header:
     at = text.find(id, begin) if id else -1
     if 0 <= at < spot and spot - at < _FAR_BEFORE:
         return _Header(at, end, "id first", text[at + len(id) : spot])
-    if spot < at < spot + _FAR_BEHIND:
+    body = object_behind(text, seen.calls[number][1], end)
+    if spot < at < spot + _FAR_BEHIND and (body is None or at < body.begin):
         return _Header(spot, at + len(id), "id behind", text[end:at])
     return _Header(spot, end, "name")
 
