@@ -125,10 +125,12 @@ def tags(draw: st.DrawFn) -> Engine:
         if header.type_attribute:
             parameters["write_value"] = TextBesideType()
     else:
-        openers = ["<parameter=", "[arg:", "⟦p ", "- ", "--", "@", "| ", "« ", "+ ", "\n* "]
+        openers = ["<parameter=", "[arg:", "⟦p ", "- ", "--", "@", "| ", "« ", "+ ", "\n* ", "<", "⟨"]
         parameters |= {"key_opener": draw(st.sampled_from(openers))}
         parameters |= {"key_closer": draw(st.sampled_from([">", "]", "⟧", ":", "=", "|", " => ", "»"]))}
-        parameters |= {"value_closer": draw(st.sampled_from(["</p>", "⟧", ";;", "||", "»", "<|end|>", "\n</p>"]))}
+        parameters |= {
+            "value_closer": draw(st.sampled_from(["</p>", "⟧", ";;", "||", "»", "<|end|>", "\n</p>", "⟨/⟩"]))
+        }
     opener, closer = draw(st.sampled_from([("", ""), *draw(st.lists(_pair("tools"), min_size=3, max_size=3))]))
     name = draw(_pair("name"))
     named = st.sampled_from([name[1], "]", ":", "⟧", "|", "\n", ">", "", " {", "(", "」", "<"])

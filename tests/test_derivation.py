@@ -33,7 +33,7 @@ from toolfmt.formats.values import CODE, CODE_CALL, LITERAL, QUOTED_JSON, Betwee
 from toolfmt.formats.written_objects import WrittenObject
 from toolfmt.inspect.derivation import candidates
 from toolfmt.inspect.derivation.candidates import Derivation
-from toolfmt.inspect.derivation.cutting import chunks, common_end, common_start, markers
+from toolfmt.inspect.derivation.cutting import chunks, common_end, common_start, is_marker, markers
 from toolfmt.inspect.derivation.drafts import made
 from toolfmt.inspect.derivation.found_values import decode, enclosing, place_of
 from toolfmt.inspect.derivation.frames import Frames, frames
@@ -385,6 +385,19 @@ ENGINES: dict[str, tuple[str, Engine]] = {
             written=PythonValues(),
         ),
     ),
+    "keys and closers of values in brackets of another script": (
+        template("⟦调 {{ f.name }}⟧" + pairs("⟨{{ k }}⟩" + TEXT + "⟨∕⟩") + "⟦∎⟧"),
+        Tagged(
+            name_opener="⟦调 ",
+            name_closer="⟧",
+            call_closer="⟦∎⟧",
+            key_opener="⟨",
+            key_closer="⟩",
+            value_closer="⟨∕⟩",
+            between="",
+            between_calls="",
+        ),
+    ),
     "every argument in brackets of its own": (
         template("<|act|>(do {{ f.name }}" + pairs(" ({{ k }} {{ v | tojson }})") + ")<|/act|>"),
         CallExpression(
@@ -499,6 +512,10 @@ REFUSED = {
         template('<do name="{{ f.name }}">' + pairs("<{{ k }}>" + TEXT + "</{{ k }}>") + "</do>"),
         "the tags of arguments are their names alone, so that a value that holds a tag cannot be told from the next "
         "argument",
+    ),
+    "values between marks, and a call that one sign opens": (
+        template("⟦{{ f.name }}⟧" + pairs("⟨{{ k }}⟩" + TEXT + "⟨∕⟩") + "⟦∎⟧"),
+        "a call would begin with one sign, which stands in ordinary answers: ⟦",
     ),
     "keys with a prefix as tags": (
         template("<|do {{ f.name }}|>" + pairs("<arg:{{ k }}>" + TEXT + "</arg:{{ k }}>") + "<|/do|>"),
@@ -681,6 +698,13 @@ def test_no_marker_holds_what_the_conversation_holds() -> None:
 
 
 # --- the tools of the derivation
+
+
+def test_what_stands_in_brackets_of_any_script_is_a_marker() -> None:
+    assert markers("⟨∕⟩⟦∎⟧a⦗x y⦘〔b〕＜c") == ["⟨∕⟩", "⟦∎⟧", "a", "⦗x y⦘", "〔b〕", "＜c"]
+    assert chunks("❮调 x❯to=⧼X⧽") == ["❮调 x❯", "to=", "⧼X⧽"]
+    assert is_marker("⟨∕⟩") and is_marker("«x»") and not is_marker("∕") and not is_marker("‚x")
+    assert common_start("⟨∕a⟩", "⟨∕b⟩") == ""
 
 
 def test_texts_are_cut_into_markers() -> None:

@@ -344,6 +344,20 @@ _WRITTEN = [
 ]  # fmt: skip
 
 
+def test_the_closer_of_a_value_may_begin_like_the_opener_of_a_key() -> None:
+    signs: dict[str, Any] = {"key_opener": "⟨", "key_closer": "⟩", "value_closer": "⟨/⟩"}
+    engine = Tagged(name_opener="⟦call ", name_closer="⟧", call_closer="⟦end⟧", **signs)
+    format = drawn_engines.format_of(engine)
+    calls: list[Any] = [("f", {"a": "x\n", "b": "y"})]
+    text = write(format, calls)
+    assert text == "⟦call f⟧\n⟨a⟩x\n⟨/⟩\n⟨b⟩y⟨/⟩\n⟦end⟧"
+    for pieces in ([text], text):
+        read, beside = _read(format, pieces, None)
+        assert (_same(read, calls), beside) == (True, [])
+    with pytest.raises(ValueError, match=r"^value_closer: "):
+        Tagged(name_opener="⟦call ", name_closer="⟧", call_closer="⟦end⟧", **{**signs, "value_closer": "⟨"})
+
+
 @pytest.mark.parametrize(("engine", "text"), _WRITTEN)
 def test_parameters_are_written_as_they_stand(engine: Engine, text: str) -> None:
     calls: list[Any] = [("f", {"a": "x y", "b": -1}), ("g", {})]

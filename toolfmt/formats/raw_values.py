@@ -90,7 +90,10 @@ class Tags:
         marks = {self.key_opener, self.plain_opener, *self.ends, *self.openers, *self.alone, self.name_opener} - {""}
         if self.value_opener:
             marks.add(self.key_closer)
-        return (*sorted(marks), *sorted("\n" + mark for mark in marks if self.lines))
+        # Where a value's closer begins with such a mark, a line end before it may be the value's own.
+        ends_value = self.value_closer.lstrip()
+        apart = [mark for mark in marks if self.lines and not ends_value.startswith(mark)]
+        return (*sorted(marks), *sorted("\n" + mark for mark in apart))
 
     @cached_property
     def plain_opener(self) -> str:

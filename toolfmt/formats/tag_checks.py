@@ -31,8 +31,10 @@ def check_tags(engine: Tagged) -> None:
         raise ValueError(f"between: {engine.between!r:.80} is more than blanks; a sign belongs to the tag beside it")
     tags = engine.tags
     ends = {"key_opener": tags.key_opener, "call_closer": tags.call_closer, "closer": engine.closer}
+    closes_value = engine.value_closer.strip()
     for parameter, marker in ends.items():
-        if marker and _overlap(marker, engine.value_closer.strip()):
+        longer = parameter == "key_opener" and marker != closes_value and closes_value.startswith(marker)
+        if marker and _overlap(marker, closes_value) and not longer:  # the longer of two marks is the one that is met
             raise ValueError(f"value_closer: {engine.value_closer!r:.80} cannot be told apart from {parameter}")
     for parameter in ("call_closer", "closer"):
         if ends[parameter] and _overlap(ends[parameter], tags.key_opener):

@@ -168,6 +168,8 @@ def _assign(parts: RawParts) -> tuple[str, str]:
         return assign[:-1], assign[-1]
     if assign == bare and len(assign) > 1 and assign[0] in "=:" and parts.separator.startswith(assign[1:]):
         return assign[0], assign[1:]
+    if bare == assign and (closer := common_start(parts.separator, parts.after).strip()):
+        raise Refused(f"values stand without quotes, and are closed by a marker: {quote(closer, 40)}")
     if not assign.startswith(bare) or assign == bare:
         raise Refused(_UNQUOTED, near=2 if bare == assign else 1)
     return bare, assign[len(bare) :]

@@ -6,20 +6,37 @@ Every verb is linear in its text, or looks at a bounded stretch of it. Nothing h
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 
 from toolfmt.inspect.probe.differences import common_prefix
 
+
+def _paired() -> dict[str, str]:
+    """Brackets beyond ASCII by what opens them: whatever Unicode calls an opening one with its closing one beside it,
+    and the two pairs of quotes that are written as brackets."""
+    pairs = {"«": "»", "‹": "›"}
+    for code in (*range(0x80, 0x3400), *range(0xFB00, 0x10000)):  # between them stand ideographs and syllables alone
+        if unicodedata.category(chr(code)) == "Ps":
+            closing = [sign for sign in (chr(code + 1), chr(code + 2)) if unicodedata.category(sign) == "Pe"]
+            pairs |= dict.fromkeys(chr(code), *closing[:1]) if closing else {}
+    return pairs
+
+
+_PAIRED = _paired()
+_BEGIN, _END = "".join(_PAIRED), "".join(_PAIRED.values())
 _TOKEN = re.compile(
-    r"<[^\s<>][^<>\n]{0,60}>|<[^\s<>]*|\[\[[^\[\]\s<>]{1,60}\]\]|\[/?[^\[\]\s<>]*\]|⟦[^⟦⟧\n]*⟧?|【[^【】\n]*】?|«[^«»\n]*»?|‹[^‹›\n]*›?|\s+"
-    r"|[^\s<>\[\]⟦【«‹]+|.",
+    r"<[^\s<>][^<>\n]{0,60}>|<[^\s<>]*|\[\[[^\[\]\s<>]{1,60}\]\]|\[/?[^\[\]\s<>]*\]|\s+|"
+    + "|".join(f"{begin}[^{begin}{end}\n]*{end}?" for begin, end in _PAIRED.items())
+    + rf"|[^\s<>\[\]{_BEGIN}]+|.",
     re.S,
 )
-_CHUNK = re.compile(r"<[^<>]*>|\[[^\[\]]*\]|[⟦【«‹][^⟦⟧【】«»‹›]*[⟧】»›]?|[^<\[\s⟦【«‹][^<\[⟦【«‹]*|<[^<>]*\Z|.", re.S)
-_MARKER = re.compile(r"<[^<>\n]+>|\[[^\[\]\s]+\]|[⟦【«‹〈《][^\s]*")
+_CHUNK = re.compile(
+    rf"<[^<>]*>|\[[^\[\]]*\]|[{_BEGIN}][^{_BEGIN}{_END}]*[{_END}]?|[^<\[\s{_BEGIN}][^<\[{_BEGIN}]*|<[^<>]*\Z|.", re.S
+)
+_MARKER = re.compile(rf"<[^<>\n]+>|\[[^\[\]\s]+\]|[{_BEGIN}][^\s]*")
 _TAG = re.compile(r"<[^\s<>][^<>\n]{0,80}>")
-_OPENS, _CLOSES = "<[{(⟦【«‹〈《「『", ">]})⟧】»›〉》」』"
-_BLANK = re.compile(r"\s")
+_OPENS, _CLOSES = frozenset("<[{(" + _BEGIN), frozenset(">]})" + _END)
 _WORD_ENDS, _WORD_GOES_ON = re.compile(r"[\w▁|｜/]"), re.compile(r"[\w▁|｜]")
 _MOST_SHARED = 400
 """What two texts share is a marker, or a few: it is looked for within so many characters."""
@@ -84,8 +101,12 @@ def common_end(one: str, other: str) -> str:
 
 def inside_marker(text: str) -> bool:
     """Whether a text ends within a tag or bracket: one has been opened, and no blank stands behind."""
-    last = max(text.rfind(sign) for sign in _OPENS)
-    return last >= 0 and max(text.rfind(sign) for sign in _CLOSES) < last and not _BLANK.search(text[last:])
+    for sign in reversed(text):
+        if sign in _OPENS:
+            return True
+        if sign in _CLOSES or sign.isspace():
+            return False
+    return False
 
 
 def cuts_tag(text: str, at: int) -> bool:
