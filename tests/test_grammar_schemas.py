@@ -110,3 +110,36 @@ def test_most_valid_values_are_allowed() -> None:
                 if jsonschema.Draft202012Validator(schema).is_valid(value) and not isinstance(value, float):
                     text = format.writer.write([("f", {"p": value})], lambda tool, *path: frozenset({kind}))  # noqa: B023 - as above
                     assert allows(rules, text) or "\\" in text, (name, schema, value)
+
+
+_TOLD_AS_STRINGS: list[tuple[dict[str, Any], list[Any], list[Any]]] = [
+    ({"allOf": [{"type": ["string", "integer"]}, {"enum": [1, 2.5, None, "null", "a"]}]}, ["a"], [1]),
+    ({"allOf": [{"type": ["string", "integer"], "maxLength": 1}, {"type": ["string", "number"]}]}, ["a", 1], [12]),
+    ({"type": ["string", "integer"], "enum": [1, "a"]}, [1, "a"], [2]),
+]
+"""Schemas whose parts tell a reader that texts are strings (an integer is no `number` in the types of a value between
+tags), with values that stand in the grammar and values that do not: as a string they are not valid."""
+
+
+@pytest.mark.parametrize("name", ["glm4", "qwen3_5", "minimax_m3"])
+@pytest.mark.parametrize(("schema", "allowed", "others"), _TOLD_AS_STRINGS)
+def test_a_value_that_is_read_as_a_string_is_not_allowed_as_another(
+    name: str, schema: dict[str, Any], allowed: list[Any], others: list[Any]
+) -> None:
+    format = next(format for format in FORMATS if format.name == name)
+    parameters = {"type": "object", "properties": {"p": schema}, "required": ["p"]}
+    tools = [{"name": "f", "parameters": parameters}]
+    rules = answer_grammar(format, tools, choice="required").rules
+    for value in (*allowed, *others):
+        text = format.writer.write([("f", {"p": value})], lambda tool, *path: parameter_types(parameters, *path))
+        assert allows(rules, text) == (value in allowed), value
+        if value in allowed:
+            assert jsonschema.Draft202012Validator(parameters).is_valid(_strictly(format, text, tools)), value
+
+
+def test_a_list_of_values_that_are_all_read_as_strings_is_refused() -> None:
+    schema = {"allOf": [{"type": ["string", "integer"]}, {"enum": [1, "a"]}, {"enum": [1, "b"]}]}
+    parameters = {"type": "object", "properties": {"p": schema}}
+    glm4 = next(format for format in FORMATS if format.name == "glm4")
+    with pytest.raises(CannotConstrain, match="'p' of 'f': its values would be read as of another type"):
+        answer_grammar(glm4, [{"name": "f", "parameters": parameters}], choice="required")

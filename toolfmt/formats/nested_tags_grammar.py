@@ -64,12 +64,13 @@ class _Elements:
             listed = schemas.values(part)
             kinds = schemas.kinds(part)
             if listed is not None:
-                nodes += [Text(raw_text(value, types) + closer) for value in raw.carried(listed)]
+                nodes += [Text(text + closer) for _, text in raw.carried(listed, raw_text)]
             elif kinds is None:
                 self.constraint.narrower.add("objects-as-json")
                 nodes.append(RawText(closer, (self.engine.sign,)))
             else:
-                nodes += [self._kind(kind, schemas.of_kind(part, kind), closer, path, raw, parts) for kind in kinds]
+                of_kinds = [(kind, schemas.of_kind(part, kind)) for kind in raw.told(kinds)]
+                nodes += [self._kind(kind, flat, closer, path, raw, parts) for kind, flat in of_kinds]
         return either(*nodes)
 
     def _kind(

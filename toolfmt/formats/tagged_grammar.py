@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolfmt.formats.constraint import ConstrainedTool, Constraint, members, numbered
 from toolfmt.formats.nodes import EMPTY, JsonValue, Node, Pattern, RawText, Text, either, maybe, row
-from toolfmt.formats.schemas import KINDS, Arguments, NotConstrained, Schema, Schemas
+from toolfmt.formats.schemas import KINDS, Arguments, NotConstrained, Schema, Schemas, same
 from toolfmt.formats.string_patterns import in_class, string_pattern
 from toolfmt.formats.typed import Types, type_of, typed
 
@@ -46,28 +47,47 @@ class RawValues:
         for part in parts:
             values = self.schemas.values(part)
             if values is not None:
-                for value in self.carried(values):
-                    yield value, Text(write(value, self.types) + self.closer)
+                for value, text in self.carried(values, write):
+                    yield value, Text(text + self.closer)
                 continue
             kinds = self.schemas.kinds(part)
             if kinds is None and not self.stated:
                 yield "s", RawText(self.closer, self.never)
                 continue
-            for kind in kinds or [kind for kind in KINDS if kind != "integer"]:
+            for kind in self.told(kinds) if kinds else [kind for kind in KINDS if kind != "integer"]:
                 flat = self.schemas.of_kind(part, kind)
                 if kind == "string":
                     yield "s", self.string(flat, parts)
                 else:
                     yield _SAMPLES[kind], row(JsonValue(self.schemas.alone(flat)), self.closer)
 
-    def carried(self, values: Sequence[Any]) -> list[Any]:
-        """The listed values that are read as they are written: a string is not where it looks like another type."""
-        carried = [
-            value for value in values if self.stated or not isinstance(value, str) or typed(value, self.types) is None
-        ]
+    def carried(self, values: Sequence[Any], write: Callable[[Any, Types], str]) -> list[tuple[Any, str]]:
+        """The listed values that are read as they are written, each with its text: a string is not where it looks like
+        another type, and another value is not where the reader, who knows the types alone, takes it for a string."""
+        written = [(value, write(value, self.types)) for value in values]
+        carried = [(value, text) for value, text in written if self.stated or self._is_read(value, text)]
         if not carried:
             raise NotConstrained("its values would be read as of another type")
         return carried
+
+    def _is_read(self, value: Any, text: str) -> bool:
+        if isinstance(value, str):
+            return typed(value, self.types) is None
+        found = typed(text, self.types)
+        return found is not None and same(json.loads(found), value)
+
+    def told(self, kinds: Sequence[str]) -> list[str]:
+        """Those of the types that the reader takes a text for."""
+        found = [kind for kind in kinds if self.stated or self.types is None or self._is_told(kind, self.types)]
+        if not found:
+            raise NotConstrained("its values would be read as of another type")
+        return found
+
+    @staticmethod
+    def _is_told(kind: str, types: frozenset[str]) -> bool:
+        """Where strings are allowed, a text of a type that the reader does not know of is one; where not, none is."""
+        known = kind in types or (kind == "integer" and "number" in types)
+        return known or (kind != "string" and "string" not in types)
 
     def string(self, flat: Schema, beside: Sequence[Schema]) -> Node:
         """The strings of a flat schema, `beside` which the others of a union stand."""
