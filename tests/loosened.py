@@ -38,7 +38,7 @@ _BORDERS = re.compile(r"""\s+|(?<=[>\[\]="'])|(?=[<>\[\]="'/])""")
 """Where blanks are passed over: beside every tag, bracket, quote and sign of assignment."""
 _SIGNS = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|([{}():,])""")
 _JSON_KEY = re.compile(r"""["']\s*:""")
-_CALL_NUMBER = re.compile(r"\[0-9\](?:\+|\{[0-9]+\})")
+_CALL_NUMBER = re.compile(r"\[0-9\]\{[0-9]+(?:,[0-9]+)?\}")
 _LETTERS = re.compile(r"[A-Za-z_]*$")
 _ID_MEMBER = re.compile(r"""(,\s*)?["'](?:id|tool_call_id)["']\s*:\s*["']$""")
 _COMMA = re.compile(r"\s*,\s*")

@@ -250,7 +250,7 @@ def _engines(format: ToolCallFormat) -> list[object]:
     """Every engine that reads or writes calls of a format."""
     engines: list[object] = [format.engine, *format.variants.values()]
     for engine in engines:  # which grows
-        engines += [inner for inner in (*getattr(engine, "_engines", ()), getattr(engine, "body", None)) if inner]
+        engines += [inner for inner in (*getattr(engine, "engines", ()), getattr(engine, "body", None)) if inner]
     return engines
 
 

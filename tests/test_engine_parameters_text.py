@@ -41,7 +41,7 @@ def _engines() -> dict[str, Engine]:
     """The engines of the known formats that are of these kinds, by a name for each."""
     found: dict[str, Engine] = {}
     for format in formats():
-        engines = [format.engine, *getattr(format.engine, "_engines", ()), *format.variants.values()]
+        engines = [format.engine, *getattr(format.engine, "engines", ()), *format.variants.values()]
         engines += [inner for engine in engines if isinstance(inner := getattr(engine, "body", None), _KINDS)]
         engines += [inner for engine in engines if isinstance(inner := getattr(engine, "engine", None), _KINDS)]
         own = [engine for engine in engines if isinstance(engine, _KINDS)]
@@ -139,6 +139,7 @@ def test_attributes_are_written_in_order_and_read_in_any() -> None:
     assert header.read('k" kind="fixed" type="text"')[1] == frozenset({"string"})
     assert "string" not in (header.read('k" type="json"')[1] or {"string"})
     assert header.fault('k" index="9" kind="fixed" note="x" type="JSON"') == ""
+    assert header.fault('k" index="9" index="9"') == header.fault('k" type="JSON" type="Text"') == "other_attributes"
     assert header.fault('k" kind="other"') == header.fault('k" type="Other"') == "other_attributes"
     escaped = EscapedAttributes(index_attribute="at")
     assert escaped.write('a"&b', None, 0) == 'a&quot;&amp;b" at="1"'

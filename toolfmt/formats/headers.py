@@ -111,8 +111,10 @@ class Attributes:
             raise Malformed
         if not _ATTRIBUTES.fullmatch(rest):
             return DAMAGED
-        others = [word for word in _ATTRIBUTE.findall(rest) if not self._knows(*word)]
-        return "other_attributes" if others or rest.endswith("/") else ""
+        found = _ATTRIBUTE.findall(rest)
+        twice = len({word for word, _ in found}) < len(found)
+        others = [word for word in found if not self._knows(*word)]
+        return "other_attributes" if others or twice or rest.endswith("/") else ""
 
     def _knows(self, word: str, value: str) -> bool:
         """Whether the family writes this attribute so."""
