@@ -186,7 +186,7 @@ def _named(draw: st.DrawFn) -> NamedJson:
         between = "\n"  # else the name would stand in the brace of the call before
     behind: dict[str, Any] = {}
     if re.match(r"[^\w.:/$@+-]", call_closer) and draw(st.booleans()):  # else the id would go on
-        behind["id_marker"] = draw(st.sampled_from(["<|ref|>", " #", "\n[id] ", " ref: ", "->"]))
+        behind["id_marker"] = draw(st.sampled_from(["<|ref|>", " #", "\n[id] ", " (ref) ", "->"]))
         behind["id"] = draw(st.sampled_from(["call{number:03d}", "{number}", "{name}:{number}", "q-x"]))
     return NamedJson(
         opener=opener,
