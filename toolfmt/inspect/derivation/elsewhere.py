@@ -1,4 +1,4 @@
-"""The calls of a template rendered elsewhere than the probes render them: at another time, later in a conversation.
+"""The calls of a template rendered elsewhere than the probes do it: at another time, later in a conversation.
 
 A format whose markers were read off one place is not proven for another: a template may print the date, or how many
 messages there are, in what stands around a call.
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.probe.conversations import USER, Message
+from toolfmt.inspect.probe.conversations import USER, Call, Message, Shape, answering, calling
 from toolfmt.inspect.probe.renders import Renders
 
 ANOTHER_TIME = datetime(2033, 11, 27, 19, 48, 56)
@@ -20,15 +20,33 @@ _SAID_BEFORE: list[Message] = [
     {"role": "assistant", "content": "Yes, what is it?"},
 ]
 _ASKED = "Please look it up."
+_FIRST_ID = 3
+"""The number of the first of the calls before: their ids are none of those behind them."""
 
 
 class Elsewhere(Renders):
-    """What a template makes of the same conversations at another time, or at the end of a longer one."""
+    """What a template makes of the same conversations at another time, or at the end of a longer one.
 
-    def __init__(self, renders: Renders, *, now: datetime | None = None, later: bool = False) -> None:
+    `later`: behind another question and its answer; `called`: behind these calls and their results.
+    """
+
+    def __init__(
+        self,
+        renders: Renders,
+        shape: Shape,
+        *,
+        now: datetime | None = None,
+        later: bool = False,
+        called: Sequence[Call] = (),
+    ) -> None:
         super().__init__(renders.template, renders.tokens, renders.words)
         self.reasoning_name = renders.reasoning_name
         self._time, self._later = now, later
+        self._called: list[Message] = []
+        if called:
+            results = [f"found {number}" for number, _ in enumerate(called)]
+            self._called = [calling(shape, called, first=_FIRST_ID)]
+            self._called += answering(shape, called, results, first=_FIRST_ID)
 
     def render(
         self,
@@ -40,6 +58,8 @@ class Elsewhere(Renders):
     ) -> str | TemplateError:
         if self._later:
             messages = _continued(messages)
+        asked = next((number for number, message in enumerate(messages, 1) if message["role"] == "user"), 0)
+        messages = [*messages[:asked], *self._called, *messages[asked:]]
         return super().render(messages, tools, generation=generation, now=now or self._time)
 
 

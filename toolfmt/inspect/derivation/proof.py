@@ -26,7 +26,7 @@ from toolfmt.inspect.derivation.call_sets import CallSet, call_sets, sets_of_nam
 from toolfmt.inspect.derivation.elsewhere import ANOTHER_TIME, Elsewhere
 from toolfmt.inspect.derivation.refusals import Refused
 from toolfmt.inspect.inference.read_back import opened, own_markers
-from toolfmt.inspect.probe.conversations import ALL_TOOLS, SINGLE, Message, Shape, call_id
+from toolfmt.inspect.probe.conversations import ALL_TOOLS, PARALLEL, SINGLE, Call, Message, Shape, call_id
 from toolfmt.inspect.probe.renders import Region, Renders
 from toolfmt.listing import listed
 
@@ -67,7 +67,7 @@ def prove(renders: Renders, shape: Shape, format: ToolCallFormat, parallel: bool
     check_markers(renders, shape, format)
     for call_set in _sets(renders, format, parallel):
         _try(renders, shape, format, call_set, tried)
-    for elsewhere, what, why in _elsewhere(renders):
+    for elsewhere, what, why in _elsewhere(renders, shape, PARALLEL if parallel else SINGLE):
         try:
             _try(elsewhere, shape, format, CallSet(what, SINGLE, tools=ALL_TOOLS), tried)
         except Unproven as wrong:
@@ -128,15 +128,16 @@ def _sets(renders: Renders, format: ToolCallFormat, parallel: bool) -> Iterator[
         yield string_set(f"the string {shown(value)}", value, "told")
 
 
-def _elsewhere(renders: Renders) -> Iterator[tuple[Renders, str, str]]:
+def _elsewhere(renders: Renders, shape: Shape, called: Sequence[Call]) -> Iterator[tuple[Renders, str, str]]:
     """The template in other surroundings, what a call is there, and why it is misread if that is known."""
     if renders.template.uses_clock:
         yield (
-            Elsewhere(renders, now=ANOTHER_TIME),
+            Elsewhere(renders, shape, now=ANOTHER_TIME),
             "a call at another time",
             "what stands around calls changes with the clock",
         )
-    yield Elsewhere(renders, later=True), "a call later in a conversation", ""
+    yield Elsewhere(renders, shape, later=True), "a call later in a conversation", ""
+    yield Elsewhere(renders, shape, called=called), "a call behind results of others", ""
 
 
 def _try(renders: Renders, shape: Shape, format: ToolCallFormat, call_set: CallSet, tried: _Tried) -> None:
