@@ -405,6 +405,17 @@ def test_text_before_calls_holds_no_marker_of_others() -> None:
         assert not allows(rules, f"a {marker}")
 
 
+def test_text_holds_no_sign_of_a_call_whose_opener_is_missing() -> None:
+    """Mistral's reader takes `now[ARGS]{}` at the start of an answer for a call, of whose arguments no grammar is
+    asked; the sign behind the name tells it."""
+    mistral = next(format for format in FORMATS if format.name == "mistral")
+    rules = answer_grammar(mistral, TOOLS, choice="auto").rules
+    for text in ("now[ARGS]{}", "now[ARGS]{}[TOOL_CALLS]now[ARGS]{}"):
+        assert not allows(rules, text)
+    for text in ("now[ARG]{}", "Now: [TOOL_CALLS]now[ARGS]{}", "[TOOL_CALLS]now[ARGS]{}"):
+        assert allows(rules, text)
+
+
 def test_a_call_number_has_the_digits_that_the_family_writes() -> None:
     for name, count in (("solar", 12), ("kimi_k2", 12), ("mistral_list", 3), ("kimi_k3", 12)):
         format = next(format for format in FORMATS if format.name == name)

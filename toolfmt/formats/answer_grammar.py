@@ -11,6 +11,7 @@ from toolfmt.errors import CannotConstrain
 from toolfmt.events import Reasoning, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
 from toolfmt.formats.constraint import ConstrainedTool, Constraint
 from toolfmt.formats.format import Call, ToolCallFormat
+from toolfmt.formats.named_json import NamedJson
 from toolfmt.formats.nodes import (
     EMPTY,
     Either,
@@ -233,9 +234,17 @@ def _not_in_text(format: ToolCallFormat) -> tuple[str, ...]:
     """The markers of calls and of reasoning: where one stands in a text, what follows may be no text."""
     inner, engine = format.engine.inner, format.engine
     calls = (*engine.openers, *engine.closers, *engine.unframed_openers, *inner.openers, *inner.closers)
+    calls += tuple(_behind_names(engine))
     unframed = (_UNFRAMED_JSON,) if "{" in engine.unframed_openers else ()
     marks = (*calls, *(opener for opener, _ in format.reasoning), *unframed)
     return tuple(dict.fromkeys(mark for mark in marks if len(mark.strip()) >= _CONTROL))
+
+
+def _behind_names(engine: object) -> Iterator[str]:
+    """What stands behind a name where a call whose opener is missing is read, which is told by that sign alone."""
+    for one in (engine, *getattr(engine, "engines", ())):
+        if isinstance(one, NamedJson) and one.name_at_start == "tolerated":
+            yield from (sign.strip() for sign in (one.separator, *one.also_separators))
 
 
 def _part_of(other: str, opener: str) -> bool:
