@@ -18,6 +18,7 @@ from toolfmt.errors import LimitHit
 from toolfmt.formats.format import DERIVED
 from toolfmt.formats.stored import from_text
 from toolfmt.inspect.deriving import Derivation
+from toolfmt.inspect.inference import near_miss
 from toolfmt.inspect.inference.decision import decide
 from toolfmt.inspect.probe.capabilities import probe
 from toolfmt.inspect.probe.conversations import STAND_INS
@@ -312,3 +313,26 @@ def test_a_model_with_a_derived_format_is_mended_like_any_other(tmp_path: Path) 
     assert result.exit_code == 0, result.output
     assert "Traceback" not in result.output
     assert "TF016" in result.output
+
+
+@pytest.mark.parametrize("sign", ["## ", ">>> ", "$$ "])
+def test_signs_that_mark_headings_and_programs_open_no_call(sign: str) -> None:
+    source = TEMPLATE.replace("'【use ' + call.function.name + '】", f"'{sign}' + call.function.name + '")
+    made = toolfmt.derive(source)
+    assert made.format is None
+    assert "stands in ordinary answers" in made.why_not
+
+
+@pytest.mark.parametrize(
+    ("own", "rendered", "slight"),
+    [
+        ("<tool_call>\n{}\n</tool_call>", "<tool_cal>\n{}\n</tool_call>", True),
+        ("<tool_call>\n{}}\n</tool_call>", "<tool_call>\n{}\n</tool_call>", True),
+        ("<tool_call>\n{}\n</tool_call>", "<tool_call> {} </tool_call>", True),
+        ("<tool_call>\n{}\n</tool_call>", "<use_function>\n{}\n</use_function>", False),
+        ("name\n{}", "call name with {} done", False),
+        ("<fun>name</fun>", "name", False),
+    ],
+)
+def test_what_is_a_slip_and_what_another_notation(own: str, rendered: str, slight: bool) -> None:
+    assert near_miss._slightly(own, rendered) is slight

@@ -324,6 +324,7 @@ THREE = 3
 def made(): return FORMAT
 def anew(): return toolfmt.format_from_file({str(FILE)!r})
 def fails(): raise SystemError("no\\nway")
+def leaves(): raise SystemExit(3)
 """
 
 
@@ -580,3 +581,10 @@ def test_the_plug_in_on_the_page_brings_its_format(tmp_path: Path) -> None:
     done = with_plug_in(tmp_path / "site", "-m", "toolfmt", "formats", "brackets")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("brackets\n")
+
+
+def test_a_plug_in_that_exits_ends_no_command(tmp_path: Path) -> None:
+    """It would end it in silence, and with success."""
+    done = with_plug_in(plug_in(tmp_path, broken="leaves", whole="FORMAT"), "-m", "toolfmt", "formats", "brackets")
+    assert (done.returncode, "brackets" in done.stdout) == (0, True)
+    assert "the plug-in 'broken' of plug-in (plug_in:leaves) is left out: SystemExit: 3" in done.stderr

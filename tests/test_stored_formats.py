@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from toolfmt.errors import BadFormat
-from toolfmt.events import merge
+from toolfmt.events import ToolCallStart, merge
 from toolfmt.formats import FORMATS, Parser, ToolCallFormat, get
 from toolfmt.formats.json_object import JsonObject
 from toolfmt.formats.safe_patterns import NotTaken, check_pattern
@@ -510,3 +510,18 @@ def test_what_is_refused_costs_little_memory() -> None:
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert most < 50_000_000
+
+
+def test_a_format_that_calls_only_declared_tools_is_tried_with_one() -> None:
+    engine = {
+        "kind": "call_expression", "unframed_openers": ["("], "lead": "(", "brackets": [" ", ")"], "assign": " ",
+        "separator": " ", "key_lead": ":", "enclosing": ["", ""], "between": "\n", "notation": "literal",
+        "written": "json_values",
+    }  # fmt: skip
+    format = from_data(plain(engine=engine))
+    call = '(f :a "b" :c 1)'
+    tools = [{"name": "f", "parameters": {"type": "object", "properties": {"a": {}, "c": {}}}}]
+    assert [event for event in Parser(format).feed(call) if isinstance(event, ToolCallStart)] == []
+    parser = Parser(format, tools=tools)
+    told = [*parser.feed(call), *parser.finish()]
+    assert [event.name for event in told if isinstance(event, ToolCallStart)] == ["f"]
