@@ -13,7 +13,7 @@ _TAGS = re.compile(r"<[^<>\n]*>|\[/?[A-Z_]+\]|[\w:]+[({]|[)}\]]+|\w+=")
 
 def frame(format: ToolCallFormat) -> list[str]:
     """What is neither content nor a call: markers of reasoning and ignored ones."""
-    pairs = (*format.reasoning, *format.content_markers)
+    pairs = (*format.reasoning_read, *format.content_markers)
     return [
         *format.ignored_markers,
         *format.ignored_at_start,
