@@ -116,10 +116,12 @@ class Tally:
 def main() -> int:
     arguments = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     arguments.add_argument("--templates", nargs="*", type=Path, metavar="DIR", help="these folders alone")
-    arguments.add_argument("--shared", type=Path, default=_SHARED, metavar="DIR", help="the founders' templates")
+    arguments.add_argument(
+        "--shared", type=Path, default=_SHARED, metavar="DIR", help="a folder of templates beside the checkout"
+    )
     arguments.add_argument("--family", help="templates of this known format alone")
     arguments.add_argument("--json", type=Path, metavar="FILE", help="write what was derived of each template there")
-    arguments.add_argument("--quick", action="store_true", help="leave out corpus, laws and prose")
+    arguments.add_argument("--quick", action="store_true", help="leave out corpus, laws, prose and files")
     arguments.add_argument("--llama-cpp", action="store_true", help="look for llama.cpp's own derivation")
     options = arguments.parse_args()
     if options.llama_cpp:

@@ -24,7 +24,7 @@ _CODE = 'def greet(names: list[str]) -> None:\n    for name in names:\n        p
 _MARKDOWN = '# Title\n\n```json\n{"a": [1, 2]}\n```\n\n| a | b |\n|---|---|\n| 1 | *2* |\n\nDone.'
 _HTML = "<!DOCTYPE html>\n<div class=\"a b\" data-x='1'>\n  <p>5 &gt; 4 &amp;&amp; 1 < 2</p>\n</div>"
 _SQL = "SELECT \"a\", 'it''s' FROM t WHERE x LIKE '%\\_%' AND y <> 3; -- note"
-_SHELL = 'grep -rn "a\\|b" . | awk \'{print $1}\' > /tmp/o && echo "$HOME" `date`'
+_SHELL = 'grep -rn "a\\|b" . | awk \'{print $1}\' > out.txt && echo "$HOME" `date`'
 _JSON_TEXT = '{"query": "say \\"hi\\"", "list": [{"a": null}, true, 1.5e3]}'
 _YAML = 'name: x\nargs:\n  - a: 1\n    b: "2"\n---\nname: y'
 _MARKERS_OF_OTHERS = (

@@ -336,3 +336,13 @@ def test_signs_that_mark_headings_and_programs_open_no_call(sign: str) -> None:
 )
 def test_what_is_a_slip_and_what_another_notation(own: str, rendered: str, slight: bool) -> None:
     assert near_miss._slightly(own, rendered) is slight
+
+
+def test_of_a_dialect_like_a_declared_format_one_is_derived_when_asked_for(tmp_path: Path) -> None:
+    """What is alike in all but the markers is near, and no mistake: nothing stands against deriving it."""
+    known = (MODELS / "json-frames" / "chat_template.jinja").read_text("utf-8")
+    source = known.replace("<tool_call>", "<use_function>").replace("</tool_call>", "</use_function>")
+    place = made(tmp_path, source, tokenizer={"tool_parser_type": "glm47"}).files.directory
+    assert toolfmt.load(place).inspect().format.confidence == "declared"
+    derived = toolfmt.derive(place)
+    assert (derived.why_not, derived.format is not None) == ("", True)

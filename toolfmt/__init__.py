@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from toolfmt.calling import ToolRegistry, run
     from toolfmt.conversation import Conversation
-    from toolfmt.deriving import Derived, derive
+    from toolfmt.deriving import derive
     from toolfmt.errors import (
         BadFormat,
         BadMessages,
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from toolfmt.formats import Parser, ToolCallFormat, WholeCalls, get, register, write
     from toolfmt.formats.format_files import format_from_file
     from toolfmt.grammars.grammar import Grammar, grammar
+    from toolfmt.inspect.derivation.derive import Derived
     from toolfmt.inspect.inference.decision import infer
     from toolfmt.message import CallIds, Message, ToolCall, taken_ids
     from toolfmt.model import Model, load
@@ -73,7 +74,7 @@ _HOMES = {
     "CallIds": "toolfmt.message",
     "ClientRequest": "toolfmt.render.client_request",
     "Conversation": "toolfmt.conversation",
-    "Derived": "toolfmt.deriving",
+    "Derived": "toolfmt.inspect.derivation.derive",
     "Grammar": "toolfmt.grammars.grammar",
     "Message": "toolfmt.message",
     "NoResponseTemplate": "toolfmt.errors",

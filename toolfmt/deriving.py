@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from toolfmt.errors import LimitHit
-from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.stored import from_text
+from toolfmt.inspect.derivation.derive import Derived
 from toolfmt.inspect.derivation.proof import Proof
 from toolfmt.inspect.deriving import Derivation, derivation_stopped, derive_files
 from toolfmt.jobs import DERIVE, shared_worker
@@ -15,22 +14,6 @@ from toolfmt.templates import ModelFiles, load_files, template_alone
 
 _TEXT = ("{{", "{%", "{#", "\n")
 """What stands in a template's text, and rarely in a path to one."""
-
-
-@dataclass(frozen=True)
-class Derived:
-    """A format that was derived from a template and proven on calls and answers that it was not made from.
-
-    `format` is None where none can be derived, and `why_not` then a clause that says why; else `kind` says in a few
-    words how calls are written, and `proof` what was read back. `known` names the format of the registry that reads
-    these calls too: prefer that, which knows what models write otherwise than their history shows.
-    """
-
-    format: ToolCallFormat | None
-    kind: str = ""
-    proof: Proof | None = None
-    why_not: str = ""
-    known: str = ""
 
 
 def derive(source: str | Path, *, trusted: bool = False) -> Derived:
@@ -44,7 +27,7 @@ def derive(source: str | Path, *, trusted: bool = False) -> Derived:
         files = template_alone(source, Path("template"))
     else:
         files = load_files(source)
-    return told(_derivation(files, trusted))
+    return _told(_derivation(files, trusted))
 
 
 def _is_place(text: str) -> bool:
@@ -62,7 +45,7 @@ def _derivation(files: ModelFiles, trusted: bool) -> Derivation:
         return derivation_stopped(hit)
 
 
-def told(made: Derivation) -> Derived:
+def _told(made: Derivation) -> Derived:
     """The same with the format and its proof as objects."""
     if made.derived is None:
         return Derived(None, why_not=made.why_not, known=made.known)

@@ -32,10 +32,8 @@ def derive_files(files: ModelFiles) -> Derivation:
     facts = facts_of(files, None)
     if facts.renders is None or facts.probed is None:
         return Derivation(why_not=_unusable(facts))
-    if facts.probed.shape is None:
-        return Derivation(why_not="the template renders no call with its name and its value as they are given")
     other, best = facts.decided.unclaimed, facts.decided.read_back
-    if other is not None and (other.near is not None or facts.decided.format is None or other.derived is not None):
+    if other is not None and (other.derived is not None or other.why_not):
         return Derivation(other.derived, other.why_not)
     made = derive_from(facts.renders, facts.probed.shape)
     known = "" if best is None else best.format.name

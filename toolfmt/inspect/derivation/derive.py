@@ -21,12 +21,18 @@ from toolfmt.inspect.probe.renders import Renders
 
 @dataclass(frozen=True)
 class Derived:
-    """A format with its proof, or in one sentence why there is none. `kind` is how calls are written, for a person."""
+    """A format that was derived from a template and proven on calls and answers that it was not made from.
+
+    `format` is None where none can be derived, and `why_not` then a clause that says why; else `kind` says in a few
+    words how calls are written, and `proof` what was read back. `known` names the format of the registry that reads
+    these calls too, where it was asked: prefer that, which knows what models write otherwise than their history shows.
+    """
 
     format: ToolCallFormat | None
     kind: str = ""
     proof: Proof | None = None
     why_not: str = ""
+    known: str = ""
 
 
 def derive_from(renders: Renders, shape: Shape | None) -> Derived:

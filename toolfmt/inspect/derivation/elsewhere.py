@@ -24,7 +24,7 @@ _FIRST_ID = 3
 """The number of the first of the calls before: their ids are none of those behind them."""
 
 
-class Elsewhere(Renders):
+class RendersElsewhere(Renders):
     """What a template makes of the same conversations at another time, or at the end of a longer one.
 
     `later`: behind another question and its answer; `called`: behind these calls and their results.

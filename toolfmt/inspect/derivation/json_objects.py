@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from toolfmt.formats.json_object import JsonObject, KeyedObject
 from toolfmt.formats.values import CODE, JSON, LITERAL
@@ -199,31 +200,22 @@ def _engine(found: _Object, marks: _Marks) -> JsonObject:
     unframed = () if marks.opener else (marks.unframed,)
     # Python's own strings may stand in double quotes and have its escapes; between single ones JSON's may stand.
     notation = CODE if found.written.style.python else LITERAL if found.written.quote == "'" else JSON
-    if found.keyed:
-        return made(
-            KeyedObject,
-            opener=marks.opener,
-            closer=marks.closer,
-            unframed_openers=unframed,
-            between=marks.between,
-            enclosing=marks.enclosing,
-            separator=marks.separator,
-            written=found.written,
-            notation=notation,
-        )
+    keys: dict[str, Any] = {
+        "name_key": found.name_key,
+        "arguments_key": found.arguments_key,
+        "wrapper": found.wrapper,
+    }
     return made(
-        JsonObject,
+        KeyedObject if found.keyed else JsonObject,
         opener=marks.opener,
         closer=marks.closer,
         unframed_openers=unframed,
         between=marks.between,
         enclosing=marks.enclosing,
         separator=marks.separator,
-        name_key=found.name_key,
-        arguments_key=found.arguments_key,
-        wrapper=found.wrapper,
         written=found.written,
         notation=notation,
+        **({} if found.keyed else keys),
     )
 
 

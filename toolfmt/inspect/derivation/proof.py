@@ -23,7 +23,7 @@ from toolfmt.inspect.derivation.answers_read import (
 )
 from toolfmt.inspect.derivation.behaviour import check_markers, read_answers
 from toolfmt.inspect.derivation.call_sets import CallSet, call_sets, sets_of_names, sets_of_words, string_set
-from toolfmt.inspect.derivation.elsewhere import ANOTHER_TIME, Elsewhere
+from toolfmt.inspect.derivation.elsewhere import ANOTHER_TIME, RendersElsewhere
 from toolfmt.inspect.derivation.refusals import Refused
 from toolfmt.inspect.inference.read_back import opened, own_markers
 from toolfmt.inspect.probe.conversations import ALL_TOOLS, PARALLEL, SINGLE, Call, Message, Shape, call_id
@@ -132,12 +132,12 @@ def _elsewhere(renders: Renders, shape: Shape, called: Sequence[Call]) -> Iterat
     """The template in other surroundings, what a call is there, and why it is misread if that is known."""
     if renders.template.uses_clock:
         yield (
-            Elsewhere(renders, shape, now=ANOTHER_TIME),
+            RendersElsewhere(renders, shape, now=ANOTHER_TIME),
             "a call at another time",
             "what stands around calls changes with the clock",
         )
-    yield Elsewhere(renders, shape, later=True), "a call later in a conversation", ""
-    yield Elsewhere(renders, shape, called=called), "a call behind results of others", ""
+    yield RendersElsewhere(renders, shape, later=True), "a call later in a conversation", ""
+    yield RendersElsewhere(renders, shape, called=called), "a call behind results of others", ""
 
 
 def _try(renders: Renders, shape: Shape, format: ToolCallFormat, call_set: CallSet, tried: _Tried) -> None:

@@ -52,7 +52,7 @@ class Surroundings:
 
     @property
     def reasoning(self) -> tuple[Pair, ...]:
-        """All pairs, the template's own first."""
+        """The pairs that the template shows, else the commonest one."""
         plans = (pair for pair in self.wrapped if _THOUGHT.search(pair[0]))
         return tuple(dict.fromkeys((*plans, *self.own_reasoning))) or (THINK,)
 
