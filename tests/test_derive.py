@@ -346,3 +346,25 @@ def test_of_a_dialect_like_a_declared_format_one_is_derived_when_asked_for(tmp_p
     assert toolfmt.load(place).inspect().format.confidence == "declared"
     derived = toolfmt.derive(place)
     assert (derived.why_not, derived.format is not None) == ("", True)
+
+
+def test_where_tools_go_in_as_words_calls_are_asked_for_in_the_derived_format(tmp_path: Path) -> None:
+    begin, end = TEMPLATE.index("{%- if tools %}"), TEMPLATE.index("{%- for message in messages %}")
+    model = made(tmp_path, TEMPLATE[:begin] + TEMPLATE[end:])
+    assert model.inspect().verdict.sentence.endswith(
+        "in the format that was derived from those that it renders (TF092)."
+    )
+    prompt = model.render(ASKED, tools=TOOLS)
+    assert (prompt.strategy, prompt.format) == ("prose", DERIVED)
+    assert "【use get_weather】\n【with place】" in prompt.text
+    parser = prompt.parser()
+    message = toolfmt.Message.from_events([*parser.feed(SAID), *parser.finish()])
+    assert called(message) == [("get_weather", {"place": "Oslo", "days": 2})]
+
+
+def test_what_the_model_wrote_stands_in_the_next_prompt() -> None:
+    talk = toolfmt.Conversation(toolfmt.load(OWN), ASKED, TOOLS)
+    talk.prompt()
+    message = talk.answered(SAID.partition("<|end|>")[0])
+    talk.result(message.tool_calls[0].id, "Rain.")
+    assert "【with days】2【/with】\n【/use】<|end|>\n<|tool|>\nRain.<|end|>" in talk.prompt().prompt.text

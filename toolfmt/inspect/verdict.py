@@ -100,4 +100,6 @@ def _asked_for(format: FormatDecision) -> str:
     """The format that calls are then asked for in."""
     if format.name is None or format.confidence in ("default", "none"):
         return f"calls are asked for in the format {format.name or default_format().name}, the most widespread one"
+    if format.derived is not None:
+        return "calls are asked for in the format that was derived from those that it renders (TF092)"
     return f"calls are asked for in the model's own format, {format.name}"
