@@ -173,9 +173,9 @@ def test_an_option_cannot_be_given_as_a_place(tmp_path: Path) -> None:
     assert (result, done.stderr.startswith("toolfmt: --help: no such file or directory")) == (2, True)
 
 
-def test_the_readme_shows_an_action_and_a_hook_that_are_there() -> None:
-    readme = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
-    hooks, workflow = (yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", readme, re.DOTALL))
+def test_the_page_shows_an_action_and_a_hook_that_are_there() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "in_ci.md").read_text("utf-8")
+    hooks, workflow = (yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL))
     (used,) = [step for step in workflow["steps"] if "toolfmt" in step["uses"]]
     assert (used["with"].keys() - ACTION["inputs"].keys(), workflow["permissions"]["security-events"]) == (
         set(),
