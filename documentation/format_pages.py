@@ -1,0 +1,227 @@
+"""The pages of the formats: how a call looks, who writes and reads it, what is read generously. All of it is made here
+and now: the examples by the formats' own writer, the events by the parser, the tolerances from the cases of the corpus.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from documentation.markdown import code, indented, literal, prose, said, span, spans, table
+from toolfmt.errors import CannotWrite
+from toolfmt.formats import TOLERANCES, Parser, ToolCallFormat, formats, write
+from toolfmt.formats.format import Call
+from toolfmt.formats.prose import prose as told_in_words
+from toolfmt.testing.corpus import Case, cases
+
+_FAULTS = Path(__file__).parents[1] / "benchmarks" / "peer_faults.jsonl"
+_STEP = 12
+"""Characters a step of the answer whose events are shown: about a delta of three tokens."""
+_TOOLS: list[dict[str, Any]] = [
+    {
+        "name": "get_weather",
+        "description": "Get the weather of a city.",
+        "parameters": {
+            "type": "object",
+            "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+            "required": ["city"],
+        },
+    },
+    {
+        "name": "book_room",
+        "description": "Book a room in a hotel.",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "hotel": {"type": "string"},
+                "nights": {"type": "integer"},
+                "price": {"type": "number"},
+                "breakfast": {"type": "boolean"},
+                "guests": {"type": "array", "items": {"type": "string"}},
+                "address": {"type": "object", "properties": {"city": {"type": "string"}}},
+                "until": {"type": ["string", "null"]},
+            },
+            "required": ["hotel"],
+        },
+    },
+]
+_ONE: list[Call] = [("get_weather", {"city": "Oslo", "days": 3})]
+_TWO: list[Call] = [*_ONE, ("get_weather", {"city": "Rome"})]
+_TYPES: list[Call] = [
+    (
+        "book_room",
+        {
+            "hotel": 'The "Grand"',
+            "nights": 2,
+            "price": 99.5,
+            "breakfast": True,
+            "guests": ["Ada", "Lin"],
+            "address": {"city": "Oslo"},
+            "until": None,
+        },
+    )
+]
+
+
+def pages() -> dict[str, str]:
+    """Every page of a format, and the table of all, by their paths in the site."""
+    faults = _faults_by_format()
+    listed = {f"reference/formats/{format.name}.md": _page(format, faults.get(format.name, [])) for format in formats()}
+    return {"reference/formats.md": _overview(formats()), **listed}
+
+
+def _overview(listed: Sequence[ToolCallFormat]) -> str:
+    rows = [
+        (
+            f"[{span(format.name)}](formats/{format.name}.md)",
+            literal(", ".join(format.families)),
+            "<br>".join(f"{literal(name)} {span(parser.name)}" for name, parser in _parsers(format)),
+        )
+        for format in listed
+    ]
+    return (
+        "# Formats\n\n"
+        f"The {len(listed)} formats that toolfmt reads and writes, the families of models that write them, and what "
+        "other runtimes call their parser. A page for each shows a call, what is read generously, and what is known of "
+        "the parsers. `toolfmt inspect` finds the format of a model; a model type alone proves nothing.\n\n"
+    ) + table(("format", "families", "parsers of runtimes"), rows)
+
+
+def _page(format: ToolCallFormat, faults: Sequence[Mapping[str, Any]]) -> str:
+    sections = (
+        _facts(format),
+        _examples(format),
+        _variants(format),
+        _events(format),
+        _tolerances(format),
+        _runtimes(format, faults),
+        _in_words(format),
+        _sources(format),
+    )
+    head = f"---\ntitle: {format.name}\n---\n\n# {literal(format.name)}\n\n{prose(format.page.strip())}\n"
+    return "\n".join([head, *filter(None, sections)])
+
+
+def _facts(format: ToolCallFormat) -> str:
+    pairs = (f"{span(opener)} … {span(closer)}" for opener, closer in format.reasoning)
+    rows = [
+        ("families", literal(", ".join(format.families))),
+        ("model types", spans(format.model_types)),
+        ("other names", spans(format.aliases)),
+        ("opens with", spans(format.openers)),
+        ("closes with", spans(format.closers)),
+        ("reasoning", ", ".join(pairs)),
+    ]
+    return table(("", ""), [(f"**{name}**", value) for name, value in rows if value])
+
+
+def _examples(format: ToolCallFormat) -> str:
+    shown = (("One call", _ONE), ("Two calls", _TWO), ("Values of every type", _TYPES))
+    parts = [f"### {title}\n\n{_written(format, calls)}" for title, calls in shown]
+    what = "As the format's own writer has them, which gives back what the templates of the families render."
+    given = f"The values of the last are {_as_json(_TYPES[0][1])}."
+    return "\n".join(["## How a call looks\n", what, given, "", *parts])
+
+
+def _written(format: ToolCallFormat, calls: Sequence[Call]) -> str:
+    try:
+        return code(write(format, calls, tools=_TOOLS))
+    except CannotWrite as refused:
+        return f"The format cannot carry it: {said(str(refused))}\n"
+
+
+def _as_json(value: object) -> str:
+    return span(json.dumps(value, ensure_ascii=False))
+
+
+def _variants(format: ToolCallFormat) -> str:
+    if not format.variants:
+        return ""
+    shown = [f"### {literal(name)}\n\n{_written(format.with_variant(name), _TWO)}" for name in format.variants]
+    what = "Other ways in which templates of these families write the same two calls. All of them are read."
+    return "\n".join(["## Variants\n", what, "", *shown])
+
+
+def _events(format: ToolCallFormat) -> str:
+    text = write(format, _ONE, tools=_TOOLS)
+    parser = Parser(format, tools=_TOOLS)
+    rows = []
+    for begin in range(0, len(text), _STEP):
+        piece = text[begin : begin + _STEP]
+        rows.append((span(piece), "<br>".join(_as_json(event.to_dict()) for event in parser.feed(piece))))
+    rows.append(("*the end*", "<br>".join(_as_json(event.to_dict()) for event in parser.finish())))
+    what = f"The first call above, {_STEP} characters at a time, and what is told of it at once (`⏎` ends a line)."
+    return f"## As it streams\n\n{what}\n\n{table(('fed', 'events'), rows)}"
+
+
+def _tolerances(format: ToolCallFormat) -> str:
+    shown = dict(_tolerated(format))
+    if not shown:
+        return ""
+    what = (
+        "Each is noted in `tolerated` at the end of the call; strict reading rejects the call instead. The answers are "
+        "cases of the corpus, one for each: there may be more that this format is read with."
+    )
+    parts = [
+        f'??? quote "{name}: {said(TOLERANCES[name])}"\n\n{indented(_case(case))}\n'
+        for name, case in sorted(shown.items())
+    ]
+    return f"## What is read generously\n\n{what} What the names mean: [tolerances](../tolerances.md).\n\n" + "\n".join(
+        parts
+    )
+
+
+def _tolerated(format: ToolCallFormat) -> Iterator[tuple[str, Case]]:
+    """The shortest case of the corpus for each tolerance, by its name."""
+    for case in sorted(cases(format.name), key=lambda case: len(case.text), reverse=True):
+        for call in case.calls:
+            for name in call.tolerated or ():
+                yield name, case
+
+
+def _case(case: Case) -> str:
+    calls = [call for call in case.calls if call.reason is None]
+    told = "\n".join(f"{call.name} {call.arguments if call.arguments is not None else '…'}" for call in calls)
+    seen = f"Seen: {literal(case.origin)}." if case.origin else "Composed."
+    return f"{said(case.title[0].upper() + case.title[1:])}. {seen}\n\n{code(case.text)}\nis read as\n\n{code(told)}"
+
+
+def _runtimes(format: ToolCallFormat, faults: Sequence[Mapping[str, Any]]) -> str:
+    rows = [(literal(name), span(parser.name), literal(parser.aside)) for name, parser in _parsers(format)]
+    listed = table(("runtime", "parser", "when, and what it lacks"), rows)
+    if not rows:
+        listed = "No other runtime is known to have a parser for it.\n"
+    known = [
+        f"- {literal(fault['target'].partition(':')[0].removeprefix('for_'))} {literal(fault['version'])}, "
+        f"{span(fault['target'].partition(':')[2])}: [{said(fault['title'])}](../../faults.md#{fault['id']})"
+        for fault in faults
+    ]
+    what = "Cases in which a parser of these reads an answer of the format otherwise, found by running them:"
+    return "\n".join(["## Runtimes\n", listed, *([f"### Known faults\n\n{what}\n", *known, ""] if known else [])])
+
+
+def _parsers(format: ToolCallFormat) -> list[tuple[str, Any]]:
+    return [(name, format.runtime_parser(name)) for name in sorted(format.runtime_parsers, key=str.lower)]
+
+
+def _in_words(format: ToolCallFormat) -> str:
+    what = (
+        "Where a template drops tools, `render` describes them in the system message. For the first tool above this is "
+        "`toolfmt.formats.prose(format, tools)`:"
+    )
+    return f"## Told in words\n\n{what}\n\n{code(told_in_words(format, _TOOLS[:1]))}"
+
+
+def _sources(format: ToolCallFormat) -> str:
+    return "## Sources\n\n" + "".join(f"- {literal(source)}\n" for source in format.source) if format.source else ""
+
+
+def _faults_by_format() -> dict[str, list[dict[str, Any]]]:
+    """The faults of others' parsers that docs/faults.md lists, by the format that the answer is in."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for line in filter(None, _FAULTS.read_text(encoding="utf-8").split("\n")):
+        fault = json.loads(line)
+        found.setdefault(fault["format"], []).append(fault)
+    return found

@@ -1,0 +1,102 @@
+"""What mkdocs calls (`hooks:` in mkdocs.yml): adds the generated pages, and settles the navigation and the links.
+
+An entry of the navigation that ends in `/` stands for all pages of that folder. Everything that is made here is made
+anew at each build and never written into `docs/`.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mkdocs.structure.files import File, Files
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.pages import Page
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # mkdocs does not put the folder of its configuration there
+
+from documentation.reference import pages as reference_pages  # needs the path
+from documentation.repository_links import (  # needs the path
+    DOCS,
+    ROOT,
+    TEXTS,
+    rewritten,
+    shown_files,
+    texts,
+)
+
+BEING_WRITTEN: frozenset[str] = frozenset(
+    {
+        "benchmarks.md",
+        "call_tools.md",
+        "choose_settings.md",
+        "concepts/",
+        "conversations.md",
+        "field_guide.md",
+        "first_steps.md",
+        "in_ci.md",
+        "index.md",
+        "inspect.md",
+        "install.md",
+        "parse.md",
+        "playground.md",
+        "project/code_of_conduct.md",
+        "project/security.md",
+        "publish_a_model.md",
+        "render.md",
+        "stability.md",
+        "tools_do_not_work.md",
+        "write_a_runtime.md",
+    }
+)
+"""Pages that are left out of the navigation while they do not exist; any other that is missing fails the build."""
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add every generated page, and expand the navigation with what is there then."""
+    made = {**reference_pages(), **texts()}
+    made |= shown_files(_written_by_hand())
+    for path, text in made.items():
+        files.append(File.generated(config, path, content=text))
+    if not any(file.src_uri == "index.md" for file in files):
+        readme = (ROOT / "README.md").read_text(encoding="utf-8")
+        files.append(File.generated(config, "index.md", content=rewritten(readme, "README.md", "index.md")))
+    config.nav = _expanded(config.nav, sorted(file.src_uri for file in files.documentation_pages()))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """A page of `docs/` with links to other files of the repository that lead to the pages that show these."""
+    if page.file.generated_by is not None:
+        return markdown
+    return rewritten(markdown, f"docs/{page.file.src_uri}", page.file.src_uri)
+
+
+def _written_by_hand() -> dict[str, str]:
+    """Every page that somebody wrote, by its path in the repository."""
+    files = [*DOCS.rglob("*.md"), *(ROOT / name for name in TEXTS if (ROOT / name).is_file())]
+    return {file.relative_to(ROOT).as_posix(): file.read_text(encoding="utf-8") for file in files}
+
+
+def _expanded(nav: Any, pages: list[str]) -> Any:
+    """The navigation with folders as their pages, without pages that are still being written, and without what is empty
+    then."""
+    if isinstance(nav, list):
+        return [entry for part in nav for entry in _entries(part, pages)]
+    return nav
+
+
+def _entries(part: Any, pages: list[str]) -> list[Any]:
+    if isinstance(part, dict):
+        ((title, inner),) = part.items()
+        if isinstance(inner, list):
+            expanded = _expanded(inner, pages)
+            return [{title: expanded}] if expanded else []
+        return [{title: path} for path in _entries(inner, pages)]
+    if part.endswith("/"):
+        found = [page for page in pages if page.startswith(part)]
+        return sorted(found, key=lambda page: (not page.endswith("/index.md"), page))
+    return [] if part in BEING_WRITTEN and part not in pages else [part]

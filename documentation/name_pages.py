@@ -1,0 +1,76 @@
+"""The pages of names that stand in what toolfmt prints: tolerances of the parsers, adaptations of rendering."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+from documentation.markdown import said, span, table
+from toolfmt.formats import TOLERANCES
+from toolfmt.testing.corpus import cases
+
+_RENDER = Path(__file__).parents[1] / "toolfmt" / "render"
+_NAMED = re.compile(r"^ {4}([a-z]+(?:-[a-z]+)+) {2,}(\S.*)$", re.MULTILINE)
+
+
+def pages() -> dict[str, str]:
+    """The two pages by their paths in the site."""
+    return {"reference/tolerances.md": _tolerances(), "reference/adaptations.md": _adaptations()}
+
+
+def _tolerances() -> str:
+    met: dict[str, set[str]] = defaultdict(set)
+    for case in cases():
+        for call in case.calls:
+            for name in call.tolerated or ():
+                met[name].add(case.format)
+    rows = [
+        (f'<span id="{name}"></span>{span(name)}', said(told), _formats(met[name])) for name, told in TOLERANCES.items()
+    ]
+    return (
+        "# Tolerances\n\n"
+        "Where only one reading is possible a call is read although it is not written as the format has it. Each "
+        "oddity has a name, which stands in `tolerated` at the end of the call; `strict=True` rejects the call "
+        "instead. A call that is written cleanly has none. The formats are those of which the corpus has a case; a "
+        "format may be read with more.\n\n"
+    ) + table(("name", "what was met", "formats"), rows)
+
+
+def _formats(names: set[str]) -> str:
+    most = 8
+    links = [f"[{span(name)}](formats/{name}.md)" for name in sorted(names)]
+    return ", ".join(links[:most]) + (f" and {len(links) - most} more" if len(links) > most else "")
+
+
+def adaptations() -> dict[str, str]:
+    """Every name that `Prompt.adaptations` may hold, with what it means: from the docstring of the module that adapts,
+    and from the constants of the one that makes prompts."""
+    listed = ast.get_docstring(ast.parse(_source("adaptations.py"))) or ""
+    return dict([*_NAMED.findall("\n".join(f"    {line.strip()}" for line in listed.split("\n"))), *_constants()])
+
+
+def _constants() -> Iterator[tuple[str, str]]:
+    """The constants `NAME = "name"` that have a docstring, which is what the name means."""
+    body = ast.parse(_source("making.py")).body
+    for assigned, explained in pairwise(body):
+        match assigned, explained:
+            case ast.Assign(value=ast.Constant(value=str(name))), ast.Expr(value=ast.Constant(value=str(told))):
+                yield name, told
+
+
+def _source(name: str) -> str:
+    return (_RENDER / name).read_text(encoding="utf-8")
+
+
+def _adaptations() -> str:
+    rows = [(span(name), said(told)) for name, told in adaptations().items()]
+    return (
+        "# Adaptations\n\n"
+        "What `render` does to a conversation so that the template delivers all of it, by the names that "
+        "`toolfmt render --json` and `Prompt.adaptations` hold. Nothing is done but what the template was shown to "
+        "need, and nothing without its name.\n\n"
+    ) + table(("name", "what was done"), rows)

@@ -1,0 +1,13 @@
+"""All pages that are made of the code, as Markdown by their paths in the site. Knows nothing of what builds it."""
+
+from __future__ import annotations
+
+from documentation import api_pages, command_line, finding_pages, format_pages, name_pages
+
+
+def pages() -> dict[str, str]:
+    """Every page of the reference."""
+    made: dict[str, str] = {}
+    for of in (format_pages, finding_pages, command_line, name_pages, api_pages):
+        made |= of.pages()
+    return made
