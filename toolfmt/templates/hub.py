@@ -1,7 +1,7 @@
 """A repository of the Hugging Face hub as a model's place: from the local cache, else fetched.
 
 `load_repository` is the loader. The cache is read with the standard library and without network; fetching needs
-huggingface_hub (an extra), takes the small text files only, and leaves them in the cache. HF_HUB_OFFLINE is followed.
+huggingface_hub, takes the small text files only, and leaves them in the cache. HF_HUB_OFFLINE is followed.
 """
 
 from __future__ import annotations
