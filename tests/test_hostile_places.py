@@ -18,8 +18,7 @@ from toolfmt.errors import BadModelDirectory, LimitHit
 from toolfmt.inspect import inspection
 from toolfmt.inspect.facts import NO_OPTIONS
 from toolfmt.inspect.probe.stop_tokens import eos_texts
-from toolfmt.printing.control_characters import is_unseen
-from toolfmt.printing.layout import LONGEST, visible
+from toolfmt.printing.control_characters import LONGEST, is_unseen, visible
 from toolfmt.templates import load_files, model_places
 from toolfmt.templates.directory import MOST_TEMPLATES
 from toolfmt.templates.repository import Repository, snapshot

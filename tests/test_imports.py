@@ -344,6 +344,7 @@ def run(code: str, directory: Path = PACKAGE.parent) -> str:
         ("toolfmt", ["toolfmt.formats", "toolfmt.templates", "jinja2", "tokenizers", "click", "rich"]),
         ("toolfmt.formats", ["toolfmt.templates", "jinja2", "tokenizers", "click", "rich", "toolfmt.model"]),
         ("toolfmt.model", ["tokenizers", "transformers", "gguf", "numpy", "huggingface_hub", "click", "rich"]),
+        ("toolfmt.printing.page", ["tokenizers", "click", "rich"]),
         (
             "toolfmt.cli.commands",
             ["toolfmt.formats", "toolfmt.model", "jinja2", "tokenizers", "rich", "gguf", "huggingface_hub"],

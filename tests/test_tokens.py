@@ -20,7 +20,7 @@ from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, user
 from toolfmt.inspect.probe.token_costs import difference
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFile
 from toolfmt.inspect.report import Finding, Report, Tokens, ToolCost
-from toolfmt.printing.chapters import leaving_out
+from toolfmt.printing.settings import leaving_out
 from toolfmt.templates import ChatTemplate, load_files
 from toolfmt.tools import canonical_tools
 

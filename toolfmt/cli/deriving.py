@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolfmt.cli.output import complain, is_terminal, print_text
 from toolfmt.deriving import derive
 from toolfmt.formats.stored import to_text
-from toolfmt.printing.layout import visible
+from toolfmt.printing.control_characters import visible
 
 
 def derive_at(place: str, trusted: bool) -> int:

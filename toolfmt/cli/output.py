@@ -87,7 +87,7 @@ def is_terminal() -> bool:
 
 def complain(message: str) -> int:
     """A line on standard error, with whose it is; the exit status of bad input."""
-    from toolfmt.printing.layout import visible
+    from toolfmt.printing.control_characters import visible
 
     tell("toolfmt: " + visible(" ".join(message.split())))
     return 2

@@ -11,11 +11,12 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from toolfmt.formats.prose import RESULT_HEADING
 from toolfmt.inspect.report import Answer, Report, Tokens, Variable
 from toolfmt.listing import listed, listed_first
-from toolfmt.printing.layout import ANSWER_STYLES, visible
+from toolfmt.printing.control_characters import visible
+from toolfmt.printing.layout import ANSWER_STYLES
 from toolfmt.printing.phrases import phrased
+from toolfmt.printing.settings import leaving_out
 
 _MOST, _MOST_IDLE = 3, 8
 """So many variables are told at a glance, and so many named that change nothing; the others are counted."""
@@ -30,42 +31,6 @@ def chapters(report: Report) -> list[tuple[str, Text]]:
         *(("variables", line) for line in _variables(report.sections.variables)),
     ]
     return [(name, Text(visible(line))) for name, line in lines]
-
-
-def invented_result(report: Report) -> str:
-    """What a prompt that describes the tools in words stops at besides: a result that the model begins to invent."""
-    return f"{RESULT_HEADING} (where tools are described in words)" if report.strategy == "prose" else ""
-
-
-def stops(report: Report) -> list[tuple[list[str], str]]:
-    """The stop strings, and where they stand; told apart where calls end with others than answers do."""
-    of_calls = [visible(stop) for stop in report.profile.stop if stop in report.profile.stop_of_calls]
-    others = [visible(stop) for stop in report.profile.stop if stop not in report.profile.stop_of_calls]
-    if not of_calls:
-        return [(others, "")]
-    if not others:
-        unknown = report.sections.details.get("stop")
-        follows = visible(unknown.excerpts[0]) if unknown is not None and unknown.excerpts else ""
-        more = f", but {follows} follows one" if follows else ""
-        return [(of_calls, f"behind a call; what ends an answer is not known{more}")]
-    return [(others, "behind an answer"), (of_calls, "behind a call")]
-
-
-def special_markers(report: Report) -> list[str]:
-    """The markers to be read that are special tokens, which a detokenizer drops unless told not to."""
-    tokens = report.sections.tokens
-    markers = () if tokens is None else tokens.markers
-    # What an answer stops at is special nearly everywhere, and nobody has to read it.
-    return [visible(one.marker) for one in markers if one.special and one.kind != "stop"]
-
-
-def leaving_out(tokens: Tokens | None) -> str:
-    """Which tools to leave out so that the rest fits into its share of the context; empty where all do."""
-    if tokens is None or not tokens.leave_out or tokens.room is None:
-        return ""
-    if len(tokens.leave_out) == len(tokens.tools):
-        return f"not one of them fits into a quarter of the context, {tokens.room:,} tokens"
-    return f"leave out {', '.join(tokens.leave_out)} to stay within {tokens.room:,}"
 
 
 # --- at a glance

@@ -13,7 +13,8 @@ from rich.text import Text
 from toolfmt.inspect.comparison import Change, Comparison, Differences, PromptChange
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.report import Finding
-from toolfmt.printing.layout import LONGEST, grid, printed, shortened, spaced, visible
+from toolfmt.printing.control_characters import LONGEST, shortened, visible
+from toolfmt.printing.layout import grid, printed, spaced
 from toolfmt.templates import cached_name
 
 _LONGEST_VALUE = 100

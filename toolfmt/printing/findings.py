@@ -1,19 +1,16 @@
-"""The findings as text: the page of one, and the list of all; and in which order they are told. Data in, text out."""
+"""The findings as text: the page of one, and the list of all. Data in, text out."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from rich.table import Table
 from rich.text import Text
 
 from toolfmt.inspect.checks import CHECKS, code, name, page, severity
-from toolfmt.inspect.report import Finding, Severity
 from toolfmt.printing.layout import UNWRAPPED, printed
+from toolfmt.printing.severities import SEVERITY_STYLES
 
-SEVERITY_STYLES: dict[Severity, str] = {"error": "red", "warning": "yellow", "note": "dim"}
-"""The severities, the worst first, each with its style."""
 _LINE_END = re.compile(r"\n\s*(?![-*] )")
 
 
@@ -33,17 +30,6 @@ def findings_table(width: int, colour: bool) -> str:
         worst = severity(check)
         table.add_row(code(check), name(check), Text(worst, SEVERITY_STYLES[worst]), Text(first_sentence(page(check))))
     return printed(table, width, colour)
-
-
-def worst_first(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings by severity; those of one severity in their order."""
-    return [one for of in by_severity(findings).values() for one in of]
-
-
-def by_severity(findings: Iterable[Finding]) -> dict[Severity, list[Finding]]:
-    """The findings of each severity, the worst first."""
-    told = list(findings)
-    return {severity: [one for one in told if one.severity == severity] for severity in SEVERITY_STYLES}
 
 
 def first_sentence(text: str) -> str:

@@ -10,9 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from toolfmt.formats import ToolCallFormat
+from toolfmt.printing.control_characters import visible
 from toolfmt.printing.findings import reflowed
 from toolfmt.printing.format_record import example
-from toolfmt.printing.layout import DOT, GLUE, UNWRAPPED, grid, printed, spaced, visible
+from toolfmt.printing.layout import DOT, GLUE, UNWRAPPED, grid, printed, spaced
 
 
 def formats_text(formats: Sequence[ToolCallFormat], width: int, colour: bool) -> str:

@@ -15,7 +15,8 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from toolfmt.printing.layout import UNWRAPPED, grid, printed, spaced, visible
+from toolfmt.printing.control_characters import visible
+from toolfmt.printing.layout import UNWRAPPED, grid, printed, spaced
 from toolfmt.printing.progress import Bar
 
 

@@ -16,9 +16,9 @@ from markupsafe import Markup
 from toolfmt import __version__
 from toolfmt.batch import InspectionOutcome
 from toolfmt.inspect.report import Report
-from toolfmt.printing.findings import worst_first
 from toolfmt.printing.models import names_of
 from toolfmt.printing.page import resource, style_hash, template
+from toolfmt.printing.severities import worst_first
 from toolfmt.printing.verdict import counts
 
 _MEANINGS = {

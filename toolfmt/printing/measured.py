@@ -17,7 +17,8 @@ from rich.text import Text
 from toolfmt.measuring import Cell, Measurement, Rate
 from toolfmt.measuring.measurement import RATES, Tally
 from toolfmt.measuring.rates import LEVEL
-from toolfmt.printing.layout import printed, spaced, visible
+from toolfmt.printing.control_characters import visible
+from toolfmt.printing.layout import printed, spaced
 from toolfmt.printing.progress import Bar
 
 _HEADINGS = {

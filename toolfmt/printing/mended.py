@@ -12,7 +12,8 @@ from rich.text import Text
 
 from toolfmt.inspect.checks import CHECKS, code, name
 from toolfmt.mending.model import Fixed, MendedModel
-from toolfmt.printing.layout import UNWRAPPED, grid, printed, spaced, visible
+from toolfmt.printing.control_characters import visible
+from toolfmt.printing.layout import UNWRAPPED, grid, printed, spaced
 
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 

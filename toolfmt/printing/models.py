@@ -16,8 +16,9 @@ from rich.text import Text
 
 from toolfmt.batch import InspectionOutcome
 from toolfmt.inspect.report import Finding, Report, Severity, ToolsWord
-from toolfmt.printing.findings import by_severity
-from toolfmt.printing.layout import ANSWER_STYLES, UNWRAPPED, printed, shortened, visible
+from toolfmt.printing.control_characters import shortened, visible
+from toolfmt.printing.layout import ANSWER_STYLES, UNWRAPPED, printed
+from toolfmt.printing.severities import by_severity
 from toolfmt.printing.verdict import LEVEL_STYLES, LEVELS
 from toolfmt.shell import argument
 from toolfmt.templates import cached_name, place_name

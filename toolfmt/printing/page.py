@@ -22,9 +22,9 @@ from markupsafe import Markup, escape
 from toolfmt import __version__
 from toolfmt.inspect.checks import CHECKS, code, page
 from toolfmt.inspect.report import Piece, PieceKind, Report, token_mark
-from toolfmt.printing.chapters import invented_result, leaving_out, special_markers, stops
-from toolfmt.printing.findings import worst_first
-from toolfmt.printing.layout import visible
+from toolfmt.printing.control_characters import visible
+from toolfmt.printing.settings import invented_result, leaving_out, special_markers, stops
+from toolfmt.printing.severities import worst_first
 from toolfmt.printing.verdict import LEVELS, counts, first_step, is_broken
 from toolfmt.templates import place_name
 

@@ -17,10 +17,12 @@ from rich.table import Table
 from rich.text import Text
 
 from toolfmt.inspect.report import Finding, Report
-from toolfmt.printing.chapters import chapters, everything, invented_result, special_markers, stops
-from toolfmt.printing.findings import SEVERITY_STYLES, worst_first
-from toolfmt.printing.layout import GLUE, grid, printed, shortened, spaced, visible
+from toolfmt.printing.chapters import chapters, everything
+from toolfmt.printing.control_characters import shortened, visible
+from toolfmt.printing.layout import GLUE, grid, printed, spaced
 from toolfmt.printing.phrases import phrases
+from toolfmt.printing.settings import invented_result, special_markers, stops
+from toolfmt.printing.severities import SEVERITY_STYLES, worst_first
 from toolfmt.printing.verdict import LEVEL_STYLES, LEVELS, counts, first_step, is_broken
 from toolfmt.templates import place_name
 

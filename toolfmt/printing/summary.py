@@ -14,9 +14,9 @@ from itertools import accumulate
 
 from toolfmt.batch import InspectionOutcome
 from toolfmt.inspect.report import Finding, Report
-from toolfmt.printing.findings import by_severity, worst_first
-from toolfmt.printing.layout import shortened
+from toolfmt.printing.control_characters import shortened
 from toolfmt.printing.sarif import relative
+from toolfmt.printing.severities import by_severity, worst_first
 from toolfmt.templates import cached_name
 
 _VERDICTS = ("unread", "broken", "prose", "adapted", "template")

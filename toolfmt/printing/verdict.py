@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from toolfmt.inspect.report import Report, ToolsWord
-from toolfmt.printing.findings import by_severity
+from toolfmt.printing.severities import by_severity
 
 Level: TypeAlias = Literal["good", "care", "bad"]
 LEVELS: Mapping[ToolsWord, Level] = {"template": "good", "adapted": "good", "prose": "care", "broken": "bad"}
