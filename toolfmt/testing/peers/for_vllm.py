@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from importlib import import_module
 from typing import Any
 
@@ -90,8 +90,7 @@ class Reader:
 
     def _step(self, text: str) -> Iterator[told.Told]:
         if text:
-            ids = self._tokenizer.encode(text, add_special_tokens=False)
-            yield from self._told(self._chat.step(text, ids)[0])
+            yield from self._told(self._chat.step(text, _ids(self._tokenizer, text))[0])
 
     def _told(self, delta: Any) -> Iterator[told.Told]:
         if delta is None:
@@ -101,6 +100,12 @@ class Reader:
         for call in delta.tool_calls:
             if call.function is not None:
                 yield from self._calls.piece(call.index, call.function.name, call.function.arguments)
+
+
+@lru_cache(maxsize=4096)
+def _ids(tokenizer: Any, text: str) -> Sequence[int]:
+    """The tokens of a piece. A server gets them from the model; here making them would take longer than the parser."""
+    return tuple(tokenizer.encode(text, add_special_tokens=False))
 
 
 def streamed(parser: str, variants: Claims, tools: Tools) -> Reader:
