@@ -181,6 +181,8 @@ def test_the_page_shows_an_action_and_a_hook_that_are_there() -> None:
         set(),
         "write",
     )
+    table = page[page.index("| input | is |") :].split("\n\n")[0]
+    assert set(re.findall(r"`([\w-]+)`", re.sub(r"(?m)^(\|[^|]*\|).*", r"\1", table))) == set(ACTION["inputs"])
     hook = yaml.safe_load((Path(__file__).parents[1] / ".pre-commit-hooks.yaml").read_text("utf-8"))[0]
     assert [one["id"] for repository in hooks["repos"] for one in repository["hooks"]] == [hook["id"]]
 
