@@ -1,0 +1,291 @@
+"""The pictures of the documentation, made of what toolfmt does: `python -m documentation.concept_pictures` writes them.
+
+Each function gives the file of the same name in `docs/pictures`, as text. What a picture shows of calls is
+`toolfmt.write`'s, of events a parser's, of prompts `render`'s and of verdicts the inspection's, over `corpus/models`;
+`tests/test_words.py` fails where a file is not what is made now.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import toolfmt
+from documentation.drawing import (
+    INK,
+    KEY,
+    LINE,
+    MARGIN,
+    MARKER,
+    NAME,
+    PANEL,
+    QUIET,
+    SIGN,
+    VALUE,
+    WIDTH,
+    Picture,
+    Run,
+    coloured,
+    cut,
+    lines,
+)
+from toolfmt.events import Content, Event, ToolCallArguments, ToolCallEnd, ToolCallStart, merge
+from toolfmt.formats import FORMATS
+from toolfmt.formats.choice import Choice
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "docs" / "pictures"
+_CALL = ("get_weather", {"city": "Oslo"})
+_CODE = int((WIDTH - 2 * MARGIN - 20) / SIGN)
+_ROW = 20
+
+_ENGINES = (
+    ("JSON object", "name and arguments in a JSON object", "json", ("JsonObject", "KeyedObject")),
+    ("named JSON", "a name, a separator, a JSON object", "mistral", ("NamedJson",)),
+    ("call expression", "the call written as code", "lfm2", ("CallExpression",)),
+    ("tagged", "keys and raw values between tags", "glm4", ("Tagged", "NestedTags")),
+    ("channels", "the whole answer framed in messages", "gpt_oss", ("Channels",)),
+)
+
+_QUESTIONS = (
+    ("Does the tool stand in the prompt?", "toolfmt render DIR --request FILE", "It never calls · It calls wrongly"),
+    ("Does the model's raw text hold a call?", "the answer, special tokens kept", "It never calls · It does not stop"),
+    (
+        "Does a parser read it?",
+        "toolfmt parse answer.txt --model DIR",
+        "The call appears as text · Arguments · Reasoning",
+    ),
+    ("Does the same text, streamed, give the same?", "toolfmt parse … --chunk 1", "Streaming gives nothing"),
+    (
+        "Do call and result stand in the next prompt?",
+        "toolfmt render DIR --request FILE",
+        "The result is ignored · The second turn",
+    ),
+)
+
+
+def where_it_gets_lost() -> str:
+    """The five questions of docs/tools_do_not_work.md, one below the other."""
+    picture = Picture("Where a tool call gets lost: five questions, asked in order")
+    for number, (question, how, section) in enumerate(_QUESTIONS, 1):
+        top = picture.y
+        picture.box(MARGIN, top, WIDTH - 2 * MARGIN, 46, edge="#afb8c1")
+        picture.words(MARGIN + 12, top + 19, f"{number}  {question}", bold=True)
+        picture.code(MARGIN + 12, top + 37, [(how, NAME)])
+        picture.words(MARGIN + 76, top + 70, f"no →  {section}", ink=KEY)
+        picture.arrow([(MARGIN + 24, top + 46), (MARGIN + 24, top + 84)])
+        picture.words(MARGIN + 32, top + 70, "yes", ink=VALUE)
+        picture.down(86)
+    picture.words(
+        MARGIN + 12, picture.y + 14, "Tools work. If not: what the runtime got is not what you looked at.", ink=QUIET
+    )
+    picture.down(18)
+    return picture.svg()
+
+
+def format_anatomy() -> str:
+    """One call of a format, every part in the colour of what it is."""
+    answer = "Let me see.\n" + toolfmt.write("glm4", [("get_weather", {"city": "Oslo", "days": 3})], tools=_tools())
+    picture = Picture("A call in the format glm4: markers, the tool's name, keys and values")
+    known = [("Let me see.", INK), ("get_weather", NAME), ("city", KEY), ("Oslo", VALUE), ("days", KEY), ("3", VALUE)]
+    _code_panel(picture, coloured(answer, known, MARKER))
+    picture.down(22)
+    _legend(
+        picture, [("text for the user", INK), ("markers", MARKER), ("name", NAME), ("keys", KEY), ("values", VALUE)]
+    )
+    return picture.svg()
+
+
+def call_as_it_streams() -> str:
+    """The pieces of an answer as they arrive, and beside each the events that leave the parser."""
+    answer = "Let me see.\n" + toolfmt.write("glm4", [("get_weather", {"city": "Oslo", "days": 3})], tools=_tools())
+    picture = Picture("An answer arrives in pieces on the left; on the right the events that leave at that moment")
+    picture.words(MARGIN, picture.y + 10, "arrives", ink=QUIET)
+    picture.words(250, picture.y + 10, "leaves at once", ink=QUIET)
+    picture.down(18)
+    parser = toolfmt.Parser("glm4", tools=_tools())
+    pieces = [answer[at : at + 14] for at in range(0, len(answer), 14)]
+    told = [(piece, parser.feed(piece)) for piece in pieces]
+    for number, (piece, events) in enumerate([*told, ("(the end)", parser.finish())]):
+        shown = [_event(event) for event in merge(events)] or [[("–", QUIET)]]
+        height = _ROW * len(shown)
+        if number % 2 == 0:
+            picture.box(MARGIN - 8, picture.y, WIDTH - 2 * MARGIN + 16, height)
+        picture.code(MARGIN, picture.y + 14, [(cut(piece, 27), QUIET if piece == "(the end)" else INK)])
+        for row, runs in enumerate(shown):
+            picture.code(250, picture.y + 14 + _ROW * row, runs)
+        picture.down(height)
+    return picture.svg()
+
+
+def five_engines() -> str:
+    """The same call as each engine reads it, with how many formats stand on it."""
+    picture = Picture("The same call in five formats, one of each engine")
+    first = (format.engine.engines[0] if isinstance(format.engine, Choice) else format.engine for format in FORMATS)
+    counted = Counter(_engine(type(engine).__name__) for engine in first)
+    for engine, what, name, _ in _ENGINES:
+        picture.words(MARGIN, picture.y + 12, engine, bold=True)
+        picture.words(MARGIN + 128, picture.y + 12, f"{counted[engine]} formats, here {name}", ink=QUIET)
+        picture.words(MARGIN, picture.y + 31, what[0].upper() + what[1:], ink=QUIET)
+        picture.down(39)
+        known = [("get_weather", NAME), ("city", KEY), ("Oslo", VALUE)]
+        _code_panel(picture, coloured(toolfmt.write(name, [_CALL]), known, MARKER))
+        picture.down(14)
+    _legend(picture, [("markers", MARKER), ("name", NAME), ("keys", KEY), ("values", VALUE)])
+    return picture.svg()
+
+
+def prompt_of_a_template() -> str:
+    """A rendered prompt: what came from the request in colours, the rest is the template's own."""
+    prompt = _model("json-frames").render(_messages(), tools=_tools()).text
+    tool = prompt[prompt.index('{"type": "function"') : prompt.index("\n</tools>")]
+    arguments = '{"city": "Oslo"}'
+    known = [
+        (tool, KEY), ("What is the weather in Oslo?", NAME), ("get_weather", VALUE), (arguments, VALUE),
+        ("Rain, 7 degrees.", NAME),
+    ]  # fmt: skip
+    shown = [(cut(text, _CODE) if ink == KEY else text, ink) for text, ink in coloured(prompt, known, MARKER)]
+    picture = Picture("A prompt: the request's tools, texts, call and result, in what the template writes around them")
+    _code_panel(picture, shown)
+    picture.down(22)
+    _legend(picture, [("the template's", MARKER), ("tools", KEY), ("texts", NAME), ("the call", VALUE)])
+    return picture.svg()
+
+
+def four_verdicts() -> str:
+    """What the inspection says of four models of the corpus, and what render then does."""
+    picture = Picture("Four verdicts, each of a model of the corpus, and the way its tools take")
+    for name in ("json-frames", "double-encoded", "no-tools-no-system", "broken"):
+        model = _model(name)
+        verdict = model.inspect().verdict.tools
+        top = picture.y
+        picture.box(MARGIN, top, WIDTH - 2 * MARGIN, 66)
+        picture.words(MARGIN + 12, top + 21, verdict, bold=True, size=15)
+        picture.words(MARGIN + 100, top + 21, _MEANS[verdict])
+        picture.code(MARGIN + 100, top + 41, [(f"corpus/models/{name}", QUIET)])
+        if verdict != "broken":
+            prompt = model.render(_messages(), tools=_tools())
+            done = f"strategy {prompt.strategy}, " + (", ".join(prompt.adaptations) or "nothing adapted")
+            picture.code(MARGIN + 100, top + 58, [(cut(done, 52), VALUE)])
+        else:
+            picture.code(MARGIN + 100, top + 58, [("nothing can be rendered", KEY)])
+        picture.down(76)
+    picture.down(-10)
+    return picture.svg()
+
+
+_MEANS = {
+    "template": "tools work through the template as it is",
+    "adapted": "through the template, with what render adapts",
+    "prose": "the template shows no tools: they go in as words",
+    "broken": "an error stands: nothing heals it",
+}
+
+
+def cuts_do_not_matter() -> str:
+    """One answer cut in three ways, and the events, neighbours merged, which are the same."""
+    answer = "Oslo: " + toolfmt.write("json", [("f", {"text": "a } b"})])
+    ways = [[answer], _pieces(answer, 9), list(answer)]
+    picture = Picture("One answer, cut in three ways, gives the same events")
+    results = []
+    for pieces, said in zip(ways, ("in one piece", "nine signs at a time", "one sign at a time"), strict=True):
+        picture.words(MARGIN, picture.y + 12, said, ink=QUIET)
+        picture.down(18)
+        for row in lines(_striped(pieces), _CODE + 2):
+            picture.code(MARGIN, picture.y + 14, row)
+            picture.down(_ROW - 2)
+        picture.down(8)
+        parser = toolfmt.Parser("json")
+        results.append(merge([event for piece in pieces for event in parser.feed(piece)] + parser.finish()))
+    if any(result != results[0] for result in results):
+        raise AssertionError("law 1 does not hold")
+    picture.arrow([(WIDTH / 2, picture.y - 4), (WIDTH / 2, picture.y + 18)])
+    picture.down(24)
+    top = picture.y
+    picture.box(MARGIN - 8, top, WIDTH - 2 * MARGIN + 16, _ROW * len(results[0]) + 6)
+    for event in results[0]:
+        picture.code(MARGIN, picture.y + 16, _event(event))
+        picture.down(_ROW)
+    picture.down(6)
+    return picture.svg()
+
+
+PICTURES: dict[str, Callable[[], str]] = {
+    "where_it_gets_lost": where_it_gets_lost,
+    "format_anatomy": format_anatomy,
+    "call_as_it_streams": call_as_it_streams,
+    "five_engines": five_engines,
+    "prompt_of_a_template": prompt_of_a_template,
+    "four_verdicts": four_verdicts,
+    "cuts_do_not_matter": cuts_do_not_matter,
+}
+
+
+def _model(name: str) -> toolfmt.Model:
+    return toolfmt.load(ROOT / "corpus" / "models" / name)
+
+
+def _messages() -> list[dict[str, object]]:
+    messages: list[dict[str, object]] = json.loads((ROOT / "examples" / "messages.json").read_text(encoding="utf-8"))
+    return messages
+
+
+def _tools() -> list[dict[str, object]]:
+    tools: list[dict[str, object]] = json.loads((ROOT / "examples" / "tools.json").read_text(encoding="utf-8"))
+    return tools
+
+
+def _engine(kind: str) -> str:
+    return next(engine for engine, _, _, kinds in _ENGINES if kind in kinds)
+
+
+def _pieces(text: str, size: int) -> list[str]:
+    return [text[at : at + size] for at in range(0, len(text), size)]
+
+
+def _striped(pieces: Sequence[str]) -> list[Run]:
+    """The pieces in two colours by turns, so that it shows where they were cut."""
+    return [(piece.replace("\n", "⏎"), (NAME, KEY)[number % 2]) for number, piece in enumerate(pieces)]
+
+
+def _event(event: Event) -> list[Run]:
+    """An event in short: its kind, and what it holds."""
+    if isinstance(event, Content):
+        return [("content    ", QUIET), (json.dumps(event.text), INK)]
+    if isinstance(event, ToolCallStart):
+        return [(f"call {event.index}     ", QUIET), (event.name, NAME)]
+    if isinstance(event, ToolCallArguments):
+        return [("arguments  ", QUIET), (event.delta, VALUE)]
+    if isinstance(event, ToolCallEnd):
+        return [(f"end {event.index}", QUIET)]
+    return [(type(event).__name__, KEY)]
+
+
+def _code_panel(picture: Picture, runs: Iterable[Run]) -> None:
+    rows = lines(runs, _CODE)
+    picture.box(MARGIN, picture.y, WIDTH - 2 * MARGIN, _ROW * len(rows) + 10, fill=PANEL)
+    for number, row in enumerate(rows):
+        picture.code(MARGIN + 10, picture.y + 19 + _ROW * number, row)
+    picture.down(_ROW * len(rows) + 10)
+
+
+def _legend(picture: Picture, entries: Iterable[Run]) -> None:
+    x: float = MARGIN
+    for text, ink in entries:
+        picture.box(x, picture.y - 2, 10, 10, fill=ink, edge=LINE)
+        picture.words(x + 16, picture.y + 8, text, size=13, ink=ink)
+        x += 34 + 6.8 * len(text)
+    picture.down(10)
+
+
+def main() -> None:
+    """Writes every picture."""
+    FOLDER.mkdir(exist_ok=True)
+    for name, made in PICTURES.items():
+        (FOLDER / f"{name}.svg").write_text(made(), encoding="utf-8", newline="\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""Pictures as SVG text: words, boxes and arrows on a ground of their own, readable on light and dark pages.
+
+Called by what makes the pictures of the documentation. A `Picture` grows downwards; `svg()` gives the file. No font but
+the reader's own is named, nothing is measured: a sign of the fixed-width face is taken for 0.6 of its size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from html import escape
+
+WIDTH = 560
+SIGN = 7.8
+"""The width of a sign of the fixed-width face at its size of 13."""
+MARGIN = 20
+INK, QUIET, LINE, GROUND, PANEL = "#1f2328", "#57606a", "#8c959f", "#ffffff", "#f3f5f8"
+MARKER, NAME, KEY, VALUE = "#7a2fb5", "#0550ae", "#953800", "#116329"
+"""All of them stand out from `GROUND` and `PANEL` by more than 4.5 to 1."""
+_PLAIN = "ui-sans-serif, system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
+_FIXED = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
+
+Run = tuple[str, str]
+"""A piece of a line, and its colour."""
+
+
+@dataclass
+class Picture:
+    """A picture that is read aloud as `title`."""
+
+    title: str
+    parts: list[str] = field(default_factory=list)
+    y: float = MARGIN
+
+    def down(self, by: float) -> None:
+        """Goes on further down."""
+        self.y += by
+
+    def words(self, x: float, y: float, text: str, *, size: int = 14, ink: str = INK, bold: bool = False) -> None:
+        """A line of words, on its base line."""
+        weight = ' font-weight="600"' if bold else ""
+        style = f'font-size="{size}" fill="{ink}"{weight} font-family="{_PLAIN}"'
+        self.parts.append(f'<text x="{x:g}" y="{y:g}" {style}>{_safe(text)}</text>')
+
+    def code(self, x: float, y: float, runs: Iterable[Run]) -> None:
+        """A line as it is typed, in colours, on its base line."""
+        pieces = "".join(f'<tspan fill="{ink}">{_safe(text)}</tspan>' for text, ink in runs if text)
+        self.parts.append(
+            f'<text x="{x:g}" y="{y:g}" font-size="13" xml:space="preserve" font-family="{_FIXED}">{pieces}</text>'
+        )
+
+    def box(self, x: float, y: float, width: float, height: float, *, fill: str = PANEL, edge: str = "none") -> None:
+        """A box with round corners."""
+        self.parts.append(
+            f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="6" fill="{fill}" stroke="{edge}"/>'
+        )
+
+    def arrow(self, points: Sequence[tuple[float, float]]) -> None:
+        """A line through the points, with a head at its end."""
+        way = " ".join(f"{x:g},{y:g}" for x, y in points)
+        self.parts.append(
+            f'<polyline points="{way}" fill="none" stroke="{LINE}" stroke-width="1.5" marker-end="url(#h)"/>'
+        )
+
+    def svg(self) -> str:
+        """The picture as the text of a file."""
+        height = self.y + MARGIN
+        head = (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height:g}" '
+            f'viewBox="0 0 {WIDTH} {height:g}" role="img">\n<title>{_safe(self.title)}</title>\n'
+            '<defs><marker id="h" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+            f'<path d="M0 0L8 4L0 8z" fill="{LINE}"/></marker></defs>\n'
+            f'<rect width="{WIDTH}" height="{height:g}" rx="8" fill="{GROUND}" stroke="#d0d7de"/>\n'
+        )
+        return head + "\n".join(self.parts) + "\n</svg>\n"
+
+
+def coloured(text: str, known: Iterable[Run], rest: str) -> list[Run]:
+    """The text in pieces: each of the known ones, in the order they stand there, in its colour; all else in `rest`."""
+    runs: list[Run] = []
+    at = 0
+    for piece, ink in known:
+        found = text.index(piece, at)
+        runs += [(text[at:found], rest), (piece, ink)]
+        at = found + len(piece)
+    return [*runs, (text[at:], rest)]
+
+
+def lines(runs: Iterable[Run], signs: int) -> list[list[Run]]:
+    """The runs in lines, broken where a line ends and after so many signs."""
+    made: list[list[Run]] = [[]]
+    left = signs
+    for text, ink in runs:
+        for sign in text:
+            if sign == "\n" or not left:
+                made.append([])
+                left = signs
+            if sign != "\n":
+                last = made[-1]
+                if last and last[-1][1] == ink:
+                    last[-1] = (last[-1][0] + sign, ink)
+                else:
+                    last.append((sign, ink))
+                left -= 1
+    return made
+
+
+def cut(text: str, signs: int) -> str:
+    """The text on one line, its end left out where it is longer."""
+    shown = text.replace("\n", "⏎")
+    return shown if len(shown) <= signs else shown[: signs - 1] + "…"
+
+
+def _safe(text: str) -> str:
+    return escape(text, quote=False)
