@@ -82,7 +82,7 @@ def _link(room: str, name: str) -> str:
 def _room(room: str, told: str) -> str:
     docstring = prose(ast.get_docstring(_tree(room)) or "")
     names = [name for name in public(room) if not name.startswith("__")]
-    return f"---\ntitle: {room}\n---\n\n# {literal(room)}\n\n{docstring}\n\n" + "".join(
+    return f"---\ntitle: API of {room}\n---\n\n# {literal(room)}\n\n{docstring}\n\n" + "".join(
         _filled(f"{room}.{name}", 2) for name in names
     )
 
@@ -93,7 +93,7 @@ def _runtimes() -> str:
         docstring = prose(ast.get_docstring(_tree(module)) or "")
         parts.append(f"## {literal(module)}\n\n{docstring}\n\n")
         parts += [_filled(f"{module}.{name}", 3) for name in names]
-    head = "---\ntitle: toolfmt.runtimes\n---\n\n# toolfmt.runtimes\n\n"
+    head = "---\ntitle: API of toolfmt.runtimes\n---\n\n# toolfmt.runtimes\n\n"
     return head + prose(ast.get_docstring(_tree("toolfmt.runtimes")) or "") + "\n\n" + "".join(parts)
 
 

@@ -19,6 +19,8 @@ from toolfmt.testing.corpus import Case, cases
 _FAULTS = Path(__file__).parents[1] / "benchmarks" / "peer_faults.jsonl"
 _STEP = 12
 """Characters a step of the answer whose events are shown: about a delta of three tokens."""
+_NOT_SEARCHED = "{ data-search-exclude }"
+"""Behind the heading of what is alike on all pages: the index of the search is loaded with every page."""
 _TOOLS: list[dict[str, Any]] = [
     {
         "name": "get_weather",
@@ -153,7 +155,7 @@ def _events(format: ToolCallFormat) -> str:
         rows.append((span(piece), "<br>".join(_as_json(event.to_dict()) for event in parser.feed(piece))))
     rows.append(("*the end*", "<br>".join(_as_json(event.to_dict()) for event in parser.finish())))
     what = f"The first call above, {_STEP} characters at a time, and what is told of it at once (`⏎` ends a line)."
-    return f"## As it streams\n\n{what}\n\n{table(('fed', 'events'), rows)}"
+    return f"## As it streams {_NOT_SEARCHED}\n\n{what}\n\n{table(('fed', 'events'), rows)}"
 
 
 def _tolerances(format: ToolCallFormat) -> str:
@@ -168,9 +170,8 @@ def _tolerances(format: ToolCallFormat) -> str:
         f'??? quote "{name}: {said(TOLERANCES[name])}"\n\n{indented(_case(case))}\n'
         for name, case in sorted(shown.items())
     ]
-    return f"## What is read generously\n\n{what} What the names mean: [tolerances](../tolerances.md).\n\n" + "\n".join(
-        parts
-    )
+    names = "What the names mean: [tolerances](../tolerances.md)."
+    return "\n".join([f"## What is read generously {_NOT_SEARCHED}\n", f"{what} {names}\n", *parts])
 
 
 def _tolerated(format: ToolCallFormat) -> Iterator[tuple[str, Case]]:
@@ -211,7 +212,7 @@ def _in_words(format: ToolCallFormat) -> str:
         "Where a template drops tools, `render` describes them in the system message. For the first tool above this is "
         "`toolfmt.formats.prose(format, tools)`:"
     )
-    return f"## Told in words\n\n{what}\n\n{code(told_in_words(format, _TOOLS[:1]))}"
+    return f"## Told in words {_NOT_SEARCHED}\n\n{what}\n\n{code(told_in_words(format, _TOOLS[:1]))}"
 
 
 def _sources(format: ToolCallFormat) -> str:

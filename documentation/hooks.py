@@ -1,15 +1,19 @@
 """What mkdocs calls (`hooks:` in mkdocs.yml): adds the generated pages, and settles the navigation and the links.
 
 An entry of the navigation that ends in `/` stands for all pages of that folder. Everything that is made here is made
-anew at each build and never written into `docs/`.
+anew at each build and never written into `docs/`. What the playground needs beside its page is written into the site
+behind all else.
 """
 
 from __future__ import annotations
 
 import sys
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mkdocs.plugins import get_plugin_logger
 from mkdocs.structure.files import File, Files
 
 if TYPE_CHECKING:
@@ -54,6 +58,9 @@ BEING_WRITTEN: frozenset[str] = frozenset(
 )
 """Pages that are left out of the navigation while they do not exist; any other that is missing fails the build."""
 
+PLAYGROUND = "playground.md"
+_LOG = get_plugin_logger("toolfmt")
+
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add every generated page, and expand the navigation with what is there then."""
@@ -64,6 +71,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     if not any(file.src_uri == "index.md" for file in files):
         readme = (ROOT / "README.md").read_text(encoding="utf-8")
         files.append(File.generated(config, "index.md", content=rewritten(readme, "README.md", "index.md")))
+    for file in files:
+        if file.src_uri == PLAYGROUND:  # at playground/index.html, in the folder with its scripts
+            files.remove(file)
+            files.append(File(PLAYGROUND, config.docs_dir, config.site_dir, use_directory_urls=True))
+            break
     config.nav = _expanded(config.nav, sorted(file.src_uri for file in files.documentation_pages()))
     return files
 
@@ -73,6 +85,19 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     if page.file.generated_by is not None:
         return markdown
     return rewritten(markdown, f"docs/{page.file.src_uri}", page.file.src_uri)
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Write what the playground's page loads: Python for browsers, and toolfmt."""
+    if not config.extra["playground"] or not Path(config.docs_dir, PLAYGROUND).exists():
+        return
+    if find_spec("documentation.playground_files") is None:
+        return
+    playground = import_module("documentation.playground_files")
+    try:
+        playground.write_playground(Path(config.site_dir))
+    except playground.NotBuilt as why:
+        _LOG.warning(str(why))
 
 
 def _written_by_hand() -> dict[str, str]:

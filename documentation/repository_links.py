@@ -37,7 +37,7 @@ _LONGEST = 200_000
 def texts() -> dict[str, str]:
     """The texts of the repository that are there, as pages: what they say, with links that hold in the site."""
     return {
-        page: rewritten((ROOT / name).read_text(encoding="utf-8"), name, page)
+        page: f"---\ntitle: {name}\n---\n\n{rewritten((ROOT / name).read_text(encoding='utf-8'), name, page)}"
         for name, page in TEXTS.items()
         if (ROOT / name).is_file()
     }
