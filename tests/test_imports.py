@@ -162,6 +162,17 @@ ALLOWED = {
         "toolfmt.inspect.support.parser_choice",
         "toolfmt.testing.peers",
     },
+    # A bug report needs no package of its own; what is told of an exception, nothing but the masks.
+    "toolfmt/bug_report": {
+        *_EVENTS_AND_TOOLS,
+        "toolfmt.__version__",
+        "toolfmt.bug_report",
+        "toolfmt.formats",
+        "toolfmt.inspect.report",
+        "toolfmt.model",
+        "toolfmt.templates.model_files",
+    },
+    "toolfmt/bug_report/faults.py": {"toolfmt.bug_report.masking"},
     "toolfmt/typed_json.py": set[str](),
     "toolfmt/listing.py": set[str](),
     "toolfmt/shell.py": set[str](),
@@ -236,7 +247,7 @@ def test_an_adaptor_imports_what_it_serves_and_nothing_printed(module: Path) -> 
 
 
 def test_a_library_for_one_thing_is_imported_where_that_is_done() -> None:
-    assert users("click") == ["commands.py", "fuzzing.py", "group.py", "inspecting.py", "measuring.py"]
+    assert users("click") == ["commands.py", "fuzzing.py", "group.py", "inspecting.py", "measuring.py", "reporting.py"]
     assert users("tokenizers") == ["tokenizer_file.py", "tokens.py"]
     homes = {"huggingface_hub": "hub.py"}
     homes |= {"minijinja": "portability.py", "openai": "endpoints.py", "hypothesis": "strategies.py"}
@@ -311,7 +322,12 @@ def users(library: str) -> list[str]:
 
 @pytest.mark.parametrize(
     ("room", "who"),
-    [("cli", {"cli", "__main__.py"}), ("printing", {"cli", "printing"}), ("testing", {"cli", "testing"})],
+    [
+        ("cli", {"cli", "__main__.py"}),
+        ("bug_report", {"cli", "bug_report"}),
+        ("printing", {"cli", "printing"}),
+        ("testing", {"cli", "testing"}),
+    ],
 )
 def test_nothing_below_imports_what_is_printed_or_tests(room: str, who: set[str]) -> None:
     importing = {

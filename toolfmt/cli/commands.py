@@ -570,6 +570,31 @@ def grammar(**given: Any) -> None:
     Constraining(**given).print()
 
 
+@main.command("report-bug")
+@click.argument("place", metavar="[MODEL]", required=False)
+@click.option("--answer", "answer_file", metavar="FILE", help="An answer that is read wrong; - for standard input.")
+@click.option("--format", "format_name", metavar="NAME|FILE", help="The format it is read in; else that of MODEL.")
+@click.option("--tools", "tools_file", metavar="FILE", help="The tools it was given: a JSON list of definitions.")
+@click.option("--prefix", metavar="TEXT", help="The tail of its prompt.")
+@click.option("--strict", is_flag=True, help="It is read with --strict.")
+@click.option("--with-template", is_flag=True, help="Tell the text of the template, too.")
+@click.option("--with-answer", is_flag=True, help="Tell the answer and its tools as they stand.")
+@click.option("--output", metavar="FILE", help="Where to write: a file that is new; else standard output.")
+@_trusted
+def report_bug(**given: Any) -> int:
+    """Print a report on a fault of toolfmt, to be pasted into an issue. It sends nothing anywhere.
+
+    It holds versions; with a MODEL what toolfmt makes of it, without the model's name, paths and the template's text;
+    with an --answer that answer, its letters replaced, and what is read of it. The report says at its top what it
+    holds: read it before you paste it.
+
+    Exit status: 0 the report is made, whatever it tells, 2 it is not.
+    """
+    from toolfmt.cli.reporting import Reporting
+
+    return Reporting(**given).status()
+
+
 def _parse_recorded(recorded: Recorded, format: ToolCallFormat, prefix: str, strict: bool, processes: int) -> int:
     """A message a line for every recorded answer; what is none is named, and makes the status 2."""
     from toolfmt.parsing import messages_of

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import os
 import sys
+import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -18,6 +19,9 @@ import click
 from toolfmt.cli.output import check_printable, complain, untold
 from toolfmt.errors import BrokenPlugIn, ToolfmtError
 
+TRACEBACK = "TOOLFMT_TRACEBACK"
+"""The environment variable that asks for the traceback of a fault."""
+_LONGEST_SAID = 200
 _LAST_STANDARD_FILE = 2
 _LONGEST = 1_000_000
 """Seconds: `poll`, by which a command is waited for, takes no more than 2**31 milliseconds."""
@@ -114,7 +118,26 @@ def _status_of(run: Callable[[], Any]) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
+        if error.filename is not None:  # a file that nobody expected to fail
+            return _own_fault(error)
         return complain(f"standard output cannot be written ({error.strerror or error}); look at where it goes")
+    except Exception as error:  # noqa: BLE001 - a fault of toolfmt's is told in a line too, and where it can be reported
+        return _own_fault(error)
+
+
+def _own_fault(error: Exception) -> int:
+    """A line about an exception that nobody expected; all of it where the environment asks for that."""
+    from toolfmt.bug_report.faults import where
+
+    if os.environ.get(TRACEBACK):
+        traceback.print_exception(error)
+    said = " ".join(str(error).split())[:_LONGEST_SAID]
+    place = where(error)
+    told = f"{type(error).__name__}{': ' if said else ''}{said}{f', {place}' if place else ''}"
+    return complain(
+        f"a fault of toolfmt's ({told}); please report it, with what `toolfmt report-bug` prints; "
+        f"{TRACEBACK}=1 shows the traceback"
+    )
 
 
 class Count(click.IntRange):

@@ -1,0 +1,60 @@
+"""What a report needs to know of the machine: versions, and nothing that names it or whose it is."""
+
+from __future__ import annotations
+
+import platform
+import re
+import sys
+from importlib.metadata import PackageNotFoundError, version
+
+from toolfmt import __version__
+
+PACKAGES = (
+    "jinja2",
+    "tokenizers",
+    "click",
+    "rich",
+    "minijinja",
+    "gguf",
+    "huggingface_hub",
+    "transformers",
+    "mlx-lm",
+    "vllm",
+    "sglang",
+    "llama-cpp-python",
+    "llguidance",
+    "xgrammar",
+    "langchain-core",
+    "smolagents",
+    "pydantic",
+    "jsonschema",
+    "openai",
+    "hypothesis",
+)
+"""Those that toolfmt works with; of others nothing is told."""
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+){0,3}(?:(?:a|b|rc|\.?post|\.?dev)[0-9]+)?")
+
+
+def versions() -> dict[str, str]:
+    """The versions by name, those of packages as far as they are installed."""
+    python = f"{platform.python_implementation()} {platform.python_version()}"
+    known = {"toolfmt": __version__, "Python": python, "system": _system()}
+    return {**known, **{name: found for name in PACKAGES if (found := _installed(name))}}
+
+
+def _system() -> str:
+    """System, its number and the kind of processor; what a kernel or a distribution was named beyond that is left out:
+    it can name a company or a machine."""
+    number = platform.mac_ver()[0] if sys.platform == "darwin" else platform.release()
+    told = _NUMBER.match(number)
+    machine = platform.machine()
+    return " ".join([platform.system(), *([told[0]] if told else []), *([machine] if machine.isidentifier() else [])])
+
+
+def _installed(name: str) -> str:
+    """The version of a package, without what its builder added; empty where it is not installed."""
+    try:
+        told = _NUMBER.match(version(name) or "")
+    except (PackageNotFoundError, OSError, ValueError):
+        return ""
+    return told[0] if told else "installed"
