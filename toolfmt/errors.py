@@ -9,6 +9,25 @@ from __future__ import annotations
 import sys
 from typing import Literal, TypeAlias
 
+__all__ = [
+    "BadFormat",
+    "BadMessages",
+    "BadModelDirectory",
+    "BadProfile",
+    "BadTools",
+    "BrokenPlugIn",
+    "CannotConstrain",
+    "CannotWrite",
+    "LimitHit",
+    "NeverBoth",
+    "NoResponseTemplate",
+    "NotDelivered",
+    "RepeatedTool",
+    "TemplateError",
+    "ToolfmtError",
+    "UnknownFormat",
+]
+
 FailureKind: TypeAlias = Literal["refused", "not-parsed", "not-rendered", "other"]
 """How a template failed: it refused (`raise_exception`), the engine could not read or not render it, or something else
 was wrong."""

@@ -10,6 +10,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+__all__ = [
+    "Content",
+    "Event",
+    "Reasoning",
+    "RejectionReason",
+    "ToolCallArguments",
+    "ToolCallEnd",
+    "ToolCallRejected",
+    "ToolCallStart",
+    "merge",
+]
+
 RejectionReason: TypeAlias = Literal[
     "malformed_syntax", "incomplete_output", "missing_tool_name", "undeclared_tool", "invalid_arguments"
 ]

@@ -29,6 +29,8 @@ from toolfmt.formats import Parser, ToolCallFormat, WholeCalls
 from toolfmt.message import Message
 from toolfmt.tools import counting_tools
 
+__all__ = ["read_calls"]
+
 
 def read_calls(format: str | ToolCallFormat, tools: Iterable[Any] | None = None, **options: Any) -> RunnableLambda:
     """A `Runnable` that takes an answer (an `AIMessage`, or the text of a model without messages) and gives an

@@ -32,6 +32,8 @@ from toolfmt.message import taken_ids
 from toolfmt.model import Model, load
 from toolfmt.shapes import Chat, FinishReason, Payload, RejectedCalls, Usage
 
+__all__ = ["ChatHandler"]
+
 _SAMPLING = {"temperature": "temp"}
 """Options of a chat completion that `Llama.generate` calls otherwise."""
 _NOT_TAKEN = ("logprobs", "top_logprobs", "logit_bias", "response_format")

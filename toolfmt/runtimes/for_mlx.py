@@ -39,6 +39,8 @@ from toolfmt.render.prompt import Prompt
 from toolfmt.runtimes.streaming import Stream
 from toolfmt.shapes import FinishReason, Usage
 
+__all__ = ["OnlyAllowed", "register", "stream"]
+
 PARSERS = "mlx_lm.tool_parsers.toolfmt_"
 """The modules that `register` makes known, up to the name of the format."""
 

@@ -22,6 +22,8 @@ from toolfmt.events import Content
 from toolfmt.formats import Parser, ToolCallFormat
 from toolfmt.runtimes.deltas import Delta, Deltas, parsers, whole
 
+__all__ = ["register"]
+
 
 class ToolfmtDetector(BaseFormatDetector):  # type: ignore[misc]  # SGLang is not there where types are checked
     """A parser of one format; SGLang takes a class for each."""

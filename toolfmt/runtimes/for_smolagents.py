@@ -26,11 +26,15 @@ from toolfmt.formats import Parser, ToolCallFormat
 from toolfmt.message import Message
 from toolfmt.tools import counting_tools
 
-_Model = TypeVar("_Model")
+__all__ = ["reads"]
+
+SomeModel = TypeVar("SomeModel")
 _MOST_SHOWN = 400
 
 
-def reads(model: _Model, format: str | ToolCallFormat, tools: Iterable[Any] | None = None, **options: Any) -> _Model:
+def reads(
+    model: SomeModel, format: str | ToolCallFormat, tools: Iterable[Any] | None = None, **options: Any
+) -> SomeModel:
     """The same model, which now reads the calls in its answers itself.
 
     Takes a model of smolagents, a format or its name, the agent's tools (smolagents' own, or what `Parser` takes;

@@ -27,6 +27,8 @@ from toolfmt.formats import ToolCallFormat
 from toolfmt.message import taken_ids
 from toolfmt.runtimes.deltas import Delta, Deltas, parsers, whole
 
+__all__ = ["ToolfmtToolParser"]
+
 
 class ToolfmtToolParser(ToolParser):  # type: ignore[misc]  # vLLM is not there where types are checked
     """A tool parser of one format; vLLM takes a class for each."""
