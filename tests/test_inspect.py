@@ -6,9 +6,11 @@ import ast
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
+from left_to_fill import check_filled
 
 from toolfmt import formats
 from toolfmt.formats import default_format
@@ -546,6 +548,14 @@ def test_every_finding_has_a_test_and_a_page() -> None:
         assert page.startswith(f"# {checks.code(check)} {checks.name(check)}\n")
         assert "What to do: " in page
         assert "Example: " in page
+
+
+@pytest.mark.parametrize("check", checks.CHECKS, ids=checks.code)
+def test_nothing_of_a_finding_is_left_to_fill_in(check: ModuleType) -> None:
+    """What `toolfmt new-finding` leaves to a person: each line says what belongs there."""
+    assert check.__file__ is not None
+    tests = sorted(Path(__file__).parent.glob(f"test_{checks.code(check).lower()}_*.py"))
+    check_filled(checks.code(check), [Path(check.__file__), *tests])
 
 
 def test_an_unknown_code_names_the_nearest() -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+from left_to_fill import check_filled
 
 from toolfmt.errors import CannotWrite, UnknownFormat
 from toolfmt.formats import (
@@ -16,6 +18,7 @@ from toolfmt.formats import (
     ToolCallFormat,
     for_model_type,
     get,
+    known,
     names,
     prose,
     read_back,
@@ -44,6 +47,13 @@ def test_the_corpus_meets_every_tolerance() -> None:
 
 
 @EVERY
+def test_nothing_of_a_format_is_left_to_fill_in(format: ToolCallFormat) -> None:
+    """What `toolfmt new-format` leaves to a person: each line says what belongs there."""
+    module = Path(known.__file__).with_name(f"{known.module_of(format)}.py")
+    check_filled(format.name, [module, *sorted((CORPUS / format.name).glob("*.txt"))])
+
+
+@EVERY
 def test_a_format_says_all_about_itself(format: ToolCallFormat) -> None:
     for field in ("page", "instructions", "source", "families", "signatures"):
         assert getattr(format, field), f"{format.name} has no {field}: add it in its module in toolfmt/formats/known"
@@ -52,7 +62,8 @@ def test_a_format_says_all_about_itself(format: ToolCallFormat) -> None:
 @EVERY
 def test_a_format_has_its_corpus(format: ToolCallFormat) -> None:
     for topic in TOPICS:
-        assert (CORPUS / format.name / f"{topic}.txt").is_file(), f"corpus/{format.name}/{topic}.txt is missing"
+        file = CORPUS / format.name / f"{topic}.txt"
+        assert file.is_file(), f"corpus/{format.name}/{topic}.txt is missing; corpus/json/{topic}.txt shows the shape"
 
 
 @EVERY

@@ -1,5 +1,5 @@
 """What runs in a process with limits: inspecting a model, probing it for its profile, making its prompts,
-deriving a format, proving a mend.
+deriving a format, showing its calls, proving a mend.
 
 Everything here is handed to a `toolfmt.sandbox.pool.Worker`, whose process runs the templates of models that are not
 trusted; each job checks that what comes back is something that it makes. Making a prompt is asked for often: the
@@ -27,6 +27,7 @@ from toolfmt.inspect.inspection import inspect_read
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFile, find_tokenizer
 from toolfmt.inspect.profiling import profile_read
 from toolfmt.inspect.report import CAPABILITIES, FormatDecision, Report
+from toolfmt.inspect.shown_turns import ShownTurns, show_turns
 from toolfmt.inspect.template_profile import TemplateProfile, is_format
 from toolfmt.mending.proof import Verdict, judged
 from toolfmt.render.budget import counter
@@ -141,6 +142,10 @@ def _check_derivation(made: Derivation) -> None:
         raise Unreadable("a derivation that contradicts itself")
 
 
+def _check_shown(shown: ShownTurns) -> None:
+    _check_derivation(shown.derivation)
+
+
 INSPECT = Job(inspect_read, Report, _check_report)
 PROFILE = Job(profile_read, TemplateProfile, _check_profile)
 MAKE = Job(made_of, Made, _check_made)
@@ -148,6 +153,7 @@ ROLES = Job(roles_for, tuple[str, ...], _check_nothing)
 MARKERS = Job(markers_read, tuple[str, ...], _check_nothing)
 COUNT = Job(tokens_in, int, _check_nothing)
 DERIVE = Job(derive_files, Derivation, _check_derivation)
+SHOW = Job(show_turns, ShownTurns, _check_shown)
 JUDGE = Job(judged, Verdict, _check_verdict)
 
 
@@ -234,7 +240,7 @@ def _knowing(formats: tuple[tuple[str, str], ...], function: Callable[..., _T], 
 
 def new_worker(limits: Limits | None = None) -> Worker:
     """A worker that is ready for these jobs."""
-    return _KnowingWorker((INSPECT, PROFILE, MAKE, JUDGE, DERIVE), limits or Limits(), _LATER)
+    return _KnowingWorker((INSPECT, PROFILE, MAKE, JUDGE, DERIVE, SHOW), limits or Limits(), _LATER)
 
 
 def shared_worker() -> Worker:

@@ -516,6 +516,30 @@ def derive(place: str, trusted: bool) -> int:
     return derive_at(place, trusted)
 
 
+_to = click.option("--to", metavar="DIR", help="The root of the clone; else the one that stands around this directory.")
+_dry_run = click.option("--dry-run", is_flag=True, help="Print as a patch what would be written, and write nothing.")
+
+
+@main.command()
+@click.argument("name", metavar="NAME")
+@click.option("--from", "place", required=True, metavar="MODEL", help="The model, or a .jinja file of its template.")
+@_to
+@_dry_run
+@_trusted
+def new_format(name: str, place: str, to: str | None, dry_run: bool, trusted: bool) -> int:
+    """Begin a format in a clone of toolfmt's repository: its module, its entry in the list, its case files.
+
+    The format is derived from the calls that the MODEL's template renders; where none can be, the nearest known format
+    stands there, and why. What a person has to fill in begins with TO FILL: `pytest -k NAME` lists it.
+    Nothing that is there is overwritten.
+
+    Exit status: 0 written, 1 a known format reads these calls already, 2 bad input, or not in a clone.
+    """
+    from toolfmt.cli.scaffolding import new_format
+
+    return new_format(name, place, to, dry_run, trusted)
+
+
 @main.command()
 @click.argument("code", metavar="[CODE]", required=False)
 def explain(code: str | None) -> None:

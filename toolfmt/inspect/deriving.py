@@ -29,7 +29,11 @@ class Derivation:
 
 def derive_files(files: ModelFiles) -> Derivation:
     """What can be derived from the template in force where tools are given. Raises `LimitHit`, and nothing else."""
-    facts = facts_of(files, None)
+    return derivation_of(facts_of(files, None))
+
+
+def derivation_of(facts: Facts) -> Derivation:
+    """The same of a template that has been probed."""
     if facts.renders is None or facts.probed is None:
         return Derivation(why_not=_unusable(facts))
     other, best = facts.decided.unclaimed, facts.decided.read_back

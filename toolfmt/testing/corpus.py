@@ -4,7 +4,8 @@ Knows the files, nothing about parsing. The files come with the package; in a ch
 
 A case is a title and its header lines between two rules of `=`, the model's answer, a rule of `-`, and the merged
 events that are expected, one a line. The answer is everything between the rules but the last newline, verbatim. A
-broken file raises `BadCase`, naming the file and the line.
+broken file raises `BadCase`, naming the file and the line. Lines before the first case that begin with `TO FILL` say
+what is still to be found out: they are read over, and the contract tests name them as missing.
 
 Header lines:
     :tools NAME      the tool definitions of that name in corpus/tools.json, or a JSON list of them; `:tools []` gives
@@ -44,6 +45,8 @@ TOPICS = (
     "single", "several", "text-around", "values", "whitespace", "names",
     "no-arguments", "undeclared", "malformed", "truncated", "lookalikes", "reasoning",
 )  # fmt: skip
+TO_FILL = "TO FILL"
+"""What begins whatever `toolfmt new-format` and `new-finding` leave for a person to fill in."""
 
 _TITLES = re.compile(r"={16,}")
 _ANSWER_ENDS = re.compile(r"-{16,}")
@@ -157,7 +160,8 @@ def tool_sets() -> dict[str, list[Any]]:
 
 def _cases(file: Path, lines: list[str]) -> Iterator[Case]:
     rules = [number for number, line in enumerate(lines) if _TITLES.fullmatch(line)]
-    if len(rules) % 2 or any(line.strip() for line in lines[: rules[0] if rules else None]):
+    head = lines[: rules[0] if rules else None]
+    if len(rules) % 2 or any(line.strip() and not line.startswith(TO_FILL) for line in head):
         raise BadCase(f"{file}: a case begins with a title between two rules of '='; one of them is missing")
     for place, (above, below) in enumerate(zip(rules[::2], rules[1::2], strict=True)):
         end = rules[2 * place + 2] if 2 * place + 2 < len(rules) else len(lines)
@@ -294,14 +298,16 @@ def lines_of(parts: Iterable[Said | ExpectedCall]) -> list[str]:
     return [line for part in parts for line in ([_said_line(part)] if isinstance(part, Said) else _call_lines(part))]
 
 
-def case_text(title: str, text: str, expected: Iterable[str], *, tools: list[Any] | None = None) -> str:
-    """A composed case as it stands in a case file; the answer is escaped where it cannot stand there verbatim."""
+def case_text(title: str, text: str, expected: Iterable[str], *, tools: list[Any] | None = None, seen: str = "") -> str:
+    """A case as it stands in a case file, composed where nobody has `seen` its like; the answer is escaped where it
+    cannot stand there verbatim."""
     verbatim = text.isprintable() or all(char == "\n" or char.isprintable() for char in text)
     ruled = any(_TITLES.fullmatch(line) or _ANSWER_ENDS.fullmatch(line) for line in text.split("\n"))
     plain = verbatim and not ruled
     named = next((name for name, tools_ in tool_sets().items() if tools_ == tools), None)
     head = [] if tools is None else [f":tools {named or json.dumps(tools)}"]
-    head += [":composed"] if plain else [":composed", ":escaped"]
+    origin = f":seen {seen}" if seen else ":composed"
+    head += [origin] if plain else [origin, ":escaped"]
     rule = "=" * 64
     body = text if plain else json.dumps(text)
     return "\n".join([rule, title, *head, rule, body, "-" * 64, *expected]) + "\n"

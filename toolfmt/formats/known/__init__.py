@@ -83,6 +83,12 @@ def _format(module: str) -> ToolCallFormat:
     return format
 
 
+def module_of(format: ToolCallFormat) -> str:
+    """The module of a known format, by its last name: that is the format's own but where the standard library has one
+    of that name."""
+    return next(module for module in _MODULES if _format(module) is format)
+
+
 KNOWN = tuple(map(_format, _MODULES))
 
 DEFAULT = _format("json_tool_call")

@@ -1,0 +1,21 @@
+"""What `toolfmt new-format` and `new-finding` have left for a person to fill in, with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from toolfmt.testing.corpus import TO_FILL
+
+ROOT = Path(__file__).parent.parent
+
+
+def check_filled(what: str, files: Iterable[Path]) -> None:
+    """Fails with every line of the files that is left to be filled in: each says what belongs there."""
+    left = [
+        f"{file.relative_to(ROOT)}:{number}: {line.strip()}"
+        for file in files
+        for number, line in enumerate(file.read_text(encoding="utf-8").split("\n"), 1)
+        if TO_FILL in line
+    ]
+    assert left == [], "\n".join([f"{what} is not finished, and each of these lines says what belongs there:", *left])

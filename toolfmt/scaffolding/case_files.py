@@ -1,0 +1,153 @@
+"""The case files of a new format: cases that its template proves, and for the other topics what there is to find out.
+
+A case here is a turn that the template was asked to render. Its text is what came out, and its expectation what went
+in: no parser is asked for either. Whether one reads it is for the tests to say.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from toolfmt.inspect.shown_turns import AskedTurn
+from toolfmt.testing.corpus import TO_FILL, TOPICS, ExpectedCall, Said, case_text, lines_of, tool_sets
+
+SEEN = "rendered by its template"
+_CONTENT = "I will look that up."
+_REASONING = "They want to know the weather, so the tool is called."
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A case in the making: its topic and title, the tools by their name in corpus/tools.json, and the turn."""
+
+    topic: str
+    title: str
+    tools: str
+    calls: tuple[tuple[str, Mapping[str, Any]], ...]
+    content: str = ""
+    reasoning: str = ""
+    declared: bool = True
+    """Whether the case gives the parser the tools with which the turn was rendered."""
+
+    @property
+    def turn(self) -> AskedTurn:
+        return AskedTurn(tool_sets()[self.tools], self.calls, self.content, self.reasoning)
+
+    def content_in(self, text: str, alone: str | None) -> str:
+        """What of the rendered text is content: `alone` is how the same calls are rendered without any. Blanks between
+        them belong to the content, which is verbatim."""
+        calls = "" if alone is None else alone.strip()
+        begin = text.find(self.content)
+        if not self.content or not calls or not text.rstrip().endswith(calls) or begin < 0:
+            return self.content
+        return text[begin : text.rindex(calls)]
+
+    def case(self, text: str, alone: str | None) -> str:
+        """The case with the text that the template has rendered of the turn."""
+        expected: list[Said | ExpectedCall] = []
+        if self.reasoning:
+            expected.append(Said("reasoning", self.reasoning))
+        if self.content:
+            expected.append(Said("content", self.content_in(text, alone)))
+        for number, (name, arguments) in enumerate(self.calls):
+            expected.append(ExpectedCall(number, name, arguments=json.dumps(arguments)))
+        tools = tool_sets()[self.tools] if self.declared else None
+        lines = [line for line in lines_of(expected) if not line.startswith("end ")]  # that it ends goes without saying
+        return case_text(self.title, text, lines, tools=tools, seen=SEEN)
+
+
+def _city(**more: Any) -> tuple[str, dict[str, Any]]:
+    return "get_weather", {"city": "Oslo", **more}
+
+
+def _text(text: str) -> tuple[str, dict[str, Any]]:
+    return "write_file", {"path": "notes.txt", "text": text}
+
+
+_CODE = "def f(x):\n    if x:\n        return [x, {'k': \"v\"}]\n\nprint(f(1))"
+
+ASKED = (
+    Asked("single", "one call with one argument", "weather", (_city(),)),
+    Asked("single", "one call with three arguments", "weather", (_city(unit="celsius", days=3),)),
+    Asked("single", "without tool definitions any name is a call", "weather", (_city(),), declared=False),
+    Asked("several", "two calls of one tool", "weather", (_city(), ("get_weather", {"city": "Rome", "days": 2}))),
+    Asked("several", "two calls of two tools", "weather", (_city(), ("get_time", {}))),
+    Asked("several", "three calls, the one in the middle without arguments", "weather",
+          (_city(), ("get_time", {}), ("get_weather", {"city": "Lima"}))),
+    Asked("text-around", "a sentence before the call", "weather", (_city(),), content=_CONTENT),
+    Asked("text-around", "a sentence before two calls", "weather", (_city(), ("get_time", {})), content=_CONTENT),
+    Asked("values", "a value of every type", "typed",
+          (("set_values", {"text": "plain", "count": 3, "ratio": 0.5, "flag": True, "items": ["a", 1],
+                           "options": {"k": None, "deep": {"on": False}}}),)),
+    Asked("values", "null where the schema allows it", "typed", (("set_values", {"text": "x", "note": None}),)),
+    Asked("values", "strings that look like other values stay strings", "typed",
+          (("set_values", {"text": "123", "note": "true"}),)),
+    Asked("values", "quotes, a backslash and braces in a string", "files",
+          (_text('a "double" and a \'single\' quote, C:\\new, }} {"a": [1]} ]'),)),
+    Asked("values", "other scripts in a string", "weather", (("get_weather", {"city": "Osnabrück, 東京"}),)),
+    Asked("values", "a string that holds another tag and an entity", "files", (_text("<b>&amp; more</b>"),)),
+    Asked("whitespace", "line ends and indentation in a string", "code", (("run_python", {"code": _CODE}),)),
+    Asked("whitespace", "blanks at both ends of a string", "files", (_text("  two before and one behind "),)),
+    Asked("names", "names with a hyphen, a full stop and underscores", "named",
+          (("set-style", {"class": "wide", "data-id": 7}), ("Calendar.create_event", {"title": "Lunch"}),
+           ("mcp__files__read", {"path": "a.txt"}))),
+    Asked("names", "one name with a full stop", "named", (("Calendar.create_event", {"title": "Lunch"}),)),
+    Asked("names", "keys that are words of the notation elsewhere", "keys",
+          (("submit", {"name": "n", "id": "7", "text": "t"}),)),
+    Asked("no-arguments", "a call without arguments", "weather", (("get_time", {}),)),
+    Asked("no-arguments", "two calls without arguments", "weather", (("get_time", {}), ("get_time", {}))),
+    Asked("reasoning", "reasoning, then the call", "weather", (_city(),), reasoning=_REASONING),
+)  # fmt: skip
+"""What the template is asked to render."""
+
+TO_FIND_OUT = {
+    "single": "one call, as the model writes it.",
+    "several": "two calls and more in one turn, as the model writes them; where only one can stand, how the second is "
+    "told.",
+    "text-around": "what is content beside calls: text before, between and behind them; blanks there belong to the "
+    "frame.",
+    "values": "every JSON type; strings that look like other types, that hold quotes, line ends and the format's own "
+    "markers; by the tool's schema, and without one.",
+    "whitespace": "blanks and line ends around the parts of a call, which say nothing, and inside of strings, where "
+    "they are kept; an answer of blanks alone.",
+    "names": "tool names and keys with other signs (`-`, `.`, `__`); blanks around a name.",
+    "no-arguments": "a call without arguments, in each way in which models write it.",
+    "undeclared": "a call of a tool that was not given: rejected as undeclared_tool, with the text behind it still "
+    "told; and one behind it that was given.",
+    "malformed": "what models get wrong (a closer that is missing, JSON that is broken, a name that is missing): what "
+    "is read, with which tolerance, and what is rejected, with which reason.",
+    "truncated": "an answer that was cut inside the name, a key, each kind of value, between two calls: "
+    "incomplete_output, and the finished calls before it stand.",
+    "lookalikes": "text that resembles a call and is none: a marker in a sentence, in a fence, in backticks, in a "
+    "string; nothing of it disappears.",
+    "reasoning": "calls behind a reasoning block and in one; which block the model writes, and who opens it. Without "
+    "one: an answer whose reasoning is in <think>, as the parsers read it everywhere.",
+}
+
+
+def case_files(texts: Sequence[str | None], sibling: str) -> dict[str, str]:
+    """The text of each topic's file, by its name; `texts` are what the template has made of `ASKED`, None where it
+    renders no such turn."""
+    cases: dict[str, list[str]] = {topic: [] for topic in TOPICS}
+    for asked, text in zip(ASKED, texts, strict=True):
+        if text is not None and text.strip() and "\r" not in text:
+            cases[asked.topic].append(asked.case(text, calls_alone(asked, texts)))
+    return {f"{topic}.txt": "\n".join(cases[topic]) or _to_find_out(topic, sibling) for topic in TOPICS}
+
+
+def calls_alone(asked: Asked, texts: Sequence[str | None]) -> str | None:
+    """How the template has rendered the calls of this turn with nothing beside them."""
+    plain = (
+        text
+        for other, text in zip(ASKED, texts, strict=True)
+        if (other.calls, other.tools, other.content, other.reasoning) == (asked.calls, asked.tools, "", "")
+    )
+    return next(plain, None)
+
+
+def _to_find_out(topic: str, sibling: str) -> str:
+    lines = [TO_FIND_OUT[topic], f"corpus/{sibling}/{topic}.txt shows how such cases look; this line goes then."]
+    return "".join(f"{TO_FILL}: {line}\n" for line in lines)

@@ -1,0 +1,78 @@
+"""Whether a name can be that of a new format, or of a new finding: it becomes a module, a folder and a command's word.
+
+Each refusal is a `ToolfmtError` that names a way out.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+import sys
+from collections.abc import Collection
+
+from toolfmt.errors import ToolfmtError, UnknownFormat
+from toolfmt.formats import get
+from toolfmt.formats.format import DERIVED
+
+LONGEST = 40
+_FORMAT = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
+_FINDING = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
+_OF_WINDOWS = frozenset({"aux", "con", "nul", "prn", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))})
+"""Names that no file on Windows may have, whatever stands behind the full stop."""
+_TAKEN = {
+    DERIVED: "what every derived format is called",
+    "models": "the folder of model directories in corpus/",
+}
+
+
+def check_format_name(name: str, modules: Collection[str]) -> None:
+    """Raises `ToolfmtError` for a name that no new format can have; `modules` are those of the formats in the clone."""
+    shown = _shown(name)
+    if not _FORMAT.fullmatch(name) or len(name) > LONGEST:
+        raise ToolfmtError(
+            f"{shown} is no name for a format: small letters, digits and single underscores, a letter first, "
+            f"{LONGEST} characters at most{_meant(name, '_')}"
+        )
+    if keyword.iskeyword(name):
+        raise ToolfmtError(f"{shown} is a keyword of Python and can name no module; choose another, {name}_calls")
+    if name in sys.stdlib_module_names:
+        raise ToolfmtError(
+            f"{shown} is a module of Python's standard library, which {name}.py would shadow for whatever is run in "
+            f"that folder; choose another, {name}_calls"
+        )
+    if name in _OF_WINDOWS:
+        raise ToolfmtError(f"{shown} can name no file on Windows; choose another, {name}_calls")
+    if name in _TAKEN:
+        raise ToolfmtError(f"{shown} is {_TAKEN[name]}; choose another name")
+    if name in modules:
+        raise ToolfmtError(f"{shown} is a module of toolfmt/formats/known already; choose another name")
+    try:
+        known = get(name)
+    except UnknownFormat:
+        return
+    alias = "" if known.name == name else f", an alias of {known.name} or one in another spelling"
+    raise ToolfmtError(
+        f"{shown} names a known format{alias}; `toolfmt formats {known.name}` shows it, choose another name"
+    )
+
+
+def check_finding_name(name: str, names: Collection[str]) -> None:
+    """Raises `ToolfmtError` for a name that no new finding can have; `names` are those of the findings in the clone."""
+    shown = _shown(name)
+    if not _FINDING.fullmatch(name) or len(name) > LONGEST:
+        raise ToolfmtError(
+            f"{shown} is no name for a finding: small letters, digits and single hyphens, a letter first, "
+            f"{LONGEST} characters at most{_meant(name, '-')}"
+        )
+    if name in names:
+        raise ToolfmtError(f"{shown} is a finding already; `toolfmt explain {name}` is its page, choose another name")
+
+
+def _meant(name: str, sign: str) -> str:
+    """The name as it may have been meant."""
+    plain = re.sub(r"[^a-z0-9]+", sign, name.lower()).strip(sign)[:LONGEST].strip(sign)
+    return f"; perhaps {plain}" if plain and plain[0].isalpha() and plain != name else ""
+
+
+def _shown(name: str) -> str:
+    return repr(name) if len(name) <= 2 * LONGEST else f"{name[: 2 * LONGEST]!r}…"

@@ -1,0 +1,178 @@
+"""Values of a format as the Python source that makes them, laid out as `ruff format` leaves it.
+
+What may stand in a format that is stored as data is what can be written here: the tables of
+`toolfmt.formats.stored_kinds` say which classes and constants those are.
+"""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, Field, fields
+from typing import Any, TypeAlias
+
+from toolfmt.formats.stored_kinds import CONSTANTS, KIND_OF, MADE_OF_A_ROW
+
+WIDTH = 120
+_STEP = 4
+_LONGEST_PIECE = 90
+
+Imports: TypeAlias = dict[str, set[str]]
+"""Names by the module that they are taken from."""
+
+
+def expression(value: Any, imports: Imports, indent: int = 0, taken: int = 0) -> str:
+    """A value as an expression that stands at this depth, behind and before `taken` characters of its line; the names
+    that it needs are added to `imports`. Raises `TypeError` for what no stored format holds."""
+    room = WIDTH - indent * _STEP - taken
+    if isinstance(value, str):
+        return _text(value, indent, room)
+    if value is None or isinstance(value, (bool, int, float)):
+        return repr(value)
+    if isinstance(value, tuple):
+        return _bracketed("(", ")", [_Item("", item) for item in value], imports, indent, room)
+    if isinstance(value, Mapping):
+        items = [_Item(f"{literal(key)}: ", item) for key, item in value.items()]
+        return _bracketed("{", "}", items, imports, indent, room)
+    return _constant(value, imports) or _record(value, imports, indent, room)
+
+
+def keyword(name: str, value: Any, imports: Imports, indent: int) -> str:
+    """A keyword argument in a line of its own, without its comma."""
+    return f"{name}={expression(value, imports, indent, len(name) + 2)}"
+
+
+def import_lines(imports: Mapping[str, Iterable[str]]) -> str:
+    """The import statements, sorted as ruff sorts them."""
+    return "".join(_import_line(module, sorted(names, key=_kind_of_name)) for module, names in sorted(imports.items()))
+
+
+def _import_line(module: str, names: list[str]) -> str:
+    line = f"from {module} import {', '.join(names)}\n"
+    if len(line) <= WIDTH + 1:
+        return line
+    return f"from {module} import (\n" + "".join(f"    {name},\n" for name in names) + ")\n"
+
+
+def _kind_of_name(name: str) -> tuple[int, str]:
+    """Constants, classes, anything else: the order in which imported names stand."""
+    return (0 if name.isupper() and len(name) > 1 else 1 if name[0].isupper() else 2, name)
+
+
+def columns(text: str) -> int:
+    """How wide a line is as ruff counts it: signs of East Asian width take two columns."""
+    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
+
+
+def literal(text: str) -> str:
+    """A string in the quotes that need the fewest escapes, double ones if it does not matter."""
+    quote = "'" if text.count('"') > text.count("'") else '"'
+    return quote + "".join(_char(char, quote) for char in text) + quote
+
+
+def pattern(text: str) -> str:
+    """A regular expression as a raw string where it can be one."""
+    raw = text.isprintable() and '"' not in text and "\\" in text and not text.endswith("\\")
+    return f'r"{text}"' if raw else literal(text)
+
+
+def _char(char: str, quote: str) -> str:
+    if char in (quote, "\\"):
+        return "\\" + char
+    return char if char.isprintable() else repr(char)[1:-1]
+
+
+def _text(text: str, indent: int, room: int) -> str:
+    """A string, in pieces over several lines where it is longer than its line."""
+    whole = literal(text)
+    if columns(whole) <= room or len(text) <= _LONGEST_PIECE or " " not in text:
+        return whole
+    margin = " " * (indent + 1) * _STEP
+    lines = "".join(f"{margin}{literal(piece)}\n" for piece in _pieces(text, WIDTH - len(margin) - 2))
+    return f"(\n{lines}{margin[:-_STEP]})"
+
+
+def _pieces(text: str, longest: int) -> Iterable[str]:
+    """The text cut behind blanks, each piece no longer as a literal than its line holds."""
+    piece = ""
+    for word in text.replace(" ", " \0").split("\0"):
+        if piece and columns(literal(piece + word)) > longest + 2:
+            yield piece
+            piece = ""
+        piece += word
+    yield piece
+
+
+class _Item:
+    """One thing between brackets: what stands before its value, and the value."""
+
+    def __init__(self, lead: str, value: Any) -> None:
+        self.lead = lead
+        self.value = value
+
+    def source(self, imports: Imports, indent: int) -> str:
+        return self.lead + expression(self.value, imports, indent, len(self.lead) + 1)
+
+
+def _bracketed(opener: str, closer: str, items: list[_Item], imports: Imports, indent: int, room: int) -> str:
+    """Items between brackets: in the line that is there, else each in a line of its own."""
+    short = [item.source(imports, 0) for item in items]
+    comma = "," if opener == "(" and len(items) == 1 and not items[0].lead else ""
+    line = f"{opener}{', '.join(short)}{comma}{closer}"
+    if columns(line) <= room and "\n" not in line:
+        return line
+    return _exploded(opener, closer, [item.source(imports, indent + 1) for item in items], indent)
+
+
+def _exploded(opener: str, closer: str, items: Iterable[str], indent: int) -> str:
+    margin = " " * (indent + 1) * _STEP
+    return f"{opener}\n" + "".join(f"{margin}{item},\n" for item in items) + margin[:-_STEP] + closer
+
+
+def _constant(value: Any, imports: Imports) -> str:
+    """The name of the constant that the value is, which stands in the module of its class; empty for none."""
+    module = type(value).__module__
+    if not any(type(value) is type(known) and value == known for _, known in CONSTANTS):
+        return ""
+    named = (name for name, there in vars(sys.modules[module]).items() if there is value and name.isupper())
+    name = next((name for name in named if not name.startswith("_")), "")
+    if name:
+        imports.setdefault(module, set()).add(name)
+    return name
+
+
+def _record(value: Any, imports: Imports, indent: int, room: int) -> str:
+    """An object of one of the classes that a format is made of, with what differs from the defaults."""
+    kind = type(value)
+    if kind not in KIND_OF and not any(kind is type(known) for _, known in CONSTANTS):
+        raise TypeError(f"{kind.__name__} is no part of a stored format")
+    imports.setdefault(kind.__module__, set()).add(kind.__name__)
+    row = MADE_OF_A_ROW.get(kind)
+    if row is not None:
+        items = [_Item("", item) for item in getattr(value, row)]
+    else:
+        items = [_Item(f"{name}=", item) for name, item in changed(value)]
+    return _call(kind.__name__, items, imports, indent, room)
+
+
+def _call(name: str, items: list[_Item], imports: Imports, indent: int, room: int) -> str:
+    short = f"{name}({', '.join(item.source(imports, 0) for item in items)})"
+    if columns(short) <= room and "\n" not in short:
+        return short
+    return _exploded(f"{name}(", ")", [item.source(imports, indent + 1) for item in items], indent)
+
+
+def changed(record: Any, but: Callable[[str], bool] = lambda name: False) -> list[tuple[str, Any]]:
+    """The fields of a dataclass that differ from their defaults, `but` some of them."""
+    return [
+        (field.name, value)
+        for field in fields(record)
+        if not but(field.name) and not _is_default(field, value := getattr(record, field.name))
+    ]
+
+
+def _is_default(field: Field[Any], value: Any) -> bool:
+    if field.default_factory is not MISSING:
+        return bool(value == field.default_factory())
+    return field.default is not MISSING and bool(value == field.default)
