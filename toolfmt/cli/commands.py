@@ -535,9 +535,24 @@ def new_format(name: str, place: str, to: str | None, dry_run: bool, trusted: bo
 
     Exit status: 0 written, 1 a known format reads these calls already, 2 bad input, or not in a clone.
     """
-    from toolfmt.cli.scaffolding import new_format
+    from toolfmt.cli import scaffolding
 
-    return new_format(name, place, to, dry_run, trusted)
+    return scaffolding.new_format(name, place, to, dry_run, trusted)
+
+
+@main.command()
+@click.argument("name", metavar="NAME")
+@_to
+@_dry_run
+def new_finding(name: str, to: str | None, dry_run: bool) -> None:
+    """Begin a finding in a clone of toolfmt's repository: the module of its check, its entry in the list, its test.
+
+    NAME is in small letters with hyphens, as tools-dropped; it gets the next code. What a person has to fill in begins
+    with TO FILL: `pytest -k CODE` lists it. Nothing that is there is overwritten.
+    """
+    from toolfmt.cli import scaffolding
+
+    scaffolding.new_finding(name, to, dry_run)
 
 
 @main.command()

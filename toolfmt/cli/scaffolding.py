@@ -7,22 +7,32 @@ from pathlib import Path
 
 from toolfmt.cli.output import complain, print_text
 from toolfmt.printing.layout import visible
+from toolfmt.scaffolding import new_finding as finding
+from toolfmt.scaffolding import new_format as format
 from toolfmt.scaffolding.clone import Clone, Plan, find_clone
-from toolfmt.scaffolding.new_format import NotNeeded, prepare
 
 
 def new_format(name: str, place: str, to: str | None, dry_run: bool, trusted: bool) -> int:
     """The exit status: 0 written, 1 a known format reads the calls."""
     clone = _clone(to)
-    prepared = prepare(name, place, clone, trusted=trusted)
+    prepared = format.prepare(name, place, clone, trusted=trusted)
     for sentence in prepared.told:
         complain(sentence)
-    if isinstance(prepared, NotNeeded):
+    if isinstance(prepared, format.NotNeeded):
         return 1
     _carry_out(clone, prepared.plan, dry_run)
     if not dry_run:
         print_text(f"pytest -k {name} says what is still missing; CONTRIBUTING.md, how to go on\n")
     return 0
+
+
+def new_finding(name: str, to: str | None, dry_run: bool) -> None:
+    clone = _clone(to)
+    code, plan = finding.prepare(name, clone)
+    complain(f"{name} is {code}")
+    _carry_out(clone, plan, dry_run)
+    if not dry_run:
+        print_text(f"pytest -k {code} says what is still missing; CONTRIBUTING.md, how to go on\n")
 
 
 def _clone(to: str | None) -> Clone:

@@ -7,6 +7,7 @@ in: no parser is asked for either. Whether one reads it is for the tests to say.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -45,11 +46,16 @@ class Asked:
             return self.content
         return text[begin : text.rindex(calls)]
 
+    def reasoning_in(self, text: str) -> str:
+        """The reasoning with the blanks around it: what stands between the marks of its block is told verbatim."""
+        found = re.search(rf"\s*{re.escape(self.reasoning)}\s*", text)
+        return found[0] if found else self.reasoning
+
     def case(self, text: str, alone: str | None) -> str:
         """The case with the text that the template has rendered of the turn."""
         expected: list[Said | ExpectedCall] = []
         if self.reasoning:
-            expected.append(Said("reasoning", self.reasoning))
+            expected.append(Said("reasoning", self.reasoning_in(text)))
         if self.content:
             expected.append(Said("content", self.content_in(text, alone)))
         for number, (name, arguments) in enumerate(self.calls):

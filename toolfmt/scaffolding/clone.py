@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import difflib
 import os
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -51,6 +52,11 @@ class Clone:
     def modules(self, list_in: str) -> tuple[str, ...]:
         """The modules that a list names. Raises `ToolfmtError` for a file without one."""
         return tuple(item.value for item in _listed(self.read(list_in), list_in))
+
+    def numbers(self, folder: str, begin: str) -> list[int]:
+        """The numbers of three digits in the names of files that begin so."""
+        found = (re.match(rf"{re.escape(begin)}([0-9]{{3}})_", file.name) for file in (self.root / folder).glob("*.py"))
+        return [int(match[1]) for match in found if match]
 
     def read(self, path: str) -> str:
         try:

@@ -144,7 +144,11 @@ def _reads(format: ToolCallFormat, asked: Asked, text: str, alone: str | None) -
     calls = [(call.name, _exact(json.loads(call.arguments))) for call in message.tool_calls]
     went_in = [(name, _exact(dict(arguments))) for name, arguments in asked.calls]
     beside = (message.content or "", message.reasoning or "")
-    return not message.rejected and calls == went_in and beside == (asked.content_in(text, alone), asked.reasoning)
+    return (
+        not message.rejected
+        and calls == went_in
+        and beside == (asked.content_in(text, alone), asked.reasoning_in(text))
+    )
 
 
 def _exact(value: Any) -> str:
