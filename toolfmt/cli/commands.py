@@ -53,6 +53,12 @@ _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 @click.group(
     cls=Commands,
+    sections={
+        "A model": ("inspect", "explain", "diff", "measure"),
+        "Its prompts and answers": ("render", "parse", "grammar"),
+        "The formats": ("formats", "derive"),
+        "Parsers of others": ("fuzz", "corpus"),
+    },
     no_args_is_help=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
@@ -62,12 +68,12 @@ _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def main() -> None:
     """Inspect a model, render tools for it, parse what it answers.
 
-    A MODEL is a model directory or a file of it, a .gguf file, a template's .jinja file, or a repository id of the
-    Hugging Face hub (org/name), from the hub cache or fetched.
+    Begin with toolfmt inspect MODEL. A MODEL is a model directory or a file of it, a .gguf file, a template's .jinja
+    file, or a repository id of the Hugging Face hub (org/name), from the hub cache or fetched.
     """
 
 
-@main.command()
+@main.command(short_help="Tell what a model does with tools, and what will go wrong.")
 @click.argument("places", metavar="PLACE...", nargs=-1, required=True)
 @_as_json
 @click.option(
@@ -119,7 +125,7 @@ def inspect(**given: Any) -> int:
     return Inspecting(**given).status()
 
 
-@main.command()
+@main.command(short_help="Tell how a model behaves otherwise than another one.")
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
 @_as_json
@@ -155,7 +161,7 @@ def diff(a: str, b: str, as_json: bool, select: tuple[str, ...], ignore: tuple[s
     return int(comparison.differs)
 
 
-@main.command()
+@main.command(short_help="Print the prompt for messages and tools.")
 @click.argument("directory", metavar="MODEL")
 @click.option("--messages", "messages_file", metavar="FILE", help="A JSON list of chat messages.")
 @click.option("--tools", "tools_file", metavar="FILE", help="A JSON list of tool definitions.")
@@ -250,7 +256,7 @@ def _asked(messages_file: str | None, tools_file: str | None, request_file: str 
     return RenderRequest(shown(messages_file), messages, tools)
 
 
-@main.command()
+@main.command(short_help="Read content, reasoning and calls out of an answer.")
 @click.argument("file", metavar="[FILE]", required=False)
 @click.option("--format", "format_name", metavar="NAME|FILE", help="The format to read; see toolfmt formats.")
 @click.option("--model", "directory", metavar="MODEL", help="Read the format of this model.")
@@ -340,7 +346,7 @@ def _check_one_way(
         raise click.UsageError(f"{given[0]} is for one answer; --jsonl prints a message a line")
 
 
-@main.command()
+@main.command(short_help="Measure how often a model calls tools, and how well.")
 @click.argument("place", metavar="[MODEL]", required=False)
 @click.option("--endpoint", metavar="URL", help="An OpenAI-compatible endpoint, up to /v1.")
 @click.option("--model", "model_name", metavar="NAME", help="What the endpoint calls the model.")
@@ -410,7 +416,7 @@ def measure(**given: Any) -> int:
     return Measuring(**given).status()
 
 
-@main.command()
+@main.command(short_help="Search for faults of a parser, anyone's.")
 @click.argument("given", metavar="TARGET")
 @click.option(
     "--format", "format_names", multiple=True, metavar="NAME|FILE", help="Try answers of this format. Repeatable."
@@ -454,7 +460,7 @@ def corpus() -> None:
     """The parser cases that toolfmt is tested with, as data."""
 
 
-@corpus.command()
+@corpus.command(short_help="Print every case, a JSON object a line.")
 @click.option(
     "--format", "form", type=click.Choice(["jsonl"]), default="jsonl", show_default=True, help="Of the output."
 )
@@ -479,7 +485,7 @@ def export(form: str, output: str | None) -> None:
         raise ToolfmtError(f"{output}: cannot be written ({error.strerror}); name a file that can be") from None
 
 
-@main.command()
+@main.command(short_help="List the formats, or show the page of one.")
 @click.argument("name", metavar="[NAME|FILE]", required=False)
 @_as_json
 def formats(name: str | None, as_json: bool) -> None:
@@ -498,7 +504,7 @@ def formats(name: str | None, as_json: bool) -> None:
     print_text(formats_text(chosen, *terminal()) if name is None else format_text(chosen[0], *terminal()))
 
 
-@main.command()
+@main.command(short_help="Derive a format from the calls that a template renders.")
 @click.argument("place", metavar="MODEL")
 @_trusted
 def derive(place: str, trusted: bool) -> int:
@@ -555,7 +561,7 @@ def new_finding(name: str, to: str | None, dry_run: bool) -> None:
     scaffolding.new_finding(name, to, dry_run)
 
 
-@main.command()
+@main.command(short_help="Print the page of a finding, or list them all.")
 @click.argument("code", metavar="[CODE]", required=False)
 def explain(code: str | None) -> None:
     """Print the page of a finding, by its code (TF012) or its name (tools-dropped); without one, list them all."""
@@ -569,7 +575,7 @@ def explain(code: str | None) -> None:
     print_text(page_text(page(code), *terminal()))
 
 
-@main.command()
+@main.command(short_help="Print the grammar of the answers that may be given.")
 @click.argument("place", metavar="MODEL|FORMAT|FILE")
 @click.option("--tools", "tools_file", required=True, metavar="FILE", help="A JSON list of tool definitions.")
 @click.option(

@@ -10,12 +10,14 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 import click
 
+from toolfmt.cli.completion import complete
 from toolfmt.cli.output import check_printable, complain, untold
 from toolfmt.errors import BrokenPlugIn, ToolfmtError
 
@@ -23,12 +25,20 @@ TRACEBACK = "TOOLFMT_TRACEBACK"
 """The environment variable that asks for the traceback of a fault."""
 _LONGEST_SAID = 200
 _LAST_STANDARD_FILE = 2
+_BESIDE_A_COMMAND = 4
+"""Columns of a list of commands that neither a name nor what it does takes: before and behind the name."""
 _LONGEST = 1_000_000
 """Seconds: `poll`, by which a command is waited for, takes no more than 2**31 milliseconds."""
 
 
 class Command(click.Command):
-    """A command whose every failure names it: click does not say whose option lacks its value."""
+    """A command whose every failure names it: click does not say whose option lacks its value. A shell can complete
+    what its parameters take."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for param in self.params:
+            complete(param)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
@@ -43,9 +53,34 @@ class Command(click.Command):
 
 
 class Commands(click.Group):
-    """The command group, whose every failure is one line and a status."""
+    """The command group, whose every failure is one line and a status.
+
+    `sections` are the headings under which its help lists commands, each with their names in order; those that stand in
+    none come last.
+    """
 
     command_class = Command
+    group_class = type
+
+    def __init__(self, *args: Any, sections: Mapping[str, Sequence[str]] = MappingProxyType({}), **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.sections = sections
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        listed = [name for names in self.sections.values() for name in names if name in self.commands]
+        return [*listed, *sorted(self.commands.keys() - set(listed))]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        names = [name for name in self.list_commands(ctx) if not self.commands[name].hidden]
+        longest = max(map(len, names))
+        limit = formatter.width - longest - _BESIDE_A_COMMAND
+        told = {name: self.commands[name].get_short_help_str(limit) for name in names}
+        under = {heading: [name for name in self.sections[heading] if name in told] for heading in self.sections}
+        under["Commands"] = [name for name in names if not any(name in of for of in under.values())]
+        for heading, of in under.items():
+            if of:
+                with formatter.section(heading):
+                    formatter.write_dl([(name.ljust(longest), told[name]) for name in of])
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
         kwargs["standalone_mode"] = False
