@@ -1,18 +1,16 @@
-"""How deep a run looks (`--exhaustive`), and at its end how much of the material outside the repository took part."""
+"""How deep a run looks (`DEPTHS`), and at its end how much of the material outside the repository took part."""
 
 from __future__ import annotations
 
 import gc
 import os
-from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import depth
+import pytest
+from how_much import HowMuch
 from hypothesis import HealthCheck, settings
-
-if TYPE_CHECKING:
-    import pytest
 
 # A run that decides whether a change lands must say the same twice; everywhere else every run looks at new texts.
 usual = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=depth.EXAMPLES)
@@ -21,9 +19,24 @@ settings.register_profile("ci", usual, derandomize=True)
 settings.register_profile("exhaustive", usual, max_examples=depth.MANY_EXAMPLES)
 
 
+HOW_MUCH = pytest.StashKey[HowMuch]()
+DEPTHS = {
+    "--thorough": "all cases of all tests: what CI runs before a change lands",
+    "--rest": "what the usual run leaves out of the thorough one",
+    "--exhaustive": "every cut of every case, every template, a thousand fresh examples a law",
+}
+MARKERS = (
+    "outside: needs the folder of templates and cases that the founders keep",
+    "every(n): the thorough run takes every n-th case, the exhaustive one all",
+    "sample(n): the usual run takes n cases",
+    "whole: the usual run takes all cases",
+    "deeper: looks at `depth.thorough` itself, so that what is left out is run by running it again",
+)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
-    text = "every cut of every case, every template, a thousand fresh examples a law"
-    parser.addoption("--exhaustive", action="store_true", help=text)
+    for name, text in DEPTHS.items():
+        parser.addoption(name, action="store_true", help=text)
 
 
 def pytest_collection_finish() -> None:
@@ -33,31 +46,33 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(20_000, 20, 20)
 
 
+@pytest.hookimpl(trylast=True)  # what `-k` leaves out is not counted
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What needs the material outside the repository is no part of a run without it, and of the cases of a test that
-    are dear and alike the usual run takes some (`every`)."""
+    """What needs the material outside the repository is no part of a run without it; of the rest a run takes what its
+    depth says."""
     if not SHARED.is_dir():
         items[:] = [item for item in items if item.get_closest_marker("outside") is None]
-    if not depth.exhaustive:
-        seen: Counter[str] = Counter()
-        items[:] = [item for item in items if _is_taken(item, seen)]
-
-
-def _is_taken(item: pytest.Item, seen: Counter[str]) -> bool:
-    marker = item.get_closest_marker("every")
-    if marker is None:
-        return True
-    test = item.nodeid.partition("[")[0]
-    seen[test] += 1
-    nth: int = marker.args[0]
-    return (seen[test] - 1) % nth == 0
+    how_much = config.stash[HOW_MUCH]
+    items[:] = how_much.take(items)
+    if how_much.left_out:
+        config.hook.pytest_deselected(items=how_much.left_out)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "outside: needs the folder of templates and cases that the founders keep")
-    config.addinivalue_line("markers", "every(n): the usual run takes every n-th case, the exhaustive one all")
-    depth.exhaustive = config.getoption("--exhaustive")
+    for marker in MARKERS:
+        config.addinivalue_line("markers", marker)
+    asked = [name[2:] for name in DEPTHS if config.getoption(name)]
+    kind = asked[-1] if asked else "thorough" if _is_named(config) else "usual"
+    depth.exhaustive = kind == "exhaustive"
+    depth.thorough = kind != "usual"
     settings.load_profile("exhaustive" if depth.exhaustive else "ci" if os.environ.get("CI") else "usual")
+    config.stash[HOW_MUCH] = HowMuch(config, kind)
+
+
+def _is_named(config: pytest.Config) -> bool:
+    """Whether the tests of this run were picked: whoever names a file or looks for a word gets all cases."""
+    given = config.option
+    return bool(given.keyword or given.markexpr) or not all(Path(argument).is_dir() for argument in config.args)
 
 
 SHARED = Path(__file__).parents[2] / "shared"

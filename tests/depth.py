@@ -1,4 +1,6 @@
-"""How deep a run looks: the usual one in minutes, or all of it (`pytest --exhaustive`)."""
+"""How deep a run looks: the usual one in two minutes, the thorough one at all cases (`pytest --thorough`), or at every
+place of each (`--exhaustive`).
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,8 @@ EXAMPLES, MANY_EXAMPLES = 10, 1000
 """Random examples of a law."""
 PIECES = (1, 3, 4, 7)
 """Lengths of the pieces in which a text is fed."""
+thorough = False
+"""Whether a test that looks at many things looks at more than a sample of them; set before any test is collected."""
 exhaustive = False
 """Whether every cut, every template and many fresh examples are tried; set before any test is collected."""
 
