@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+import pytest
+
 from toolfmt.testing.corpus import TO_FILL
 
 ROOT = Path(__file__).parent.parent
@@ -18,4 +20,6 @@ def check_filled(what: str, files: Iterable[Path]) -> None:
         for number, line in enumerate(file.read_text(encoding="utf-8").split("\n"), 1)
         if TO_FILL in line
     ]
-    assert left == [], "\n".join([f"{what} is not finished, and each of these lines says what belongs there:", *left])
+    if left:
+        told = [f"{what} is not finished; each of these lines says what belongs in its place:", *left]
+        pytest.fail("\n".join(told), pytrace=False)

@@ -20,6 +20,7 @@ from laws import check_arguments, check_copy, check_shape, check_tiling, cut, ev
 import toolfmt
 from toolfmt.events import Event
 from toolfmt.formats import FORMATS, get, write
+from toolfmt.listing import listed
 from toolfmt.message import Message
 from toolfmt.testing.corpus import (
     CORPUS,
@@ -104,9 +105,12 @@ def check_writer(case: Case) -> None:
 @pytest.mark.parametrize("format", [format.name for format in FORMATS])
 def test_every_format_has_cases_on_every_topic(format: str) -> None:
     found = Counter(case.topic for case in CASES if case.format == format)
-    missing = [topic for topic in TOPICS if not found[topic]]
-    assert not missing, f"write corpus/{format}/{missing[0]}.txt (see CONTRIBUTING.md, and the topic of another format)"
-    assert found.total() >= FEWEST, f"corpus/{format} has {found.total()} cases, {FEWEST} are the least"
+    missing = [f"corpus/{format}/{topic}.txt" for topic in TOPICS if not found[topic]]
+    if missing or found.total() < FEWEST:
+        told = [f"corpus/{format} has {found.total()} cases, {FEWEST} are the least."]
+        told += [f"No case in {listed(missing)}."] if missing else []
+        told += ["The same file of another format shows the shape; CONTRIBUTING.md, One more case, says the rest."]
+        pytest.fail("\n".join(told), pytrace=False)
 
 
 def test_every_folder_of_cases_belongs_to_a_format() -> None:
