@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from toolfmt.cli.output import complain, print_text
-from toolfmt.printing.layout import visible
+from toolfmt.printing.control_characters import visible
 from toolfmt.scaffolding import new_finding as finding
 from toolfmt.scaffolding import new_format as format
 from toolfmt.scaffolding.clone import Clone, Plan, find_clone
