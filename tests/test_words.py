@@ -43,11 +43,21 @@ def _headings(page: Path) -> set[str]:
     return {_anchor(heading) for heading in re.findall(r"^#+ (.*)$", outside, re.MULTILINE)}
 
 
-def test_every_finding_stands_where_a_person_looks_for_it() -> None:
+def _linked() -> list[tuple[str, str]]:
+    """The findings of the decision tree: what a link says, and where it leads."""
     text = TREE.read_text(encoding="utf-8")
-    linked = re.findall(r"\[(TF\d{3})\]\(reference/findings/(TF\d{3})\.md\)", text)
-    assert {code for code, _ in linked} == set(CODES)
-    assert [pair for pair in linked if pair[0] != pair[1]] == []
+    return re.findall(r"\[(TF\d{3})\]\(reference/findings/(TF\d{3})\.md\)", text)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_every_finding_stands_where_a_person_looks_for_it(code: str) -> None:
+    row = f"| [{code}](reference/findings/{code}.md) | what it is | what to do |"
+    assert (code, code) in _linked(), f"add a row to docs/{TREE.name} below what a person sees of it: {row}"
+
+
+def test_links_to_findings_lead_to_findings_that_are_there() -> None:
+    assert {code for pair in _linked() for code in pair} == set(CODES)
+    assert [pair for pair in _linked() if pair[0] != pair[1]] == []
 
 
 @pytest.mark.parametrize("page", WORDS, ids=lambda page: page.name)
