@@ -285,6 +285,9 @@ def test_where_nothing_derives_the_nearest_format_stands_there_and_why(clone: Pa
     assert sibling is not None
     assert f"Those of {sibling[1]} stand here, whose calls look most alike" in comments
     assert "TO FILL: the engine and its markers." in comments
+    home = re.search(r"What each parameter is stands in (\S+\.py);", comments)
+    assert home is not None
+    assert (ROOT / home[1]).is_file()
     format = module(clone / KNOWN / "undelimited.py").FORMAT
     assert format.engine == get(sibling[1]).engine
     assert (format.model_types, format.signatures[0][:7]) == ((), TO_FILL)

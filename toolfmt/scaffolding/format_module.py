@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolfmt.formats import ToolCallFormat, for_model_type, formats, write
+from toolfmt.formats.choice import Choice
+from toolfmt.formats.format import Engine
 from toolfmt.scaffolding.python_source import WIDTH, Imports, changed, columns, import_lines, keyword, pattern
 from toolfmt.testing.corpus import TO_FILL
 
@@ -101,10 +103,17 @@ def _why(known: Knowledge) -> list[str]:
     return [
         *_comment(f"No format was derived from the template: {known.why_not.rstrip('.')}."),
         *_comment(
-            f"{TO_FILL}: the engine and its markers. Those of {known.sibling} stand here, whose calls look most alike; "
-            "the table of engines in ARCHITECTURE.md tells what there is else."
+            f"{TO_FILL}: the engine and its markers. Those of {known.sibling} stand here, whose calls look most alike. "
+            f"What each parameter is stands in {_home(known.made.engine)}; the table of engines in ARCHITECTURE.md "
+            "tells what there is else. Where none can read these calls, one has to learn it first, for every format."
         ),
     ]
+
+
+def _home(engine: Engine) -> str:
+    """The module of an engine, or of the one that writes where there are several."""
+    first = engine.engines[0] if isinstance(engine, Choice) else engine
+    return type(first).__module__.replace(".", "/") + ".py"
 
 
 def _comment(text: str) -> list[str]:
