@@ -338,7 +338,6 @@ def users(library: str) -> list[str]:
         ("cli", {"cli", "__main__.py"}),
         ("bug_report", {"cli", "bug_report"}),
         ("printing", {"cli", "printing"}),
-        ("printing", {"cli", "printing"}),
         ("scaffolding", {"cli", "scaffolding"}),
         ("testing", {"cli", "scaffolding", "testing"}),
     ],

@@ -21,15 +21,19 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from model_cases import MODELS
+from test_inspect import changed as changed_template
 
 import toolfmt
 from toolfmt.cli.commands import main
 from toolfmt.errors import LimitHit
 from toolfmt.formats import FORMATS, ToolCallFormat, get
+from toolfmt.formats.json_object import JsonObject
 from toolfmt.jobs import shared_worker
 from toolfmt.scaffolding import new_format
+from toolfmt.scaffolding.case_files import ASKED
 from toolfmt.scaffolding.clone import CHECKS, Clone, Plan
 from toolfmt.scaffolding.clone import FORMATS as KNOWN
+from toolfmt.scaffolding.format_module import Knowledge, signature
 from toolfmt.scaffolding.python_source import changed, import_lines, keyword, literal, pattern
 from toolfmt.testing.corpus import TO_FILL, TOPICS, Case, read
 
@@ -218,6 +222,28 @@ def test_what_the_template_spoils_is_left_out_and_named(clone: Path, tmp_path: P
     assert "blanks at both ends of a string" not in [case.title for case in cases]
 
 
+def test_words_that_the_template_changes_are_no_case(clone: Path, tmp_path: Path) -> None:
+    """It was asked to render others than those in which the place of the text is found."""
+    other = TEMPLATE.replace("(message.content or '')", "(message.content or '') | replace('look', 'gaze')")
+    assert other != TEMPLATE
+    made(clone, "gazing", template(tmp_path, other))
+    assert to_fill(clone / "corpus" / "gazing" / "text-around.txt")
+
+
+def test_what_is_read_generously_is_not_as_it_went_in() -> None:
+    call = "<tool_call>\n{'name': 'get_weather', 'arguments': {'city': 'Oslo'}}\n</tool_call>"
+    assert new_format._reads(get("json"), ASKED[0], call.replace("'", '"'), None)
+    assert not new_format._reads(get("json"), ASKED[0], call, None)
+
+
+def test_a_marker_of_other_formats_is_no_signature() -> None:
+    engine = JsonObject(opener="<tool_call>", closer="</own_call>")
+    known = Knowledge("own", ToolCallFormat("own", engine), "json", template="<tool_call> and </own_call>")
+    assert signature(known) == "</own_call>"
+    assert signature(replace(known, template="<tool_call> alone")) == ""
+    assert signature(replace(known, why_not="it is not derived")) == ""
+
+
 MARKERS = ['use "', "use '", "use \\", "use \"'''\\", 'use """', "use\t"]
 
 
@@ -258,13 +284,12 @@ def test_calls_that_a_known_format_reads_need_no_new_one(clone: Path) -> None:
 
 
 def test_what_may_be_missing_of_a_known_format_is_said(clone: Path, tmp_path: Path) -> None:
-    text = (MODELS / "glm4-key-value" / "chat_template.jinja").read_text("utf-8")
-    other = text.replace("'\\n<tool_call>'", "'\\n\\n\\n<tool_call>'").replace("<arg_value>", "<arg_value> ")
-    template(tmp_path, text)
+    template(tmp_path, changed_template(('{"name": "', '{ "name" :  "')))
     (tmp_path / "config.json").write_text('{"model_type": "brand_new"}')
-    told = run("new-format", "new_glm", "--from", tmp_path, "--to", clone).stderr
+    told = run("new-format", "new_json", "--from", tmp_path, "--to", clone).stderr
+    assert "json reads these calls already, and nothing is written" in told
+    assert "it writes them otherwise than the template does: this way of writing goes into its `variants`" in told
     assert "it does not list the model type brand_new: that goes into its `model_types`" in told
-    assert other == text or "variants" not in told
 
 
 def test_the_module_of_a_format_is_named_where_it_has_another_name(clone: Path) -> None:

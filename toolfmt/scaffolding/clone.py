@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from toolfmt.errors import ToolfmtError
@@ -31,8 +31,6 @@ class Plan:
     new: Mapping[str, str]
     list_in: str
     module: str
-    last: bool = field(default=False)
-    """Whether the module goes to the end of the list, not to its place in the alphabet."""
 
 
 class Clone:
@@ -71,7 +69,7 @@ class Clone:
         items = _listed(text, plan.list_in)
         lines = text.splitlines(keepends=True)
         end = "\r\n" if lines and lines[0].endswith("\r\n") else "\n"
-        before = next((item for item in items if item.value > plan.module), None) if not plan.last else None
+        before = next((item for item in items if item.value > plan.module), None)
         place = before.line - 1 if before is not None else items[-1].line
         return "".join([*lines[:place], f'    "{plan.module}",{end}', *lines[place:]])
 

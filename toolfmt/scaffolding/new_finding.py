@@ -101,6 +101,6 @@ def prepare(name: str, clone: Clone) -> tuple[str, Plan]:
         )
     code, module = f"TF{number:03}", f"tf{number:03}_{name.replace('-', '_')}"
     new = {f"{CHECKS}/{module}.py": _CHECK, f"tests/test_{module}.py": _TEST.format(code=code, name=name)}
-    plan = Plan(new, _LIST, module, last=True)
+    plan = Plan(new, _LIST, module)
     clone.check(plan)
     return code, plan
