@@ -110,7 +110,7 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     arguments.add_argument("folders", nargs="*", type=Path)
     arguments.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
-    arguments.add_argument("--table", type=Path, metavar="FILE", help="write the table alone there: the README's")
+    arguments.add_argument("--table", type=Path, metavar="FILE", help="write the table alone there, for README")
     arguments.add_argument("--every", type=int, default=1, metavar="K", help="every K-th template alone")
     options = arguments.parse_args()
     figures = measured(options.folders, options.every)

@@ -12,8 +12,10 @@ import io
 import json
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from textwrap import dedent
 
 import click
 from click.testing import CliRunner
@@ -24,7 +26,10 @@ ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 PAGES = [README, *sorted(ROOT.glob("docs/**/*.md"))]
 
-_FENCED = re.compile(r"(?:<!-- ([^\n]*) -->\n)?^```(\w*)[^\n]*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_FENCED = re.compile(
+    r"(?:^ *<!-- ([^\n]*) -->\n)?^( *)```(\w*)[^\n]*\n(.*?)^\2```$",
+    re.DOTALL | re.MULTILINE,
+)
 _INLINE = re.compile(r"(?<!`)`(toolfmt\s[^`]+)`(?!`)")
 _SHOWN = re.compile(r"(<!-- output of: (.*?) -->\n```(text|console)\n)(.*?)(```\n)", re.DOTALL)
 _PYTHON = re.compile(
@@ -32,7 +37,11 @@ _PYTHON = re.compile(
     re.DOTALL,
 )
 _TABLE = re.compile(r"(<!-- table: ([^,\n]+),[^\n]* -->\n)(?:\|[^\n]*\n)*")
-_IN_SHORT = ("format found", "all of the first five", "nasty strings", "streamed as whole, all kinds")
+_IN_SHORT = {
+    "format found": "format found",
+    "all of the first five": "five kinds of call read back exactly",
+    "nasty strings": "one of these: strings with quotes, braces and newlines",
+}
 
 
 def name_of(page: Path) -> str:
@@ -76,34 +85,34 @@ def as_it_is(page: Path) -> str:
     return _TABLE.sub(table, _PYTHON.sub(python, _SHOWN.sub(output, text_of(page))))
 
 
+def compared(text: str) -> int:
+    """How many outputs and tables of a page are compared with what is."""
+    return sum(len(kind.findall(text)) for kind in (_SHOWN, _PYTHON, _TABLE))
+
+
 # --- tables
 
 
-def real_templates() -> str:
-    """The table of `python -m benchmarks.real_templates --table`, as it was measured."""
-    return _real_templates(None)
-
-
-def real_templates_in_short() -> str:
-    return _real_templates(_IN_SHORT)
-
-
-def _real_templates(wanted: tuple[str, ...] | None) -> str:
+def real_templates(wanted: dict[str, str] | None = None) -> str:
+    """The table of `python -m benchmarks.real_templates --table`, as it was measured: all rows, or those that are
+    `wanted`, each by the name that it has there."""
     figures = json.loads((ROOT / "benchmarks" / "real_templates.json").read_text(encoding="utf-8"))
     rows = {row["row"]: row for row in figures["table"]}
     lines = [
         f"| templates (repositories) | of | toolfmt | mlx-lm {figures['versions']['mlx-lm']} |",
         "|---|---|---|---|",
     ]
-    for name in wanted or rows:
-        cells = (rows[name][side] for side in ("of", "toolfmt", "mlx-lm"))
-        lines.append(
-            f"| {name} | " + " | ".join(f"{cell['templates']} ({cell['repositories']})" for cell in cells) + " |"
-        )
+    for name, called in (wanted or {name: name for name in rows}).items():
+        cells = [rows[name][side] for side in ("of", "toolfmt", "mlx-lm")]
+        counts = " | ".join(f"{cell['templates']} ({cell['repositories']})" for cell in cells)
+        lines.append(f"| {called} | {counts} |")
     return "\n".join(lines) + "\n"
 
 
-TABLES = {"real templates": real_templates, "real templates in short": real_templates_in_short}
+TABLES: dict[str, Callable[[], str]] = {
+    "real templates": real_templates,
+    "real templates in short": partial(real_templates, _IN_SHORT),
+}
 
 
 # --- commands
@@ -112,7 +121,7 @@ TABLES = {"real templates": real_templates, "real templates in short": real_temp
 def blocks(text: str) -> Iterator[tuple[str, str, str]]:
     """The fenced blocks of a page: the comment right before each, or nothing; its language; its text."""
     for found in _FENCED.finditer(text):
-        yield found[1] or "", found[2], found[3]
+        yield found[1] or "", found[3], dedent(found[4])
 
 
 def command_lines(text: str) -> Iterator[str]:
@@ -124,7 +133,7 @@ def command_lines(text: str) -> Iterator[str]:
             yield from (
                 line.removeprefix("$ ") for line in joined.splitlines() if re.match(r"(\$ .*\b)?toolfmt ", line)
             )
-    for found in _INLINE.finditer(re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)):
+    for found in _INLINE.finditer(_FENCED.sub("", text)):
         line = " ".join(found[1].split())
         yield f"{line} VALUE" if line.rsplit(" ", 1)[1].startswith("-") else line
 

@@ -24,9 +24,55 @@ def test_a_page_shows_what_is(page: Path) -> None:
     assert pages.as_it_is(page) == text_of(page), stale
 
 
+def test_what_is_stale_on_a_page_is_written_anew(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        """# A page
+
+<!-- output of: toolfmt explain nothing -->
+```console
+$ toolfmt explain something
+```
+
+```python
+print(6 * 7)
+```
+
+As told:
+
+<!-- output of the Python above -->
+```text
+41
+```
+
+<!-- table: real templates in short, measured -->
+| of old |
+
+The end.
+""",
+        encoding="utf-8",
+    )
+    made = pages.as_it_is(page)
+    (explained, program, printed), (head, first, *_) = (
+        [block for _, _, block in pages.blocks(made)],
+        re.findall(r"^\| ([^|]*) \|", made, re.MULTILINE),
+    )
+    assert explained.splitlines()[0] == "$ toolfmt explain nothing"
+    assert "nothing" in explained.splitlines()[1]
+    assert (program, printed) == ("print(6 * 7)\n", "42\n")
+    assert (head, first) == ("templates (repositories)", "format found")
+    assert made.startswith("# A page\n") and made.endswith("|\n\nThe end.\n") and "of old" not in made
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_what_says_that_it_is_an_output_is_compared(page: Path) -> None:
+    """A comment that is misspelt, or stands apart from its block, would leave the block as it was typed."""
+    assert pages.compared(text_of(page)) == len(re.findall(r"<!-- *(?:output|table)", text_of(page), re.IGNORECASE))
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_examples_compile_and_what_they_take_of_toolfmt_is_there(page: Path) -> None:
-    for code in re.findall(r"```python\n(.*?)```\n", text_of(page), re.DOTALL):
+    for code in (block for _, language, block in pages.blocks(text_of(page)) if language in {"python", "py"}):
         for node in ast.walk(ast.parse(code)):
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "toolfmt":
                 assert hasattr(toolfmt, node.attr), node.attr
@@ -98,10 +144,10 @@ toolfmt explain \\
 toolfmts
 ```
 
-```console
-$ . x && toolfmt diff A B
-toolfmt
-```
+  ```console
+  $ . x && toolfmt diff A B
+  toolfmt
+  ```
 """
     assert list(pages.command_lines(text)) == [
         "toolfmt explain      TF014",
