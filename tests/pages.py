@@ -142,7 +142,6 @@ def arguments_of(line: str) -> Iterator[list[str]]:
     """The arguments of each toolfmt that a line of a shell starts."""
     words = shlex.shlex(line, posix=True, punctuation_chars="|&;<>")
     words.whitespace_split = True
-    words.commenters = "#"
     parts: list[list[str]] = [[]]
     for word in words:
         if set(word) <= set("|&;<>"):
@@ -151,7 +150,7 @@ def arguments_of(line: str) -> Iterator[list[str]]:
             parts[-1].append(word)
     for part in parts:
         names = [word.rsplit("/", 1)[-1] for word in part]
-        if "toolfmt" in names[:3]:
+        if "toolfmt" in names and "install" not in names:
             yield part[names.index("toolfmt") + 1 :]
 
 

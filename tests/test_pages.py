@@ -117,7 +117,8 @@ def test_the_commands_of_a_page_and_their_options_are_there(page: Path) -> None:
     ("line", "fault"),
     [
         ("toolfmt inspect DIR --json --fail-on warning", None),
-        ("cat FILE | .venv/bin/toolfmt parse --format glm4  # and so on", None),
+        ("cat FILE | .venv/bin/toolfmt parse --format glm4  # --and --so on", None),
+        ("uvx --from . toolfmt inspct DIR", "no command inspct"),
         ("toolfmt grammar DIR --tools FILE --for gbnf|lark", None),
         ("toolfmt corpus export > cases.jsonl", None),
         ("toolfmt inspct DIR", "no command inspct"),
@@ -132,6 +133,10 @@ def test_the_commands_of_a_page_and_their_options_are_there(page: Path) -> None:
 )
 def test_a_wrong_command_line_is_told(line: str, fault: str | None) -> None:
     assert [pages.fault_of(arguments) for arguments in pages.arguments_of(line)] == [fault]
+
+
+def test_installing_toolfmt_is_no_command_of_it() -> None:
+    assert list(pages.arguments_of("pip install toolfmt --upgrade && toolfmt --version")) == [["--version"]]
 
 
 def test_commands_are_found_in_blocks_and_in_sentences() -> None:
