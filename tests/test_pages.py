@@ -67,7 +67,8 @@ The end.
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_what_says_that_it_is_an_output_is_compared(page: Path) -> None:
     """A comment that is misspelt, or stands apart from its block, would leave the block as it was typed."""
-    assert pages.compared(text_of(page)) == len(re.findall(r"<!-- *(?:output|table)", text_of(page), re.IGNORECASE))
+    said = re.findall(r"<!-- *(?:outputs? *of|table)", text_of(page), re.IGNORECASE)
+    assert pages.compared(text_of(page)) == len(said)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
