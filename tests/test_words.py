@@ -4,15 +4,13 @@ stand, links lead to headings that are there, and the pictures show what toolfmt
 from __future__ import annotations
 
 import re
-import shlex
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-import click
 import pytest
+from pages import command_lines, run, text_of
 
 from documentation.concept_pictures import FOLDER, PICTURES
-from toolfmt.cli.commands import main
 from toolfmt.inspect import checks
 
 ROOT = Path(__file__).parents[1]
@@ -30,6 +28,7 @@ WORDS = [
     )
     if page.exists()
 ]
+_WITH_COPY = r"<!-- output with COPY of: (.*?) -->\n```\w+\n(.*?)```\n"
 CODES = [checks.code(check) for check in checks.CHECKS]
 
 
@@ -39,13 +38,13 @@ def _anchor(heading: str) -> str:
 
 
 def _headings(page: Path) -> set[str]:
-    outside = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    outside = re.sub(r"```.*?```", "", text_of(page), flags=re.DOTALL)
     return {_anchor(heading) for heading in re.findall(r"^#+ (.*)$", outside, re.MULTILINE)}
 
 
 def _linked() -> list[tuple[str, str]]:
     """The findings of the decision tree: what a link says, and where it leads."""
-    text = TREE.read_text(encoding="utf-8")
+    text = text_of(TREE)
     return re.findall(r"\[(TF\d{3})\]\(reference/findings/(TF\d{3})\.md\)", text)
 
 
@@ -62,36 +61,30 @@ def test_links_to_findings_lead_to_findings_that_are_there() -> None:
 
 @pytest.mark.parametrize("page", WORDS, ids=lambda page: page.name)
 def test_codes_are_those_of_findings(page: Path) -> None:
-    assert set(re.findall(r"\bTF\d{3}\b", page.read_text(encoding="utf-8"))) <= set(CODES)
+    assert set(re.findall(r"\bTF\d{3}\b", text_of(page))) <= set(CODES)
 
 
 @pytest.mark.parametrize("page", WORDS, ids=lambda page: page.name)
-def test_commands_can_be_typed_as_they_stand(page: Path) -> None:
-    """Names in capitals and what a reader has of his own are not there: options and commands are."""
-    for block in re.findall(r"```sh\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
-        for line in block.splitlines():
-            words = shlex.split(line, comments=True)
-            if words[:1] != ["toolfmt"]:
-                continue
-            assert isinstance(main, click.Group)
-            command = main.commands[words[1]]
-            if isinstance(command, click.Group):
-                command = command.commands[words.pop(2)]
-            command.make_parser(click.Context(command)).parse_args(list(words[2:]))
-            places = [word for word in words[2:] if word.startswith(("corpus/", "examples/"))]
-            assert [place for place in places if not (ROOT / place).exists()] == [], line
+def test_what_commands_are_given_of_the_repository_is_there(page: Path) -> None:
+    places = [
+        word
+        for line in command_lines(text_of(page))
+        for word in line.split()
+        if word.startswith(("corpus/", "examples/"))
+    ]
+    assert [place for place in places if not (ROOT / place).exists()] == []
 
 
 @pytest.mark.parametrize("page", WORDS, ids=lambda page: page.name)
 def test_links_to_headings_lead_to_one(page: Path) -> None:
-    for file, anchor in re.findall(r"\]\(([^)#:]*)#([^)]*)\)", page.read_text(encoding="utf-8")):
+    for file, anchor in re.findall(r"\]\(([^)#:]*)#([^)]*)\)", text_of(page)):
         target = (page.parent / file) if file else page
         assert anchor in _headings(target), f"{page.name}: {file}#{anchor}"
 
 
 @pytest.mark.parametrize("page", WORDS, ids=lambda page: page.name)
 def test_pictures_are_there_and_are_told_in_words(page: Path) -> None:
-    for told, file in re.findall(r"!\[(.*?)\]\((.*?)\)", page.read_text(encoding="utf-8"), re.DOTALL):
+    for told, file in re.findall(r"!\[(.*?)\]\((.*?)\)", text_of(page), re.DOTALL):
         assert (page.parent / file).exists(), file
         assert len(told) > 30, f"{file}: a picture needs words for those who do not see it"
 
@@ -100,14 +93,14 @@ def test_pictures_are_there_and_are_told_in_words(page: Path) -> None:
 def test_a_picture_shows_what_is(name: str) -> None:
     made = PICTURES[name]()
     file = FOLDER / f"{name}.svg"
-    assert made == file.read_text(encoding="utf-8"), "stale: python -m documentation.concept_pictures"
+    assert made == text_of(file), "stale: python -m documentation.concept_pictures"
 
 
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_picture_stays_within_its_edges(name: str) -> None:
     """Of fixed-width lines the width is known; of words it is reckoned at 0.55 of their size a sign."""
     svg = "{http://www.w3.org/2000/svg}"
-    root = ET.fromstring((FOLDER / f"{name}.svg").read_text(encoding="utf-8"))
+    root = ET.fromstring(text_of(FOLDER / f"{name}.svg"))
     width, height = float(root.attrib["width"]), float(root.attrib["height"])
     for text in root.iter(f"{svg}text"):
         said, size = "".join(text.itertext()), float(text.attrib["font-size"])
@@ -116,6 +109,17 @@ def test_a_picture_stays_within_its_edges(name: str) -> None:
         assert float(text.attrib["y"]) <= height, said
 
 
+@pytest.mark.parametrize("page", WORDS, ids=lambda page: page.name)
+def test_what_is_written_into_a_copy_is_shown_as_it_is(page: Path, tmp_path: Path) -> None:
+    """A page says COPY where a reader names a directory of his own."""
+    for number, (command, shown) in enumerate(re.findall(_WITH_COPY, text_of(page), re.DOTALL)):
+        copy = tmp_path / str(number)
+        printed = run(command.replace("COPY", str(copy))).replace(str(copy), "COPY")
+        assert printed.split() == shown.split(), (
+            "not what it prints; blanks and line ends aside, which the width decides"
+        )
+
+
 def test_every_picture_is_shown_somewhere() -> None:
-    shown = "".join(page.read_text(encoding="utf-8") for page in WORDS)
+    shown = "".join(map(text_of, WORDS))
     assert [name for name in PICTURES if f"pictures/{name}.svg" not in shown] == []
