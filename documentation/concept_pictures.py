@@ -50,8 +50,8 @@ _ENGINES = (
 )
 
 _QUESTIONS = (
-    ("Does the tool stand in the prompt?", "toolfmt render DIR --request FILE", "It never calls · It calls wrongly"),
-    ("Does the model's raw text hold a call?", "the answer, special tokens kept", "It never calls · It does not stop"),
+    ("Does the tool stand in the prompt?", "toolfmt render DIR --request FILE", "It never calls · It does not start"),
+    ("Does the model's raw text hold a call?", "the answer, special tokens kept", "It never calls · It calls wrongly"),
     (
         "Does a parser read it?",
         "toolfmt parse answer.txt --model DIR",
@@ -79,7 +79,7 @@ def where_it_gets_lost() -> str:
         picture.words(MARGIN + 32, top + 70, "yes", ink=VALUE)
         picture.down(86)
     picture.words(
-        MARGIN + 12, picture.y + 14, "Tools work. If not: what the runtime got is not what you looked at.", ink=QUIET
+        MARGIN + 12, picture.y + 14, "Still odd? It does not stop · It works sometimes · Answers are worse", ink=QUIET
     )
     picture.down(18)
     return picture.svg()
