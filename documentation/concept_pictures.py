@@ -50,7 +50,11 @@ _ENGINES = (
 )
 
 _QUESTIONS = (
-    ("Does the tool stand in the prompt?", "toolfmt render DIR --request FILE", "It never calls · It does not start"),
+    (
+        "Does the tool stand in the prompt?",
+        "toolfmt render DIR --request FILE --strategy template",
+        "It never calls · It does not start",
+    ),
     ("Does the model's raw text hold a call?", "the answer, special tokens kept", "It never calls · It calls wrongly"),
     (
         "Does a parser read it?",
