@@ -12,6 +12,7 @@ from documentation.markdown import code, literal, prose, said, span, table
 from toolfmt.cli.commands import main
 
 _WIDE = 90
+_PAGE = re.compile(r"\bdocs/(\w+\.md)\b")
 _STATUS = re.compile(r"^Exit status: (.*)$", re.DOTALL)
 
 
@@ -48,9 +49,11 @@ def _section(command: click.Command, context: click.Context) -> str:
 
 
 def _help(command: click.Command) -> str:
-    """The help text, in paragraphs; the exit statuses in bold letters."""
+    """The help text, in paragraphs; the exit statuses in bold letters, pages of `docs/` as
+    links."""
     paragraphs = inspect.cleandoc(command.help or "").replace("\b\n", "").split("\n\n")
-    return "\n\n".join(_STATUS.sub(r"**Exit status:** \1", paragraph) for paragraph in paragraphs)
+    text = "\n\n".join(_STATUS.sub(r"**Exit status:** \1", paragraph) for paragraph in paragraphs)
+    return _PAGE.sub(r"[\1](../\1)", text)
 
 
 def _option(option: click.Option) -> tuple[str, str]:

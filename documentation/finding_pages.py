@@ -73,17 +73,13 @@ def _page(check: ModuleType, seen: list[tuple[str, dict[str, Any]]]) -> str:
 def _where(seen: list[tuple[str, dict[str, Any]]]) -> str:
     if not seen:
         return "\nNo model of the small corpus that toolfmt is tested with has it.\n"
-    rows = [
-        (
-            span(f"corpus/models/{model}"),
-            finding["severity"],
-            said(finding["message"]),
-            said(finding["fix"]),
-        )
+    told = [
+        f"- {span(f'corpus/models/{model}')} ({finding['severity']}): {said(finding['message'])}<br>"
+        f"→ {said(finding['fix'])}\n"
         for model, finding in seen
     ]
     what = "In the small models that toolfmt is tested with; `toolfmt inspect` says there:"
-    return f"\n## Where it is seen\n\n{what}\n\n" + table(("model", "severity", "what is told", "what to do"), rows)
+    return f"\n## Where it is seen\n\n{what}\n\n" + "".join(told)
 
 
 def _seen() -> dict[str, list[tuple[str, dict[str, Any]]]]:
