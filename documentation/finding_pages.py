@@ -40,8 +40,7 @@ def pages() -> dict[str, str]:
 def _overview() -> str:
     rows = [
         (
-            f"[{checks.code(check)}](findings/{checks.code(check)}.md)",
-            span(checks.name(check)),
+            f"[{checks.code(check)}](findings/{checks.code(check)}.md)<br>{span(checks.name(check))}",
             checks.severity(check),
             _first_line(check),
         )
@@ -52,7 +51,7 @@ def _overview() -> str:
         "# Findings\n\nWhat `toolfmt inspect` may find, each with a page: what it is, why it matters, what to do. "
         "`toolfmt explain CODE` prints the same. How bad a finding is, is the harm that remains when one follows the "
         f"report; a check may say less or more of a single thing that it found.\n\n{means}\n"
-    ) + table(("code", "name", "severity", "what it says"), rows)
+    ) + table(("finding", "severity", "what it says"), rows)
 
 
 def _first_line(check: ModuleType) -> str:

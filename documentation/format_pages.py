@@ -5,6 +5,7 @@ and now: the examples by the formats' own writer, the events by the parser, the 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,10 @@ from toolfmt.formats.prose import prose as told_in_words
 from toolfmt.testing.corpus import Case, cases
 
 _FAULTS = Path(__file__).parents[1] / "benchmarks" / "peer_faults.jsonl"
+_PEERS = {"for_mlx_lm": "mlx-lm", "for_transformers": "transformers", "for_vllm": "vLLM", "for_sglang": "SGLang"}
+"""What the modules of `toolfmt.testing.peers` serve, as people write it."""
+_BLANKS = re.compile(r"[^\S\n]+")
+"""Openers that differ in the kind of their blanks alone are shown once."""
 _STEP = 12
 """Characters a step of the answer whose events are shown: about a delta of three tokens."""
 _NOT_SEARCHED = "{ data-search-exclude }"
@@ -112,7 +117,7 @@ def _facts(format: ToolCallFormat) -> str:
         ("families", literal(", ".join(format.families))),
         ("model types", spans(format.model_types)),
         ("other names", spans(format.aliases)),
-        ("opens with", spans(format.openers)),
+        ("opens with", spans(dict.fromkeys(_BLANKS.sub(" ", opener) for opener in format.openers))),
         ("closes with", spans(format.closers)),
         ("reasoning", ", ".join(pairs)),
     ]
@@ -120,11 +125,13 @@ def _facts(format: ToolCallFormat) -> str:
 
 
 def _examples(format: ToolCallFormat) -> str:
-    shown = (("One call", _ONE), ("Two calls", _TWO), ("Values of every type", _TYPES))
-    parts = [f"### {title}\n\n{_written(format, calls)}" for title, calls in shown]
-    what = "As the format's own writer has them, which gives back what the templates of the families render."
-    given = f"The values of the last are {_as_json(_TYPES[0][1])}."
-    return "\n".join(["## How a call looks\n", what, given, "", *parts])
+    what = "As the format's own writer has it, which gives back what the templates of the families render."
+    given = f"The arguments are {_as_json(_TYPES[0][1])}."
+    return (
+        f"## How a call looks\n\n{what}\n\n### One call\n\n{_written(format, _ONE)}\n"
+        f"### Two calls\n\n{_written(format, _TWO)}\n"
+        f"### Values of every type\n\n{given}\n\n{_written(format, _TYPES)}"
+    )
 
 
 def _written(format: ToolCallFormat, calls: Sequence[Call]) -> str:
@@ -195,7 +202,7 @@ def _runtimes(format: ToolCallFormat, faults: Sequence[Mapping[str, Any]]) -> st
     if not rows:
         listed = "No other runtime is known to have a parser for it.\n"
     known = [
-        f"- {literal(fault['target'].partition(':')[0].removeprefix('for_'))} {literal(fault['version'])}, "
+        f"- {_PEERS[fault['target'].partition(':')[0]]} {literal(fault['version'])}, "
         f"{span(fault['target'].partition(':')[2])}: [{said(fault['title'])}](../../faults.md#{fault['id']})"
         for fault in faults
     ]
@@ -212,7 +219,8 @@ def _in_words(format: ToolCallFormat) -> str:
         "Where a template drops tools, `render` describes them in the system message. For the first tool above this is "
         "`toolfmt.formats.prose(format, tools)`:"
     )
-    return f"## Told in words {_NOT_SEARCHED}\n\n{what}\n\n{code(told_in_words(format, _TOOLS[:1]))}"
+    told = code(told_in_words(format, _TOOLS[:1]), "{ .text .wrapped }")
+    return f"## Told in words {_NOT_SEARCHED}\n\n{what}\n\n{told}"
 
 
 def _sources(format: ToolCallFormat) -> str:
