@@ -136,9 +136,10 @@ def _examples(format: ToolCallFormat) -> str:
 
 def _written(format: ToolCallFormat, calls: Sequence[Call]) -> str:
     try:
-        return code(write(format, calls, tools=_TOOLS))
+        text = write(format, calls, tools=_TOOLS)
     except CannotWrite as refused:
         return f"The format cannot carry it: {said(str(refused))}\n"
+    return code(text, "text" if "\n" in text else "{ .text .wrapped }")  # one line, of which nothing is out of sight
 
 
 def _as_json(value: object) -> str:

@@ -6,14 +6,16 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 
 from documentation.markdown import said, span, table
 from toolfmt.formats import TOLERANCES
 from toolfmt.testing.corpus import cases
 
+_A_NAME = re.compile(r"[a-z]+(?:-[a-z]+)+")
 _RENDER = Path(__file__).parents[1] / "toolfmt" / "render"
+_MAKING = ("prompt.py", "making.py", "attempts.py", "control_tokens.py")
 _NAMED = re.compile(r"^ {4}([a-z]+(?:-[a-z]+)+) {2,}(\S.*)$", re.MULTILINE)
 
 
@@ -48,18 +50,19 @@ def _formats(names: set[str]) -> str:
 
 def adaptations() -> dict[str, str]:
     """Every name that `Prompt.adaptations` may hold, with what it means: from the docstring of the module that adapts,
-    and from the constants of the one that makes prompts."""
+    and from the constants of those that make prompts."""
     listed = ast.get_docstring(ast.parse(_source("adaptations.py"))) or ""
     return dict([*_NAMED.findall("\n".join(f"    {line.strip()}" for line in listed.split("\n"))), *_constants()])
 
 
 def _constants() -> Iterator[tuple[str, str]]:
     """The constants `NAME = "name"` that have a docstring, which is what the name means."""
-    body = ast.parse(_source("making.py")).body
-    for assigned, explained in pairwise(body):
+    bodies = (ast.parse(_source(name)).body for name in _MAKING)
+    for assigned, explained in chain.from_iterable(map(pairwise, bodies)):
         match assigned, explained:
             case ast.Assign(value=ast.Constant(value=str(name))), ast.Expr(value=ast.Constant(value=str(told))):
-                yield name, told
+                if _A_NAME.fullmatch(name):
+                    yield name, told
 
 
 def _source(name: str) -> str:

@@ -27,8 +27,9 @@ import site_pages
 from site_pages import Page
 
 from toolfmt.cli.commands import main
-from toolfmt.formats import formats
+from toolfmt.formats import TOLERANCES, formats, write
 from toolfmt.inspect import checks
+from toolfmt.render.remedies import REMEDIES
 
 for _needed in ("mkdocs", "material", "mkdocstrings_handlers.python"):
     pytest.importorskip(_needed, reason="the documentation is built with: pip install -e '.[docs]'")
@@ -95,6 +96,21 @@ def test_every_format_has_a_page(read: dict[str, Page]) -> None:
     assert titles == {format.name: [f"{format.name}¶"] for format in formats()}
 
 
+def test_the_page_of_a_format_shows_calls_as_they_are_written(site: Path) -> None:
+    schema = {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}}
+    tools = [{"name": "get_weather", "parameters": schema}]
+    calls = [("get_weather", {"city": "Oslo", "days": 3}), ("get_weather", {"city": "Rome"})]
+    for format in formats():
+        shown = site_pages.words(site / f"reference/formats/{format.name}.html")
+        written = [write(format, calls[:1], tools=tools), write(format, calls, tools=tools)]
+        written += [write(format.with_variant(variant), calls, tools=tools) for variant in format.variants]
+        assert [text for text in written if text.strip("\n") not in shown] == [], format.name
+
+
+def test_every_tolerance_has_a_place_to_link_to(read: dict[str, Page]) -> None:
+    assert sorted(set(TOLERANCES) - read["reference/tolerances.html"].ids) == []
+
+
 def test_every_finding_has_the_page_that_explain_prints(read: dict[str, Page], site: Path) -> None:
     for check in checks.CHECKS:
         page = f"reference/findings/{checks.code(check)}.html"
@@ -127,14 +143,14 @@ def test_every_adaptor_is_in_the_api(read: dict[str, Page]) -> None:
     assert [name for name in named if name not in ids] == []
 
 
-def test_every_adaptation_of_a_recorded_prompt_is_explained() -> None:
-    recorded = {
-        name
-        for file in ROOT.glob("corpus/models/*/prompt.json")
-        for name in re.findall(r'"([a-z]+(?:-[a-z]+)+)"', file.read_text(encoding="utf-8").partition("adaptations")[2])
-    }
-    assert recorded
-    assert sorted(recorded - set(adaptations())) == []
+def test_every_adaptation_is_explained() -> None:
+    constants = re.compile(r'^[A-Z_]+ = "([a-z]+(?:-[a-z]+)+)"$', re.MULTILINE)
+    files = sorted((ROOT / "toolfmt" / "render").glob("*.py"))
+    named = {name for file in files for name in constants.findall(file.read_text(encoding="utf-8"))}
+    inner = {"calls-beside-text-as-content"}  # of a plan alone: a prompt says calls-as-content for it
+    assert sorted(named - inner - set(adaptations())) == []
+    assert sorted({remedy.name for remedy in REMEDIES} - inner - set(adaptations())) == []
+    assert [name for name, told in adaptations().items() if len(told) < 20] == []
 
 
 def test_every_page_of_docs_is_in_the_site(read: dict[str, Page]) -> None:
