@@ -27,7 +27,7 @@ import site_pages
 from site_pages import Page
 
 from toolfmt.cli.commands import main
-from toolfmt.formats import TOLERANCES, formats, write
+from toolfmt.formats import TOLERANCES, Call, formats, write
 from toolfmt.inspect import checks
 from toolfmt.render.remedies import REMEDIES
 
@@ -99,7 +99,7 @@ def test_every_format_has_a_page(read: dict[str, Page]) -> None:
 def test_the_page_of_a_format_shows_calls_as_they_are_written(site: Path) -> None:
     schema = {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}}
     tools = [{"name": "get_weather", "parameters": schema}]
-    calls = [("get_weather", {"city": "Oslo", "days": 3}), ("get_weather", {"city": "Rome"})]
+    calls: list[Call] = [("get_weather", {"city": "Oslo", "days": 3}), ("get_weather", {"city": "Rome"})]
     for format in formats():
         shown = site_pages.words(site / f"reference/formats/{format.name}.html")
         written = [write(format, calls[:1], tools=tools), write(format, calls, tools=tools)]
