@@ -188,6 +188,7 @@ def infer(
     """The format that a template's text, a declared parser and a model type tell, strongest first.
 
     Takes any of them; returns None where they tell none, or a call that no format reads and none can be derived from.
+    The template is rendered in this process, without limits: `load` is for templates that nobody has looked at.
     One that was derived is called `derived`, which `get` does not know. Never raises on what they say; raises
     `TypeError` for what is no string.
     """
