@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+import depth
 import pytest
 from click.testing import CliRunner, Result
 from hypothesis import assume, example, given
@@ -25,10 +26,9 @@ from toolfmt.bug_report.gathering import GivenAnswer, Wanted, bug_report
 from toolfmt.bug_report.masking import WORDS, Masking, known_markers
 from toolfmt.bug_report.scrubbing import HOST, PATH, USER, scrubbed
 from toolfmt.cli.commands import main
-from toolfmt.errors import ToolfmtError
+from toolfmt.errors import FailedInProcess, ToolfmtError
 from toolfmt.formats import get
 from toolfmt.formats.stored import as_data, to_text
-from toolfmt.testing import corpus
 from toolfmt.testing.corpus import Case, cases
 
 JSON_FRAMES = str(MODELS / "json-frames")
@@ -161,13 +161,12 @@ def told_case(case: Case) -> bool:
     return answered(get(case.format), case.text, case.tools, case.prefix, case.strict, masking).alike
 
 
-@pytest.mark.parametrize("format", corpus.formats())
-def test_most_masked_answers_are_read_as_they_were(format: str) -> None:
-    """What a mask cannot keep (a call in words, a slip in a marker, names that are told apart by a letter) is said in
-    the report; it is the smaller part."""
-    tried = cases(format)[::12]
+def test_most_masked_answers_are_read_as_they_were() -> None:
+    """What a mask cannot keep (007 as a number, a slip in a marker, a name written as an escape) is said in the report;
+    it is the smaller part: of every fourth case of the corpus 1,665 of 1,734 were alike (2026-11-24)."""
+    tried = cases()[:: 1 if depth.exhaustive else 24]
     alike = sum(map(told_case, tried))
-    assert alike / len(tried) > 0.75, f"{alike} of {len(tried)}"
+    assert alike / len(tried) > 0.93, f"{alike} of {len(tried)}"
 
 
 CALL = '<tool_call>\n{"name": "quorvex_lookup", "arguments": {"quorvex_key": "Quor"vex"}}\n</tool_call>'
@@ -330,6 +329,15 @@ def test_what_an_inspection_raises_is_told_with_its_place(monkeypatch: pytest.Mo
     assert "KeyError: '/xxxx/Xxxxxxx'" in told
     assert SECRET not in done.stdout
     assert "chat_template.jinja" in done.stdout
+
+
+def test_a_fault_in_the_process_for_templates_has_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*given: object) -> NoReturn:
+        raise FailedInProcess("KeyError", ("toolfmt/jobs.py:1 a", "toolfmt/inspect/inspection.py:2 b"))
+
+    monkeypatch.setattr("toolfmt.sandbox.pool.Worker.run", broken)
+    told = blocks(run(JSON_FRAMES).stdout)["The inspection fails"]
+    assert "in the process for templates:\ntoolfmt/jobs.py:1 a\ntoolfmt/inspect/inspection.py:2 b\n" in told
 
 
 def test_models_of_the_corpus_give_reports_that_an_issue_takes() -> None:

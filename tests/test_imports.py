@@ -172,7 +172,7 @@ ALLOWED = {
         "toolfmt.model",
         "toolfmt.templates.model_files",
     },
-    "toolfmt/bug_report/faults.py": {"toolfmt.bug_report.masking"},
+    "toolfmt/bug_report/faults.py": {"toolfmt.bug_report.masking", "toolfmt.errors"},
     # What is written into a clone: a format as its template shows it, with its cases.
     "toolfmt/scaffolding": {
         "toolfmt.errors",

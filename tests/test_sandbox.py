@@ -23,7 +23,7 @@ import pytest
 
 import toolfmt
 from benchmarks.attacks import ATTACKS, HONEST, files
-from toolfmt.errors import BadTools, LimitHit, ToolfmtError
+from toolfmt.errors import BadTools, FailedInProcess, LimitHit, ToolfmtError
 from toolfmt.inspect.facts import NO_OPTIONS
 from toolfmt.inspect.inspection import inspect_files, inspect_stopped
 from toolfmt.inspect.report import Finding, FormatDecision, Report
@@ -322,6 +322,8 @@ def test_memory_that_runs_out_while_a_request_is_read_is_a_limit(monkeypatch: py
         b"l[1, 2, 3]",
         b'l["memory ran out", "memory"]',
         b"e[]",
+        b"f[]",
+        b'f["KeyError", "toolfmt/model.py:1 load"]',
         pickle.dumps(("done", os.system)),
     ],
 )
@@ -338,6 +340,37 @@ def test_an_error_is_one_of_toolfmt(name: str, error: type[ToolfmtError]) -> Non
     with pytest.raises(ToolfmtError, match="what went wrong") as raised:
         pool._told(INSPECT, pool.ERROR + packed((name, "what went wrong", None, "other", "")))
     assert type(raised.value) is error
+
+
+def test_a_fault_is_told_with_its_place_and_ends_the_process(small: Worker) -> None:
+    evaluated = Job(eval, str, lambda answer: None)
+    small.start()
+    before = small._process
+    with pytest.raises(FailedInProcess) as failed:
+        small.run(evaluated, "__import__('toolfmt.formats.parser', fromlist='x').Parser('json').feed(3)")
+    assert failed.value.kind == "TypeError"
+    assert [place.partition(":")[0] for place in failed.value.places][-1] == "toolfmt/formats/parser.py"
+    assert f"failed (TypeError at {failed.value.places[-1].split()[0]}), at no limit" in str(failed.value)
+    assert before is not None
+    assert before.poll() is not None
+    assert small.run(evaluated, "'alive'") == "alive"
+
+
+@pytest.mark.parametrize(
+    ("kind", "place"),
+    [
+        ("os.system", "toolfmt/nowhere.py:1 f"),
+        ("object", "toolfmt/../setup.py:1 f"),
+        ("KeyboardInterrupt", "/etc/passwd:1 f"),
+        ("print", "toolfmt/model.py:1 f\x1b[2J"),
+        ("", "toolfmt/model.py:1"),
+        ("KeyError\n", "toolfmt/model.pyx:1 f"),
+    ],
+)
+def test_of_a_fault_only_what_there_is_is_told(kind: str, place: str) -> None:
+    with pytest.raises(FailedInProcess) as failed:
+        pool._told(INSPECT, pool.FAULT + packed((kind, (place, "toolfmt/model.py:1 load"))))
+    assert (failed.value.kind, failed.value.places) == ("", ("toolfmt/model.py:1 load",))
 
 
 def test_a_report_goes_through_unchanged() -> None:

@@ -131,6 +131,21 @@ class LimitHit(TemplateError):
         self.limit = limit
 
 
+class FailedInProcess(ToolfmtError):
+    """Toolfmt itself failed in the process for templates: `kind` is the built-in exception that was raised there, or
+    empty, `places` are lines of toolfmt's code, the outermost call first. Both are what that process says.
+    """
+
+    def __init__(self, kind: str = "", places: tuple[str, ...] = ()) -> None:
+        what = " at ".join(filter(None, (kind, places[-1].partition(" ")[0] if places else "")))
+        super().__init__(
+            f"toolfmt's process for templates failed{f' ({what})' if what else ''}, at no limit: a fault of toolfmt's; "
+            "please report it, with what `toolfmt report-bug` prints; --trusted (trusted=True) shows the error"
+        )
+        self.kind = kind
+        self.places = places
+
+
 OF_THE_PROCESS = frozenset({"processor time", "wall time", "crash"})
 """Limits that only a template in a process of its own can hit."""
 

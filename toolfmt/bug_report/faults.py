@@ -18,6 +18,7 @@ from pathlib import Path
 from types import CodeType, TracebackType
 
 from toolfmt.bug_report.masking import Masking, words_of
+from toolfmt.errors import FailedInProcess
 
 _PACKAGE = Path(__file__).parents[1]
 _PACKAGES = ("click", "gguf", "huggingface_hub", "jinja2", "minijinja", "rich", "tokenizers", "transformers")
@@ -55,7 +56,10 @@ def fault(error: BaseException, deepest: int = 3) -> Fault:
     message = Masking(words=_words(code for code, _ in frames)).masked(said)
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     led_by = fault(cause, deepest - 1) if cause is not None and deepest else None
-    return Fault(_kind(type(error)), message, _shortened([_place(code, line) for code, line in frames]), led_by)
+    places = [_place(code, line) for code, line in frames]
+    if isinstance(error, FailedInProcess):
+        places += ["in the process for templates:", *error.places]
+    return Fault(_kind(type(error)), message, _shortened(places), led_by)
 
 
 def where(error: BaseException) -> str:

@@ -14,8 +14,10 @@ that does not keep away).
 
 from __future__ import annotations
 
+import builtins
 import os
 import pickle
+import re
 import select
 import signal
 import site
@@ -31,7 +33,7 @@ from typing import IO, Any, BinaryIO, Generic, TypeVar
 from weakref import WeakSet
 
 from toolfmt import errors
-from toolfmt.errors import FailureKind, LimitHit, TemplateError, ToolfmtError
+from toolfmt.errors import FailedInProcess, FailureKind, LimitHit, TemplateError, ToolfmtError
 from toolfmt.typed_json import Unreadable, unpacked
 
 _T = TypeVar("_T")
@@ -56,8 +58,10 @@ _NEEDED = (
     "SYSTEMROOT",
 )
 """Of the environment of this process, all that the other one is given."""
-DONE, ERROR, LIMIT = b"d", b"e", b"l"
-"""The first byte of an answer: a value, an error, a limit that was hit."""
+DONE, ERROR, LIMIT, FAULT = b"d", b"e", b"l", b"f"
+"""The first byte of an answer: a value, an error, a limit that was hit, a fault of toolfmt's."""
+_PLACE = re.compile(r"toolfmt((?:/[a-z0-9_]{1,60}){1,6}\.py):[0-9]{1,6} [\w<>]{1,100}", re.ASCII)
+"""Where a fault is, as a process may say it: nothing else of what it writes there is told."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +133,7 @@ class Worker:
                 answer = self._answer_of_new(request)
             try:
                 return _told(job, answer)
-            except LimitHit:
+            except (LimitHit, FailedInProcess):
                 self._end()  # what is left of its memory belongs to the template
                 raise
 
@@ -217,7 +221,7 @@ class Worker:
         if 0 <= status < _STATUSES:
             return ToolfmtError(
                 f"toolfmt's process for templates failed with status {status}, at no limit: a fault of toolfmt's; "
-                "please report it, with the template; --trusted (trusted=True) shows the error"
+                "please report it, with what `toolfmt report-bug` prints; --trusted (trusted=True) shows the error"
             )
         how = f"by signal {-status}" if status < 0 else f"with {status:#x}"
         return LimitHit(f"the process that ran the template ended {how}, which memory running out can do", "crash")
@@ -391,9 +395,20 @@ def _told(job: Job[_T], answer: bytes) -> _T:
             raise LimitHit(*unpacked(message, tuple[str, str, int | None, str]))
         if kind == ERROR:
             raise _error(*unpacked(message, tuple[str, str, int | None, FailureKind, str]))
+        if kind == FAULT:
+            raise _failed(*unpacked(message, tuple[str, tuple[str, ...]]))
         raise Unreadable("no kind of answer")
     except Unreadable as unreadable:
         raise LimitHit(f"what the worker answered cannot be read ({unreadable})", "crash") from None
+
+
+def _failed(name: str, places: tuple[str, ...]) -> FailedInProcess:
+    """The fault that a process tells of, as far as there is such an exception, and there are such places."""
+    kind = getattr(builtins, name, None)
+    known = isinstance(kind, type) and issubclass(kind, Exception)
+    own = Path(__file__).parents[1]
+    there = [place for place in places if (found := _PLACE.fullmatch(place)) and (own / found[1][1:]).is_file()]
+    return FailedInProcess(name if known else "", tuple(there))
 
 
 def _error(name: str, message: str, line: int | None, kind: FailureKind, own_words: str) -> ToolfmtError:

@@ -4,7 +4,8 @@ by `toolfmt.sandbox.pool`. LIFELINE is the descriptor of a pipe that ends when t
 
 Jobs come in on standard input and answers go out on standard output, one message each; an answer has the number of its
 request. It is one byte and then, packed (`toolfmt.typed_json`), the value, `(class, message, line, kind, own words)` of
-an error, or `(message, limit, line, own words)` of a limit. Whatever else happens ends the process.
+an error, `(message, limit, line, own words)` of a limit, or `(class, places)` of what nobody expected: a fault of
+toolfmt's. Whatever else happens ends the process.
 """
 
 from __future__ import annotations
@@ -18,8 +19,11 @@ from importlib import import_module
 
 from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
 from toolfmt.sandbox.confinement import end_with_parent, leave_network, limit_memory, limit_processor, open_no_more
-from toolfmt.sandbox.pool import DONE, ERROR, LIMIT, receive, send
+from toolfmt.sandbox.pool import DONE, ERROR, FAULT, LIMIT, receive, send
 from toolfmt.typed_json import packed
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_MOST_PLACES = 30
 
 
 def main() -> None:
@@ -63,6 +67,22 @@ def _answer_within_memory(request: bytes) -> bytes:
         failed = error if isinstance(error, TemplateError) else TemplateError("")
         told = (type(error).__name__, str(error), failed.line, failed.kind, failed.own_words)
         return ERROR + packed(told)
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a fault of toolfmt's, which is told where it is
+        return FAULT + packed((type(error).__name__, _places(error)))
+
+
+def _places(error: Exception) -> tuple[str, ...]:
+    """Where in toolfmt's code it was raised, the outermost call first; of a long row the innermost."""
+    places, frame = [], error.__traceback__
+    while frame is not None:
+        code = frame.tb_frame.f_code
+        if code.co_filename.startswith(_PACKAGE):
+            file = code.co_filename.removeprefix(_PACKAGE).replace(os.sep, "/")
+            places.append(f"toolfmt/{file}:{frame.tb_lineno} {code.co_name}")
+        frame = frame.tb_next
+    return tuple(places[-_MOST_PLACES:])
 
 
 if __name__ == "__main__":
