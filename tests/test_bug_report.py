@@ -8,6 +8,7 @@ import re
 import string
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -26,7 +27,7 @@ from toolfmt.bug_report.gathering import GivenAnswer, Wanted, bug_report
 from toolfmt.bug_report.masking import WORDS, Masking, known_markers
 from toolfmt.bug_report.scrubbing import HOST, PATH, USER, scrubbed
 from toolfmt.cli.commands import main
-from toolfmt.errors import FailedInProcess, ToolfmtError
+from toolfmt.errors import BadFormat, FailedInProcess, ToolfmtError
 from toolfmt.formats import get
 from toolfmt.formats.stored import as_data, to_text
 from toolfmt.testing.corpus import Case, cases
@@ -225,15 +226,23 @@ def test_an_answer_as_it_is_has_no_places_of_the_machine(tmp_path: Path, monkeyp
 
 
 def test_a_format_of_a_file_is_told_with_the_answer(tmp_path: Path) -> None:
-    from dataclasses import replace
-
     own = replace(get("glm4"), name="mine", aliases=(), model_types=())
     file = tmp_path / "mine.json"
     file.write_text(to_text(own), "utf-8")
     done = run("--answer", "-", "--format", str(file), input="<tool_call>f</tool_call>")
     assert done.exit_code == 0, done.stderr
     assert json.loads(blocks(done.stdout)["Format"]) == as_data(own)
-    assert "the format of your file" in done.stdout.partition("## ")[0]
+    assert "the format as it stands, which is none of toolfmt's own" in done.stdout.partition("## ")[0]
+
+
+def test_a_format_that_only_code_can_say_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(format: object) -> NoReturn:
+        raise BadFormat("no")
+
+    monkeypatch.setattr(gathering, "as_data", refused)
+    page = bug_report(Wanted(answer=GivenAnswer("x", replace(get("glm4"), name="mine", aliases=()))))
+    assert "## Format" not in page
+    assert json.loads(blocks(page)["Answer"])["format"] == "mine"
 
 
 # --- models
@@ -309,6 +318,8 @@ def test_a_broken_template_tells_nothing_either(template: str, tmp_path: Path) -
 def test_a_model_that_cannot_be_read_is_a_report_without_its_name(tmp_path: Path) -> None:
     done = run(str(tmp_path / SECRET))
     assert done.exit_code == 0
+    assert done.stderr.startswith(f"toolfmt: {tmp_path / SECRET}: no such file or directory")  # for her alone
+    assert done.stderr.count("\n") == 1
     assert "## The model cannot be read" in done.stdout
     assert "BadModelDirectory: " in done.stdout
     assert "toolfmt/templates/" in done.stdout

@@ -6,6 +6,7 @@ Whatever goes wrong while it looks is part of the report, not the end of it: tha
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ from toolfmt.bug_report.masking import Masking, markers_in
 from toolfmt.bug_report.page import Page
 from toolfmt.bug_report.scrubbing import scrubbed
 from toolfmt.bug_report.versions import versions
-from toolfmt.errors import ToolfmtError
+from toolfmt.errors import BadFormat, ToolfmtError
 from toolfmt.formats import ToolCallFormat
 from toolfmt.formats.known import KNOWN
 from toolfmt.formats.stored import as_data
@@ -43,17 +44,24 @@ class Wanted:
     trusted: bool = False
 
 
-def bug_report(wanted: Wanted) -> str:
-    """The report, as Markdown. Raises `ToolfmtError` for an answer whose format nobody knows."""
+def _nobody(line: str) -> None:
+    """Who is told where nobody asks."""
+
+
+def bug_report(wanted: Wanted, tell: Callable[[str], object] = _nobody) -> str:
+    """The report, as Markdown. Raises `ToolfmtError` for an answer whose format nobody knows.
+
+    `tell` is told in a line why a model cannot be read, with its name, which the report does not have.
+    """
     page = Page(versions())
     with warnings.catch_warnings(action="ignore"):  # they quote what was given
-        format = None if wanted.place is None else _model(page, wanted, wanted.place)
+        format = None if wanted.place is None else _model(page, wanted, wanted.place, tell)
         if wanted.answer is not None:
             _answer(page, wanted, wanted.answer, wanted.answer.format or format)
     return page.text()
 
 
-def _model(page: Page, wanted: Wanted, place: str) -> ToolCallFormat | None:
+def _model(page: Page, wanted: Wanted, place: str, tell: Callable[[str], object]) -> ToolCallFormat | None:
     """Tell of the model; its format, as far as that is known."""
     try:
         from toolfmt.bug_report.inspected import Told
@@ -63,6 +71,8 @@ def _model(page: Page, wanted: Wanted, place: str) -> ToolCallFormat | None:
         model = load(place, trusted=wanted.trusted)
         files = told.files(model.files)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is what is to be reported
+        if isinstance(error, ToolfmtError):
+            tell(str(error))
         page.raised("The model cannot be read", fault(error))
         return None
     try:
@@ -82,7 +92,7 @@ def _model(page: Page, wanted: Wanted, place: str) -> ToolCallFormat | None:
 def _answer(page: Page, wanted: Wanted, given: GivenAnswer, format: ToolCallFormat | None) -> None:
     if format is None:
         raise ToolfmtError("the format of this model is not known; name the one to read the answer with as --format")
-    own = as_data(format) if given.format is not None and format not in KNOWN else None
+    own = _as_data(format) if given.format is not None and format not in KNOWN else None
     if wanted.with_answer:
         told = as_it_is(format, scrubbed(given.text), scrubbed_json(given.tools), scrubbed(given.prefix), given.strict)
     else:
@@ -90,6 +100,14 @@ def _answer(page: Page, wanted: Wanted, given: GivenAnswer, format: ToolCallForm
         masking = Masking(names_in(given.tools), known)
         told = answered(format, given.text, given.tools, given.prefix, given.strict, masking)
     page.answer(told, own, wanted.with_answer)
+
+
+def _as_data(format: ToolCallFormat) -> dict[str, Any] | None:
+    """A format that is none of toolfmt's own; None for one that only code can say."""
+    try:
+        return as_data(format)
+    except BadFormat:
+        return None
 
 
 def scrubbed_json(value: Any) -> Any:

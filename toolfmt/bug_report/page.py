@@ -26,7 +26,7 @@ ANSWER = (
     "and parameters are others, the same everywhere; of their schemas there are the types, and no descriptions"
 )
 ANSWER_AS_IT_IS = "the answer and its tools as they stand; paths and the names of user and host are out"
-FORMAT = "the format of your file, as it stands"
+FORMAT = "the format as it stands, which is none of toolfmt's own"
 RAISED = "where in the code of toolfmt an exception was raised; its message has x where it may quote you"
 
 

@@ -36,7 +36,7 @@ class Reporting:
         """Print or write the report; the exit status."""
         self._check()
         wanted = Wanted(self.place, self._answer(), self.with_template, self.with_answer, self.trusted)
-        text = bug_report(wanted)
+        text = bug_report(wanted, complain)
         if self.output is None:
             print_text(text)
         else:
