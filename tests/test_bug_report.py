@@ -7,6 +7,8 @@ import platform
 import re
 import string
 import sys
+import sysconfig
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,12 +26,39 @@ from toolfmt.bug_report import faults, gathering, versions
 from toolfmt.bug_report.answered import answered, masked_tool, names_in
 from toolfmt.bug_report.faults import fault, where
 from toolfmt.bug_report.gathering import GivenAnswer, Wanted, bug_report
+from toolfmt.bug_report.inspected import Told
 from toolfmt.bug_report.masking import WORDS, Masking, known_markers
 from toolfmt.bug_report.scrubbing import HOST, PATH, USER, scrubbed
 from toolfmt.cli.commands import main
 from toolfmt.errors import BadFormat, FailedInProcess, ToolfmtError
-from toolfmt.formats import get
+from toolfmt.formats import Parser, get
 from toolfmt.formats.stored import as_data, to_text
+from toolfmt.inspect.report import (
+    CAPABILITIES,
+    Advice,
+    Answer,
+    DerivedFormat,
+    Difference,
+    Effect,
+    Evidence,
+    Finding,
+    FormatDecision,
+    MarkerTokens,
+    Piece,
+    Portability,
+    Report,
+    RuntimeSupport,
+    Sections,
+    Stability,
+    TemplateInfo,
+    Thrown,
+    Tokens,
+    ToolCost,
+    Turn,
+    Variable,
+    Verdict,
+)
+from toolfmt.inspect.template_profile import TemplateProfile
 from toolfmt.testing.corpus import Case, cases
 
 JSON_FRAMES = str(MODELS / "json-frames")
@@ -77,6 +106,8 @@ def test_names_stay_apart_and_are_the_same_everywhere_in_any_case() -> None:
         ("\\d\\x41\\u005f\\u0041\\ud83d\\ude00\\\\n", "\\q\\x78\\u005f\\u0078\\ud83d\\ude42\\\\x"),
         ("cut <tool_ca", "xxx <tool_ca"),
         ("cut tool_ca", "xxx xxxx_xx"),
+        ("cut functo", "xxx xxxxxx"),  # of `functools[`, which a word may begin like
+        ("NAME Name name", "XXXX Xxxx name"),
         ("a &amp; b &secret;", "x &amp; x &xxxxxx;"),
         ("007 1a 3.14", "111 1x 1.11"),
     ],
@@ -214,6 +245,20 @@ def test_what_reading_raises_is_told_and_no_end_of_the_report(monkeypatch: pytes
     assert SECRET.lower() not in page.lower()
 
 
+def test_what_is_read_otherwise_in_pieces_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    format, feed = get("json"), Parser.feed
+    assert "A character at a time" not in bug_report(Wanted(answer=GivenAnswer("Hello", format)))
+    monkeypatch.setattr(Parser, "feed", lambda self, text: feed(self, text) if len(text) > 1 else [])
+    assert "A character at a time it is read otherwise" in bug_report(Wanted(answer=GivenAnswer("Hello", format)))
+
+
+def test_names_that_are_the_same_once_masked_are_no_warning() -> None:
+    tools = [{"type": "function", "function": {"name": name, "parameters": {}}} for name in ("1", "2")]
+    with warnings.catch_warnings(action="error"):
+        page = bug_report(Wanted(answer=GivenAnswer("Hello", get("json"), tools)))
+    assert "raised" not in page
+
+
 def test_an_answer_as_it_is_has_no_places_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "vexquor"))
     monkeypatch.setattr(platform, "node", lambda: "boxquor.example")
@@ -304,6 +349,55 @@ def test_the_template_is_told_where_it_is_asked_for(tmp_path: Path) -> None:
     assert str(tmp_path) not in done.stdout
     assert f"/home/{SECRET}" not in done.stdout
     assert "the text of the template" in done.stdout.partition("## ")[0]
+
+
+def test_of_a_report_nothing_is_told_that_could_be_the_models() -> None:
+    """Every text of a report that a template or a file can have a say in, planted by hand."""
+    word = f"{SECRET} thing"
+    answer = Answer("no", "it says {}", 3, "threw", (word,), Thrown("refused", word, word))
+    tokens = Tokens((MarkerTokens(word, (word,), special=True),), 1, (ToolCost(word, 2),), 3, leave_out=(word,))
+    sections = Sections(
+        details={"stop": answer},
+        definitions={"name": answer},
+        variables=(Variable(SECRET, word, (Effect("printed", "it is {}", (word,), (word,), word),), 1, word),),
+        stability=Stability((Turn(word, 1, 2, word, word, 4, "other"),), 0.5),
+        safety={"argument": answer},
+        tokens=tokens,
+        portability=Portability("minijinja", 2, 1, (Difference(word, 1, word, written=word, expected=word),)),
+        runtime_support=(RuntimeSupport("vLLM", word, SECRET, False, word, word),),
+        advice=(Advice("vLLM", word, remark=word),),
+        sample=(Piece("user", word, SECRET),),
+    )
+    evidence = Evidence("declared", SECRET, word, (word,), (SECRET,), word)
+    finding = Finding("TF012", "tools-dropped", word, 5, word)
+    whole = Report(
+        path=word,
+        verdict=Verdict("broken", word),
+        model_type=SECRET,
+        template=TemplateInfo(word, SECRET, "0" * 64, (SECRET,), word),
+        capabilities=dict.fromkeys(CAPABILITIES, answer),
+        format=FormatDecision(SECRET, "declared", (evidence,), SECRET, DerivedFormat(word, 1, 2, (word,), word)),
+        strategy="prose",
+        runtimes={"vLLM": word},
+        findings=(finding,),
+        notes=(finding,),
+        sections=sections,
+        profile=TemplateProfile(stop=(word,), stop_of_calls=(word,), prefill=word),
+    )
+    told = json.dumps(Told(with_template=False).report(whole))
+    assert SECRET.lower() not in told.lower()
+    assert json.loads(told)["capabilities"]["tools"]["error"] == {"kind": "refused", "own_words": ""}
+    assert json.loads(told)["format"]["evidence"][0] == {
+        "source": "declared", "format": "Xxxxxxx", "faults": 1, "tolerated": [],
+    }  # fmt: skip
+    assert SECRET in json.dumps(Told(with_template=True).report(whole))
+
+
+def test_a_template_cannot_close_its_fence(tmp_path: Path) -> None:
+    file = tmp_path / "a.jinja"
+    file.write_text("```\n## Versions\n````\n{{ messages }}", "utf-8")
+    page = bug_report(Wanted(place=str(file), with_template=True))
+    assert "\n`````jinja\n```\n## Versions\n````\n{{ messages }}\n`````\n" in page
 
 
 @pytest.mark.parametrize("template", ["{% if Quorvex %}", "{{ Quorvex.quorvex.quorvex }}", "{% quorvex %}", ""])
@@ -434,6 +528,15 @@ def test_an_exception_of_a_strangers_class_is_not_named() -> None:
     assert told.kind == "an exception of another package"
     mute = type("Mute", (Exception,), {"__str__": lambda self: 1 // 0, "__module__": "builtins"})
     assert fault(raised(mute())).message == ""
+
+
+@pytest.mark.parametrize("package", ["quorvex", "jinja2"])
+def test_of_other_packages_those_that_toolfmt_stands_on_are_named(package: str) -> None:
+    file = Path(sysconfig.get_path("purelib")) / package / "core.py"
+    with pytest.raises(ZeroDivisionError) as caught:
+        exec(compile("1 / 0", str(file), "exec"))
+    place = fault(caught.value).places[-1]
+    assert place == ("jinja2/core.py:1 <module>" if package == "jinja2" else "another package")
 
 
 def test_a_long_row_of_calls_is_shortened() -> None:
