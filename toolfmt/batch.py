@@ -143,7 +143,7 @@ class Inspector:
 
 def place_key(place: str) -> str:
     """What an earlier report on a place is found by, however its path is spelled."""
-    return os.path.abspath(place) if place else ""
+    return os.path.normcase(os.path.abspath(place)) if place else ""
 
 
 def expanded(given: Iterable[str]) -> tuple[list[str], bool]:

@@ -140,7 +140,7 @@ def diff(a: str, b: str, as_json: bool, select: tuple[str, ...], ignore: tuple[s
     What only the other files make different (where the template stands, a declared parser, what runtimes have to be
     told) is told apart, as settings, and does not count.
 
-    WORDS are parts (behaviour, settings, findings, prompts, capabilities, capabilities.system, variables, runtimes, …)
+    WORDS are parts (behaviour, settings, findings, prompts, capabilities, capabilities.system, variables, runtimes ...)
     and the codes and names of findings, with commas between them.
 
     Exit status: 0 the same behaviour, 1 another one, 2 could not look.

@@ -12,6 +12,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from errno import EINVAL
 from types import MappingProxyType
 from typing import Any, NoReturn
 
@@ -148,13 +149,12 @@ def _status_of(run: Callable[[], Any]) -> int:
     except (click.Abort, KeyboardInterrupt):
         return 130
     except (BrokenPipeError, SystemExit):  # click makes a broken pipe an exit
-        # Whoever read the output has enough of it. The interpreter flushes once more at its end, into nothing.
-        if sys.stdout is not None:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return _no_reader()
     except OSError as error:
         if error.filename is not None:  # a file that nobody expected to fail
             return _own_fault(error)
+        if sys.platform == "win32" and error.errno == EINVAL:  # what Windows calls a broken pipe
+            return _no_reader()
         return complain(f"standard output cannot be written ({error.strerror or error}); look at where it goes")
     except Exception as error:  # noqa: BLE001 - a fault of toolfmt's is told in a line too, and where it can be reported
         return _own_fault(error)
@@ -173,6 +173,13 @@ def _own_fault(error: Exception) -> int:
         f"a fault of toolfmt's ({told}); please report it, with what `toolfmt report-bug` prints; "
         f"{TRACEBACK}=1 shows the traceback"
     )
+
+
+def _no_reader() -> int:
+    """Whoever read the output has enough of it. The interpreter flushes once more at its end, into nothing."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
 
 
 class Count(click.IntRange):

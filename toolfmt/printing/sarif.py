@@ -133,7 +133,10 @@ def relative(place: str) -> str:
     """
     if not os.path.exists(place):
         return place
-    path = os.path.relpath(place)
+    try:
+        path = os.path.relpath(place)
+    except ValueError:  # on another drive than the working directory
+        path = os.path.abspath(place)
     if path.startswith("..") or os.path.isabs(path):
         path = os.path.basename(os.path.realpath(place))
     return PurePath(path).as_posix()

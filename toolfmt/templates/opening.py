@@ -70,7 +70,7 @@ def read_at_most(file: BinaryIO, bound: int) -> bytes:
 def _check_place(descriptor: int, path: Path, within: Path, endings: tuple[str, ...]) -> None:
     """Raises where the open file lies neither in the directory nor in the blobs of the same repository."""
     place = _place(descriptor, path)
-    home = Path(os.path.realpath(within))
+    home = _home(within)
     if place is not None and (place.name.lower().endswith(endings) if endings else place.is_relative_to(home)):
         return
     if place is not None and (blobs := _blobs(home)) is not None and place.is_relative_to(blobs):
@@ -79,6 +79,19 @@ def _check_place(descriptor: int, path: Path, within: Path, endings: tuple[str, 
         f"{path}: a link {'to no template' if endings else f'that leads out of {within}'}, which is not followed; "
         "put a copy of the file there"
     )
+
+
+def _home(within: Path) -> Path:
+    """Where a directory lies, named as `_place` names what is in it: macOS tells letters as the disk has them, and a
+    person may have typed small ones for large ones."""
+    if sys.platform == "darwin":
+        with suppress(OSError):
+            descriptor = os.open(within, os.O_RDONLY)
+            try:
+                return _place(descriptor, within) or Path(os.path.realpath(within))
+            finally:
+                os.close(descriptor)
+    return Path(os.path.realpath(within))
 
 
 def _place(descriptor: int, path: Path) -> Path | None:

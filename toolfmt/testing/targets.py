@@ -28,6 +28,7 @@ from typing import Any, Protocol, Self, TypeAlias
 from toolfmt.errors import ToolfmtError
 from toolfmt.formats import names
 from toolfmt.formats.format_files import SUFFIX, known_format
+from toolfmt.shell import words as words_of
 from toolfmt.testing.broken import LawBroken
 from toolfmt.testing.processes import MOST_PRINTED, Lines, end, run
 from toolfmt.testing.told import MakeParser, Told, Tools, of_data, read, told_by_message
@@ -289,7 +290,7 @@ def target(given: str, timeout: float = 10.0) -> InProcess | Command:
     if _is_format(given) or _FACTORY.fullmatch(given):
         return InProcess(given, timeout)
     try:
-        words = shlex.split(given)
+        words = words_of(given)
     except ValueError as error:
         raise ToolfmtError(f"{given}: no command ({error}); quote it as a shell takes it") from None
     if words and shutil.which(words[0]) is None and os.path.isfile(words[0]):
