@@ -206,7 +206,7 @@ def typed_in_small_letters(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> P
 
     monkeypatch.setattr(fcntl, "fcntl", told)
     monkeypatch.setattr(opening, "sys", SimpleNamespace(platform="darwin"))
-    monkeypatch.setattr(opening.os, "readlink", without_proc)
+    monkeypatch.setattr(os, "readlink", without_proc)
     (tmp_path / "qwen").mkdir()
     return tmp_path / "qwen"
 
