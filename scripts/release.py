@@ -1,0 +1,182 @@
+"""Check and build a release: `python scripts/release.py` in a clean checkout. It uploads nothing and makes no tag.
+
+Each step raises `Wrong` with the way out; the first that fails ends it with status 1. What is left out by an option is
+named at the end, so that nobody takes a release for checked that is not. What it makes lies in `dist/`: an sdist and
+the wheel that comes of it, which is byte for byte the one that comes of the checkout.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+DIST = ROOT / "dist"
+TOOLS = {"build": "build", "check_wheel_contents": "check-wheel-contents", "twine": "twine"}
+_VERSION = re.compile(r'^__version__ = "([^"]+)"$', re.MULTILINE)
+_HEADING = re.compile(r"^## (\S+)(?: \((.*)\))?$", re.MULTILINE)
+_LAST_LINES = 15
+
+
+class Wrong(Exception):
+    """Why there can be no release, with the way out."""
+
+
+def output(*words: str, at: Path = ROOT, environment: Mapping[str, str] = os.environ) -> str:
+    """What a command prints. Raises `Wrong` where it fails, with the last that it said."""
+    done = subprocess.run(words, cwd=at, env=environment, stdout=-1, stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode:
+        said = "\n".join(done.stdout.splitlines()[-_LAST_LINES:])
+        raise Wrong(f"{' '.join(words)} ended with status {done.returncode}:\n{said}")
+    return done.stdout
+
+
+def check_tree(asked: argparse.Namespace) -> None:
+    """Nothing is uncommitted: what is built is what a commit holds."""
+    if changed := output("git", "status", "--porcelain").splitlines():
+        raise Wrong(f"{len(changed)} files are changed or new ({changed[0].strip()} …); commit them or take them away")
+
+
+def check_version(asked: argparse.Namespace) -> None:
+    """The version is that of the changelog's newest heading, which has a date, and has no tag yet."""
+    version = version_here()
+    heading = _HEADING.search((ROOT / "CHANGELOG.md").read_text("utf-8"))
+    newest, when = (heading[1], heading[2] or "") if heading else ("", "")
+    if newest != version:
+        raise Wrong(f"toolfmt/__init__.py says {version}, the newest heading of CHANGELOG.md {newest or 'nothing'}")
+    if not re.fullmatch(r"\d{4}-\d\d-\d\d", when):
+        raise Wrong(f"the newest heading of CHANGELOG.md has no date; write ## {version} (YYYY-MM-DD)")
+    if output("git", "tag", "--list", f"v{version}"):
+        raise Wrong(f"the tag v{version} is there already; take the next version")
+
+
+def version_here() -> str:
+    """The version that the package says it is."""
+    found = _VERSION.search((ROOT / "toolfmt/__init__.py").read_text("utf-8"))
+    if found is None:
+        raise Wrong("toolfmt/__init__.py has no line __version__ = …")
+    return found[1]
+
+
+def check_tools(asked: argparse.Namespace) -> None:
+    """What is needed is installed, and nothing lies where the release is to be."""
+    if missing := [package for module, package in TOOLS.items() if find_spec(module) is None]:
+        raise Wrong(f"{', '.join(missing)} not installed; pip install -e '.[release]'")
+    if DIST.exists() and any(DIST.iterdir()):
+        raise Wrong(f"{DIST} is not empty; move what is there away")
+
+
+def check_tests(asked: argparse.Namespace) -> None:
+    """What every change has to pass."""
+    output(".ci/run")
+
+
+def check_site(asked: argparse.Namespace) -> None:
+    """The documentation is built without a warning."""
+    if not (ROOT / "mkdocs.yml").exists():
+        raise Wrong("there is no mkdocs.yml; --skip-site leaves the site out")
+    if find_spec("mkdocs") is None:
+        raise Wrong("mkdocs is not installed; pip install -e '.[docs]'")
+    with tempfile.TemporaryDirectory() as folder:
+        output(sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder)
+
+
+def build(asked: argparse.Namespace) -> None:
+    """An sdist and the wheel of it, alike wherever they are built; the wheel of the checkout is the same."""
+    when = output("git", "log", "-1", "--format=%ct").strip()
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": when}
+    command = [sys.executable, "-m", "build", *["--no-isolation"] * asked.no_isolation, "--outdir"]
+    with tempfile.TemporaryDirectory() as folder:
+        for words in ([str(DIST)], [folder, "--wheel"]):
+            output(*command, *words, environment=environment)
+        (directly,), wheel = Path(folder).glob("*.whl"), wheel_here()
+        if directly.read_bytes() != wheel.read_bytes():
+            raise Wrong(f"the wheel of the sdist is not that of the checkout; look at what {DIST}/*.tar.gz lacks")
+
+
+def wheel_here() -> Path:
+    """The wheel that was built."""
+    (wheel,) = DIST.glob("*.whl")
+    return wheel
+
+
+def check_built(asked: argparse.Namespace) -> None:
+    """The metadata can be shown by an index, and the wheel holds what a wheel should."""
+    output(sys.executable, "-m", "twine", "check", "--strict", *map(str, sorted(DIST.iterdir())))
+    output(sys.executable, "-m", "check_wheel_contents", str(wheel_here()))
+
+
+def check_installed(asked: argparse.Namespace) -> None:
+    """The wheel works in a fresh environment, outside of the checkout."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        output(sys.executable, "-m", "venv", str(place / "venv"))
+        programs = place / "venv" / ("Scripts" if os.name == "nt" else "bin")
+        output(str(programs / "python"), "-m", "pip", "install", "--quiet", str(wheel_here()))
+        toolfmt = str(programs / "toolfmt")
+        if output(toolfmt, "--version", at=place) != f"toolfmt {version_here()}\n":
+            raise Wrong("the installed toolfmt tells another version")
+        shutil.copytree(ROOT / "corpus/models/glm4-key-value", place / "model")
+        for words in (["inspect", "model"], ["corpus", "export"], ["fuzz", "qwen3_5", "--answers", "20"]):
+            output(toolfmt, *words, at=place)
+
+
+def steps(asked: argparse.Namespace) -> Iterator[tuple[str, Callable[[argparse.Namespace], None], str]]:
+    """What is done, in order: in words, the function, and the option that leaves it out."""
+    yield "the tree is clean", check_tree, ""
+    yield "version and changelog agree", check_version, ""
+    yield "the tools are there", check_tools, ""
+    yield "tests, lint and types (.ci/run)", check_tests, "--skip-tests" * asked.skip_tests
+    yield "the site is built", check_site, "--skip-site" * asked.skip_site
+    yield "sdist and wheel are built, the same from both", build, ""
+    yield "twine and check-wheel-contents find nothing", check_built, ""
+    yield "the wheel works in a fresh environment", check_installed, "--skip-installed" * asked.skip_installed
+
+
+def main() -> int:
+    """Do each step; the exit status."""
+    parser = argparse.ArgumentParser(description="Check and build a release of toolfmt; nothing is uploaded.")
+    parser.add_argument("--skip-tests", action="store_true", help="leave .ci/run out")
+    parser.add_argument("--skip-site", action="store_true", help="leave the documentation out")
+    parser.add_argument("--skip-installed", action="store_true", help="do not install the wheel anywhere")
+    parser.add_argument("--no-isolation", action="store_true", help="build with the hatchling that is installed here")
+    asked = parser.parse_args()
+    left_out = []
+    for what, step, option in steps(asked):
+        if option:
+            left_out.append(f"{what} ({option})")
+            continue
+        print(f"- {what}", flush=True)
+        try:
+            step(asked)
+        except Wrong as wrong:
+            print(f"release: {wrong}", file=sys.stderr)
+            return 1
+    tell(left_out)
+    return 0
+
+
+def tell(left_out: list[str]) -> None:
+    """What was made, what was not looked at, and what a person does next."""
+    version = version_here()
+    for file in sorted(DIST.iterdir()):
+        print(f"  {file.relative_to(ROOT)}  {file.stat().st_size:,} bytes")
+    for one in left_out:
+        print(f"NOT CHECKED: {one}")
+    print(
+        "Next, where that was not done for this commit yet: python -m pytest -n auto --exhaustive\n"
+        f"Then: git tag -a v{version} -m 'toolfmt {version}', git push origin v{version},\n"
+        "python -m twine upload dist/*"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
