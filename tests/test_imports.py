@@ -147,6 +147,7 @@ ALLOWED = {
         "toolfmt.formats",
         "toolfmt.message",
         "toolfmt.parsing",
+        "toolfmt.shell",
         "toolfmt.testing",
     },
     "toolfmt/testing/strategies.py": {"hypothesis", "toolfmt.errors", "toolfmt.formats", "toolfmt.testing"},
