@@ -114,13 +114,16 @@ def test_on_windows_the_same_is_printed(windows: dict[str, str], words: tuple[st
 def test_a_template_that_never_ends_is_ended_on_windows(windows: dict[str, str], tmp_path: Path) -> None:
     """No limit of the system is there; the wall time is."""
     asked = """
-from toolfmt.sandbox.pool import Limits
-from toolfmt.jobs import new_worker, INSPECT
+from toolfmt.sandbox.pool import Job, Limits
+from toolfmt.jobs import new_worker, PROFILE
 from toolfmt.templates import load_files
 from toolfmt.errors import LimitHit
 import sys
+worker = new_worker()
+print(worker.run(Job(eval, int, lambda answer: None), "6 * 7"))
+worker.limits = Limits(wall_seconds=3.0)
 try:
-    new_worker(Limits(wall_seconds=3.0)).run(INSPECT, load_files(sys.argv[1]))
+    worker.run(PROFILE, load_files(sys.argv[1]))
 except LimitHit as hit:
     print(hit.limit)
 """
@@ -128,7 +131,7 @@ except LimitHit as hit:
     (tmp_path / "chat_template.jinja").write_text(loop, encoding="utf-8")
     command = [sys.executable, "-c", asked, str(tmp_path)]
     done = subprocess.run(command, env={**os.environ, **windows}, capture_output=True, text=True, check=False)
-    assert (done.stdout, done.stderr[-400:]) == ("wall time\n", "")
+    assert (done.stdout, done.stderr[-400:]) == ("42\nwall time\n", "")
 
 
 def test_line_ends_of_an_answer_are_its_own(windows: dict[str, str]) -> None:
