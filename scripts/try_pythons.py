@@ -1,8 +1,8 @@
 """Run a part of the tests with every other Python that is installed: `python scripts/try_pythons.py [PYTHON …]`.
 
 Without arguments it looks for `python3.11` to `python3.14` in PATH, and for what pyenv has. Each gets an environment of
-its own with the extra `test`, in a folder that is removed afterwards, and runs the tests that are about the language and
-the system rather than about many formats. Exit status 0: all passed; 1: some failed; 2: no other Python is there.
+its own with the extra `test`, in a folder that is removed afterwards, and runs the tests that are about the language
+and the system rather than about many formats. Exit status 0: all passed; 1: some failed; 2: no other Python is there.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ ROOT = Path(__file__).resolve().parents[1]
 MINORS = (11, 12, 13, 14)
 TESTS = (
     "corpus", "parser", "registry", "cli", "sandbox", "confinement", "templates", "templates_transformers", "inspect",
-    "model", "model_corpus", "prompt", "places", "gguf", "tokens", "fuzz", "message", "shapes", "grammar", "python_tools",
-    "imports", "completion", "other_systems", "packaging",
+    "model", "model_corpus", "prompt", "places", "gguf", "tokens", "fuzz", "message", "shapes", "grammar",
+    "python_tools", "imports", "completion", "other_systems", "packaging",
 )  # fmt: skip
 _VERSION = re.compile(r"Python (3\.(\d+)\.\S+)")
 
 
 def found(given: list[str]) -> dict[str, str]:
-    """The Pythons to try, by their versions: those that are given, else those that are there but for this one's minor."""
+    """The Pythons to try, by their versions: those that are given, else those there but of this one's minor."""
     kept = sorted(Path.home().glob(".pyenv/versions/*/bin/python3"))
     paths = given or [*filter(None, (shutil.which(f"python3.{minor}") for minor in MINORS)), *map(str, kept)]
     pythons: dict[str, str] = {}

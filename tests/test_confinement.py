@@ -254,7 +254,7 @@ for worker in (lambda: given, shared_worker):
     worker().close()
 print("done")
 """
-    # Python 3.12 warns of a fork where the system still counts a thread that has just ended: the one that read an answer.
+    # Python 3.12 warns of a fork while the system still counts a thread that has just ended: the one that read.
     command = [sys.executable, "-W", "ignore:This process:DeprecationWarning", "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.stdout, done.stderr) == ("done\n", "")
