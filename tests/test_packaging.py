@@ -222,3 +222,15 @@ def test_a_release_is_built_and_names_what_was_not_checked(checkout: Path) -> No
     assert lines[-1] == "python -m twine upload dist/*"
     again = release(checkout, *QUICK)
     assert (again.returncode, "is not empty" in again.stderr) == (1, True)
+
+
+@needing(*NEEDED, *RELEASED)
+def test_no_release_of_an_sdist_that_lacks_something(checkout: Path) -> None:
+    project = (checkout / "pyproject.toml").read_text("utf-8")
+    before, sdist, rest = project.partition("[tool.hatch.build.targets.sdist]")
+    lacking = rest.replace('exclude = ["/corpus/models"]', 'exclude = ["/corpus/models", "/toolfmt/py.typed"]', 1)
+    assert lacking != rest
+    (checkout / "pyproject.toml").write_text(before + sdist + lacking, encoding="utf-8")
+    git(checkout, "commit", "-qam", "an sdist without py.typed")
+    done = release(checkout, *QUICK)
+    assert (done.returncode, "the wheel of the sdist is not that of the checkout" in done.stderr) == (1, True)
