@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -124,6 +124,12 @@ def _percent(share: float) -> str:
 
 def _drawn(report: Report) -> list[dict[str, object]]:
     """The pieces of the sample with what is in them made visible."""
+    markers = markers_seen(report)
+    return [{"kind": piece.kind, "name": piece.name, "text": _text(piece, markers)} for piece in report.sections.sample]
+
+
+def markers_seen(report: Report) -> re.Pattern[str]:
+    """The markers that the report knows of, and whatever looks like one."""
     tokens = report.sections.tokens
     known = {
         *report.profile.stop,
@@ -131,20 +137,25 @@ def _drawn(report: Report) -> list[dict[str, object]]:
         *(marker.marker for marker in (tokens.markers if tokens else ())),
     }
     longest_first = sorted((mark for mark in known if mark.strip()), key=lambda mark: (-len(mark), mark))
-    markers = re.compile("|".join([*map(re.escape, longest_first), _MARKER]))
-    return [{"kind": piece.kind, "name": piece.name, "text": _text(piece, markers)} for piece in report.sections.sample]
+    return re.compile("|".join([*map(re.escape, longest_first), _MARKER]))
+
+
+def marked(piece: Piece, markers: re.Pattern[str]) -> Iterator[tuple[str, bool]]:
+    """The text of a piece in parts, each with whether it is a marker."""
+    at = 0
+    for marker in markers.finditer(piece.text) if piece.kind in _TEMPLATE_WRITES else ():
+        yield piece.text[at : marker.start()], False
+        yield marker[0], True
+        at = marker.end()
+    yield piece.text[at:], False
 
 
 def _text(piece: Piece, markers: re.Pattern[str]) -> Markup:
     """The text, with its markers, line ends and control characters in elements of their own."""
-    if piece.kind not in _TEMPLATE_WRITES:
-        return _plain(piece.text)
     parts: list[Markup] = []
-    at = 0
-    for marker in markers.finditer(piece.text):
-        parts += [_plain(piece.text[at : marker.start()]), Markup('<span class="marker">'), _plain(marker[0]), _END]
-        at = marker.end()
-    return Markup("").join([*parts, _plain(piece.text[at:])])
+    for text, is_marker in marked(piece, markers):
+        parts += [Markup('<span class="marker">'), _plain(text), _END] if is_marker else [_plain(text)]
+    return Markup("").join(parts)
 
 
 _END = Markup("</span>")

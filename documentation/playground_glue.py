@@ -1,0 +1,382 @@
+"""What the playground's Web Worker asks of toolfmt: a request as JSON in, what is to be shown as JSON out.
+
+It runs in the browser (and in the tests, in CPython) and knows nothing of the page. `answer` never raises: what went
+wrong is one line. Nothing in here is HTML but the report's own page, which the browser shows in a frame that can do
+nothing. The templates run in this process, as `trusted`: whoever started it ends it when it takes too long.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from toolfmt import Message, Model, Parser, Prompt, ToolCallFormat, load
+from toolfmt import write as written
+from toolfmt.errors import CannotWrite, ToolfmtError
+from toolfmt.events import Event, ToolCallEnd, ToolCallStart
+from toolfmt.formats import FORMATS
+from toolfmt.formats.samples import sample, wanted
+from toolfmt.inspect.probe.differences import common_prefix
+from toolfmt.inspect.probe.segments import Stretch, added, overlaid
+from toolfmt.inspect.report import Finding, Piece, PieceKind, Report
+from toolfmt.printing.control_characters import visible
+from toolfmt.printing.page import marked, markers_seen, report_page
+from toolfmt.printing.settings import invented_result, special_markers, stops
+from toolfmt.printing.severities import worst_first
+from toolfmt.printing.verdict import LEVELS, counts, first_step
+from toolfmt.render import prompt as rendering
+from toolfmt.tools import canonical_tools
+
+TEMPLATE = "chat_template.jinja"
+_FILES = (TEMPLATE, "config.json", "generation_config.json", "tokenizer_config.json")
+_KINDS: Mapping[str, PieceKind] = {
+    "": "tools",
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "answer",
+    "tool": "result",
+    "function": "result",
+}
+_NEAR = 200
+"""Two texts of definitions that are no further apart than so many characters have nothing else between them."""
+_MOST_SHOWN = 200_000
+"""So many characters of a prompt are shown."""
+
+
+def answer(request: str) -> str:
+    """What a request is answered: `{"value": …}`, or `{"error": "one line"}`."""
+    try:
+        asked = json.loads(request)
+        return json.dumps({"value": _ASKED[asked["ask"]](asked)})
+    except ToolfmtError as error:
+        return json.dumps({"error": visible(str(error))})
+    except RecursionError:
+        return json.dumps({"error": "Nested too deep for Python in a browser; the command line may still read it."})
+    except MemoryError:
+        return json.dumps({"error": "The memory that a browser gives is used up; the command line says more."})
+    except Exception as error:  # noqa: BLE001 - a fault of toolfmt's own; the page stays, and nobody reads a traceback
+        told = visible(f"{type(error).__name__}: {error}")
+        return json.dumps({"error": f"toolfmt itself failed, which is a fault to be reported: {told}"})
+
+
+# --- the model
+
+
+def _model(asked: Mapping[str, Any]) -> Model:
+    return _loaded(asked["name"], json.dumps(asked["files"], sort_keys=True))
+
+
+@lru_cache(maxsize=1)
+def _loaded(name: str, files: str) -> Model:
+    """The model of these files, probed and inspected once however often it is asked for.
+
+    It is read from a folder of its own, which becomes the working directory: a report names it as a person would.
+    """
+    given = _given(json.loads(files))
+    folder = Path("".join(char if char.isalnum() or char in "-_." else "-" for char in name)[:80].strip(".") or "model")
+    os.chdir(tempfile.mkdtemp(prefix="toolfmt-"))
+    folder.mkdir()
+    for file, text in given.items():
+        (folder / file).write_text(text, encoding="utf-8", newline="")
+    return load(folder / TEMPLATE if set(given) == {TEMPLATE} else folder, trusted=True)
+
+
+def _given(files: Mapping[str, str]) -> dict[str, str]:
+    """The files that hold something. A template that is a whole tokenizer_config.json is taken for that."""
+    given = {name: files[name] for name in _FILES if files.get(name, "").strip()}
+    if TEMPLATE in given and "tokenizer_config.json" not in given and _is_configuration(given[TEMPLATE]):
+        given["tokenizer_config.json"] = given.pop(TEMPLATE)
+    if not given:
+        raise ToolfmtError("There is no template yet: paste one, or choose an example.")
+    return given
+
+
+def _is_configuration(text: str) -> bool:
+    try:
+        read = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(read, dict) and "chat_template" in read
+
+
+def _inspected(asked: Mapping[str, Any]) -> dict[str, Any]:
+    report = _model(asked).inspect()
+    return {
+        "verdict": report.verdict.tools,
+        "level": LEVELS[report.verdict.tools],
+        "sentence": visible(report.verdict.sentence),
+        "first": visible(first_step(report)),
+        "counts": counts(report),
+        "format": report.format.name,
+        "confidence": report.format.confidence,
+        "derived": "" if report.format.derived is None else visible(report.format.derived.kind),
+        "findings": [_finding(finding) for finding in (*worst_first(report.findings), *report.notes)],
+        "settings": _settings(report),
+        "page": report_page(report),
+        "json": report.to_dict(),
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    told = finding.to_dict()
+    return {key: visible(value) if isinstance(value, str) else value for key, value in told.items()}
+
+
+def _settings(report: Report) -> list[dict[str, Any]]:
+    """What runtimes are told, each with whether it is something to be typed."""
+    told = [
+        {"what": one.runtime, "text": visible(one.text), "typed": one.supported, "more": visible(one.remark)}
+        for one in report.sections.advice
+    ]
+    for marks, where in stops(report):
+        if marks:
+            more = ", ".join(filter(None, (where, invented_result(report))))
+            told.append({"what": "stop at", "text": "  ".join(marks), "typed": True, "more": more})
+    if special := special_markers(report):
+        told.append({"what": "special tokens", "text": "  ".join(special), "typed": True, "more": "do not skip them"})
+    return told
+
+
+# --- the prompt
+
+
+def _rendered(asked: Mapping[str, Any]) -> dict[str, Any]:
+    model = _model(asked)
+    prompt = _prompt(model, asked)
+    return {
+        "text": prompt.text,
+        "strategy": prompt.strategy,
+        "format": prompt.format,
+        "adaptations": list(prompt.adaptations),
+        "prefill": visible(prompt.prefill),
+        "stop": [visible(stop) for stop in prompt.stop],
+        "pieces": _drawn(model, prompt, asked),
+    }
+
+
+def _prompt(model: Model, asked: Mapping[str, Any], **options: Any) -> Prompt:
+    given = _read(asked, "variables", {})
+    if not isinstance(given, dict):
+        raise ToolfmtError('Variables: an object is expected, as {"enable_thinking": false}.')
+    known = [name for name in given if name in inspect.signature(rendering.render).parameters]
+    if known:
+        raise ToolfmtError(f"Variables: {known[0]!r} is no variable of a template but an option of toolfmt's render.")
+    now = datetime.fromisoformat(asked["now"]) if asked.get("now") else None
+    messages, tools = _read(asked, "messages", []), _tools(asked)
+    return model.render(messages, tools, asked.get("strategy") or "auto", now=now, **{**given, **options})
+
+
+def _tools(asked: Mapping[str, Any]) -> Any:
+    return _read(asked, "tools", None)
+
+
+def _read(asked: Mapping[str, Any], name: str, otherwise: Any) -> Any:
+    """The JSON that a box of the page holds."""
+    text = asked.get(name, "")
+    if not text.strip():
+        return otherwise
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise ToolfmtError(f"{name.capitalize()}: this is no JSON ({where}: {error.msg}).") from None
+    except (ValueError, RecursionError) as error:
+        raise ToolfmtError(f"{name.capitalize()}: this JSON cannot be read ({type(error).__name__}).") from None
+
+
+def _drawn(model: Model, prompt: Prompt, asked: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The pieces of the prompt, each in parts that are markers or not."""
+    markers = markers_seen(model.inspect())
+    return [
+        {"kind": piece.kind, "name": visible(piece.name), "parts": list(marked(piece, markers))}
+        for piece in pieces(model, prompt, asked)
+    ]
+
+
+def pieces(model: Model, prompt: Prompt, asked: Mapping[str, Any]) -> Iterator[Piece]:
+    """What each stretch of the prompt is; the pieces join to the prompt, or to as much of it as is shown.
+
+    The texts of the request stand where rendering has found them; a call is what the parser reads as one between them,
+    tools and generation prompt are what the prompt has beyond one without them.
+    """
+    texts = _texts(prompt)
+    layers = [_generation(model, prompt, asked), _tool_stretches(model, prompt, asked, texts), texts, _calls(prompt)]
+    stretches: list[Stretch] = []
+    for layer in layers:
+        stretches = overlaid(stretches, layer)
+    text, at = prompt.text[:_MOST_SHOWN], 0
+    for stretch in [*stretches, Stretch(len(text), len(text), "frame")]:
+        if text[at : stretch.begin]:
+            yield Piece("frame", text[at : stretch.begin])
+        if text[stretch.begin : stretch.end]:
+            yield Piece(stretch.kind, text[stretch.begin : stretch.end], stretch.name)
+        at = stretch.end
+
+
+def _otherwise(model: Model, asked: Mapping[str, Any], **options: Any) -> str | None:
+    """The prompt of the same request with something else; None where the template refuses that."""
+    try:
+        return _prompt(model, asked, **options).text
+    except ToolfmtError:
+        return None
+
+
+def _generation(model: Model, prompt: Prompt, asked: Mapping[str, Any]) -> list[Stretch]:
+    other = _otherwise(model, asked, add_generation_prompt=False)
+    if other is None or other == prompt.text:
+        return []
+    begin = max([common_prefix(prompt.text, other), *(span.end for span in prompt.spans)])
+    return [Stretch(begin, len(prompt.text), "generation")] if begin < len(prompt.text) else []
+
+
+def _texts(prompt: Prompt) -> list[Stretch]:
+    """What the messages say, in order; of two texts that overlap the first."""
+    texts: list[Stretch] = []
+    for span in sorted(prompt.spans, key=lambda span: (span.begin, -span.end)):
+        if span.message >= 0 and (not texts or span.begin >= texts[-1].end):
+            texts.append(Stretch(span.begin, span.end, _KINDS.get(span.role, "user")))
+    return texts
+
+
+def _tool_stretches(model: Model, prompt: Prompt, asked: Mapping[str, Any], texts: Sequence[Stretch]) -> list[Stretch]:
+    """Where tools are told: what is not there without them, and holds a text of a definition."""
+    defined = [(span.begin, span.end) for span in prompt.spans if span.message < 0]
+    if not defined:
+        return []
+    other = _otherwise(model, {**asked, "tools": ""})
+    anchors = [prompt.text[text.begin : text.end] for text in texts if text.kind != "answer"]
+    beyond = [] if other is None else added(prompt.text, other, anchors)
+    told = [span for span in beyond if any(span[0] <= begin < span[1] for begin, _ in defined)]
+    joined: list[Stretch] = []
+    for begin, end in sorted([*told, *defined]):
+        last = joined[-1] if joined else None
+        if last is not None and begin - last.end < _NEAR and not _between(texts, last.end, begin):
+            joined[-1] = Stretch(last.begin, max(last.end, end), "tools")
+        else:
+            joined.append(Stretch(begin, end, "tools"))
+    return joined
+
+
+def _between(texts: Sequence[Stretch], begin: int, end: int) -> bool:
+    return any(begin <= text.begin < end for text in texts)
+
+
+def _calls(prompt: Prompt) -> list[Stretch]:
+    """The calls of the conversation: between what stands before the texts of a message with calls, and behind them."""
+    known = prompt.tool_call_format
+    if known is None:
+        return []
+    found: list[Stretch] = []
+    for message in dict.fromkeys(span.message for span in prompt.spans if span.role == "assistant"):
+        begin, end = _around(prompt, message)
+        found += [
+            Stretch(begin + first, begin + last, "call", name)
+            for first, last, name in _calls_in(prompt.text[begin:end], known, prompt.tools)
+        ]
+    return overlaid([], sorted(found, key=lambda call: call.begin))
+
+
+def _around(prompt: Prompt, message: int) -> tuple[int, int]:
+    """From the text before those of a message to the one behind them."""
+    own = [span for span in prompt.spans if span.message == message]
+    begin, end = min(span.begin for span in own), max(span.end for span in own)
+    before = [span.end for span in prompt.spans if span.message != message and span.end <= begin]
+    behind = [span.begin for span in prompt.spans if span.message != message and span.begin >= end]
+    return max(before, default=0), min(behind, default=len(prompt.text))
+
+
+def _calls_in(text: str, known: ToolCallFormat, tools: Any) -> Iterator[tuple[int, int, str]]:
+    parser = Parser(known, tools=tools)
+    names: dict[int, str] = {}
+    for event in [*parser.feed(text), *parser.finish()]:
+        if isinstance(event, ToolCallStart):
+            names[event.index] = event.name
+        elif isinstance(event, ToolCallEnd):
+            yield (*event.span, names[event.index])
+
+
+# --- the answer
+
+
+class _Reading:
+    """One answer as it is typed: what has been fed stays fed as long as the text only grows."""
+
+    def __init__(self) -> None:
+        self._of = ""
+        self._text = ""
+        self._events: list[Event] = []
+        self._parser: Parser | None = None
+
+    def read(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        told = ("name", "files", "messages", "tools", "variables", "strategy", "format", "pieces")
+        of = json.dumps([asked.get(key) for key in told])
+        text = asked["text"]
+        if self._parser is None or of != self._of or not text.startswith(self._text):
+            self._of, self._text, self._events, self._parser = of, "", [], None
+            self._parser = _parser(asked)
+        parser, more = self._parser, text[len(self._text) :]
+        for piece in list(more) if asked.get("pieces") == "characters" else [more] if more else []:
+            self._events += parser.feed(piece)
+        self._text = text
+        end = parser.copy().finish()
+        message = Message.from_events([*parser.continued, *self._events, *end], (), parser.format.call_id)
+        return {
+            "format": parser.format.name,
+            "events": [_told(event) for event in self._events],
+            "end": [_told(event) for event in end],
+            "waiting": parser.waiting_for,
+            "ended": parser.ended,
+            "message": message.to_dict(),
+        }
+
+
+def _parser(asked: Mapping[str, Any]) -> Parser:
+    """The parser for this answer: that of the prompt, or one of a format that was chosen."""
+    if asked["format"]:
+        return Parser(asked["format"], tools=_tools(asked))
+    return _prompt(_model(asked), asked).parser()
+
+
+def _told(event: Event) -> dict[str, Any]:
+    return event.to_dict()
+
+
+def _example_call(asked: Mapping[str, Any]) -> str:
+    """A call of the first tool that the format can write, with values that a person would give."""
+    tools = canonical_tools(_tools(asked) or [])
+    if not tools:
+        raise ToolfmtError("There are no tools: write one into the box for tools.")
+    refused = ""
+    for tool in tools:
+        function = tool["function"]
+        schema = function.get("parameters") or {}
+        call = (function["name"], {name: sample(schema, name) for name in wanted(schema)})
+        try:
+            if asked["format"]:
+                return written(asked["format"], [call], tools)
+            return _model(asked).write([call], tools)
+        except CannotWrite as error:
+            refused = refused or str(error)
+    raise ToolfmtError(refused)
+
+
+def _formats(_: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """All formats by name, each with the families that write it."""
+    return [{"name": format.name, "families": list(format.families)} for format in FORMATS]
+
+
+_ASKED: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
+    "inspect": _inspected,
+    "render": _rendered,
+    "read": _Reading().read,
+    "write": _example_call,
+    "formats": _formats,
+}
