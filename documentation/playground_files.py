@@ -30,7 +30,9 @@ PYODIDE = "314.0.7"
 INTEGRITY = "sha512-0YvXxEhfEdpLfb/XkM2BFAeMROq0iMUX2bzzH9pOttyMcWkwq+HbE5uyuGD82LN7y2q+SNvi/6V5JEsOlD2R1A=="
 """What `npm view pyodide@314.0.7 dist.integrity` says."""
 RUNTIME = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip")
-"""The files of Pyodide that the page loads. Its list of packages is not among them: the page installs none."""
+"""The files of Pyodide that the page loads as they are."""
+LOCK = "pyodide-lock.json"
+"""Its list of packages, which is written without them: the page installs none."""
 ARCHIVE = "python.tar.gz"
 
 _ROOT = Path(__file__).parents[1]
@@ -74,7 +76,7 @@ def write_playground(site: Path, cache: Path | None = None) -> None:
     runtime = _runtime(cache or _user_cache())
     folder = site / "playground"
     (folder / "pyodide").mkdir(parents=True, exist_ok=True)
-    for name in RUNTIME:
+    for name in (*RUNTIME, LOCK):
         shutil.copyfile(runtime / name, folder / "pyodide" / name)
     (folder / ARCHIVE).write_bytes(_archive())
     (folder / "examples.json").write_text(json.dumps(_examples()) + "\n", encoding="utf-8", newline="\n")
@@ -143,10 +145,12 @@ def _checked(packed: bytes) -> bytes:
 def _unpack(packed: bytes, folder: Path) -> None:
     folder.mkdir()
     with tarfile.open(fileobj=io.BytesIO(packed)) as package:
-        for name in RUNTIME:
+        for name in (*RUNTIME, LOCK):
             file = package.extractfile(f"package/{name}")
             assert file is not None, name
             (folder / name).write_bytes(file.read())
+    lock = json.loads((folder / LOCK).read_text(encoding="utf-8")) | {"packages": {}}
+    (folder / LOCK).write_text(json.dumps(lock), encoding="utf-8", newline="\n")
 
 
 # --- the Python that runs in it
