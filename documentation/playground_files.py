@@ -137,7 +137,7 @@ def _checked(packed: bytes) -> bytes:
     is_now = "sha512-" + base64.b64encode(hashlib.sha512(packed).digest()).decode()
     if is_now != INTEGRITY:
         raise NotBuilt(
-            f"pyodide@{PYODIDE} is not what it was: its integrity is {is_now}, not {INTEGRITY}; look into it"
+            f"pyodide@{PYODIDE} is another one than that known here (its integrity is {is_now}); look into it"
         )
     return packed
 

@@ -1,0 +1,248 @@
+"""The playground in a browser says what toolfmt says in CPython, and nothing that is pasted there does anything.
+
+The server of these tests forbids the page, by a content security policy on every answer, to ask any other host.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser import Browser, browser
+
+import toolfmt
+from documentation import playground_files
+from documentation.playground_files import NotBuilt, write_alone
+
+ROOT = Path(__file__).parents[1]
+MODELS = ROOT / "corpus" / "models"
+_POLICY = (
+    "default-src 'none'; script-src 'self' 'wasm-unsafe-eval' 'unsafe-eval'; worker-src 'self'; connect-src 'self'; "
+    "style-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-src 'self'"
+)
+_HOSTILE = "<img src=x onerror=\"document.title='taken'\"><script>document.title='taken'</script>"
+_ENDLESS = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
+# What is not in the browser is not there for the comparison either.
+_INSPECT = (
+    "import json, sys; sys.modules['minijinja'] = sys.modules['tokenizers'] = None; import toolfmt; "
+    "print(json.dumps(toolfmt.load(sys.argv[1], trusted=True).inspect().to_dict()))"
+)
+
+
+class Server(SimpleHTTPRequestHandler):
+    def end_headers(self) -> None:
+        self.send_header("Content-Security-Policy", _POLICY)
+        super().end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+class Playground:
+    """The page, its boxes filled and what it shows read."""
+
+    def __init__(self, page: Browser, address: str) -> None:
+        self.page, self.address = page, address
+
+    def open(self, width: int = 1400, seconds: int = 60) -> None:
+        self.page.send(
+            "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 600
+        )
+        self.page.events.clear()
+        self.page.send("Page.navigate", url=f"{self.address}?seconds={seconds}")
+        self.wait("document.getElementById('playground')?.dataset.done === '1'")
+
+    def wait(self, condition: str) -> None:
+        end = time.monotonic() + 120
+        while time.monotonic() < end:
+            with suppress(AssertionError):  # the page may be on its way
+                if self.page.evaluate(f"Boolean({condition})"):
+                    return
+            time.sleep(0.05)
+        raise AssertionError(f"{condition}: {self.status()}")
+
+    def fill(self, box: str, text: str, event: str = "input") -> None:
+        self.page.evaluate(
+            f"(() => {{ const box = document.getElementById('pg-{box}'); box.value = {json.dumps(text)}; "
+            f"box.dispatchEvent(new Event('{event}')); }})()"
+        )
+
+    def inspect(self, **boxes: str) -> None:
+        for box, text in boxes.items():
+            self.fill(box, text)
+        done = int(self.page.evaluate("document.getElementById('playground').dataset.done"))
+        self.page.evaluate("document.getElementById('pg-inspect').click()")
+        self.wait(f"document.getElementById('playground').dataset.done === '{done + 1}'")
+
+    def choose(self, name: str) -> None:
+        number = list(playground_files.EXAMPLES).index(name) + 1
+        done = int(self.page.evaluate("document.getElementById('playground').dataset.done"))
+        self.fill("example", str(number), "change")
+        self.wait(f"document.getElementById('playground').dataset.done === '{done + 1}'")
+
+    def data(self, box: str, name: str) -> str:
+        return str(self.page.evaluate(f"document.getElementById('pg-{box}').dataset.{name}"))
+
+    def text(self, box: str) -> str:
+        return str(self.page.evaluate(f"document.getElementById('pg-{box}').innerText"))
+
+    def status(self) -> str:
+        return self.text("status")
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("playground")
+    try:
+        write_alone(folder)
+    except NotBuilt as why:
+        pytest.skip(str(why))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Server, directory=str(folder)))
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/playground/"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture(scope="module")
+def playground(address: str) -> Iterator[Playground]:
+    with browser() as page:
+        shown = Playground(page, address)
+        shown.open()
+        yield shown
+
+
+def inspected(folder: Path) -> Any:
+    done = subprocess.run(
+        [sys.executable, "-c", _INSPECT, folder.name], capture_output=True, text=True, cwd=folder.parent, check=True,
+        env={"PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("name", ["double-encoded", "xml-functions", "dialect-of-its-own", "no-tools-no-system"])
+def test_report_and_prompt_are_those_of_cpython(playground: Playground, name: str) -> None:
+    playground.choose(name)
+    request = json.loads((MODELS / name / "request.json").read_text(encoding="utf-8"))
+    prompt = toolfmt.load(MODELS / name, trusted=True).render(request["messages"], request.get("tools"))
+    report = json.loads(playground.data("report", "json"))
+    assert inspected(MODELS / name) == report
+    assert prompt.text == playground.data("prompt", "text")
+    linked = "[...document.querySelectorAll('.pg-finding a')].map((link) => link.getAttribute('href'))"
+    expected = [f"../reference/findings/{one['code']}.html" for one in (*report["findings"], *report["notes"])]
+    assert sorted(expected) == sorted(playground.page.evaluate(linked))
+    assert playground.page.complaints() == []
+
+
+def test_events_come_as_one_types_and_are_those_of_the_parser(playground: Playground) -> None:
+    playground.choose("glm4-key-value")
+    request = json.loads((MODELS / "glm4-key-value" / "request.json").read_text(encoding="utf-8"))
+    model = toolfmt.load(MODELS / "glm4-key-value", trusted=True)
+    parser = model.render(request["messages"], request["tools"]).parser()
+    pieces = ["Let me see", ".<tool_call>get_wea", "ther\n<arg_key>place</arg_key>\n<arg_va", "lue>Oslo</arg_value>"]
+    typed, told = "", []
+    for piece in [*pieces, "\n</tool_call>"]:
+        typed += piece
+        told += [event.to_dict() for event in parser.feed(piece)]
+        playground.fill("answer", typed)
+        expected = [*told, *(event.to_dict() for event in parser.copy().finish())]
+        playground.wait(
+            f"document.getElementById('pg-events').dataset.events === JSON.stringify({json.dumps(expected)})"
+        )
+    assert "tool_call_end" in playground.text("events")
+
+
+def test_an_example_call_is_written_in_the_chosen_format(playground: Playground) -> None:
+    playground.choose("glm4-key-value")
+    playground.fill("format", "xml_function", "change")
+    playground.page.evaluate("document.getElementById('pg-write').click()")
+    playground.wait("document.getElementById('pg-answer').value.includes('<function=get_weather>')")
+    playground.wait("document.getElementById('pg-events').innerText.includes('read as xml_function')")
+    assert "tool_call_end" in playground.text("events")
+    playground.fill("format", "", "change")
+
+
+def test_what_is_pasted_stays_text(playground: Playground) -> None:
+    template = "{% for m in messages %}" + _HOSTILE + "{{ m.content }}{% endfor %}"
+    tools = [{"type": "function", "function": {"name": "look", "description": _HOSTILE, "parameters": {}}}]
+    playground.inspect(
+        template=template,
+        messages=json.dumps([{"role": "user", "content": _HOSTILE}]),
+        tools=json.dumps(tools),
+        tokenizer="",
+        config=json.dumps({"model_type": _HOSTILE}),
+        generation="",
+    )
+    playground.fill("format", "json", "change")
+    playground.fill("answer", f'{_HOSTILE}<tool_call>{{"name": "{"<img>"}"}}')
+    playground.wait("document.getElementById('pg-events').innerText.includes('onerror')")
+    assert _HOSTILE in playground.text("prompt").replace("\n", "")
+    playground.page.evaluate("document.querySelectorAll('#pg-report details').forEach((one) => { one.open = true; })")
+    playground.wait("document.querySelector('.pg-frame').srcdoc")
+    assert playground.page.evaluate("document.querySelector('.pg-frame').getAttribute('sandbox')") == ""
+    time.sleep(0.5)  # so long an image that is not there takes at most to say so
+    assert playground.page.evaluate("document.querySelectorAll('#playground :is(img, script)').length") == 0
+    assert playground.page.evaluate("document.title") == "Playground - toolfmt"
+    playground.fill("format", "", "change")
+
+
+def test_a_template_that_does_not_parse_is_told_in_a_sentence(playground: Playground) -> None:
+    playground.choose("broken")
+    told = playground.text("report") + playground.text("prompt")
+    assert "TF002" in told
+    assert "Traceback" not in told
+    assert "does not parse" in playground.text("prompt")
+
+
+def test_a_template_without_end_is_ended_and_the_next_one_works(playground: Playground) -> None:
+    playground.open(seconds=3)
+    playground.inspect(template=_ENDLESS, tokenizer="", config="", generation="")
+    told = "The template ran for more than 3 seconds and was ended; Python has been started anew."
+    assert told == playground.status()
+    assert told == playground.text("report")
+    playground.choose("double-encoded")
+    assert "TF014" in playground.text("report")
+
+
+@pytest.mark.parametrize("width", [400, 1400])
+def test_nothing_is_wider_than_the_page_and_every_box_has_a_name(playground: Playground, width: int) -> None:
+    playground.open(width)
+    assert playground.page.evaluate("document.documentElement.scrollWidth") <= width
+    unnamed = "[...document.querySelectorAll('#playground :is(textarea, select)')].filter((box) => !box.labels.length)"
+    assert playground.page.evaluate(f"{unnamed}.length") == 0
+    assert playground.page.complaints() == []
+
+
+def test_without_npm_one_line_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(sys, "argv", ["playground_files", str(tmp_path / "site")])
+    assert playground_files.main() == 2
+    said = capsys.readouterr().err
+    assert said == "npm is not there, which fetches Pyodide; install it (Debian: apt-get install npm)\n"
+
+
+def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("mine", encoding="utf-8")
+    with pytest.raises(NotBuilt, match="there is something already"):
+        write_alone(tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["mine"]
+
+
+def test_another_package_than_the_known_one_is_refused() -> None:
+    with pytest.raises(NotBuilt, match="another one than that known here"):
+        playground_files._checked(b"something else")
