@@ -7,10 +7,10 @@ one short call of 20 to 40 deltas (a few more where the frame is long), whole: t
 figures are µs per call. The floor is a loop that builds one event per delta and keeps it. mlx-lm's loop is its
 server's: split each delta by state, gather the call's text, parse it when the closer has come; it is left out where
 mlx-lm is not installed or has no parser for the format. The streaming parsers of transformers, vLLM and SGLang, where
-they are installed, read the same deltas as their servers have them read (`benchmarks.peer_reading`: the parser made, and
-what the server does around it, included, and 1 to 2 µs a delta of this project's own harness); since the time of some grows with the square of the length, one that took
-longer than `PATIENCE` for a size is not asked about the next. Each cell is the best of the rounds, and its ratio to the
-floor of the same round; machines are noisy, ratios less so.
+they are installed, read the same deltas as their servers have them read (`benchmarks.peer_reading`): with the making
+of the parser, what the server does around it, and 1 to 2 µs a delta of this project's own harness. The time of some
+grows with the square of the length: one that took longer than `PATIENCE` for a size is not asked about the next. Each
+cell is the best of the rounds, and its ratio to the floor of the same round; machines are noisy, ratios less so.
 """
 
 from __future__ import annotations
@@ -142,9 +142,16 @@ def peers(format: ToolCallFormat) -> dict[str, Callable[[ToolCallFormat, list[st
             except Exception:  # noqa: BLE001  what raises is not timed
                 continue
             if [name for name, _ in told.calls] == ["run"]:
-                found[peer.name] = lambda _, pieces, parser=parser: parser.stream(pieces, TOOLS)
+                found[peer.name] = streaming(parser)
                 break
     return found
+
+
+def streaming(parser: peer_reading.PeerParser) -> Callable[[ToolCallFormat, list[str]], None]:
+    def run(format: ToolCallFormat, pieces: list[str]) -> None:
+        parser.stream(pieces, TOOLS)
+
+    return run
 
 
 def microseconds(

