@@ -66,5 +66,11 @@ def until_the_end(text: str) -> str:
 
 
 def _object(text: str) -> Any:
-    arguments = json.loads(text)
-    return json.loads(arguments) if isinstance(arguments, str) else arguments
+    """The arguments as JSON; text that is none, inside or out, stays the text that it is."""
+    value: Any = text
+    while isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            break
+    return value
