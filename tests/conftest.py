@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gc
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import depth
+import lent_workers
 import pytest
 from how_much import HowMuch
 from hypothesis import HealthCheck, settings
@@ -73,6 +75,14 @@ def _is_named(config: pytest.Config) -> bool:
     """Whether the tests of this run were picked: whoever names a file or looks for a word gets all cases."""
     given = config.option
     return bool(given.keyword or given.markexpr) or not all(Path(argument).is_dir() for argument in config.args)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _lent_workers() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("toolfmt.batch.new_worker", lent_workers.Lent)
+        yield
+    lent_workers.close()
 
 
 SHARED = Path(__file__).parents[2] / "shared"

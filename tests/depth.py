@@ -4,7 +4,10 @@ place of each (`--exhaustive`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+_T = TypeVar("_T")
 
 EXAMPLES, MANY_EXAMPLES = 10, 1000
 """Random examples of a law."""
@@ -14,6 +17,16 @@ thorough = False
 """Whether a test that looks at many things looks at more than a sample of them; set before any test is collected."""
 exhaustive = False
 """Whether every cut, every template and many fresh examples are tried; set before any test is collected."""
+
+
+def examples(number: int) -> int:
+    """Random examples of a test that names their number itself (and is marked `deeper`): a quarter of them."""
+    return number if thorough else number // 4
+
+
+def some(things: Sequence[_T], nth: int) -> Sequence[_T]:
+    """What a test looks at that goes through many things itself (and is marked `deeper`): each n-th of them."""
+    return things if thorough else things[::nth]
 
 
 def pieces(text: str, length: int) -> list[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import depth
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -69,7 +70,8 @@ def words(messages: object) -> set[str]:
     return set(WORD.findall(json.dumps(messages)))
 
 
-@settings(max_examples=40)
+@pytest.mark.deeper
+@settings(max_examples=depth.examples(40))
 @given(conversations())
 def test_no_text_call_or_result_is_lost(messages: list[dict[str, Any]]) -> None:
     for name, profile in profiles().items():
@@ -89,7 +91,8 @@ def test_no_text_call_or_result_is_lost(messages: list[dict[str, Any]]) -> None:
                 assert words(messages) <= words(adapted), (name, plan, done)
 
 
-@settings(max_examples=60)
+@pytest.mark.deeper
+@settings(max_examples=depth.examples(60))
 @given(conversations())
 def test_names_and_ids_lose_nothing_and_change_no_turn(messages: list[dict[str, Any]]) -> None:
     both = ids_shortened(results_named(messages))
@@ -101,7 +104,8 @@ def test_names_and_ids_lose_nothing_and_change_no_turn(messages: list[dict[str, 
     assert all(re.fullmatch(r"call\d{5}", turn["tool_call_id"]) for turn in answered)
 
 
-@settings(max_examples=60)
+@pytest.mark.deeper
+@settings(max_examples=depth.examples(60))
 @given(conversations())
 def test_plans_come_once_each_the_cheapest_first(messages: list[dict[str, Any]]) -> None:
     cost = {remedy.name: remedy.cost for remedy in REMEDIES}

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
+import depth
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -265,8 +266,9 @@ def _check(engine: JsonObject | NamedJson, calls: Sequence[Call]) -> None:
             assert _told(_read(format, [text[:cut], text[cut:]])) == wanted, (engine, text, cut)
 
 
+@pytest.mark.deeper
 @pytest.mark.parametrize("kind", _ENGINES)
-@settings(max_examples=max(40, settings().max_examples))
+@settings(max_examples=max(depth.examples(40), settings().max_examples))
 @given(data=st.data())
 def test_what_is_written_is_read(kind: str, data: st.DataObject) -> None:
     engine = data.draw(_ENGINES[kind])
@@ -289,8 +291,9 @@ _SCHEMA = {"type": "object", "properties": {"größe": {"type": "string"}, "n": 
 _DECLARED = [{"type": "function", "function": {"name": name, "parameters": _SCHEMA}} for name in ("f", "get_weather")]
 
 
+@pytest.mark.deeper
 @pytest.mark.parametrize("kind", _ENGINES)
-@settings(max_examples=max(40, settings().max_examples))
+@settings(max_examples=max(depth.examples(40), settings().max_examples))
 @given(data=st.data())
 def test_the_grammar_allows_what_is_written(kind: str, data: st.DataObject) -> None:
     engine = data.draw(_ENGINES[kind])

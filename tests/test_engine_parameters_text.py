@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any, cast
 
+import depth
 import drawn_engines
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -234,9 +235,10 @@ def _needs_a_schema(engine: Any) -> bool:
     return isinstance(engine, CallExpression) and engine.notation is QUOTED_JSON
 
 
+@pytest.mark.deeper
 @pytest.mark.parametrize("kind", drawn_engines.ENGINES)
 def test_an_engine_reads_strictly_what_its_parameters_say_it_writes(kind: str) -> None:
-    @settings(max_examples=80, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=depth.examples(80), suppress_health_check=list(HealthCheck))
     @given(drawn_engines.ENGINES[kind], drawn_engines.CALLS, st.booleans())
     def reads(engine: Any, calls: list[Any], declared: bool) -> None:
         format = drawn_engines.format_of(engine)
@@ -252,9 +254,10 @@ def test_an_engine_reads_strictly_what_its_parameters_say_it_writes(kind: str) -
     reads()
 
 
+@pytest.mark.deeper
 @pytest.mark.parametrize("kind", drawn_engines.ENGINES)
 def test_what_an_engine_cannot_carry_is_refused_and_never_lost(kind: str) -> None:
-    @settings(max_examples=80, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=depth.examples(80), suppress_health_check=list(HealthCheck))
     @given(drawn_engines.ENGINES[kind], drawn_engines.HARD_CALLS, st.booleans())
     def refuses(engine: Any, calls: list[Any], declared: bool) -> None:
         format = drawn_engines.format_of(engine)

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import depth
 import lark
 import pytest
 from click.testing import CliRunner, Result
@@ -247,7 +248,8 @@ def test_what_a_dialect_has_no_words_for_is_named(dialect: Any, name: str, schem
     assert "\n" not in str(refusal.value)
 
 
+@pytest.mark.deeper
 def test_every_format_makes_a_grammar_that_llguidance_takes() -> None:
-    for format in toolfmt.formats.FORMATS:
+    for format in depth.some(toolfmt.formats.FORMATS, 4):
         made = toolfmt.grammar(format, TOOLS, choice="required")
         assert not LLMatcher.validate_grammar(LLMatcher.grammar_from_lark(made.text)), format.name

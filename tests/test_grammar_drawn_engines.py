@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import depth
 import drawn_engines
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -19,9 +20,10 @@ from toolfmt.formats.value_writers import QuotedJsonValues
 from toolfmt.formats.values import QUOTED_JSON
 
 
+@pytest.mark.deeper
 @pytest.mark.parametrize("kind", drawn_engines.ENGINES)
 def test_a_grammar_of_drawn_parameters_allows_what_is_written(kind: str) -> None:
-    @settings(max_examples=60, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=depth.examples(60), suppress_health_check=list(HealthCheck))
     @given(drawn_engines.ENGINES[kind], st.lists(_CALLS, min_size=1, max_size=2))
     def allowed(engine: Any, calls: list[Any]) -> None:
         format = drawn_engines.format_of(engine)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
+import depth
 import drawn_engines
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -69,9 +70,10 @@ def _written(format: ToolCallFormat, arguments: dict[str, Any]) -> str:
         raise
 
 
-_SETTINGS = settings(max_examples=80, suppress_health_check=list(HealthCheck))
+_SETTINGS = settings(max_examples=depth.examples(80), suppress_health_check=list(HealthCheck))
 
 
+@pytest.mark.deeper
 @pytest.mark.parametrize("kind", drawn_engines.ENGINES)
 def test_any_text_of_the_markers_of_a_drawn_engine(kind: str) -> None:
     """Laws 1 to 5 and 11."""
@@ -101,11 +103,12 @@ def test_any_text_of_the_markers_of_a_drawn_engine(kind: str) -> None:
     holds()
 
 
+@pytest.mark.deeper
 @pytest.mark.parametrize("kind", drawn_engines.ENGINES)
 def test_the_cost_of_a_drawn_engine_is_linear(kind: str) -> None:
     """Law 9: twice the text costs twice as much, counted in characters looked at."""
 
-    @settings(_SETTINGS, max_examples=6)
+    @settings(_SETTINGS, max_examples=depth.examples(8))
     @given(drawn_engines.ENGINES[kind], st.sampled_from([4, 10**6]))
     def linear(engine: Any, size: int) -> None:
         format = drawn_engines.format_of(engine)

@@ -6,6 +6,7 @@ import itertools
 import json
 from typing import Any
 
+import depth
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -290,7 +291,8 @@ SCHEMAS = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@pytest.mark.deeper
+@settings(max_examples=depth.examples(200), deadline=None)
 @given(SCHEMAS, st.text(max_size=20))
 def test_whatever_a_schema_holds_there_is_prose(schema: dict[str, Any], description: str) -> None:
     tools = [{"name": "f", "description": description, "parameters": {"properties": {"city": schema}}}]
@@ -300,7 +302,8 @@ def test_whatever_a_schema_holds_there_is_prose(schema: dict[str, Any], descript
     assert "- city (" in text
 
 
-@settings(max_examples=200, deadline=None)
+@pytest.mark.deeper
+@settings(max_examples=depth.examples(200), deadline=None)
 @given(st.sampled_from(["string", "integer", "number", "boolean"]), st.text(max_size=12), st.integers(-9, 99))
 def test_no_example_is_a_placeholder_and_each_is_of_its_type(kind: str, name: str, least: int) -> None:
     made = value(name, {"type": kind, "minimum": least})

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import depth
 import pytest
 from laws import check_arguments, check_shape, check_tiling, cut, events_of, frame
 from recorded_cases import calls_of, cases, read, went
@@ -43,10 +44,11 @@ def test_calls_where_no_tool_fits(record_property: Any) -> None:
     assert count <= CALLS_WHERE_NO_TOOL_FITS
 
 
+@pytest.mark.deeper
 @pytest.mark.parametrize("file", ["real.jsonl", "recorded.jsonl"])
 def test_recorded_answers_keep_the_laws(file: str, record_property: Any) -> None:
     """Laws 1 to 5 over all of them; pieces over a sample."""
-    found = cases(file)
+    found = depth.some(cases(file), 4)
     record_property("share", f"{len(found)} answers of {file} read")
     for number, case in enumerate(found):
         options = {"tools": case["tools"], "prefix": case.get("prefix", "")}

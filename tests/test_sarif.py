@@ -11,7 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest  # noqa: TC002 - the fixture's type, as in every other test
+import depth
+import pytest
 from click.testing import CliRunner
 from model_cases import MODELS
 from test_inspect_places import finding, report
@@ -165,6 +166,7 @@ def test_a_place_that_cannot_be_read_is_a_notification() -> None:
     assert (notification["level"], notification["message"]) == ("error", {"text": "gone: no such directory"})
 
 
+@pytest.mark.deeper
 def test_the_command_line_prints_the_same_log_every_time() -> None:
     """Whichever process inspects: those of two workers, or this one."""
 
@@ -172,10 +174,12 @@ def test_the_command_line_prints_the_same_log_every_time() -> None:
         done = CliRunner().invoke(main, ["inspect", *arguments, "--output-format", "sarif"])
         return done.exit_code, done.stdout
 
-    status, printed = run(str(MODELS))
+    names = {"broken", "double-encoded", *depth.some(sorted(path.name for path in MODELS.iterdir()), 5)}
+    places = [str(MODELS / name) for name in sorted(names)]
+    status, printed = run(*places)
     log = json.loads(printed)
     check("log", log)
-    assert (status, printed) == run("--trusted", str(MODELS))
+    assert (status, printed) == run("--trusted", *places)
     assert status == 1  # one of them is broken
     assert "TF014" in {one["ruleId"] for one in log["runs"][0]["results"]}
     only = json.loads(run("--trusted", str(MODELS / "null-content-refused"), "--select", "TF019")[1])

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+import depth
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -446,7 +447,8 @@ def _places(data: Any) -> Iterator[tuple[Any, Any]]:
 GOOD = [as_data(format) for format in FORMATS]
 
 
-@settings(deadline=None, max_examples=300, suppress_health_check=list(HealthCheck))
+@pytest.mark.deeper
+@settings(deadline=None, max_examples=depth.examples(300), suppress_health_check=list(HealthCheck))
 @given(st.randoms(use_true_random=False), st.integers(1, 4))
 def test_damaged_data_is_a_format_or_refused(chance: random.Random, times: int) -> None:
     data: Any = chance.choice(GOOD)
@@ -487,7 +489,8 @@ def assert_reads_anything(format: ToolCallFormat, chance: random.Random) -> None
         parser.finish()
 
 
-@settings(deadline=None, max_examples=200)
+@pytest.mark.deeper
+@settings(deadline=None, max_examples=depth.examples(200))
 @given(st.integers(0, len(GOOD) - 1), st.integers(0, 9_000), st.integers(0, 30), st.text(max_size=8))
 def test_damaged_text_is_a_format_or_refused(which: int, at: int, lost: int, put: str) -> None:
     text = json.dumps(GOOD[which])

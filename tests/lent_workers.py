@@ -1,0 +1,37 @@
+"""Workers for the tests that inspect several places in this process, lent again and again: to start one takes longer
+than to inspect a small model. A command of its own starts its own, as everywhere else.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toolfmt.jobs import new_worker
+from toolfmt.sandbox.pool import Worker
+
+_idle: list[Worker] = []
+
+
+class Lent:
+    """What an inspection of several places takes for a new worker."""
+
+    def __init__(self) -> None:
+        self._worker = _idle.pop() if _idle else new_worker()
+
+    def run(self, *asked: Any) -> Any:
+        return self._worker.run(*asked)
+
+    def stop(self) -> None:
+        """One that still works on something is ended, as ever."""
+        lock = self._worker._lock
+        if lock.acquire(blocking=False):
+            lock.release()
+            _idle.append(self._worker)
+        else:
+            self._worker.stop()
+
+
+def close() -> None:
+    """At the end of the run."""
+    while _idle:
+        _idle.pop().close()
