@@ -42,7 +42,7 @@ def situations_of(quick: bool) -> dict[str, Any]:
 
 
 def speed(quick: bool) -> dict[str, Any]:
-    measured = parse_deltas.measure(1 if quick else 5, _formats(quick), [*parse_deltas.WORKLOADS, "call"])
+    measured = parse_deltas.measure(1 if quick else 3, _formats(quick), [*parse_deltas.WORKLOADS, "call"])
     rows = []
     for workload in parse_deltas.WORKLOADS:
         for deltas in parse_deltas.SIZES:

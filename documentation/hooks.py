@@ -32,21 +32,6 @@ from documentation.repository_links import (  # needs the path
     texts,
 )
 
-BEING_WRITTEN: frozenset[str] = frozenset(
-    {
-        "field_guide.md",
-        "first_steps.md",
-        "index.md",
-        "install.md",
-        "playground.md",
-        "project/code_of_conduct.md",
-        "project/security.md",
-        "publish_a_model.md",
-        "stability.md",
-    }
-)
-"""Pages that are left out of the navigation while they do not exist; any other that is missing fails the build."""
-
 PLAYGROUND = "playground.md"
 _LOG = get_plugin_logger("toolfmt")
 
@@ -96,8 +81,7 @@ def _written_by_hand() -> dict[str, str]:
 
 
 def _expanded(nav: Any, pages: list[str]) -> Any:
-    """The navigation with folders as their pages, without pages that are still being written, and without what is empty
-    then."""
+    """The navigation with folders as their pages."""
     if isinstance(nav, list):
         return [entry for part in nav for entry in _entries(part, pages)]
     return nav
@@ -107,10 +91,9 @@ def _entries(part: Any, pages: list[str]) -> list[Any]:
     if isinstance(part, dict):
         ((title, inner),) = part.items()
         if isinstance(inner, list):
-            expanded = _expanded(inner, pages)
-            return [{title: expanded}] if expanded else []
+            return [{title: _expanded(inner, pages)}]
         return [{title: path} for path in _entries(inner, pages)]
     if part.endswith("/"):
         found = [page for page in pages if page.startswith(part)]
         return sorted(found, key=lambda page: (not page.endswith("/index.md"), page))
-    return [] if part in BEING_WRITTEN and part not in pages else [part]
+    return [part]
