@@ -56,8 +56,8 @@ class HowMuch:
         taken, left_out = self.counted
         return f"{self.kind} run: {taken:,} of {taken + left_out:,} cases{OTHERS[self.kind]}"
 
-    def pytest_report_collectionfinish(self) -> str:
-        return self.line
+    def pytest_report_collectionfinish(self) -> str | None:
+        return self.line if self.file.is_file() else None  # not where a named file is not there: pytest says that
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
