@@ -131,3 +131,11 @@ def test_a_run_says_how_much_it_takes(tmp_path: Path, options: list[str], passed
         for number, what in ((passed, "passed"), (0 if "::" in options[0] else 97 - passed, "deselected"))
         if number
     ]
+
+
+def test_a_file_that_is_not_there_is_what_is_said(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "conftest", "-p", "no:cacheprovider", "test_nowhere.py"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests")))}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert "file or directory not found: test_nowhere.py" in done.stderr
+    assert "INTERNALERROR" not in done.stdout + done.stderr
