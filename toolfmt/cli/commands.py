@@ -58,6 +58,7 @@ _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
         "Its prompts and answers": ("render", "parse", "grammar"),
         "The formats": ("formats", "derive"),
         "Parsers of others": ("fuzz", "corpus"),
+        "toolfmt itself": ("report-bug", "new-format", "new-finding"),
     },
     no_args_is_help=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -526,7 +527,7 @@ _to = click.option("--to", metavar="DIR", help="The root of the clone; else the 
 _dry_run = click.option("--dry-run", is_flag=True, help="Print as a patch what would be written, and write nothing.")
 
 
-@main.command()
+@main.command(short_help="Begin a format in a clone of the repository.")
 @click.argument("name", metavar="NAME")
 @click.option("--from", "place", required=True, metavar="MODEL", help="The model, or a .jinja file of its template.")
 @_to
@@ -546,7 +547,7 @@ def new_format(name: str, place: str, to: str | None, dry_run: bool, trusted: bo
     return scaffolding.new_format(name, place, to, dry_run, trusted)
 
 
-@main.command()
+@main.command(short_help="Begin a finding in a clone of the repository.")
 @click.argument("name", metavar="NAME")
 @_to
 @_dry_run
@@ -615,7 +616,7 @@ def grammar(**given: Any) -> None:
     Constraining(**given).print()
 
 
-@main.command("report-bug")
+@main.command("report-bug", short_help="Print what an issue on a fault of toolfmt needs.")
 @click.argument("place", metavar="[MODEL]", required=False)
 @click.option("--answer", "answer_file", metavar="FILE", help="An answer that is read wrong; - for standard input.")
 @click.option("--format", "format_name", metavar="NAME|FILE", help="The format it is read in; else that of MODEL.")
