@@ -20,6 +20,7 @@ from toolfmt.formats.stored import from_text
 from toolfmt.inspect.deriving import Derivation
 from toolfmt.inspect.inference import near_miss
 from toolfmt.inspect.inference.decision import decide
+from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.probe.capabilities import probe
 from toolfmt.inspect.probe.conversations import STAND_INS
 from toolfmt.inspect.probe.renders import Renders
@@ -240,10 +241,19 @@ def test_a_derived_format_and_a_reason_against_it_are_no_answer_of_a_worker() ->
         DERIVE.check(Derivation(derived, why_not="it is none"))
 
 
-def test_of_a_template_alone_the_parser_is_made_of_the_derived_file(tmp_path: Path) -> None:
+def test_of_a_template_alone_the_parser_is_made_of_its_file_and_reads_what_the_line_says(tmp_path: Path) -> None:
     place = tmp_path / "alone.jinja"
     place.write_text(TEMPLATE, "utf-8")
-    told = json.dumps(toolfmt.load(place).inspect().to_dict())
+    [line] = [row.text for row in toolfmt.load(place).inspect().sections.advice if row.runtime == "transformers"]
+    assert line == f"toolfmt.load({json.dumps(str(place))}).parser(tools=tools)"
+    parser = toolfmt.load(place).parser(tools=[{"name": "f"}])
+    events = parser.feed("【use f】\n【with a】b【/with】\n【/use】<|end|>behind") + parser.finish()
+    assert toolfmt.Message.from_events(events).content is None
+    assert [type(event) for event in events][-1] is toolfmt.ToolCallEnd
+
+
+def test_of_a_template_without_a_place_the_parser_is_made_of_the_derived_file() -> None:
+    told = json.dumps(inspect_template(TEMPLATE).to_dict())
     assert 'toolfmt.Parser(toolfmt.format_from_file(\\"derived.json\\"), tools=tools' in told
 
 

@@ -20,17 +20,19 @@ _FROM_FILE = 'toolfmt.format_from_file("derived.json")'
 def our_parser(facts: Facts, format: ToolCallFormat) -> str:
     """The line for this model: of its place, as it was given, where there is one and the model's format is meant; else
     of the format, of what the prompt has begun of the answer and of what ends it. Of a template alone the place is told
-    where tools go in as words: it is the tools' names then that tell what ends an answer.
+    where tools go in as words, since it is the tools' names then that tell what ends an answer, and where the format
+    was derived, since nobody has its file yet.
     """
     prose = facts.profile.strategy == "prose"
-    placed = has_place(facts) and (prose or facts.files.kind != "template")
+    derived = facts.decided.decision.derived is not None
+    placed = has_place(facts) and (prose or derived or facts.files.kind != "template")
     if placed and facts.decided.decision.name == format.name:
         return f"toolfmt.load({python_text(str(facts.files.directory))}).parser(tools=tools)"
     begun = facts.profile.prefill
     ends = [python_text(mark) for mark in facts.profile.stop if not format.in_calls(mark)]
     prefix = f", prefix={python_text(begun)}" if begun else ""
     stop = f", stop=[{', '.join(ends)}]" if ends else ""
-    named = f'"{format.name}"' if facts.decided.decision.derived is None else _FROM_FILE
+    named = _FROM_FILE if derived else f'"{format.name}"'
     return f"toolfmt.Parser({named}, tools=tools{prefix}{stop})"
 
 
