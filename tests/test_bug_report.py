@@ -351,6 +351,17 @@ def test_the_template_is_told_where_it_is_asked_for(tmp_path: Path) -> None:
     assert "the text of the template" in done.stdout.partition("## ")[0]
 
 
+def test_what_a_told_template_says_elsewhere_names_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its refusals and excerpts stand in the inspection, too."""
+    monkeypatch.setenv("HOME", str(tmp_path / "vexquor"))
+    refusing = "{% for m in messages %}{% if m.role != 'user' %}{{ raise_exception(SAID) }}{% endif %}{{ m.content }}"
+    said = repr(f"ask vexquor, see {tmp_path}/notes.txt or /home/{SECRET}/x")
+    (tmp_path / "chat_template.jinja").write_text(refusing.replace("SAID", said) + "{% endfor %}", "utf-8")
+    done = run(str(tmp_path), "--with-template")
+    assert f"ask {USER}, see {PATH} or {PATH}" in blocks(done.stdout)["Inspection"]
+    assert not [name for name in ("vexquor", f"/home/{SECRET}", str(tmp_path)) if name in done.stdout]
+
+
 def test_of_a_report_nothing_is_told_that_could_be_the_models() -> None:
     """Every text of a report that a template or a file can have a say in, planted by hand."""
     word = f"{SECRET} thing"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from toolfmt.bug_report.masking import Masking, words_of
+from toolfmt.bug_report.scrubbing import scrubbed
 from toolfmt.formats.known import KNOWN
 from toolfmt.formats.runtime_parsers import RuntimeParser
 from toolfmt.formats.tolerances import TOLERANCES
@@ -99,8 +100,8 @@ class Told:
         }
 
     def text(self, text: str) -> str:
-        """What a template or a file says: masked, unless the template is told too."""
-        return text if self._with_template else self._masking.masked(text)
+        """What a template or a file says: masked, unless the template is told too, then without names and places."""
+        return scrubbed(text) if self._with_template else self._masking.masked(text)
 
     def _known(self, text: str | None, known: Iterable[str]) -> str | None:
         return text if text is None or text in known else self.text(text)
@@ -124,7 +125,7 @@ class Told:
         the template's is masked."""
         told: dict[str, Any] = {"answer": answer.answer}
         if answer.words:
-            told["words"] = answer.words if self._with_template else self._sentences.masked(answer.words)
+            told["words"] = scrubbed(answer.words) if self._with_template else self._sentences.masked(answer.words)
         if answer.outcome:
             told["outcome"] = answer.outcome
         if answer.line is not None:
@@ -132,7 +133,7 @@ class Told:
         if answer.error is not None:
             told["error"] = self._thrown(answer.error)
         if self._with_template and answer.excerpts:
-            told["excerpts"] = list(answer.excerpts)
+            told["excerpts"] = list(map(scrubbed, answer.excerpts))
         return told
 
     def _thrown(self, error: Thrown) -> dict[str, str]:
@@ -149,7 +150,7 @@ class Told:
                 {
                     "source": one.source,
                     "format": self._known(one.format, {*_FORMATS, "derived"}),
-                    "faults": list(one.faults) if self._with_template else len(one.faults),
+                    "faults": list(map(scrubbed, one.faults)) if self._with_template else len(one.faults),
                     "tolerated": [name for name in one.tolerated if name in TOLERANCES],
                 }
                 for one in decision.evidence
