@@ -49,6 +49,8 @@ _NEAR = 200
 """Two texts of definitions that are no further apart than so many characters have nothing else between them."""
 _MOST_SHOWN = 200_000
 """So many characters of a prompt are shown."""
+_MOST_CHARACTERS = 10_000
+"""Of an answer that is fed so: each event is an element of the page, which hundred thousands bring to a halt."""
 
 
 def answer(request: str) -> str:
@@ -92,7 +94,12 @@ def _loaded(name: str, files: str) -> Model:
 def _given(files: Mapping[str, str]) -> dict[str, str]:
     """The files that hold something. A template that is a whole tokenizer_config.json is taken for that."""
     given = {name: files[name] for name in _FILES if files.get(name, "").strip()}
-    if TEMPLATE in given and "tokenizer_config.json" not in given and _is_configuration(given[TEMPLATE]):
+    if TEMPLATE in given and _is_configuration(given[TEMPLATE]):
+        if "tokenizer_config.json" in given:
+            raise ToolfmtError(
+                "The box of the template holds a whole tokenizer_config.json, and the box for that another one; "
+                "empty one of them."
+            )
         given["tokenizer_config.json"] = given.pop(TEMPLATE)
     if not given:
         raise ToolfmtError("There is no template yet: paste one, or choose an example.")
@@ -166,7 +173,8 @@ def _prompt(model: Model, asked: Mapping[str, Any], **options: Any) -> Prompt:
     given = _read(asked, "variables", {})
     if not isinstance(given, dict):
         raise ToolfmtError('Variables: an object is expected, as {"enable_thinking": false}.')
-    known = [name for name in given if name in inspect.signature(rendering.render).parameters]
+    options_of = {*inspect.signature(rendering.render).parameters, *inspect.signature(Model.render).parameters}
+    known = [name for name in given if name in options_of]
     if known:
         raise ToolfmtError(f"Variables: {known[0]!r} is no variable of a template but an option of toolfmt's render.")
     now = datetime.fromisoformat(asked["now"]) if asked.get("now") else None
@@ -323,6 +331,11 @@ class _Reading:
             self._of, self._text, self._events, self._parser = of, "", [], None
             self._parser = _parser(asked)
         parser, more = self._parser, text[len(self._text) :]
+        if asked.get("pieces") == "characters" and len(text) > _MOST_CHARACTERS:
+            raise ToolfmtError(
+                f"Character by character up to {_MOST_CHARACTERS:,} characters are fed, and this answer has "
+                f"{len(text):,}; feed it whole."
+            )
         for piece in list(more) if asked.get("pieces") == "characters" else [more] if more else []:
             self._events += parser.feed(piece)
         self._text = text

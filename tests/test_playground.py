@@ -23,6 +23,7 @@ from browser import Browser, browser
 import toolfmt
 from documentation import playground_files
 from documentation.playground_files import NotBuilt, write_alone
+from documentation.playground_glue import answer
 
 ROOT = Path(__file__).parents[1]
 MODELS = ROOT / "corpus" / "models"
@@ -196,6 +197,65 @@ def test_what_is_pasted_stays_text(playground: Playground) -> None:
     assert playground.page.evaluate("document.querySelectorAll('#playground :is(img, script)').length") == 0
     assert playground.page.evaluate("document.title") == "Playground - toolfmt"
     playground.fill("format", "", "change")
+
+
+def test_another_template_is_not_read_with_the_files_of_the_example(playground: Playground) -> None:
+    """The boxes for the other files are folded away: nobody sees what still lies in them."""
+    other = (MODELS / "json-frames" / "chat_template.jinja").read_text("utf-8")
+    playground.choose("glm4-key-value")
+    playground.inspect(template=other)
+    assert json.loads(playground.data("report", "json"))["model_type"] is None
+    assert playground.text("found") == "json (verified)"
+    playground.choose("glm4-key-value")
+    playground.inspect(template=json.dumps({"chat_template": other}))
+    assert playground.text("found") == "json (verified)"
+
+
+def test_a_changed_example_keeps_its_files_and_so_does_what_somebody_wrote(playground: Playground) -> None:
+    playground.choose("glm4-key-value")
+    template = (MODELS / "glm4-key-value" / "chat_template.jinja").read_text("utf-8")
+    playground.inspect(template=template[:300] + "{# changed #}" + template[300:])
+    assert json.loads(playground.data("report", "json"))["model_type"] == "glm4_moe"
+    playground.inspect(config='{"model_type": "qwen3"}', template="{{ messages[0].content }}")
+    assert json.loads(playground.data("report", "json"))["model_type"] == "qwen3"
+
+
+def test_what_was_pasted_before_python_was_there_is_what_is_inspected(playground: Playground) -> None:
+    playground.page.send("Page.navigate", url=playground.address + "?seconds=59")
+    playground.wait(
+        "document.getElementById('pg-example')?.options.length > 1 && !document.querySelector('[data-done]')"
+    )
+    playground.fill("template", "{{ messages[0].content }}")
+    playground.wait("document.getElementById('playground').dataset.done === '1'")
+    assert json.loads(playground.data("report", "json"))["model_type"] is None
+    assert playground.page.evaluate("document.getElementById('pg-example').value") == ""
+
+
+def answered(asks: str, template: str, monkeypatch: pytest.MonkeyPatch, **more: Any) -> Any:
+    """What the page's Python answers, without a browser; the folder that it goes into is left again."""
+    monkeypatch.chdir(ROOT)
+    files = {"chat_template.jinja": template, **more.pop("files", {})}
+    return json.loads(answer(json.dumps({"ask": asks, "name": "model", "files": files, "format": "", **more})))
+
+
+def test_two_configurations_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = json.dumps({"chat_template": "{{ messages[0].content }}"})
+    told = answered("inspect", whole, monkeypatch, files={"tokenizer_config.json": "{}"})
+    assert told["error"].startswith("The box of the template holds a whole tokenizer_config.json")
+
+
+def test_options_of_python_are_no_variables_of_a_template(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("self", "strategy", "now"):
+        told = answered("render", "{{ messages[0].content }}", monkeypatch, variables=json.dumps({name: 1}))
+        assert told["error"].startswith(f"Variables: '{name}' is no variable of a template")
+
+
+def test_a_long_answer_is_not_fed_character_by_character(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hundred thousands of elements bring the page to a halt, for minutes."""
+    given = {"messages": '[{"role": "user", "content": "Hi"}]', "pieces": "characters"}
+    read = [answered("read", "{{ messages[0].content }}", monkeypatch, **given, text="a" * n) for n in (10_000, 10_001)]
+    assert len(read[0]["value"]["events"]) == 10_000
+    assert read[1]["error"].startswith("Character by character up to 10,000 characters are fed")
 
 
 def test_a_template_that_does_not_parse_is_told_in_a_sentence(playground: Playground) -> None:

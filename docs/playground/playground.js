@@ -86,13 +86,17 @@ async function asking(request) {
 
 let name = "model";
 
+const OTHERS = {
+  "tokenizer_config.json": "tokenizer",
+  "config.json": "config",
+  "generation_config.json": "generation",
+};
+
 const inputs = () => ({
   name,
   files: {
     "chat_template.jinja": box("template").value,
-    "tokenizer_config.json": box("tokenizer").value,
-    "config.json": box("config").value,
-    "generation_config.json": box("generation").value,
+    ...Object.fromEntries(Object.entries(OTHERS).map(([file, place]) => [file, box(place).value])),
   },
   messages: box("messages").value,
   tools: box("tools").value,
@@ -287,17 +291,39 @@ function showEvents(told) {
 
 // --- the page
 
+let chosen = null; // the example whose files lie in the boxes
+
 function choose(example) {
   if (!example) return;
+  chosen = example;
   name = example.name;
   box("template").value = example.template;
-  box("tokenizer").value = example.files["tokenizer_config.json"] ?? "";
-  box("config").value = example.files["config.json"] ?? "";
-  box("generation").value = example.files["generation_config.json"] ?? "";
+  for (const [file, place] of Object.entries(OTHERS)) box(place).value = example.files[file] ?? "";
   box("messages").value = JSON.stringify(example.messages, null, 1);
   box("tools").value = JSON.stringify(example.tools, null, 1);
   box("variables").value = "";
   box("answer").value = "";
+}
+
+// Whether one text is the other with a change in it: what they begin and end alike with is half of the longer at least.
+function resembles(one, other) {
+  const shorter = Math.min(one.length, other.length);
+  let begin = 0;
+  while (begin < shorter && one[begin] === other[begin]) begin++;
+  let end = 0;
+  while (end < shorter - begin && one.at(-1 - end) === other.at(-1 - end)) end++;
+  return 2 * (begin + end) >= Math.max(one.length, other.length);
+}
+
+// Another template than the example's is of another model: the example's other files are taken away, a person's stay.
+function changed() {
+  box("example").value = "";
+  name = "model";
+  if (!chosen || resembles(chosen.template, box("template").value)) return;
+  for (const [file, place] of Object.entries(OTHERS)) {
+    if (box(place).value === chosen.files[file]) box(place).value = "";
+  }
+  chosen = null;
 }
 
 function later(what) {
@@ -310,14 +336,18 @@ function later(what) {
 
 async function begin() {
   const begun = performance.now();
+  box("template").addEventListener("input", changed); // Python is not awaited: people paste before it is there
   start();
   try {
     const response = await fetch(new URL("examples.json", here));
     if (!response.ok) throw new Error(`examples.json: ${response.status}`);
     const examples = await response.json();
     examples.forEach((one, at) => box("example").append(element("option", { value: String(at + 1) }, one.title)));
-    box("example").value = "1";
-    choose(examples[0]);
+    // What was pasted while this was loaded, or what the browser kept of an earlier visit, stays.
+    if (!box("template").value) {
+      box("example").value = "1";
+      choose(examples[0]);
+    }
     box("example").addEventListener("change", () => {
       choose(examples[Number(box("example").value) - 1]);
       if (box("example").value) inspect();
@@ -337,10 +367,6 @@ async function begin() {
   for (const one of ["format", "pieces"]) box(one).addEventListener("change", read);
   for (const one of ["messages", "tools", "variables"]) box(one).addEventListener("input", later(render));
   box("strategy").addEventListener("change", render);
-  box("template").addEventListener("input", () => {
-    box("example").value = "";
-    name = "model";
-  });
   await inspect();
 }
 
