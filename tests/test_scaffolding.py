@@ -433,6 +433,17 @@ def test_a_link_to_nothing_is_there_too(clone: Path) -> None:
     assert not (clone / "nowhere.py").exists()
 
 
+@pytest.mark.parametrize("link", [True, False])
+def test_nothing_is_written_through_a_link_nor_half_where_a_file_is(clone: Path, tmp_path: Path, link: bool) -> None:
+    (outside := tmp_path / "outside").mkdir()
+    place = clone / "corpus" / "lenticular"
+    place.symlink_to(outside) if link else place.write_text("mine")
+    before = files(clone)
+    line = refused("new-format", "lenticular", "--from", OWN, "--to", clone)
+    assert line == "corpus/lenticular: there already and no folder; choose another name, or move it away"
+    assert (files(clone), list(outside.iterdir())) == (before, [])
+
+
 def test_outside_of_a_clone_there_is_nothing_to_write_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     way_out = "clone the repository and go there, or name the root of a clone with --to"

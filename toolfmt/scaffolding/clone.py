@@ -81,6 +81,10 @@ class Clone:
             raise ToolfmtError(
                 f"{there[0]}{more}: there already, and nothing is overwritten; choose another name, or move it away"
             )
+        for folder in dict.fromkeys(os.path.dirname(path) for path in plan.new):
+            whole = self.root / folder
+            if os.path.islink(whole) or (whole.exists() and not whole.is_dir()):
+                raise ToolfmtError(f"{folder}: there already and no folder; choose another name, or move it away")
         if plan.module in self.modules(plan.list_in):
             raise ToolfmtError(f"{plan.list_in} lists {plan.module} already; choose another name, or take it out there")
 
