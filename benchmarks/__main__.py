@@ -99,8 +99,12 @@ def main() -> None:
     arguments.add_argument("--results", type=Path, default=page.RESULTS, metavar="FILE", help="where the figures go")
     arguments.add_argument("--page", type=Path, default=page.PAGE, metavar="FILE", help="where the page goes")
     options = arguments.parse_args()
-    if options.quick and (options.results == page.RESULTS or options.page == page.PAGE):
+    same = options.results.resolve() == page.RESULTS.resolve() or options.page.resolve() == page.PAGE.resolve()
+    if options.quick and same:
         arguments.error("a sample is not the project's page: give --results FILE and --page FILE")
+    for file in (options.results, options.page):  # before half an hour of measuring, not behind it
+        if not file.parent.is_dir() or file.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK):
+            arguments.error(f"{file} cannot be written: name a file in a folder that is there and can be written into")
     logging.disable(logging.CRITICAL)
     kept = json.loads(options.results.read_text(encoding="utf-8")) if options.only and options.results.exists() else {}
     missing = [part for part in PARTS if part not in (options.only or PARTS) and part not in kept]

@@ -51,6 +51,24 @@ def test_a_runtime_that_was_not_asked_has_a_dash() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--results", "nowhere/a.json"], "nowhere/a.json cannot be written"),
+        (["--results", "a.json", "--page", "docs"], "docs cannot be written"),
+        (["--quick", "--results", "a.json", "--page", "docs/benchmarks.md"], "a sample is not the project's page"),
+    ],
+)
+def test_where_it_cannot_write_nothing_is_measured(options: list[str], why: str) -> None:
+    """It would be half an hour; `--page` is a path from where one stands."""
+    command = [sys.executable, "-m", "benchmarks", *options]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert why in done.stderr
+    assert "…" not in done.stderr  # the parts that are measured are told so
+    assert not (ROOT / "a.json").exists()
+
+
 def test_the_committed_figures_are_of_everything() -> None:
     committed = page.results()
     assert sorted(committed["measured"]) == sorted(PARTS)
