@@ -32,7 +32,12 @@ class Wrong(Exception):
 
 def output(*words: str, at: Path = ROOT, environment: Mapping[str, str] = os.environ) -> str:
     """What a command prints. Raises `Wrong` where it fails, with the last that it said."""
-    done = subprocess.run(words, cwd=at, env=environment, stdout=-1, stderr=subprocess.STDOUT, text=True, check=False)
+    try:
+        done = subprocess.run(
+            words, cwd=at, env=environment, stdout=-1, stderr=subprocess.STDOUT, text=True, check=False
+        )
+    except OSError as error:
+        raise Wrong(f"{words[0]} cannot be run ({error.strerror}); install it") from None
     if done.returncode:
         said = "\n".join(done.stdout.splitlines()[-_LAST_LINES:])
         raise Wrong(f"{' '.join(words)} ended with status {done.returncode}:\n{said}")
@@ -70,8 +75,8 @@ def check_tools(asked: argparse.Namespace) -> None:
     """What is needed is installed, and nothing lies where the release is to be."""
     if missing := [package for module, package in TOOLS.items() if find_spec(module) is None]:
         raise Wrong(f"{', '.join(missing)} not installed; pip install -e '.[release]'")
-    if DIST.exists() and any(DIST.iterdir()):
-        raise Wrong(f"{DIST} is not empty; move what is there away")
+    if DIST.exists() and (not DIST.is_dir() or any(DIST.iterdir())):
+        raise Wrong(f"{DIST} is no empty folder; move what is there away")
 
 
 def check_tests(asked: argparse.Namespace) -> None:

@@ -170,6 +170,13 @@ def refused(folder: Path, *options: str) -> str:
     return done.stderr
 
 
+def test_no_release_without_git(checkout: Path) -> None:
+    command = [sys.executable, "scripts/release.py", *QUICK]
+    done = subprocess.run(command, cwd=checkout, env={"PATH": ""}, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.splitlines()[1:]) == (1, [])
+    assert done.stderr.startswith("release: git cannot be run (")
+
+
 def test_no_release_of_what_is_not_committed(checkout: Path) -> None:
     (checkout / "toolfmt" / "new.py").write_text("", encoding="utf-8")
     assert refused(checkout, *QUICK).startswith("release: 1 files are changed or new (?? toolfmt/new.py …); commit")
@@ -221,7 +228,7 @@ def test_a_release_is_built_and_names_what_was_not_checked(checkout: Path) -> No
     ]
     assert lines[-1] == "python -m twine upload dist/*"
     again = release(checkout, *QUICK)
-    assert (again.returncode, "is not empty" in again.stderr) == (1, True)
+    assert (again.returncode, "is no empty folder" in again.stderr) == (1, True)
 
 
 @needing(*NEEDED, *RELEASED)
