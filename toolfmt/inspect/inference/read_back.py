@@ -235,9 +235,10 @@ def can_carry(format: ToolCallFormat, value: str) -> bool:
 
 def _framed(format: ToolCallFormat, region: Region) -> bool:
     """Whether a frame of the format stands there; one that writes calls without a frame needs none."""
-    text, own = region.before[-40:] + region.text, write(format, [(TOOL, {})]).lstrip()
-    marks = (*format.openers, *format.engine.start_only_openers)
-    return any(mark in text for mark in marks) or not own.startswith(marks)
+    text, marks = region.before[-40:] + region.text, (*format.openers, *format.engine.start_only_openers)
+    if not marks or any(mark in text for mark in marks):
+        return True
+    return not write(format, [(TOOL, {})]).lstrip().startswith(marks)
 
 
 def opened(format: ToolCallFormat, before: str) -> str:
