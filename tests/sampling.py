@@ -18,8 +18,8 @@ import pytest  # noqa: TC002 - a test's type, as in every file here
 
 from toolfmt.formats import FORMATS, ToolCallFormat
 
-FEW, ONE_IN = 8, 8
-"""A test with no more cases than `FEW` is taken whole; of the others, every eighth on the average."""
+FEW, ONE_IN = 4, 16
+"""A test with no more cases than `FEW` is taken whole; of the others these many, and one in so many of the rest."""
 
 
 def taken_by(kind: str, items: Sequence[pytest.Item]) -> list[pytest.Item]:

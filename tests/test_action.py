@@ -102,6 +102,7 @@ def inspected(folder: Path, **inputs: str) -> tuple[Runner, subprocess.Completed
     return runner, done, runner.run(named("Result")).returncode
 
 
+@pytest.mark.sample(1)
 @pytest.mark.every(3)
 @pytest.mark.parametrize(
     ("places", "inputs", "status"),
@@ -129,6 +130,7 @@ def test_the_steps_end_as_the_inspection_does(places: str, inputs: dict[str, str
     assert (done.stdout, runner.summary.read_text("utf-8")) == (summary, summary)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("programs", ["bin", "Scripts"])
 def test_programs_are_found_where_an_environment_has_them(programs: str, tmp_path: Path) -> None:
     runner = Runner(tmp_path, {"places": str(MODELS / "json-frames")}, programs)

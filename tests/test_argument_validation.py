@@ -120,6 +120,7 @@ def alternatives(levels: int, leaf: object, padding: str = "") -> tuple[dict[str
 TOO_LONG = "they are too large, or nested too deeply, to be judged by their schema in reasonable time"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("levels", "leaf", "padding", "told"),
     [(6, 1, "", ""), (30, 1, "", TOO_LONG), (30, "x", "", TOO_LONG), (8, "x", "x" * 300_000, TOO_LONG)],

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote
 
+import depth
 import pytest
 from browser import browser
 from click.testing import CliRunner, Result
@@ -48,17 +49,20 @@ HOSTILE = [InspectionOutcome(BAD, judged(FULL, "broken", BAD)), InspectionOutcom
 # --- the pages of several models
 
 
+@pytest.mark.deeper
 def test_several_places_get_a_page_each_and_one_that_lists_them(tmp_path: Path) -> None:
     file = tmp_path / "all of them.html"
-    plain = run(str(MODELS), str(tmp_path / "gone"))
-    result = run(str(MODELS), str(tmp_path / "gone"), "--html", str(file))
+    names = depth.some(CORPUS, 5)
+    places = [*(str(MODELS / name) for name in names), str(tmp_path / "gone")]
+    plain = run(*places)
+    result = run(*places, "--html", str(file))
     assert (result.stdout, result.exit_code) == (plain.stdout, 2)
     folder = tmp_path / "all of them.html.d"
-    assert sorted(path.name for path in folder.iterdir()) == [f"{name}.html" for name in CORPUS]
+    assert sorted(path.name for path in folder.iterdir()) == [f"{name}.html" for name in names]
     assert sorted(path.name for path in tmp_path.iterdir()) == [file.name, folder.name]
     index = Page(file.read_text("utf-8"))
     links = [unquote(value) for name, value in index.attributes if name == "href" and not value.startswith("#")]
-    assert (index.unclosed, sorted(links)) == ([], [f"{folder.name}/{name}.html" for name in CORPUS])
+    assert (index.unclosed, sorted(links)) == ([], [f"{folder.name}/{name}.html" for name in names])
     for link in links:
         page = Page((tmp_path / link).read_text("utf-8"))
         assert (page.unclosed, page.headings[0][1]) == ([], Path(link).stem)
@@ -114,6 +118,7 @@ def test_a_folder_that_cannot_be_made_and_a_file_that_is_no_page_are_one_line(tm
     assert (tmp_path / "y.html.d" / "json-frames.html").read_text() == "mine"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("width", "height"), [(400, 800), (1280, 900)])
 def test_the_index_in_a_browser(width: int, height: int, tmp_path: Path) -> None:
     file = tmp_path / "index.html"

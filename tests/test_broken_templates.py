@@ -221,6 +221,7 @@ def test_the_sound_template_passes(tmp_path: Path) -> None:
     assert (status, [one["code"] for one in findings if one["severity"] != "note"]) == (0, ["TF062"])
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", BREAKS)
 def test_a_break_is_told_where_it_is_and_what_to_mend(name: str, tmp_path: Path) -> None:
     made = BREAKS[name]

@@ -77,6 +77,7 @@ def command(*arguments: str, **options: Any) -> subprocess.Popen[bytes]:
 # inspect
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("name", "by_level"),
     [("json-frames", "1100"), ("double-encoded", "1100"), ("in-conflict", "1110"), ("no-tools-no-system", "1100")],
@@ -120,6 +121,7 @@ def inspected(place: str) -> Report:
     return toolfmt.load(place).inspect()
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("columns", [60, 80, 120])
 def test_the_report_in_text_fits_its_width_and_is_plain_in_a_pipe(
     columns: int, monkeypatch: pytest.MonkeyPatch
@@ -312,6 +314,7 @@ def test_a_request_in_the_place_of_messages_is_one_line(tmp_path: Path) -> None:
     assert complaint("render", JSON_FRAMES, "--messages", given) == told
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["json-frames", "no-tools-no-system", "double-encoded"])
 def test_the_request_for_a_server_gives_the_same_prompt_again(name: str, tmp_path: Path) -> None:
     asked = request(MODELS / name)
@@ -701,6 +704,7 @@ def test_a_directory_without_a_template_is_inspected_but_not_rendered(tmp_path: 
     assert "no chat template to render with" in complaint("render", directory, "--messages", file(tmp_path, USER))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -904,6 +908,7 @@ def test_a_pipe_that_nobody_reads_is_not_written_to(option: str, pipe: Path) -> 
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.skipif(sys.platform != "linux", reason="the devices of Linux")
 @pytest.mark.parametrize("option", ["--html", "--summary"])
 def test_devices_are_written_to_as_they_are(option: str, tmp_path: Path) -> None:

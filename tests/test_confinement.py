@@ -58,6 +58,7 @@ def test_an_escape_finds_an_empty_environment(worker: Worker) -> None:
     assert worker.run(TEXT, "str(dict(__import__('os').environ))") == "{}"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.every(3)
 @posix
 @pytest.mark.parametrize(
@@ -104,6 +105,7 @@ def test_it_holds_pipes_to_its_parent_and_nothing_of_what_that_has_open(tmp_path
         made.close()
 
 
+@pytest.mark.sample(1)
 @pytest.mark.every(2)
 @posix
 @pytest.mark.parametrize("closed", [[0], [1], [2], [0, 2], [0, 1, 2]])
@@ -142,6 +144,7 @@ LEFT = {
 }
 
 
+@pytest.mark.sample(1)
 @pytest.mark.every(2)
 @posix
 @pytest.mark.parametrize("checked", ["before the next request", "by the number alone"])

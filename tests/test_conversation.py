@@ -340,6 +340,7 @@ def real(name: str) -> Model:
     return Model(ModelFiles(Path(name), None, {}, {}, {}, (source,), tokens), trusted=True)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.every(2)
 @pytest.mark.parametrize("name", [*RAW, MOVING])
 def test_every_text_stands_once_in_prompts_on_what_the_model_wrote(name: str) -> None:

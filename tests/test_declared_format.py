@@ -224,6 +224,7 @@ def test_a_template_that_is_nested_too_deeply_is_refused() -> None:
         from_response_template(declared(REAL["SmolLM3"][1]["fields"]["tool_calls"] | {"transform": {"function": deep}}))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "pattern",
     [

@@ -820,6 +820,7 @@ def _damaged(text: str, chance: random.Random) -> str:
     return text
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("what", ENGINES)
 def test_whatever_is_rendered_ends_in_candidates_or_refusals(what: str) -> None:
     source, _ = ENGINES[what]

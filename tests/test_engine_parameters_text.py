@@ -235,6 +235,7 @@ def _needs_a_schema(engine: Any) -> bool:
     return isinstance(engine, CallExpression) and engine.notation is QUOTED_JSON
 
 
+@pytest.mark.sample(2)
 @pytest.mark.deeper
 @pytest.mark.parametrize("kind", drawn_engines.ENGINES)
 def test_an_engine_reads_strictly_what_its_parameters_say_it_writes(kind: str) -> None:
@@ -254,6 +255,7 @@ def test_an_engine_reads_strictly_what_its_parameters_say_it_writes(kind: str) -
     reads()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.deeper
 @pytest.mark.parametrize("kind", drawn_engines.ENGINES)
 def test_what_an_engine_cannot_carry_is_refused_and_never_lost(kind: str) -> None:

@@ -370,6 +370,7 @@ def decided(report: Report) -> object:
     return answers, found, effects, report.sections.advice, report.strategy, report.verdict, profile
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_what_a_template_refuses_with_decides_nothing(condition: str) -> None:
     honest = decided(inspect_template(refusing(condition, "no")))

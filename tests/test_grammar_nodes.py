@@ -601,6 +601,7 @@ def _strictly_read(format: ToolCallFormat, text: str, tools: Any = TOOLS) -> boo
     return began == ended > 0 and not other
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("format", ALL, ids=NAMES)
 @pytest.mark.every(3)
 def test_damage_that_is_allowed_is_read_strictly(format: ToolCallFormat) -> None:

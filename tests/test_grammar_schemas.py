@@ -76,6 +76,7 @@ def _strictly(format: ToolCallFormat, text: str, tools: list[dict[str, Any]]) ->
     return json.loads("".join(event.delta for event in events if isinstance(event, ToolCallArguments)))
 
 
+@pytest.mark.sample(5)
 @pytest.mark.every(10)
 @pytest.mark.parametrize("seed", range(200))
 @pytest.mark.parametrize("name", _NAMES)

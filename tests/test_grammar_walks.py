@@ -28,6 +28,7 @@ def _times() -> int:
     return 10 if depth.exhaustive else 1
 
 
+@pytest.mark.sample(5)
 @pytest.mark.every(5)
 @pytest.mark.parametrize(("format", "tokens"), _SUBJECTS)
 def test_the_grammar_allows_what_is_written_and_only_what_is_read(format: ToolCallFormat, tokens: bool) -> None:

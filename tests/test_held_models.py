@@ -46,6 +46,7 @@ def streamed(loaded: Any, format: Any, grammar: Any, *, prompt: Any = "Hello", s
     return for_mlx.stream(model, tokenizer, prompt, parser=parser, grammar=grammar, **options)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_model_of_mlx_that_knows_nothing_writes_valid_calls(name: str, loaded: Any) -> None:
     format = format_of(name)
@@ -119,6 +120,7 @@ def asked(url: str, directory: Path, **more: Any) -> Any:
     return choice
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("choice", "names"),
     [

@@ -246,6 +246,7 @@ def test_a_text_of_megabytes_is_cut_where_it_is_printed() -> None:
     assert visible("\x1b" * 5_000_000) == "\\x1b" * LONGEST + "… (5,000,000 characters)"
 
 
+@pytest.mark.sample(1)
 @posix
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no device that is always full")
 @pytest.mark.parametrize(

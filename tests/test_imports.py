@@ -227,6 +227,7 @@ def _room(where: str) -> str | None:
     return max((room for room in ALLOWED if f"{where}/".startswith(f"{room}/")), key=len, default=None)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: str(module.relative_to(PACKAGE)))
 def test_a_module_imports_only_what_its_room_may(module: Path) -> None:
     where = str(module.relative_to(PACKAGE.parent))
@@ -368,6 +369,7 @@ def run(code: str, directory: Path = PACKAGE.parent) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("name", "unwanted"),
     [

@@ -132,6 +132,7 @@ def test_every_runtime_is_named_a_parser_or_told_why_there_is_none() -> None:
 # --- capabilities
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("template", "capability", "answer"),
     [
@@ -471,6 +472,7 @@ FINDINGS: dict[str, tuple[str | None, dict[str, Any]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("code", FINDINGS)
 def test_a_finding_is_found(code: str, tmp_path: Path) -> None:
     template, files = FINDINGS[code]

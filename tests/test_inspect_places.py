@@ -256,6 +256,7 @@ def test_findings_are_selected_and_the_status_is_1_exactly_when_an_error_is_left
     assert run("bad", "bad", *options).exit_code == status
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("option", ["--select", "--ignore"])
 @pytest.mark.parametrize(
     ("given", "nearest"), [("TF013,tools-droped", "TF012"), ("TF1", ""), ("x", ""), ("F012", "TF012")]
@@ -337,6 +338,7 @@ def test_options_that_contradict_are_one_line(options: tuple[str, ...], said: st
     assert result.stderr.startswith(f"toolfmt: {said}")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "more", [("--context", "1000"), ("--context", "1000", "--json"), ("--context", "1000", str(MODELS / "json-frames"))]
 )

@@ -105,6 +105,7 @@ def texts(format: str) -> st.SearchStrategy[str]:
     return SOUP[format] | mutated(format)
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("format", NAMES)
 @given(data=st.data(), options=OPTIONS, places=st.lists(st.integers(0, 400), max_size=8))
 def test_laws_of_any_text(format: str, data: st.DataObject, options: dict[str, Any], places: list[int]) -> None:
@@ -217,6 +218,7 @@ def test_half_a_draft_does_not_hold_the_answer(format: str) -> None:
         assert any(isinstance(event, Content) for event in merge(told))
 
 
+@pytest.mark.sample(5)
 @pytest.mark.every(2)
 @pytest.mark.parametrize("format", NAMES)
 def test_cost_is_linear(format: str) -> None:

@@ -53,6 +53,7 @@ def test_an_honest_template_hides_nothing() -> None:
     assert told(inspect_template(HONEST)) == []
 
 
+@pytest.mark.sample(3)
 @pytest.mark.every(3)
 @pytest.mark.parametrize("name", LIES)
 def test_a_lie_is_told_with_its_line(name: str) -> None:
@@ -60,12 +61,14 @@ def test_a_lie_is_told_with_its_line(name: str) -> None:
     assert lie.line in [finding.line for finding in of(name) if finding.code in lie.told]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", [name for name, lie in LIES.items() if "TF085" not in lie.told])
 def test_a_lie_that_a_probe_has_met_is_a_warning(name: str) -> None:
     severities = {finding.severity for finding in of(name) if finding.code in LIES[name].told}
     assert severities == {"warning"}
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
@@ -139,6 +142,7 @@ def test_a_lie_in_words(name: str, sentence: str) -> None:
     assert sentence in [finding.message for finding in of(name)]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("number", range(2, 10))
 def test_a_number_is_compared_with_one_that_the_template_does_not_ask_for(number: int) -> None:
     """Else what the usual prompt has would be told as what the number adds."""
@@ -255,6 +259,7 @@ def test_what_is_told_of_real_templates() -> None:
     assert found == {name: TRUE_OF_REAL_ONES.get(name, []) for name in names}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "was_now",
     [
@@ -339,6 +344,7 @@ def test_a_loop_tells_whether_it_ran_and_its_filter_how_it_came_out() -> None:
     assert came_out(source, "") == {1: {True}, 2: set(), 3: {True}, 4: {True, False}}
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", looked_at()[::7])
 def test_a_watched_template_renders_the_same(name: str) -> None:
     source = templates()[name]
@@ -418,6 +424,7 @@ PRINTS_LENGTHS = "tcclaviger-Laguna-S-2.1-RFA_L"
 """Its variables cut texts and print how long they were; other words have other lengths."""
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", [None, *(looked_at()[::5] if depth.exhaustive else looked_at()[::25])])
 def test_an_honest_template_has_the_same_report_in_other_words(name: str | None) -> None:
     source = HONEST if name is None else templates()[name]

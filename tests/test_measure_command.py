@@ -140,6 +140,7 @@ def scripted(body: Body) -> tuple[int, Any]:
 OF_THE_SCRIPT = ("--runs", "10", "--scenario", "order", "--scenario", "sum", "--format", "json")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("parallel", ["1", "4"])
 def test_the_rates_are_exactly_those_of_the_script(parallel: str) -> None:
     with endpoint(scripted) as url:
@@ -593,6 +594,7 @@ def test_what_cannot_be_measured_is_one_line(arguments: list[str], told: str) ->
     assert told in complaint(result)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("library", "told"),
     [
@@ -610,6 +612,7 @@ def test_without_a_library_the_extra_is_named(library: str, told: str) -> None:
     assert (2, "", f"toolfmt: {told}\n") == (done.returncode, done.stdout, done.stderr)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("parallel", [1, 3])
 def test_interrupted_it_prints_what_was_measured(parallel: int) -> None:
     waits = threading.Event()
@@ -674,6 +677,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(directory)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("runtime", ["mlx-lm", "transformers"])
 def test_a_directory_is_measured_in_this_process(tiny: str, runtime: str) -> None:
     if runtime == "transformers":

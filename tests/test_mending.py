@@ -287,6 +287,7 @@ CASES: dict[str, tuple[str, str, list[tuple[str, str]]]] = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.every(2)
 @pytest.mark.parametrize("name", CASES)
 def test_a_finding_is_healed_by_the_smallest_change(name: str) -> None:
@@ -300,6 +301,7 @@ def test_a_finding_is_healed_by_the_smallest_change(name: str) -> None:
 REFUSES_NULL = "{%- if message.content is none %}{{- raise_exception('no text') }}{%- endif %}{{- message.content }}"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("wanted", "before", "clauses"),
     [
@@ -447,6 +449,7 @@ HEALED_OF_OTHERS = PARTS_OF_USER.replace(
 )
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("joint", ["", "+", "\\n\\n"])
 def test_parts_that_came_out_are_not_joined_otherwise(joint: str) -> None:
     before = template(content=PARTS_OF_USER.replace("JOINT", joint))
@@ -662,6 +665,7 @@ def test_the_same_template_in_two_places_stays_the_same(tmp_path: Path) -> None:
     assert {template()} == {source.text for source in load_files(tmp_path / "copy").templates}
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("wanted", "config", "parser"),
     [
@@ -681,6 +685,7 @@ def test_the_parser_is_named_in_the_settings(tmp_path: Path, wanted: str, config
     assert wanted not in {one.code for one in remedies.everything(done.report)}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("config", [{}, {"tool_parser_type": "mistral"}, {"tool_parser_type": "glm47"}])
 def test_no_parser_is_named_that_misreads_the_calls(tmp_path: Path, config: dict[str, Any]) -> None:
     calls = "{{- '[TOOL_CALLS]' + call.function.name + '[CALL_ID]' + call.id + '[ARGS]' }}ARGUMENTS"
@@ -922,6 +927,7 @@ def test_nothing_is_written_over_a_file_that_came_in_between(tmp_path: Path) -> 
     assert (tmp_path / "a.json").read_text("utf-8") == "kept"
 
 
+@pytest.mark.sample(1)
 @posix
 @pytest.mark.parametrize("there", [[], ["copy"]])
 def test_where_the_disk_is_full_nothing_half_written_stays(tmp_path: Path, there: list[str]) -> None:
@@ -1008,6 +1014,7 @@ def test_where_nothing_can_be_written_it_is_one_line(tmp_path: Path) -> None:
         fixed(home, tmp_path / "file" / "copy", frozenset({"TF014"}))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "directory",
     sorted(path.name for path in MODELS.iterdir() if path.name != "broken")[:: 1 if depth.exhaustive else 3],

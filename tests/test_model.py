@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import depth
 import pytest
 from model_cases import MODELS, directories, made
 
@@ -88,9 +89,11 @@ def test_a_prompt_and_a_parser_are_made_from_the_profile_alone(monkeypatch: pyte
     assert probed == [model.files]
 
 
+@pytest.mark.deeper
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("trusted", [True, False])
 def test_a_profile_is_that_of_the_report(trusted: bool) -> None:
-    for directory in directories():
+    for directory in depth.some(directories(), 3):
         probed, inspected = (toolfmt.load(directory, trusted=trusted) for _ in range(2))
         report = inspected.inspect()
         assert replace(probed.profile, without_tools=None) == report.profile
@@ -111,6 +114,7 @@ def test_the_profile_holds_that_of_the_template_for_requests_without_tools() -> 
     assert toolfmt.load(MODELS / "json-frames", trusted=True).profile.without_tools is None
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("inspected", [False, True])
 @pytest.mark.parametrize("trusted", [False, True])
 @pytest.mark.parametrize("endless", ["{{ '" + "x" * 1_100_000 + "' }}", "{% set x = 'a' * 10 ** 10 %}"])
@@ -172,6 +176,7 @@ def test_a_saved_profile_renders_without_probing(monkeypatch: pytest.MonkeyPatch
                 assert loaded.render(MESSAGES, TOOLS, now=now) == model.render(MESSAGES, TOOLS, now=now)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("change", "told"),
     [
@@ -197,6 +202,7 @@ def test_what_is_no_saved_profile_of_this_toolfmt_is_refused(change: Callable[[s
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     "changed",
     [

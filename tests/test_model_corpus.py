@@ -10,12 +10,14 @@ from model_cases import broken_laws, directories, expected, outcome
 every_directory = pytest.mark.parametrize("directory", directories(), ids=lambda directory: directory.name)
 
 
+@pytest.mark.sample(3)
 @every_directory
 def test_a_model_directory_comes_out_as_blessed(directory: Path) -> None:
     """Where this fails rightly: read what `python tests/bless.py` shows, then bless the directory by name."""
     assert expected(directory) == outcome(directory)
 
 
+@pytest.mark.sample(3)
 @every_directory
 def test_a_model_directory_keeps_the_laws(directory: Path) -> None:
     assert broken_laws(directory) == []

@@ -35,6 +35,7 @@ from toolfmt.testing.corpus import Case, cases
 IDS = [f"{name}, {variant}" if variant else name for name, variant in SPELLINGS]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.every(9)
 @pytest.mark.parametrize(("name", "variant"), [one for one in SPELLINGS if one not in NOTED_SPELLINGS])
 def test_every_sentence_of_the_grammar_is_read_strictly_into_calls_that_the_schemas_allow(
@@ -54,6 +55,7 @@ def test_every_sentence_of_the_grammar_is_read_strictly_into_calls_that_the_sche
     read()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.every(9)
 @pytest.mark.parametrize(("name", "variant"), SPELLINGS, ids=IDS)
 @pytest.mark.parametrize("tools", [TOOLS, None], ids=["tools", "no tools"])
@@ -78,6 +80,7 @@ def test_every_case_that_is_listed_is_there() -> None:
     assert all(decided().values())
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", [format.name for format in FORMATS])
 def test_the_grammar_has_what_is_written(name: str) -> None:
     """So that the other tests do not agree on nothing: a plain call is taken, and one to another tool is not."""

@@ -15,6 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
+import depth
 import pytest
 from browser import Browser, browser
 from click.testing import CliRunner
@@ -228,8 +229,10 @@ def test_the_verdict_stands_on_top(report: Report, level: str, word: str, part: 
     assert part in page.partition("<strong>")[2].partition("</p>")[0]
 
 
+@pytest.mark.deeper
 def test_the_page_of_every_directory_of_the_corpus_is_whole() -> None:
-    for directory in sorted(path for path in MODELS.iterdir() if path.is_dir() and path.name != "broken"):
+    directories = sorted(path for path in MODELS.iterdir() if path.is_dir() and path.name != "broken")
+    for directory in depth.some(directories, 3):
         result = CliRunner().invoke(main, ["inspect", str(directory), "--html", "-"])
         page = Page(result.stdout)
         assert (result.exit_code < 2, page.unclosed, page.headings[0][1]) == (True, [], directory.name)
@@ -419,6 +422,7 @@ def chromium() -> Iterator[Browser]:
         yield started
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("report", [GOOD, FULL], ids=["good", "hostile"])
 def test_in_a_browser(report: Report, chromium: Browser, tmp_path: Path) -> None:
     file = tmp_path / "page.html"

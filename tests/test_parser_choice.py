@@ -78,6 +78,7 @@ def test_the_parser_that_is_named_was_seen_to_read_the_call() -> None:
     assert wrong == []
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", KIND_OF_CALL)
 def test_the_call_decides_between_parsers_of_one_format(name: str) -> None:
     ((_, report),) = reports([name])
@@ -165,7 +166,7 @@ def test_every_name_is_in_the_runtimes_registry() -> None:
 def test_flags_are_what_a_shell_takes() -> None:
     begins = {VLLM: ["--enable-auto-tool-choice", "--tool-call-parser"], SGLANG: ["--tool-call-parser"]}
     seen = 0
-    for name, report in reports(depth.some(looked_at(), 4)):
+    for name, report in reports(depth.some(looked_at(), 8)):
         for runtime, words in flags(report).items():
             if runtime not in begins:
                 assert words[0] == "--jinja", name
@@ -179,7 +180,7 @@ def test_flags_are_what_a_shell_takes() -> None:
             seen += 1
         for told in report.runtimes.values():
             assert re.fullmatch(r"[\w-]+|none: [^()]+", told), (name, told)
-    assert seen > (50 if depth.thorough else 10)
+    assert seen > (50 if depth.thorough else 2)
 
 
 REASONING = {
@@ -196,6 +197,7 @@ REASONING = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", sorted(REASONING.keys() & templates().keys()))
 def test_the_reasoning_is_taken_out_before_calls_are_looked_for(name: str) -> None:
     ((_, report),) = reports([name])
@@ -236,6 +238,7 @@ def test_what_sglang_loses_of_a_list_of_calls_that_is_streamed_is_told() -> None
     assert told[VLLM] == ""
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("asked", "words", "switched"),
     [

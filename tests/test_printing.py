@@ -429,6 +429,7 @@ def test_what_the_prompt_ends_with_is_cut_where_nobody_reads_all_of_it() -> None
     assert sum("<think><think>" in line for line in lines) <= 5
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("width", [60, 79, 100])
 def test_no_name_of_a_parser_is_broken_on_the_page_of_a_format(width: int) -> None:
     for format in FORMATS:

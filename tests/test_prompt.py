@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import depth
 import pytest
 from model_cases import made, shared_names, shared_template
 
@@ -280,6 +281,7 @@ def test_empty_text_is_no_arguments_for_a_template_that_writes_them_as_given(tmp
     assert '{"name": "get_weather", "arguments": {}}' in prompt.text
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("arguments", ['{"place": "Os', "Oslo", "[1]", '"Oslo"', " "])
 def test_arguments_that_are_no_object_are_named_where_the_template_writes_them_as_given(
     tmp_path: Path, arguments: str
@@ -289,6 +291,7 @@ def test_arguments_that_are_no_object_are_named_where_the_template_writes_them_a
     assert f'"arguments": {arguments}}}</tool_call>' in prompt.text
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("arguments", ['{"place": "Oslo"}', "{}", {"place": "Oslo"}, {}])
 def test_arguments_that_are_an_object_are_not_named(tmp_path: Path, arguments: object) -> None:
     model = made(tmp_path, template(arguments=AS_GIVEN))
@@ -568,6 +571,7 @@ def test_the_clock_is_now_unless_it_is_named(tmp_path: Path) -> None:
 # Messages
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("messages", "expected"),
     [
@@ -628,11 +632,12 @@ def test_a_qwen3_template_begins_reasoning_only_when_told_not_to_think() -> None
     assert model.render([USER], [TOOL], enable_thinking=False).prefill == "<think>\n\n</think>\n\n"
 
 
+@pytest.mark.deeper
 @pytest.mark.outside
 def test_every_shared_template_renders_or_says_why_not() -> None:
     """A sample of every eighth, with a history, both ways; the whole is a matter of minutes."""
     history = [SYSTEM, *conversation(call(), content=None)]
-    for name in shared_names()[::8]:
+    for name in depth.some(shared_names()[::8], 5):
         model = Model(shared_template(name))
         for strategy in ("auto", "prose"):
             try:

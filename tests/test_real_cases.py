@@ -44,6 +44,7 @@ def test_calls_where_no_tool_fits(record_property: Any) -> None:
     assert count <= CALLS_WHERE_NO_TOOL_FITS
 
 
+@pytest.mark.sample(1)
 @pytest.mark.deeper
 @pytest.mark.parametrize("file", ["real.jsonl", "recorded.jsonl"])
 def test_recorded_answers_keep_the_laws(file: str, record_property: Any) -> None:

@@ -73,6 +73,7 @@ def told(model: Model, *given: Any, **options: Any) -> Any:
         return type(error), str(error)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.every(3)
 @pytest.mark.parametrize(
     "options",

@@ -111,6 +111,7 @@ def through_transformers(template: str, request: Mapping[str, Any]) -> str:
     return str(rendered[0])
 
 
+@pytest.mark.sample(2)
 @pytest.mark.every(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_transformers_makes_the_same_prompt_of_the_request(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,6 +188,7 @@ def test_a_text_that_was_said_before_goes_on_at_its_last_place() -> None:
     assert through_transformers(SMALL, prompt.request()) == prompt.text
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_an_answer_goes_on_with_every_template(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chat_template_utils, "datetime", FrozenDatetime)

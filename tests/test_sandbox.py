@@ -95,6 +95,7 @@ def attacks() -> list[str]:
     return [name for name in ATTACKS if depth.exhaustive or name in HARMLESS or name in first.values()]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.every(4)
 @linux
 @pytest.mark.parametrize("name", attacks())

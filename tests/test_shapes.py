@@ -82,6 +82,7 @@ def written(format: ToolCallFormat, calls: list[tuple[str, Any]]) -> str | None:
         return None
 
 
+@pytest.mark.sample(8)
 @pytest.mark.every(3)
 @pytest.mark.parametrize("kind", SHAPES)
 @pytest.mark.parametrize("format", formats(), ids=lambda format: format.name)

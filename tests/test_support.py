@@ -204,6 +204,7 @@ def test_a_gguf_file_is_read_by_the_runtimes_that_read_gguf() -> None:
     assert list(advised(inspect_files(files))) == ["transformers", "llama.cpp"]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("template", [JSON, PLAIN])
 @pytest.mark.parametrize("name", ["qwen.jinja", "qwen.j2"])
 def test_a_file_with_a_template_is_a_template_given_alone(tmp_path: Path, template: str, name: str) -> None:
@@ -539,6 +540,7 @@ def test_where_the_template_shows_no_tools_no_flag_helps(tmp_path: Path) -> None
     assert advised(inspect_template(PLAIN))["any runtime"] == "toolfmt render DIR --request FILE --output messages"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("ending", [".jinja", ".j2"])
 def test_of_the_file_of_a_template_the_lines_can_be_typed(tmp_path: Path, ending: str) -> None:
     file, request = tmp_path / f"a template{ending}", tmp_path / "request.json"
@@ -713,6 +715,7 @@ READ_BY_MLX_LM = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.every(2)
 @pytest.mark.parametrize("name", READ_BY_MLX_LM)
 def test_whether_the_parser_reads_the_calls_is_what_the_real_one_shows(name: str) -> None:

@@ -280,6 +280,7 @@ CASES += [
 ]  # fmt: skip
 
 
+@pytest.mark.sample(5)
 @pytest.mark.every(2)
 @pytest.mark.parametrize(
     ("name", "answer", "how", "says", "template"),
@@ -302,6 +303,7 @@ BEHIND_RESULT = changed(
 )
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("says", "how", "finding", "template"),
     [
@@ -390,6 +392,7 @@ FORGETS = changed(CALLS, "{% if m.tool_calls and not ns.begun %}<calls>{% set ns
 FORGETS = "{% set ns = namespace(begun=false, told=false) %}" + FORGETS
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("template", "told"),
     [
@@ -500,6 +503,7 @@ def test_without_a_template_that_compiles_nothing_is_asked() -> None:
 # --- what begins the answer
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("generation", "expected"),
     [
@@ -521,6 +525,7 @@ def test_the_prefill_is_what_stands_behind_the_header(generation: str, expected:
 # --- what the renderer is told
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("template", "told"),
     [
@@ -554,6 +559,7 @@ def quirks() -> dict[str, list[str]]:
     }
 
 
+@pytest.mark.sample(1)
 @pytest.mark.every(2)
 @pytest.mark.outside
 @pytest.mark.parametrize(

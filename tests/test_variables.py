@@ -90,6 +90,7 @@ def test_a_name_of_the_templates_own_bookkeeping_is_no_variable() -> None:
     assert inspect_template(source).sections.variables == ()
 
 
+@pytest.mark.sample(1)
 @pytest.mark.every(3)
 @pytest.mark.parametrize("joined", [" and ", " or ", " ~ ", " + ", "|upper", ".strip()"])
 def test_a_long_chain_is_read_quickly(joined: str) -> None:
@@ -218,6 +219,7 @@ def test_a_variable_that_decides_the_format_of_calls_is_a_finding() -> None:
 # --- real templates, checked against their text
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("name", "found"),
     [
