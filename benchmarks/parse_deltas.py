@@ -31,7 +31,7 @@ from toolfmt.formats import FORMATS, Parser, ToolCallFormat, get, write
 
 SIZES = (256, 1024, 4096, 16384)
 DELTA = 4
-PATIENCE = 2.0
+PATIENCE = 0.5
 """Seconds of the processor for one reading of one answer, from which on a peer is not asked about a longer one."""
 PROSE = "The weather in Oslo is fine today, and it will stay so; take a coat for the evening, though. "
 CODE = (
@@ -165,13 +165,16 @@ def microseconds(
     return (time.process_time() - begin) / repeats / len(pieces) * 1e6
 
 
-def measure(rounds: int, formats: Sequence[ToolCallFormat], workloads: Sequence[str]) -> list[dict[str, Any]]:
+def measure(
+    rounds: int, formats: Sequence[ToolCallFormat], workloads: Sequence[str], *, others_every: int = 1
+) -> list[dict[str, Any]]:
+    """The rows of all formats; of every `others_every`-th one with transformers, vLLM and SGLang, which take longer."""
     rows: list[dict[str, Any]] = []
     gc.disable()
-    for format in formats:
+    for number, format in enumerate(formats):
         peer = mlx_lm(format)
         runners = {"floor": floor, "toolfmt": toolfmt} | ({"mlx-lm": peer} if peer else {})
-        others = peers(format)
+        others = {} if number % others_every else peers(format)
         for workload in workloads:
             if workload == "call":
                 pieces = short_call(format)
@@ -185,9 +188,11 @@ def measure(rounds: int, formats: Sequence[ToolCallFormat], workloads: Sequence[
                 pieces = WORKLOADS[workload](format, size)
                 best, ratio = best_of(rounds, runners, format, pieces)
                 for name, run in list(patient.items()):
-                    best[name] = min(microseconds(run, format, pieces, 1) for _ in range(2))
+                    best[name] = microseconds(run, format, pieces, 1)
                     if best[name] * len(pieces) > PATIENCE * 1e6:
                         del patient[name]
+                    else:
+                        best[name] = min(best[name], microseconds(run, format, pieces, 1))
                 rows.append({"format": format.name, "workload": workload, "deltas": size, "us": best, "ratio": ratio})
     return rows
 

@@ -319,7 +319,8 @@ def summary(results: Sequence[Result]) -> dict[str, Any]:
         "table": [
             *(row(name, calling, name) for name in (FOUND, *ASKED, ALL, "null")),
             row(OWN, [result for result in calling if OWN in result.asked], OWN),
-            row(STREAMED, calling, STREAMED),
+            # Where a text is read wrong, a stream that is wrong otherwise says nothing: for these this is no figure.
+            without_those_set_by_hand(row(STREAMED, calling, STREAMED)),
             row(ALARMS, without, FOUND),
         ],
         "readings streamed otherwise": {
@@ -339,6 +340,11 @@ def row(name: str, results: Sequence[Result], counts: str) -> dict[str, Any]:
         for system in systems(results)
     }
     return {"row": name, "of": weigh(results), **by_system}
+
+
+def without_those_set_by_hand(line: dict[str, Any]) -> dict[str, Any]:
+    by_hand = {peer.name for peer in _SET_BY_HAND}
+    return {name: cell for name, cell in line.items() if name not in by_hand}
 
 
 def weigh(results: Iterable[Result]) -> dict[str, int]:
