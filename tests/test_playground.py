@@ -6,10 +6,12 @@ The server of these tests forbids the page, by a content security policy on ever
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
@@ -61,7 +63,7 @@ class Playground:
         )
         self.page.events.clear()
         self.page.send("Page.navigate", url=f"{self.address}?seconds={seconds}")
-        self.wait("document.getElementById('playground')?.dataset.done === '1'")
+        self.wait("document.getElementById('pg')?.dataset.done === '1'")
 
     def wait(self, condition: str) -> None:
         end = time.monotonic() + 120
@@ -81,15 +83,15 @@ class Playground:
     def inspect(self, **boxes: str) -> None:
         for box, text in boxes.items():
             self.fill(box, text)
-        done = int(self.page.evaluate("document.getElementById('playground').dataset.done"))
+        done = int(self.page.evaluate("document.getElementById('pg').dataset.done"))
         self.page.evaluate("document.getElementById('pg-inspect').click()")
-        self.wait(f"document.getElementById('playground').dataset.done === '{done + 1}'")
+        self.wait(f"document.getElementById('pg').dataset.done === '{done + 1}'")
 
     def choose(self, name: str) -> None:
         number = list(playground_files.EXAMPLES).index(name) + 1
-        done = int(self.page.evaluate("document.getElementById('playground').dataset.done"))
+        done = int(self.page.evaluate("document.getElementById('pg').dataset.done"))
         self.fill("example", str(number), "change")
-        self.wait(f"document.getElementById('playground').dataset.done === '{done + 1}'")
+        self.wait(f"document.getElementById('pg').dataset.done === '{done + 1}'")
 
     def data(self, box: str, name: str) -> str:
         return str(self.page.evaluate(f"document.getElementById('pg-{box}').dataset.{name}"))
@@ -194,7 +196,7 @@ def test_what_is_pasted_stays_text(playground: Playground) -> None:
     playground.wait("document.querySelector('.pg-frame').srcdoc")
     assert playground.page.evaluate("document.querySelector('.pg-frame').getAttribute('sandbox')") == ""
     time.sleep(0.5)  # so long an image that is not there takes at most to say so
-    assert playground.page.evaluate("document.querySelectorAll('#playground :is(img, script)').length") == 0
+    assert playground.page.evaluate("document.querySelectorAll('#pg :is(img, script)').length") == 0
     assert playground.page.evaluate("document.title") == "Playground - toolfmt"
     playground.fill("format", "", "change")
 
@@ -226,7 +228,7 @@ def test_what_was_pasted_before_python_was_there_is_what_is_inspected(playground
         "document.getElementById('pg-example')?.options.length > 1 && !document.querySelector('[data-done]')"
     )
     playground.fill("template", "{{ messages[0].content }}")
-    playground.wait("document.getElementById('playground').dataset.done === '1'")
+    playground.wait("document.getElementById('pg').dataset.done === '1'")
     assert json.loads(playground.data("report", "json"))["model_type"] is None
     assert playground.page.evaluate("document.getElementById('pg-example').value") == ""
 
@@ -280,9 +282,18 @@ def test_a_template_without_end_is_ended_and_the_next_one_works(playground: Play
 def test_nothing_is_wider_than_the_page_and_every_box_has_a_name(playground: Playground, width: int) -> None:
     playground.open(width)
     assert playground.page.evaluate("document.documentElement.scrollWidth") <= width
-    unnamed = "[...document.querySelectorAll('#playground :is(textarea, select)')].filter((box) => !box.labels.length)"
+    unnamed = "[...document.querySelectorAll('#pg :is(textarea, select)')].filter((box) => !box.labels.length)"
     assert playground.page.evaluate(f"{unnamed}.length") == 0
     assert playground.page.complaints() == []
+
+
+def test_no_id_of_the_page_stands_twice() -> None:
+    """The site makes an anchor of every heading besides."""
+    page = (ROOT / "docs" / "playground.md").read_text(encoding="utf-8")
+    anchors = [heading.lower().replace(" ", "-") for heading in re.findall(r"^#+ (.+)$", page, re.MULTILINE)]
+    ids = Counter([*anchors, *re.findall(r'\bid="([^"]+)"', page)])
+    assert {"playground", "pg", "pg-template"} <= set(ids)
+    assert [name for name, times in ids.items() if times > 1] == []
 
 
 def test_without_npm_one_line_says_what_to_install(

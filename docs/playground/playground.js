@@ -109,7 +109,7 @@ const inputs = () => ({
 // All three, one behind the other; `data-done` counts how often that was finished.
 async function inspect() {
   await inspecting();
-  const { dataset } = document.getElementById("playground");
+  const { dataset } = document.getElementById("pg");
   dataset.done = String(Number(dataset.done ?? 0) + 1);
 }
 
@@ -359,7 +359,7 @@ async function begin() {
     say(`Python could not be loaded here: ${error.message}`, "bad");
     return;
   }
-  document.getElementById("playground").dataset.ready = ((performance.now() - begun) / 1000).toFixed(2);
+  document.getElementById("pg").dataset.ready = ((performance.now() - begun) / 1000).toFixed(2);
   for (const button of ["inspect", "write"]) box(button).disabled = false;
   box("inspect").addEventListener("click", inspect);
   box("write").addEventListener("click", write);
