@@ -12,8 +12,8 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -35,6 +35,12 @@ _POLICY = (
 )
 _HOSTILE = "<img src=x onerror=\"document.title='taken'\"><script>document.title='taken'</script>"
 _ENDLESS = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
+# What the status line has said since, one text behind the other.
+_LISTEN = (
+    "window.said = []; new MutationObserver(() => said.push(document.getElementById('pg-status').textContent))"
+    ".observe(document.getElementById('pg-status'), {childList: true}); 0"
+)
+_SAID = "said"
 # What is not in the browser is not there for the comparison either.
 _INSPECT = (
     "import json, sys; sys.modules['minijinja'] = sys.modules['tokenizers'] = None; import toolfmt; "
@@ -43,6 +49,16 @@ _INSPECT = (
 
 
 class Server(SimpleHTTPRequestHandler):
+    def __init__(self, *given: Any, refused: Sequence[str] = (), **more: Any) -> None:
+        self.refused = refused
+        super().__init__(*given, **more)
+
+    def do_GET(self) -> None:
+        if self.path.endswith(tuple(self.refused)):
+            self.send_error(403)
+        else:
+            super().do_GET()
+
     def end_headers(self) -> None:
         self.send_header("Content-Security-Policy", _POLICY)
         super().end_headers()
@@ -104,13 +120,25 @@ class Playground:
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("playground")
     try:
         write_alone(folder)
     except NotBuilt as why:
         pytest.skip(str(why))
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Server, directory=str(folder)))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(folder: Path) -> Iterator[str]:
+    with served(folder, []) as address:
+        yield address
+
+
+@contextmanager
+def served(folder: Path, refused: Sequence[str]) -> Iterator[str]:
+    """The page's address: of a port, and so of a browser's cache, of its own; `refused` is looked up each time."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Server, directory=str(folder), refused=refused))
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}/playground/"
@@ -270,12 +298,44 @@ def test_a_template_that_does_not_parse_is_told_in_a_sentence(playground: Playgr
 
 def test_a_template_without_end_is_ended_and_the_next_one_works(playground: Playground) -> None:
     playground.open(seconds=3)
+    playground.page.evaluate(_LISTEN)
     playground.inspect(template=_ENDLESS, tokenizer="", config="", generation="")
-    told = "The template ran for more than 3 seconds and was ended; Python has been started anew."
-    assert told == playground.status()
-    assert told == playground.text("report")
+    assert playground.text("report") == "The template ran for more than 3 seconds and was ended."
+    assert playground.page.evaluate(_SAID)[-2:] == ["Inspecting …", "Loading Python anew …"]
+    playground.wait("document.getElementById('pg-status').innerText === 'Python is loaded.'")
     playground.choose("double-encoded")
     assert "TF014" in playground.text("report")
+
+
+@pytest.mark.parametrize(
+    "missing", ["pyodide.asm.wasm", "pyodide.mjs", "python_stdlib.zip", "python.tar.gz", "worker.js", "examples.json"]
+)
+def test_what_could_not_be_loaded_is_told_and_tried_again_at_the_next_click(
+    playground: Playground, folder: Path, missing: str
+) -> None:
+    refused = [missing]
+    with served(folder, refused) as address:
+        mine = Playground(playground.page, address)
+        mine.page.send("Page.navigate", url=address)
+        mine.wait("document.getElementById('pg-status')?.className.includes('bad')")
+        what = "The examples" if missing == "examples.json" else "Python"
+        assert re.fullmatch(
+            rf"{what} could not be loaded \(.+\): see whether this site can be reached, "
+            r"then click Inspect to try again\.",
+            mine.status(),
+        )
+        click = "document.getElementById('pg-inspect').click()"
+        if missing != "examples.json":
+            told = mine.status()
+            mine.page.evaluate(click)
+            mine.wait("document.getElementById('pg-status').innerText === 'Loading Python anew …'")
+            mine.wait("document.getElementById('pg-report').innerText.includes('could not be loaded')")
+            assert told == mine.status() == mine.text("report")
+        refused.clear()
+        mine.page.evaluate(click)
+        mine.wait("document.getElementById('pg-status').innerText.startsWith('Inspected in')")
+        assert mine.text("found") == "glm4 (verified)"
+        assert int(mine.page.evaluate("document.getElementById('pg-format').options.length")) > 10
 
 
 @pytest.mark.parametrize("width", [400, 1400])

@@ -31,24 +31,42 @@ const failed = (text) => element("p", { class: "pg-error" }, text);
 
 let worker = null;
 let ready = null;
+let state = "loading"; // then "ready" or "lost"
 let number = 0;
 let queue = Promise.resolve();
 
-function start() {
-  worker = new Worker(new URL("worker.js", here), { type: "module" });
+const notLoaded = (what, why) =>
+  new Error(`${what} could not be loaded (${why}): see whether this site can be reached, then click Inspect to try again.`);
+
+// Python in a worker of its own; the status line says how far it is, unless something else has been said since.
+function start(loading) {
+  state = "loading";
+  say(loading, "busy");
+  const mine = new Worker(new URL("worker.js", here), { type: "module" });
+  worker = mine;
   ready = new Promise((resolve, reject) => {
-    worker.onerror = (event) => reject(new Error(event.message || "the worker could not be loaded"));
-    worker.addEventListener("message", ({ data }) => {
+    mine.onerror = (event) => reject(notLoaded("Python", event.message || "a file is missing"));
+    mine.addEventListener("message", ({ data }) => {
       if (data.ready) resolve();
-      if (data.failed) reject(new Error(data.failed));
+      if (data.failed) reject(notLoaded("Python", data.failed));
     });
   });
-  ready.catch(() => {});
+  ready.then(
+    () => {
+      state = "ready";
+      if (box("status").textContent === loading) say("Python is loaded.");
+    },
+    (error) => {
+      state = "lost";
+      mine.terminate();
+      say(error.message, "bad");
+    },
+  );
 }
 
 function restart() {
   worker.terminate();
-  start();
+  start("Loading Python anew …");
 }
 
 // What Python answers; throws an Error of one line.
@@ -59,13 +77,15 @@ function ask(request) {
 }
 
 async function asking(request) {
+  if (state === "lost") restart();
   await ready;
+  if (request.ask === "inspect") say("Inspecting …", "busy");
   const id = ++number;
   const current = worker;
   const answer = await new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       restart();
-      reject(new Error(`The template ran for more than ${SECONDS} seconds and was ended; Python has been started anew.`));
+      reject(new Error(`The template ran for more than ${SECONDS} seconds and was ended.`));
     }, SECONDS * 1000);
     current.addEventListener("message", function told({ data }) {
       if (data.id !== id) return;
@@ -73,7 +93,7 @@ async function asking(request) {
       current.removeEventListener("message", told);
       if (data.fatal) {
         restart();
-        reject(new Error(`Python in the browser has ended (${data.fatal}) and has been started anew.`));
+        reject(new Error(`Python in the browser has ended (${data.fatal}).`));
       } else resolve(JSON.parse(data.answer));
     });
     current.postMessage({ id, request });
@@ -114,18 +134,19 @@ async function inspect() {
 }
 
 async function inspecting() {
-  say("Inspecting …", "busy");
-  const begun = performance.now();
+  if (state === "ready") say("Inspecting …", "busy");
   show("report");
   show("prompt");
   show("events");
   try {
+    await prepare();
+    const begun = performance.now();
     const told = await ask({ ask: "inspect", ...inputs() });
     showReport(told);
     say(`Inspected in ${((performance.now() - begun) / 1000).toFixed(1)} seconds.`);
   } catch (error) {
     show("report", failed(error.message));
-    say(error.message, "bad");
+    if (state === "ready") say(error.message, "bad"); // else the line says what became of Python
     return;
   }
   await render();
@@ -334,32 +355,55 @@ function later(what) {
   };
 }
 
-async function begin() {
-  const begun = performance.now();
-  box("template").addEventListener("input", changed); // Python is not awaited: people paste before it is there
-  start();
+let examples = null;
+let formats = null;
+let prepared = null;
+
+// What the lists of the page hold; what could not be loaded is asked for again the next time.
+function prepare() {
+  prepared ??= preparing().catch((error) => {
+    prepared = null;
+    throw error;
+  });
+  return prepared;
+}
+
+async function preparing() {
+  if (state === "lost") restart();
+  const python = ready;
+  if (!examples) showExamples(await loadedExamples());
+  await python; // what was lost meanwhile is told, not tried again at once
+  if (!formats) {
+    formats = await ask({ ask: "formats" });
+    for (const one of formats) box("format").append(element("option", { value: one.name }, one.name));
+  }
+}
+
+async function loadedExamples() {
   try {
     const response = await fetch(new URL("examples.json", here));
-    if (!response.ok) throw new Error(`examples.json: ${response.status}`);
-    const examples = await response.json();
-    examples.forEach((one, at) => box("example").append(element("option", { value: String(at + 1) }, one.title)));
-    // What was pasted while this was loaded, or what the browser kept of an earlier visit, stays.
-    if (!box("template").value) {
-      box("example").value = "1";
-      choose(examples[0]);
-    }
-    box("example").addEventListener("change", () => {
-      choose(examples[Number(box("example").value) - 1]);
-      if (box("example").value) inspect();
-    });
-    await ready;
-    const formats = await ask({ ask: "formats" });
-    for (const one of formats) box("format").append(element("option", { value: one.name }, one.name));
+    if (!response.ok) throw new Error(String(response.status));
+    return await response.json();
   } catch (error) {
-    say(`Python could not be loaded here: ${error.message}`, "bad");
-    return;
+    throw notLoaded("The examples", error.message);
   }
-  document.getElementById("pg").dataset.ready = ((performance.now() - begun) / 1000).toFixed(2);
+}
+
+function showExamples(loaded) {
+  examples = loaded;
+  examples.forEach((one, at) => box("example").append(element("option", { value: String(at + 1) }, one.title)));
+  // What was pasted while this was loaded, or what the browser kept of an earlier visit, stays.
+  if (!box("template").value) {
+    box("example").value = "1";
+    choose(examples[0]);
+  }
+  box("example").addEventListener("change", () => {
+    choose(examples[Number(box("example").value) - 1]);
+    if (box("example").value) inspect();
+  });
+}
+
+function listen() {
   for (const button of ["inspect", "write"]) box(button).disabled = false;
   box("inspect").addEventListener("click", inspect);
   box("write").addEventListener("click", write);
@@ -367,6 +411,21 @@ async function begin() {
   for (const one of ["format", "pieces"]) box(one).addEventListener("change", read);
   for (const one of ["messages", "tools", "variables"]) box(one).addEventListener("input", later(render));
   box("strategy").addEventListener("change", render);
+}
+
+async function begin() {
+  const begun = performance.now();
+  box("template").addEventListener("input", changed); // Python is not awaited: people paste before it is there
+  start("Loading Python …");
+  try {
+    await prepare();
+  } catch (error) {
+    say(error.message, "bad");
+    listen();
+    return;
+  }
+  document.getElementById("pg").dataset.ready = ((performance.now() - begun) / 1000).toFixed(2);
+  listen();
   await inspect();
 }
 

@@ -16,7 +16,17 @@ async function begin() {
   return python.runPython("from playground_glue import answer; answer");
 }
 
-const beginning = begin();
+// Of a WebAssembly that it did not get Pyodide says nothing: it is awaited for ever.
+const refused = new Promise((_, reject) => {
+  const instantiate = WebAssembly.instantiateStreaming;
+  WebAssembly.instantiateStreaming = (...given) => {
+    const done = instantiate.apply(WebAssembly, given);
+    done.catch(reject);
+    return done;
+  };
+});
+
+const beginning = Promise.race([begin(), refused]);
 beginning.then(
   () => postMessage({ ready: true }),
   (error) => postMessage({ failed: String(error).split("\n").filter(Boolean).pop() }),
