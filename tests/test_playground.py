@@ -5,6 +5,7 @@ The server of these tests forbids the page, by a content security policy on ever
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import subprocess
@@ -354,6 +355,17 @@ def test_no_id_of_the_page_stands_twice() -> None:
     ids = Counter([*anchors, *re.findall(r'\bid="([^"]+)"', page)])
     assert {"playground", "pg", "pg-template"} <= set(ids)
     assert [name for name, times in ids.items() if times > 1] == []
+
+
+def test_what_is_loaded_is_as_large_as_the_page_says_and_no_source_map_is_among_it(folder: Path) -> None:
+    files = [file for file in (folder / "playground").rglob("*") if file.is_file()]
+    assert [file.name for file in files if file.suffix == ".map"] == []
+    page = (ROOT / "docs" / "playground.md").read_text(encoding="utf-8")
+    said = re.search(r"some (\d+) MB are loaded .*? \((\d+) MB\s+where", page)
+    assert said is not None
+    plain = sum(file.stat().st_size for file in files)
+    packed = sum(min(file.stat().st_size, len(gzip.compress(file.read_bytes(), 6))) for file in files)
+    assert [round(plain / 1e6), round(packed / 1e6)] == [int(size) for size in said.groups()]
 
 
 def test_without_npm_one_line_says_what_to_install(
