@@ -101,6 +101,19 @@ def where_and_when() -> dict[str, str]:
     }
 
 
+def _kept(file: Path) -> dict[str, Any]:
+    """The figures in a file; raises `ValueError` where it holds none."""
+    try:
+        figures = json.loads(file.read_text(encoding="utf-8"))
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    if not isinstance(figures, dict):
+        raise ValueError("no object")
+    if not all(isinstance(figures.get(name, {}), dict) for name in ("measured", "versions", *PARTS)):
+        raise ValueError("no figures")
+    return figures
+
+
 def main() -> None:
     arguments = argparse.ArgumentParser(prog="python -m benchmarks", description=(__doc__ or "").partition("\n")[0])
     arguments.add_argument("--quick", action="store_true", help="a sample; needs --results and --page")
@@ -115,7 +128,10 @@ def main() -> None:
         if not file.parent.is_dir() or file.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK):
             arguments.error(f"{file} cannot be written: name a file in a folder that is there and can be written into")
     logging.disable(logging.CRITICAL)
-    kept = json.loads(options.results.read_text(encoding="utf-8")) if options.only and options.results.exists() else {}
+    try:
+        kept = _kept(options.results) if options.only and options.results.exists() else {}
+    except ValueError:  # of JSON and of its encoding alike
+        arguments.error(f"{options.results} holds no figures to keep: leave out --only, or name another file")
     missing = [part for part in PARTS if part not in (options.only or PARTS) and part not in kept]
     if missing:
         arguments.error(f"{options.results} has no figures of {', '.join(missing)} to keep: leave out --only")

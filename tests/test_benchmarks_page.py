@@ -97,6 +97,40 @@ def test_parts_are_only_kept_where_there_are_some(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "held",
+    [
+        b"",
+        b"{",
+        b"no",
+        b"[]",
+        b'"a"',
+        b"\xff",
+        b"[" * 100_000,
+        b'{"measured": 1}',
+        b'{"versions": []}',
+        b'{"speed": 1}',
+    ],
+    ids=lambda held: repr(held[:16]),
+)
+def test_a_file_without_figures_is_named_before_anything_is_measured(held: bytes, tmp_path: Path) -> None:
+    file = tmp_path / "r.json"
+    file.write_bytes(held)
+    arguments = ["--only", "speed", "--results", str(file), "--page", str(tmp_path / "p.md")]
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    told = f"python -m benchmarks: error: {file} holds no figures to keep: leave out --only, or name another file"
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (2, told)
+    assert "Traceback" not in done.stderr
+    assert (file.read_bytes(), [one.name for one in tmp_path.iterdir()]) == (held, ["r.json"])
+
+
 def peer(name: str, format: str) -> PeerParser:
     pytest.importorskip({"mlx-lm": "mlx_lm"}.get(name, name))
     (found,) = (one for one in peer_reading.installed() if one.name == name)
