@@ -155,6 +155,31 @@ def test_what_a_tool_may_leave_out_is_a_warning_of_its_own() -> None:
     assert told.message.startswith("The template fails on a tool without a description: it wants `description`")
 
 
+@pytest.mark.parametrize(
+    ("each", "left_out", "fix"),
+    [
+        ("{{ f.parameters | tojson }}", "a tool without the key `parameters`",
+         'Give every tool `parameters`, `{"type": "object", "properties": {}}` where it takes none; '),
+        ("{{ '' + (f.parameters.properties | first) }}{{ f | tojson }}", "a tool without properties",
+         "Give every tool a parameter; "),
+        ("{{ '' + f.description }}{{ f | tojson }}", "a tool without a description",
+         "Give every tool a `description`; "),
+        ("{% for p in f.parameters.properties.values() %}{{ '' + p.description }}{% endfor %}{{ f | tojson }}",
+         "a parameter without a description", "Give every parameter a `description`; "),
+        ("{% for p in f.parameters.properties.values() if p.enum %}{{ raise_exception('no') }}{% endfor %}"
+         "{{ f | tojson }}", "`enum`", "Change the definition so that it does not; "),
+    ],
+)  # fmt: skip
+def test_what_to_do_is_to_give_what_was_left_out(each: str, left_out: str, fix: str) -> None:
+    report = after(each)
+    (told,) = (
+        found
+        for found in report.findings
+        if found.code == "TF041" and found.message.startswith(f"The template fails on {left_out}: ")
+    )
+    assert told.fix == f"{fix}toolfmt's render describes such tools in words."
+
+
 def test_several_tools_have_to_be_there_in_order_and_as_often_as_one() -> None:
     loop = "{% for tool in LIST %}{{ tool | tojson }}{% endfor %}" + PLAIN
     for listed, answer in (

@@ -45,6 +45,15 @@ _WHAT = {
     "quoting": "quotes or newlines in a description",
 }
 _LEFT_OUT = {"no_descriptions", "no_parameters"}
+_GIVE = {
+    "a parameter without a description": "Give every parameter a `description`",
+    "a tool without a description": "Give every tool a `description`",
+    "a tool without properties": "Give every tool a parameter",
+    "a tool without the key `parameters`": (
+        'Give every tool `parameters`, `{"type": "object", "properties": {}}` where it takes none'
+    ),
+}
+"""What to do where the template fails on a tool that leaves something out, by the words of the answer that says so."""
 
 
 def check(facts: Facts) -> Iterator[Found]:
@@ -61,7 +70,7 @@ def check(facts: Facts) -> Iterator[Found]:
     for alike, named in refused.items():
         error = first[alike].error
         assert error is not None
-        change = "Change the definition so that it does not"
+        change = _GIVE.get(first[alike].words, "Change the definition so that it does not")
         fix, healed_by = or_in_words(facts, change, "; toolfmt's render describes such tools in words")
         yield Found(
             f"The template fails on {listed(named) or first[alike].words}: {error.clause}",
