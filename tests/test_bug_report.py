@@ -411,6 +411,22 @@ def test_a_template_cannot_close_its_fence(tmp_path: Path) -> None:
     assert "\n`````jinja\n```\n## Versions\n````\n{{ messages }}\n`````\n" in page
 
 
+@pytest.mark.parametrize("name", ["quorvex", "config.json", "two words", "gone.gguf"])
+@pytest.mark.parametrize("broken", [False, True])
+def test_of_a_model_that_cannot_be_read_the_place_has_no_shape(name: str, broken: bool, tmp_path: Path) -> None:
+    place = tmp_path / name
+    if broken:
+        place.mkdir()
+        (place / "config.json").write_text("{", "utf-8")
+    done = run(str(place))
+    line = blocks(done.stdout)["The model cannot be read"].splitlines()[-1]
+    assert done.exit_code == 0
+    assert line.startswith("toolfmt.errors.BadModelDirectory: the MODEL: ")
+    assert "/" not in line.replace("(org/name)", "")
+    if not broken:
+        assert "no such file or directory; give a model directory (one that holds config.json, " in line
+
+
 @pytest.mark.parametrize("template", ["{% if Quorvex %}", "{{ Quorvex.quorvex.quorvex }}", "{% quorvex %}", ""])
 def test_a_broken_template_tells_nothing_either(template: str, tmp_path: Path) -> None:
     file = tmp_path / "Quorvex.jinja"

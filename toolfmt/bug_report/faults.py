@@ -49,13 +49,15 @@ class Fault:
     led_by: Fault | None = None
 
 
-def fault(error: BaseException, deepest: int = 3) -> Fault:
-    """The exception as a report tells it, with those that led to it, so many at most."""
+def fault(error: BaseException, deepest: int = 3, place: str = "") -> Fault:
+    """The exception as a report tells it, with those that led to it, so many at most; `place` is the model's, for which
+    there stands `the MODEL`, and nothing of its length."""
     frames = list(_frames(error.__traceback__))
-    said = _said(error)
-    message = Masking(words=_words(code for code, _ in frames)).masked(said)
+    masking = Masking(words=_words(code for code, _ in frames) | _constants(error.__traceback__))
+    said, own = _placeless(_said(error), place)
+    message = own + masking.masked(said)
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    led_by = fault(cause, deepest - 1) if cause is not None and deepest else None
+    led_by = fault(cause, deepest - 1, place) if cause is not None and deepest else None
     places = [_place(code, line) for code, line in frames]
     if isinstance(error, FailedInProcess):
         places += ["in the process for templates:", *error.places]
@@ -73,6 +75,33 @@ def _said(error: BaseException) -> str:
         return " ".join(str(error).split())[:_LONGEST_MESSAGE]
     except Exception:  # noqa: BLE001 - an exception that cannot be told is one to be reported, too
         return ""
+
+
+def _placeless(said: str, place: str) -> tuple[str, str]:
+    """What is said without the model's place, and what stands for that at the beginning: there messages name it, or a
+    file in it, up to a colon."""
+    if not place:
+        return said, ""
+    known = {place, str(Path(place)), str(Path(place).parent), os.path.abspath(place), os.path.realpath(place)} - {"."}
+    shapes = sorted({" ".join(shape.split()) for shape in known if len(shape) > 1}, key=len, reverse=True)
+    own = ""
+    for shape in shapes:
+        if said.startswith(shape) and (colon := said.find(": ", len(shape))) >= 0:
+            said, own = said[colon:], "the MODEL"
+    for shape in shapes:
+        said = re.sub(re.escape(shape) + r"[^\s:,;)]*", "MODEL", said) if os.sep in shape else said
+    return said, own
+
+
+def _constants(traceback: TracebackType | None) -> frozenset[str]:
+    """The words of the texts that modules of toolfmt, which the exception came through, hold beside their functions."""
+    words = set[str]({"MODEL"})
+    while traceback is not None:
+        frame, traceback = traceback.tb_frame, traceback.tb_next
+        if Path(frame.f_code.co_filename).is_relative_to(_PACKAGE):
+            texts = (text for name, text in frame.f_globals.items() if name.isupper() and isinstance(text, str))
+            words.update(word for text in texts for word in words_of(text))
+    return frozenset(words)
 
 
 def _frames(traceback: TracebackType | None) -> Iterator[tuple[CodeType, int]]:

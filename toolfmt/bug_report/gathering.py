@@ -73,7 +73,7 @@ def _model(page: Page, wanted: Wanted, place: str, tell: Callable[[str], object]
     except Exception as error:  # noqa: BLE001 - whatever it is, it is what is to be reported
         if isinstance(error, ToolfmtError):
             tell(str(error))
-        page.raised("The model cannot be read", fault(error))
+        page.raised("The model cannot be read", fault(error, place=place))
         return None
     try:
         report = model.inspect()
