@@ -489,6 +489,23 @@ def test_a_limit_that_a_template_hits_is_told(clone: Path, monkeypatch: pytest.M
     assert line == f"{OWN}: the template hit a limit (processor time): it takes too long"
 
 
+@pytest.mark.parametrize(
+    ("endless", "told"),
+    [
+        ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "it calls itself without end (RecursionError: "),
+        ("{% for i in range(10**12) %}{% endfor %}", "OverflowError: Range too big."),
+        ("{% macro f() %}{{ f() }}{% endmacro %}{% for m in messages %}{{ m.content }}"
+         "{% if m.tool_calls %}{{ f() }}{% endif %}{% endfor %}", "it calls itself without end (RecursionError: "),
+    ],
+)  # fmt: skip
+def test_a_template_that_never_ends_is_told_by_its_limit(clone: Path, tmp_path: Path, endless: str, told: str) -> None:
+    before = files(clone)
+    line = refused("new-format", "lenticular", "--from", template(tmp_path, endless), "--to", clone)
+    assert "the template hit a limit: " in line
+    assert told in line
+    assert files(clone) == before
+
+
 def test_without_a_place_it_says_what_is_missing() -> None:
     assert "Missing option '--from'" in refused("new-format", "lenticular")
 

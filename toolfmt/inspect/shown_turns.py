@@ -11,13 +11,27 @@ from dataclasses import dataclass, replace
 
 from toolfmt.errors import CannotWrite, TemplateError
 from toolfmt.inspect.deriving import Derivation, derivation_of
+from toolfmt.inspect.errors_in_words import thrown
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.inference.read_back import rendered_variant
-from toolfmt.inspect.probe.conversations import REASONING, REPLY, Call, Message, Shape, conversation
+from toolfmt.inspect.probe.conversations import (
+    REASONING,
+    REPLY,
+    SINGLE,
+    TOOLS,
+    Call,
+    Message,
+    Shape,
+    conversation,
+    user,
+)
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import Region, Renders
 from toolfmt.inspect.profiling import facts_of
 from toolfmt.templates import ModelFiles
+
+_ENDLESS = ("RecursionError: ", "OverflowError: Range too big")
+"""How the engine's words begin where one of its own limits ends a template."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +66,22 @@ def show_turns(files: ModelFiles, asked: Sequence[AskedTurn]) -> ShownTurns:
     derivation = derivation_of(facts)
     if facts.renders is None:
         return ShownTurns(derivation, failure=derivation.why_not)
+    if facts.shape is None and (endless := _endless(facts.renders)):
+        return ShownTurns(derivation, failure=endless)
     if facts.shape is None:
         return ShownTurns(derivation, texts=(None,) * len(asked))
     texts = tuple(_text(facts.renders, facts.shape, turn) for turn in asked)
     return ShownTurns(derivation, _as_known(facts), texts=texts)
+
+
+def _endless(renders: Renders) -> str:
+    """Which limit of the engine a template hits that calls itself without end, or counts beyond any prompt; else empty.
+    A question is asked, and a call."""
+    for messages in (user(), conversation(Shape(), SINGLE)):
+        made = renders.render(messages, TOOLS)
+        if isinstance(made, TemplateError) and made.own_words.startswith(_ENDLESS):
+            return f"the template hit a limit: {thrown(made).sentence}"
+    return ""
 
 
 def _as_known(facts: Facts) -> bool:
