@@ -24,8 +24,8 @@ def figures(**changed: Any) -> dict[str, Any]:
     return {"versions": {"toolfmt": "1", "vLLM": "0.9"}, **changed}
 
 
-def test_a_table_is_made_anew_and_others_stay() -> None:
-    other = "between\n\n<!-- table: of another -->\n| kept |\n"
+def test_a_table_is_made_anew_and_what_stands_around_it_stays() -> None:
+    other = "between\n\n| kept |\n"
     text = "before\n<!-- table: situations, of a run -->\n| old |\n|---|\n" + other
     told = {
         "formats": {"toolfmt": 3, "vLLM": 2},
@@ -35,6 +35,11 @@ def test_a_table_is_made_anew_and_others_stay() -> None:
         "before\n<!-- table: situations, of a run -->\n| right, of asked | toolfmt | vLLM 0.9 |\n|---|---|---|\n"
         "| one call | 3 of 3 | 1 of 2 |\n" + other
     )
+
+
+def test_a_table_that_there_is_not_is_no_table_that_stays_as_it_is() -> None:
+    with pytest.raises(KeyError, match="'situation'"):
+        page.with_tables("<!-- table: situation -->\n| old |\n", figures())
 
 
 def _right(right: int, asked: int, name: str = "toolfmt") -> dict[str, Any]:

@@ -45,7 +45,7 @@ As told:
 41
 ```
 
-<!-- table: real templates in short, measured -->
+<!-- table: read back in short, measured -->
 | of old |
 
 The end.
