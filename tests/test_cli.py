@@ -223,7 +223,11 @@ def test_a_template_alone_is_given_the_tokens_of_its_model(tmp_path: Path) -> No
     ("typed", "told"),
     [
         ("effort=high", """--var effort: 'high' is not JSON (Expecting value); """),
-        ("effort=high", """; a text is written in quotes: --var effort='"high"'"""),
+        ("effort=high", """; put a string in quotes: --var effort='"high"'"""),
+        ("enable_thinking=False", "; write it as JSON: --var enable_thinking=false"),
+        ("enable_thinking=True", "; write it as JSON: --var enable_thinking=true"),
+        ("effort=None", "; write it as JSON: --var effort=null"),
+        ("effort=none", """; put a string in quotes: --var effort='"none"'"""),
         ("effort=NaN", "--var effort: 'NaN' is not JSON (NaN is no JSON); "),
         ("effort=" + "[" * 100_000, "is not JSON (nested too deeply); "),
         ("effort", "--var 'effort' is not NAME=JSON; write for example enable_thinking=true"),
