@@ -650,6 +650,26 @@ def command(root: Path, *arguments: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.parametrize(
+    ("source", "error"),
+    [
+        ("import no_such_module\n", "ModuleNotFoundError: No module named 'no_such_module'"),
+        ("X = 1\n", "AttributeError: module 'toolfmt.formats.known.apertus' has no attribute 'FORMAT'"),
+    ],
+)
+def test_a_format_module_that_fails_is_named_with_its_error(whole: Path, source: str, error: str) -> None:
+    file = whole / KNOWN / "apertus.py"
+    kept = file.read_text("utf-8")
+    file.write_text(source, "utf-8")
+    line = f"toolfmt: toolfmt/formats/known/apertus.py cannot be imported ({error}); correct this module\n"
+    model = str(ROOT / "corpus" / "models" / "double-encoded")
+    try:
+        assert command(whole, "toolfmt", "formats") == (2, line)
+        assert command(whole, "toolfmt", "inspect", model) == (2, line)
+    finally:
+        file.write_text(kept, "utf-8")
+
+
 COMPOSED = {
     "undeclared": """{=}
 a tool that was not given, then text

@@ -30,9 +30,14 @@ def main() -> None:
     lifeline, memory, seconds = map(int, sys.argv[1:4])
     if lifeline >= 0:
         end_with_parent(lifeline)
+    broken: ToolfmtError | None = None
     for module in sys.argv[4:]:
-        with suppress(ImportError):
+        try:
             import_module(module)
+        except ImportError:
+            pass
+        except ToolfmtError as error:  # a format module that fails names itself; every job returns that error
+            broken = error
     os.environ.clear()  # what Python needed to start is nobody else's
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)
@@ -48,7 +53,7 @@ def main() -> None:
             return
         limit_processor(seconds)
         random.seed(0)  # what a template draws by lot (`random`, `lipsum`) is drawn alike in every run
-        send(answers, nonce, _answer(request))
+        send(answers, nonce, _answer(request) if broken is None else _error(broken))
 
 
 def _answer(request: bytes) -> bytes:
@@ -64,13 +69,16 @@ def _answer_within_memory(request: bytes) -> bytes:
     except LimitHit as hit:
         return LIMIT + packed((str(hit), hit.limit, hit.line, hit.own_words))
     except ToolfmtError as error:
-        failed = error if isinstance(error, TemplateError) else TemplateError("")
-        told = (type(error).__name__, str(error), failed.line, failed.kind, failed.own_words)
-        return ERROR + packed(told)
+        return _error(error)
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001 - a fault of toolfmt's, which is told where it is
         return FAULT + packed((type(error).__name__, _places(error)))
+
+
+def _error(error: ToolfmtError) -> bytes:
+    failed = error if isinstance(error, TemplateError) else TemplateError("")
+    return ERROR + packed((type(error).__name__, str(error), failed.line, failed.kind, failed.own_words))
 
 
 def _places(error: Exception) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from importlib import import_module
 
+from toolfmt.errors import BadFormat
 from toolfmt.formats.format import ToolCallFormat
 
 _MODULES = (
@@ -79,7 +80,14 @@ _MODULES = (
 
 
 def _format(module: str) -> ToolCallFormat:
-    format: ToolCallFormat = import_module(f"{__name__}.{module}").FORMAT
+    """Return the format that a module defines. Raises `BadFormat`, which names the file, if the module fails."""
+    try:
+        format: ToolCallFormat = import_module(f"{__name__}.{module}").FORMAT
+    except Exception as error:  # the module of a new format is code that its author is still writing
+        what = " ".join(f"{type(error).__name__}: {error}".split())
+        raise BadFormat(
+            f"toolfmt/formats/known/{module}.py cannot be imported ({what}); correct this module"
+        ) from error
     return format
 
 
