@@ -398,6 +398,55 @@ ENGINES: dict[str, tuple[str, Engine]] = {
             between_calls="",
         ),
     ),
+    "double angle brackets around lines": (
+        template("<<call {{ f.name }}>>\n" + pairs("{{ k }}={{ v | tojson }}\n") + "<<end>>", between="\n"),
+        CallExpression(
+            opener="<<call",
+            brackets=(">>\n", "<<end>>"),
+            separator="\n",
+            notation=LITERAL,
+            written=JsonValues(),
+        ),
+    ),
+    "double square brackets around lines": (
+        template("[[call {{ f.name }}]]\n" + pairs("{{ k }}={{ v | tojson }}\n") + "[[end]]", between="\n"),
+        CallExpression(
+            opener="[[call",
+            brackets=("]]\n", "[[end]]"),
+            separator="\n",
+            notation=LITERAL,
+            written=JsonValues(),
+        ),
+    ),
+    "double angle brackets around every part": (
+        template("<<call {{ f.name }}>>\n" + pairs("<<arg {{ k }}>>" + TEXT + "<</arg>>\n") + "<<end>>", between="\n"),
+        Tagged(
+            name_opener="<<call ",
+            name_closer=">>",
+            call_closer="<<end>>",
+            key_opener="<<arg ",
+            key_closer=">>",
+            value_closer="<</arg>>",
+            between="\n",
+            between_calls="\n",
+        ),
+    ),
+    "double brackets around tags, in two frames": (
+        template("<<call>>[[do {{ f.name }}]]" + pairs("<k>{{ k }}</k><v>" + TEXT + "</v>") + "[[done]]<<end>>"),
+        Tagged(
+            opener="<<call>>",
+            closer="<<end>>",
+            name_opener="[[do ",
+            name_closer="]]",
+            call_closer="[[done]]",
+            key_opener="<k>",
+            key_closer="</k>",
+            value_opener="<v>",
+            value_closer="</v>",
+            between="",
+            between_calls="",
+        ),
+    ),
     "every argument in brackets of its own": (
         template("<|act|>(do {{ f.name }}" + pairs(" ({{ k }} {{ v | tojson }})") + ")<|/act|>"),
         CallExpression(
@@ -710,6 +759,9 @@ def test_what_stands_in_brackets_of_any_script_is_a_marker() -> None:
 def test_texts_are_cut_into_markers() -> None:
     assert markers("<a b> word[X]⟦y⟧") == ["<a b>", "word", "[X]", "⟦y⟧"]
     assert chunks("<a>to=[X]") == ["<a>", "to=", "[X]"]
+    assert markers("<<call x>><<end>>[[end]][[call") == ["<<call x>>", "<<end>>", "[[end]]", "[[call"]
+    assert markers("<<call<a>]]>>") == ["<<call", "<a>", "]]", ">>"]
+    assert chunks("<<call>> [[do x]]<a b>") == ["<<call>>", "[[do x]]", "<a b>"]
 
 
 def test_what_two_texts_share_never_ends_within_a_marker_or_a_word() -> None:

@@ -25,14 +25,19 @@ def _paired() -> dict[str, str]:
 
 _PAIRED = _paired()
 _BEGIN, _END = "".join(_PAIRED), "".join(_PAIRED.values())
+# Double brackets are one delimiter: `<<call`, `>>`, `<<end>>`, `[[call`, `]]`. Cut in two, their first character would
+# become the start marker of every call.
 _TOKEN = re.compile(
-    r"<[^\s<>][^<>\n]{0,60}>|<[^\s<>]*|\[\[[^\[\]\s<>]{1,60}\]\]|\[/?[^\[\]\s<>]*\]|\s+|"
+    r"<<[^\s<>][^<>\n]{0,60}>>|<[^\s<>][^<>\n]{0,60}>|<<?[^\s<>]*|\[\[[^\[\]\s<>]{1,60}(?:\]\])?|\[/?[^\[\]\s<>]*\]|"
+    r">>|\]\]|\s+|"
     + "|".join(f"{begin}[^{begin}{end}\n]*{end}?" for begin, end in _PAIRED.items())
     + rf"|[^\s<>\[\]{_BEGIN}]+|.",
     re.S,
 )
 _CHUNK = re.compile(
-    rf"<[^<>]*>|\[[^\[\]]*\]|[{_BEGIN}][^{_BEGIN}{_END}]*[{_END}]?|[^<\[\s{_BEGIN}][^<\[{_BEGIN}]*|<[^<>]*\Z|.", re.S
+    r"<<[^<>]*>>|<[^<>]*>|\[\[[^\[\]]*\]\]|\[[^\[\]]*\]|"
+    rf"[{_BEGIN}][^{_BEGIN}{_END}]*[{_END}]?|[^<\[\s{_BEGIN}][^<\[{_BEGIN}]*|<[^<>]*\Z|.",
+    re.S,
 )
 _MARKER = re.compile(rf"<[^<>\n]+>|\[[^\[\]\s]+\]|[{_BEGIN}][^\s]*")
 _TAG = re.compile(r"<[^\s<>][^<>\n]{0,80}>")

@@ -30,7 +30,7 @@ _ATTRIBUTES = re.compile(r'(?:\s*\w{1,40}="[^"]{0,80}")+')
 _ATTRIBUTE = re.compile(r'(\w{1,40})="([^"]{0,80})"')
 _DIGITS = 9
 _QUOTES = ("'", '"')
-_KEY_CLOSER = re.compile(r"[^<>]*>|[^<\s]+")
+_KEY_CLOSER = re.compile(r"[^<>]*>>?|[^<\s]+")
 _TWO_TAGS = re.compile(r"(<[^<>]*>)\s*(.+)\Z", re.S)
 
 
