@@ -88,7 +88,7 @@ BREAKS = {
     "a marker misspelt in the calls": Break(
         broken("{{- '<tool_call>\\n{\"name\": \"' +", "{{- '<tool_cal>\\n{\"name\": \"' +"),
         "error", "TF025", "It is what json writes, but with '<tool_cal>' in place of '<tool_call>'",
-        "Mend the template there", "<tool_cal>",
+        "Correct the template there", "<tool_cal>",
     ),
     "a marker misspelt in the instructions": Break(
         broken("write:\\n<tool_call>", "write:\\n<tool_cal>"),
@@ -131,12 +131,12 @@ BREAKS = {
     ),
     "escaped for HTML as it is shown in a page": Break(
         SOUND.replace("<", "&lt;").replace(">", "&gt;"),
-        "error", "TF025", "It is what json writes, but escaped for HTML", "Mend the template there",
+        "error", "TF025", "It is what json writes, but escaped for HTML", "Correct the template there",
         "'&lt;tool_call&gt;",
     ),
     "line ends escaped twice": Break(
         SOUND.replace("\\n", "\\\\n"),
-        "error", "TF025", "but with a backslash and the letter n for each line end", "Mend the template there",
+        "error", "TF025", "but with a backslash and the letter n for each line end", "Correct the template there",
     ),
     "saved with a byte order mark": Break(
         "\ufeff" + SOUND,

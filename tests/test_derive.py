@@ -5,6 +5,7 @@ derived format is named with its proof, goes into prompts and parsers, and is ne
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,9 @@ from toolfmt.inspect.inference import near_miss
 from toolfmt.inspect.inference.decision import decide
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.probe.capabilities import probe
-from toolfmt.inspect.probe.conversations import STAND_INS
+from toolfmt.inspect.probe.conversations import STAND_INS, TOOL
 from toolfmt.inspect.probe.renders import Renders
-from toolfmt.inspect.report import DerivedFormat
+from toolfmt.inspect.report import DerivedFormat, Finding, Report
 from toolfmt.inspect.template_profile import TemplateProfile
 from toolfmt.jobs import DERIVE
 from toolfmt.printing.report import report_text
@@ -138,6 +139,42 @@ def test_a_sentence_says_why_none_can_be_derived(tmp_path: Path) -> None:
     assert (report.format.name, report.format.confidence) == (None, "none")
     messages = [finding.message for finding in report.findings if finding.code == "TF025"]
     assert messages[0].endswith(f"None can be derived from them: {why}.")
+
+
+def advice(template: str) -> str:
+    return unknown_format(inspect_template(template)).fix
+
+
+def unknown_format(report: Report) -> Finding:
+    (found,) = [finding for finding in report.findings if finding.code == "TF025"]
+    return found
+
+
+def test_the_advice_for_an_unknown_format_names_each_next_step_that_applies() -> None:
+    parser, in_words = "Set the parser that the model card names by hand.", "`toolfmt render MODEL --strategy prose`."
+    named = TEMPLATE.replace("【use ' + ", "<call><name>' + ").replace("'】\\n'", "'</name>\\n'")
+    named = named.replace("【with ' + key + '】'", "<arg>' + key + ': '").replace("'【/with】\\n'", "'\\n'")
+    fix = advice(named.replace("【/use】", "</call>"))
+    assert fix.startswith(f"{parser} Or write a format file (docs/own_formats.md), starting from the most similar")
+    assert fix.endswith(f" Or describe the tools in the system prompt: {in_words}")
+    near = re.search(r"known format, (\w+)\. It writes this call as (.+?)\. Or describe", fix)
+    assert near is not None
+    assert toolfmt.formats.get(near[1]).name == near[1]
+    (call,) = toolfmt.parse(near[2].replace("\\n", "\n"), near[1]).tool_calls
+    assert TOOL in call.name
+    assert "toolfmt derive" not in fix  # it was tried, and the message has the reason
+
+
+def test_the_advice_leaves_out_what_does_not_apply() -> None:
+    refusing = "{% if not tools %}{{ raise_exception('no tools') }}{% endif %}" + UNDELIMITED
+    assert "--strategy prose" not in advice(refusing)
+    described = (
+        "{% for t in tools or [] %}{{ t | tojson }}{% endfor %}{% for m in messages %}{{ m.content }}{% endfor %}"
+    )
+    assert advice(described).startswith(
+        "Set the parser that the model card names by hand. "
+        "Or write a format file (docs/own_formats.md) for the calls that the template describes. Or describe"
+    )
 
 
 def test_a_text_is_a_template_and_a_place_is_a_place() -> None:
@@ -353,9 +390,17 @@ def test_of_a_dialect_like_a_declared_format_one_is_derived_when_asked_for(tmp_p
     known = (MODELS / "json-frames" / "chat_template.jinja").read_text("utf-8")
     source = known.replace("<tool_call>", "<use_function>").replace("</tool_call>", "</use_function>")
     place = made(tmp_path, source, tokenizer={"tool_parser_type": "glm47"}).files.directory
-    assert toolfmt.load(place).inspect().format.confidence == "declared"
+    report = toolfmt.load(place).inspect()
+    assert report.format.confidence == "declared"
+    assert "It is what json writes, but with '<use_function>'" in unknown_format(report).message
     derived = toolfmt.derive(place)
     assert (derived.why_not, derived.format is not None) == ("", True)
+
+
+def test_the_advice_names_derive_where_nothing_was_tried(tmp_path: Path) -> None:
+    report = made(tmp_path, TEMPLATE, tokenizer={"tool_parser_type": "glm47"}).inspect()
+    fix = unknown_format(report).fix
+    assert " Or run `toolfmt derive MODEL`: it writes a format file if the calls allow it. Or write a format" in fix
 
 
 def test_where_tools_go_in_as_words_calls_are_asked_for_in_the_derived_format(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from toolfmt.errors import LimitHit, ToolfmtError
 from toolfmt.formats import ToolCallFormat, for_model_type, get
 from toolfmt.formats.known import module_of
 from toolfmt.formats.stored import from_text
+from toolfmt.inspect.inference.siblings import nearest_sibling
 from toolfmt.inspect.report import DerivedFormat
 from toolfmt.inspect.shown_turns import ShownTurns, show_turns
 from toolfmt.jobs import SHOW, shared_worker
@@ -23,7 +24,6 @@ from toolfmt.scaffolding.case_files import ASKED, Asked, calls_alone, case_files
 from toolfmt.scaffolding.clone import FORMATS, Clone, Plan
 from toolfmt.scaffolding.format_module import Knowledge, module_text
 from toolfmt.scaffolding.names import check_format_name
-from toolfmt.scaffolding.siblings import nearest_sibling
 from toolfmt.templates import ModelFiles, load_files
 
 _LIST = f"{FORMATS}/__init__.py"

@@ -9,8 +9,10 @@ Where the call is nearly that of a known format, the finding says which, and wha
 lost brace, a template that was escaped for HTML. Where none is near, and the files declare no parser that is known, a
 format is derived from the calls and proven on others (TF092); the finding says what kept that from being done.
 
-What to do: where it is nearly a known one, mend the template. Else look at the call that is quoted (or at how the
-template tells the model to call), find the parser that the model's card names, and set it by hand.
+What to do: if the calls are nearly those of a known format, correct the template. Otherwise set the parser that the
+model card names. Without one, write a format file (docs/own_formats.md) from the call that is quoted, starting from the
+format that the finding names: `toolfmt derive` writes such a file if the calls allow it. Or describe the tools in the
+system prompt (`toolfmt render MODEL --strategy prose`): the model then writes calls in a format that toolfmt reads.
 
 Example: a template that renders `<|call|>get_weather<|with|>Paris<|end|>`.
 """
@@ -20,9 +22,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from toolfmt.formats import write
 from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, conversation
+from toolfmt.inspect.inference.siblings import nearest_sibling
+from toolfmt.inspect.probe.conversations import ALL_TOOLS, SINGLE, TOOLS, conversation
 from toolfmt.inspect.probe.renders import Region
 from toolfmt.inspect.report import Severity
 from toolfmt.inspect.wording import quote
@@ -30,7 +34,9 @@ from toolfmt.inspect.wording import quote
 SEVERITY: Severity = "error"
 
 
-_SET_IT = "Set the parser that the model card names by hand."
+_PARSER = "Set the parser that the model card names by hand."
+_DERIVE = "Or run `toolfmt derive MODEL`: it writes a format file if the calls allow it."
+_LONGEST_CALL = 200
 
 
 def check(facts: Facts) -> Iterator[Found]:
@@ -43,27 +49,47 @@ def check(facts: Facts) -> Iterator[Found]:
         yield Found(
             "The template describes tools but renders no calls, and neither its words nor the model's files name a "
             "format that toolfmt knows.",
-            _SET_IT,
+            _without_parser(
+                facts, "Or write a format file (docs/own_formats.md) for the calls that the template describes."
+            ),
             facts.capabilities["tools"].line,
         )
 
 
 def _unread(facts: Facts) -> Found:
-    """A call that no format reads: where it is nearly one that a format reads, what is otherwise."""
+    """A call that no format reads: where it is nearly one that a format reads, the first difference from that."""
     line = facts.capabilities["tool_calls"].line
     message = f"No known format reads the calls that the template renders: {quote(facts.decided.rendered)}"
     other = facts.decided.unclaimed
     why = "" if other is None else other.why_not
     near = None if other is None or (why and other.near is not None and not other.near.slight) else other.near
-    if near is None or facts.renders is None or facts.probed is None or (shape := facts.probed.shape) is None:
-        return Found(message + (f". None can be derived from them: {why}" if why else ""), _SET_IT, line)
+    if facts.renders is None or facts.probed is None or (shape := facts.probed.shape) is None:
+        return Found(message, _without_parser(facts), line)
     region = facts.renders.calls(shape, SINGLE, TOOLS)
-    if not isinstance(region, Region):
-        return Found(message, _SET_IT, line)
+    if not isinstance(region, Region) or near is None:
+        text = region.text if isinstance(region, Region) else None
+        message += f". None can be derived from them: {why}" if why else ""
+        return Found(message, _without_parser(facts, _DERIVE if not why else "", _format_file(text)), line)
     tools = TOOLS if shape.tools else None
     offset = len(region.before) + near.offset
     return Found(
         f"{message}. It is what {near.format.name} writes, {near.differs}.",
-        f"Mend the template there if the model speaks {near.format.name}; else set the parser that its card names.",
+        f"Correct the template there if the model writes {near.format.name}; else set the parser that its card names.",
         facts.renders.line_at(conversation(shape, SINGLE), tools, offset) or line,
     )
+
+
+def _format_file(call: str | None) -> str:
+    """How to write a format file for this call, with the most similar known format."""
+    near = nearest_sibling(call, SINGLE, ALL_TOOLS)
+    written = quote(write(near, SINGLE, ALL_TOOLS), _LONGEST_CALL)
+    return (
+        f"Or write a format file (docs/own_formats.md), starting from the most similar known format, {near.name}. "
+        f"It writes this call as {written}."
+    )
+
+
+def _without_parser(facts: Facts, *steps: str) -> str:
+    """What to do about a format that no parser is known for; of the steps those that are not empty."""
+    in_words = "Or describe the tools in the system prompt: `toolfmt render MODEL --strategy prose`."
+    return " ".join(filter(None, (_PARSER, *steps, in_words if facts.takes_prose else "")))

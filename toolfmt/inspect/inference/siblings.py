@@ -1,4 +1,4 @@
-"""The known format whose calls look most like a rendered one: whoever writes a format down starts from its files."""
+"""The known format whose calls are most similar to a rendered one: a new format starts from it."""
 
 from __future__ import annotations
 
