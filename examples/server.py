@@ -11,7 +11,8 @@ It takes OpenAI's Chat Completions (`/v1/chat/completions`) and Responses (`/v1/
 generates goes through a parser, and a shape says it as the client reads it. Generating stops where the client goes.
 
 An example and no product: there is no batching, no authentication and no limit on a request's size, and what it cannot
-promise without constrained decoding (`tool_choice: "required"`, JSON answers) it refuses. Needs `toolfmt[serve]`.
+promise without constrained decoding (`tool_choice: "required"`, JSON answers) it refuses. Needs httpx, starlette and
+uvicorn.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ try:
 except ImportError as missing:
     if __name__ != "__main__":
         raise
-    sys.stderr.write(f"server.py: error: {missing}; pip install 'toolfmt[serve]'\n")
+    sys.stderr.write(f"server.py: error: {missing}; pip install httpx starlette uvicorn\n")
     raise SystemExit(2) from None
 from token_sources import Source, endpoint_source, mlx_lm_source, text_source, transformers_source
 
@@ -391,7 +392,7 @@ class Server:
 
 
 SOURCES = {"mlx-lm": mlx_lm_source, "transformers": transformers_source}
-NEEDED = {"mlx-lm": "'toolfmt[mlx]'", "transformers": "'toolfmt[transformers]' torch"}
+NEEDED = {"mlx-lm": "'mlx-lm[cpu]'", "transformers": "transformers torch"}
 
 
 class NotStarted(Exception):
@@ -406,7 +407,7 @@ def source_of(kind: str, model: toolfmt.Model, called: str) -> Source:
         if kind in SOURCES:
             return SOURCES[kind](str(model.files.directory))
     except ImportError as error:
-        needed = NEEDED.get(kind, "'toolfmt[serve]'")
+        needed = NEEDED.get(kind, "httpx starlette uvicorn")
         raise NotStarted(f"--with {kind}: {in_one_line(error)}; pip install {needed}") from None
     except Exception as error:  # noqa: BLE001  whatever a runtime makes of files that it cannot load
         raise NotStarted(f"{kind} cannot load the model: {in_one_line(error)}") from None

@@ -881,11 +881,11 @@ def started(*arguments: str, missing: str = "") -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("arguments", "missing", "told"),
     [
-        (["MODEL"], "uvicorn", "pip install 'toolfmt[serve]'"),
-        (["MODEL"], "starlette.applications", "pip install 'toolfmt[serve]'"),
-        (["MODEL", "--with", "http://127.0.0.1:1/v1/completions"], "httpx", "pip install 'toolfmt[serve]'"),
-        (["MODEL"], "mlx_lm", "pip install 'toolfmt[mlx]'"),
-        (["MODEL", "--with", "transformers"], "torch", "pip install 'toolfmt[transformers]' torch"),
+        (["MODEL"], "uvicorn", "pip install httpx starlette uvicorn"),
+        (["MODEL"], "starlette.applications", "pip install httpx starlette uvicorn"),
+        (["MODEL", "--with", "http://127.0.0.1:1/v1/completions"], "httpx", "pip install httpx starlette uvicorn"),
+        (["MODEL"], "mlx_lm", "pip install 'mlx-lm[cpu]'"),
+        (["MODEL", "--with", "transformers"], "torch", "pip install transformers torch"),
     ],
 )
 def test_a_package_that_is_missing_is_told_in_a_line(arguments: list[str], missing: str, told: str) -> None:

@@ -335,4 +335,4 @@ def test_where_nothing_can_be_fetched_the_error_says_what_was_tried(
         f"org/gone: {tried}; http://127.0.0.1:9 did not give org/gone; check the network and try again"
     )
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    assert failure("org/gone") == f"org/gone: {tried}; to fetch it, pip install 'toolfmt[hub]'"
+    assert failure("org/gone") == f"org/gone: {tried}; to fetch it, pip install huggingface_hub"

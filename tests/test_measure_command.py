@@ -598,10 +598,10 @@ def test_what_cannot_be_measured_is_one_line(arguments: list[str], told: str) ->
 @pytest.mark.parametrize(
     ("library", "told"),
     [
-        ("openai", "to ask an endpoint needs the library openai: pip install 'toolfmt[measure]'"),
+        ("openai", "to ask an endpoint needs the library openai: pip install openai"),
         (
             "jsonschema",
-            "to check arguments by the schema of their tool needs jsonschema: pip install 'toolfmt[validate]'",
+            "to check arguments by the schema of their tool needs jsonschema: pip install jsonschema",
         ),
     ],
 )
@@ -737,9 +737,9 @@ def test_a_template_alone_is_not_run() -> None:
 @pytest.mark.parametrize(
     ("runtime", "told"),
     [
-        ([], "needs mlx-lm or transformers: pip install 'toolfmt[mlx]' or pip install 'toolfmt[transformers]' torch;"),
-        (["--runtime", "mlx-lm"], "needs mlx-lm: pip install 'toolfmt[mlx]'; or give --endpoint"),
-        (["--runtime", "transformers"], "needs transformers: pip install 'toolfmt[transformers]' torch; or give"),
+        ([], "needs mlx-lm or transformers: pip install 'mlx-lm[cpu]' or pip install transformers torch;"),
+        (["--runtime", "mlx-lm"], "needs mlx-lm: pip install 'mlx-lm[cpu]'; or give --endpoint"),
+        (["--runtime", "transformers"], "needs transformers: pip install transformers torch; or give"),
     ],
 )
 def test_without_a_runtime_the_extras_are_named(runtime: list[str], told: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 from toolfmt.errors import BadTools
 from toolfmt.tools import SCHEMA_LISTS, SCHEMA_MAPS, SCHEMAS
 
-_EXTRA = "pip install 'toolfmt[pydantic]'"
+_INSTALL = "pip install pydantic docstring_parser"
 _FIRST_KEYS = ("type", "description")
 # What a docstring of each style goes on with where no blank line comes first.
 _SECTION = re.compile(r"\s*(?::\w[^:]*:|@param\b|[A-Z]\w*(?: \w+)?:\s*$|-{3,}\s*$)")
@@ -85,7 +85,7 @@ def _maker(where: str) -> Callable[[Any], dict[str, Any]]:
     try:
         adapter, generator = _pydantic()
     except ImportError:
-        raise BadTools(f"{where}: a tool made of Python needs pydantic: {_EXTRA}") from None
+        raise BadTools(f"{where}: a tool made of Python needs pydantic: {_INSTALL}") from None
 
     def make(value: Any) -> dict[str, Any]:
         try:
@@ -205,7 +205,7 @@ def _describe(properties: dict[str, Any], told: str, where: str) -> None:
     try:
         from docstring_parser import ParseError, parse
     except ImportError:
-        raise BadTools(f"{where}: to read its docstring needs docstring_parser: {_EXTRA}") from None
+        raise BadTools(f"{where}: to read its docstring needs docstring_parser: {_INSTALL}") from None
     try:
         described = {part.arg_name: part.description or "" for part in parse(told).params}
     except ParseError:

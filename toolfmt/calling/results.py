@@ -18,7 +18,7 @@ from toolfmt.errors import json_fault
 
 _ADDRESS = re.compile(r" ?\bat 0x[0-9a-fA-F]+\b")
 _LISTS: tuple[type[Any], ...] = (list, tuple, range, MappingView)
-_EXTRA = "pip install 'toolfmt[pydantic]'"
+_INSTALL = "pip install pydantic docstring_parser"
 
 
 class NoResult(TypeError):
@@ -78,7 +78,7 @@ def _known_to_pydantic(value: Any) -> Any:
     try:
         from pydantic_core import to_jsonable_python
     except ImportError:
-        raise NoResult(f"to tell a result of the type {type(value).__name__} needs pydantic: {_EXTRA}") from None
+        raise NoResult(f"to tell a result of the type {type(value).__name__} needs pydantic: {_INSTALL}") from None
     return to_jsonable_python(value, fallback=_unknown)
 
 

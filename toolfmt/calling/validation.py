@@ -19,7 +19,7 @@ from toolfmt.calling.bounded_judging import TooManySteps, bounded, steps
 from toolfmt.errors import ToolfmtError, json_fault
 from toolfmt.plain_json import why_no_json
 
-_EXTRA = "pip install 'toolfmt[validate]'"
+_INSTALL = "pip install jsonschema"
 _WRONG_SCHEMA = "the tool's own schema cannot be used"
 _TOO_DEEP = "they are nested too deeply for their schema"
 _UNEVALUATED = "unevaluatedProperties"
@@ -92,7 +92,7 @@ def _validator(text: str) -> tuple[str, Any]:
         from jsonschema.validators import Draft202012Validator, extend, validator_for
         from referencing import Registry
     except ImportError:
-        raise ToolfmtError(f"to check arguments by the schema of their tool needs jsonschema: {_EXTRA}") from None
+        raise ToolfmtError(f"to check arguments by the schema of their tool needs jsonschema: {_INSTALL}") from None
     try:
         schema = json.loads(text)
         if not isinstance(schema, dict):

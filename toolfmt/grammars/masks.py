@@ -218,5 +218,5 @@ def _llguidance() -> Any:
     try:
         import llguidance
     except ModuleNotFoundError as error:
-        raise ImportError(f"masks need llguidance: pip install 'toolfmt[grammar]' ({error})") from error
+        raise ImportError(f"masks need llguidance: pip install llguidance ({error})") from error
     return llguidance

@@ -23,7 +23,7 @@ from toolfmt.render.prompt import Prompt
 Runtime: TypeAlias = Literal["mlx-lm", "transformers"]
 _PACKAGES: dict[Runtime, str] = {"mlx-lm": "mlx_lm", "transformers": "torch"}
 """What has to be installed for each; transformers generates with torch."""
-_EXTRAS: dict[Runtime, str] = {"mlx-lm": "'toolfmt[mlx]'", "transformers": "'toolfmt[transformers]' torch"}
+_INSTALL: dict[Runtime, str] = {"mlx-lm": "'mlx-lm[cpu]'", "transformers": "transformers torch"}
 _Generate: TypeAlias = Callable[[Prompt, int], Iterator[Event]]
 """The events of an answer to a prompt, drawn with a seed."""
 
@@ -67,7 +67,7 @@ def _chosen(runtime: Runtime | None) -> Runtime:
     for one in wanted:
         if find_spec(_PACKAGES[one]) is not None:
             return one
-    ways = " or ".join(f"pip install {_EXTRAS[one]}" for one in wanted)
+    ways = " or ".join(f"pip install {_INSTALL[one]}" for one in wanted)
     raise ToolfmtError(f"to run a model here needs {' or '.join(wanted)}: {ways}; or give --endpoint")
 
 

@@ -21,7 +21,7 @@ try:
     from langchain_core.utils.function_calling import convert_to_openai_tool
 except ModuleNotFoundError as error:
     raise ImportError(
-        f"toolfmt.runtimes.for_langchain needs langchain-core: pip install 'toolfmt[langchain]' ({error})"
+        f"toolfmt.runtimes.for_langchain needs langchain-core: pip install langchain-core ({error})"
     ) from error
 
 from toolfmt.events import Event

@@ -23,7 +23,7 @@ try:
     import llama_cpp
 except ModuleNotFoundError as error:
     raise ImportError(
-        f"toolfmt.runtimes.for_llama_cpp needs llama-cpp-python: pip install 'toolfmt[llama-cpp]' ({error})"
+        f"toolfmt.runtimes.for_llama_cpp needs llama-cpp-python: pip install llama-cpp-python gguf ({error})"
     ) from error
 
 from toolfmt.events import Event

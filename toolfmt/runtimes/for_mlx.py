@@ -24,7 +24,7 @@ try:
     import mlx.core as mx
     from mlx_lm import stream_generate
 except ModuleNotFoundError as error:
-    _needs = f"toolfmt.runtimes.for_mlx needs mlx-lm: pip install 'toolfmt[mlx]' ({error})"
+    _needs = f"toolfmt.runtimes.for_mlx needs mlx-lm: pip install 'mlx-lm[cpu]' ({error})"
     if __name__ == "__main__":
         print(_needs, file=sys.stderr)
         sys.exit(2)

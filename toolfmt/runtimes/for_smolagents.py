@@ -18,9 +18,7 @@ try:
     from smolagents import FinalAnswerTool
     from smolagents.models import ChatMessageToolCall, ChatMessageToolCallFunction, get_tool_json_schema
 except ModuleNotFoundError as error:
-    raise ImportError(
-        f"toolfmt.runtimes.for_smolagents needs smolagents: pip install 'toolfmt[smolagents]' ({error})"
-    ) from error
+    raise ImportError(f"toolfmt.runtimes.for_smolagents needs smolagents: pip install smolagents ({error})") from error
 
 from toolfmt.formats import Parser, ToolCallFormat
 from toolfmt.message import Message

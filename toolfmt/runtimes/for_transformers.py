@@ -17,7 +17,7 @@ try:
     from transformers import BatchEncoding, LogitsProcessorList, TextIteratorStreamer
 except ModuleNotFoundError as error:
     raise ImportError(
-        f"toolfmt.runtimes.for_transformers needs transformers: pip install 'toolfmt[transformers]' ({error})"
+        f"toolfmt.runtimes.for_transformers needs transformers: pip install transformers ({error})"
     ) from error
 
 from toolfmt.events import Event

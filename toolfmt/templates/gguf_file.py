@@ -101,9 +101,7 @@ def _read(path: Path, file: BinaryIO) -> Metadata:
     try:
         from toolfmt.templates.gguf_metadata import DAMAGE, Metadata
     except ImportError:
-        raise BadModelDirectory(
-            f"{path}: reading a GGUF file needs the package gguf; pip install 'toolfmt[gguf]'"
-        ) from None
+        raise BadModelDirectory(f"{path}: reading a GGUF file needs the package gguf; pip install gguf") from None
     try:
         return Metadata(file)
     except DAMAGE:

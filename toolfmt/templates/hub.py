@@ -78,7 +78,7 @@ def _fetch(wanted: Repository, folder: Path) -> None:
         import huggingface_hub
         from huggingface_hub import errors
     except ImportError:
-        raise _Refused("to fetch it, pip install 'toolfmt[hub]'") from None
+        raise _Refused("to fetch it, pip install huggingface_hub") from None
     endpoint = (os.environ.get("HF_ENDPOINT") or _HUB).rstrip("/")
     revision = f"revision {wanted.revision} of {wanted.id}" if wanted.revision else wanted.id
     try:

@@ -3,7 +3,7 @@
 A parser is whatever `make_parser(tools)` makes: an object with `feed(text)` and `finish()` that return events of
 toolfmt or their dicts, or a callable that takes a whole answer and returns a message in OpenAI's shape. The laws
 (`check_…`), the corpus (`corpus`) and the search (`Fuzz`) need toolfmt alone; the strategies (`tools`, `calls`,
-`answers` …) need hypothesis: `pip install 'toolfmt[testing]'`. Names are handed out when they are first used.
+`answers` …) need hypothesis: `pip install hypothesis`. Names are handed out when they are first used.
 """
 
 from __future__ import annotations

@@ -16,9 +16,7 @@ from toolfmt.testing.material import markers
 try:
     from hypothesis import strategies as st
 except ImportError as missing:
-    raise ImportError(
-        f"toolfmt.testing.strategies needs hypothesis: pip install 'toolfmt[testing]' ({missing})"
-    ) from missing
+    raise ImportError(f"toolfmt.testing.strategies needs hypothesis: pip install hypothesis ({missing})") from missing
 
 
 def _chance() -> st.SearchStrategy[Random]:

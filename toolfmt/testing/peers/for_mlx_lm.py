@@ -103,7 +103,7 @@ def _mlx_lm(name: str) -> Any:
     try:
         return import_module(name)
     except ModuleNotFoundError as error:
-        raise missing(__name__, "mlx-lm 0.32", error, "pip install 'toolfmt[mlx]'") from error
+        raise missing(__name__, "mlx-lm 0.32", error, "pip install 'mlx-lm[cpu]'") from error
 
 
 @cache
