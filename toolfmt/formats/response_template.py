@@ -1,8 +1,9 @@
 """A format said in the declarative language that transformers reads answers with: its `response_template`.
 
 The language (transformers 5.23, `docs/source/en/chat_response_parsing.md` and `utils/chat_parsing`) has regions with an
-opener and a closer, whose text is JSON or a row of flat tags, and a transform of that. What stands in them is read off
-the calls that the format writes, whatever its engine: what stands before a name, between two calls, around a value.
+opener and a closer, whose text is JSON or a row of flat tags, and a transform of that. 5.24 adds `python-call-list`,
+which parses `[f(k="v")]`. No template uses it here, so every template works in 5.23 too. What stands in them is read
+off the calls that the format writes, whatever its engine: what stands before a name, between two calls, around a value.
 Nothing is proven here: `toolfmt.runtimes.for_transformers` holds the outcome against transformers' own parser.
 """
 
@@ -81,7 +82,7 @@ def described(
     # Content before and behind a call is one text: without `join` its last piece would be all of it.
     content = {**closes, "content": "text", "content_args": {"strip": False}, "repeats": True, "join": ""}
     openers = _once(opener for opener, _ in format.reasoning)
-    # Of two that begin alike transformers takes the shorter one while it streams.
+    # Of two with the same start, transformers (5.23, 5.24) takes the shorter one while it streams.
     own = [opener for opener in openers if not any(other.startswith(opener) for other in openers if other != opener)]
     reasoning = {"open": own, "content": "text"}
     reasoning["close_pattern"] = rf"(?:{_either(closer for _, closer in format.reasoning)})\s*"
@@ -132,7 +133,8 @@ def _closing(ends: str, closer: str, opener: str, stop: Sequence[str]) -> str:
     behind = f"(?<={re.escape(ends)})" if ends else ""
     if closer:
         return _one_run(rf"{behind}\s*{closer.replace(_NAME, _NAMES)}")
-    # The end of the answer closes a region by itself; looked for here, it would be found at the end of every piece.
+    # The end of the output closes a region by itself. While transformers 5.23 streams, a lookahead for it matches at
+    # the end of every chunk; 5.24 waits for more text.
     follows = "|".join((opener.partition(_NAME)[0], *map(re.escape, stop)))
     return _one_run(rf"{behind}(?=\s*(?:{follows}))")
 
