@@ -89,7 +89,7 @@ def check_site(asked: argparse.Namespace) -> None:
     if not (ROOT / "mkdocs.yml").exists():
         raise Wrong("there is no mkdocs.yml; --skip-site leaves the site out")
     if find_spec("mkdocs") is None:
-        raise Wrong("mkdocs is not installed; pip install -e '.[docs]'")
+        raise Wrong("mkdocs is not installed; pip install -e '.[docs]' -c constraints.txt")
     with tempfile.TemporaryDirectory() as folder:
         output(sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder)
 

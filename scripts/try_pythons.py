@@ -43,7 +43,7 @@ def passes(python: str) -> bool:
         inside = str(Path(folder) / "bin" / "python")
         for words in (
             [python, "-m", "venv", folder],
-            [inside, "-m", "pip", "install", "--quiet", "-e", f"{ROOT}[test]"],
+            [inside, "-m", "pip", "install", "--quiet", "-e", f"{ROOT}[test]", "-c", str(ROOT / "constraints.txt")],
             [inside, "-m", "pytest", "-q", "-p", "no:cacheprovider", *(f"tests/test_{name}.py" for name in TESTS)],
         ):
             if subprocess.run(words, cwd=ROOT, check=False).returncode:

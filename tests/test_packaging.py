@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import email
+import importlib.metadata
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
+from collections.abc import Iterator
 from email.message import Message
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import toolfmt
 
@@ -122,6 +127,59 @@ def test_no_error_and_no_page_names_an_extra_of_a_package_that_no_index_has() ->
     assert len(files) > 300
     for file in [*files, ROOT / "README.md", ROOT / "action.yml"]:
         assert re.findall(r"toolfmt\[[a-z]+[^\n]*", file.read_text("utf-8")) == [], file
+
+
+# --- the versions that tests are run with
+
+
+def requirements(name: str, extras: set[str]) -> Iterator[Requirement]:
+    """What a distribution needs here with these extras; nothing for one that is not installed."""
+    try:
+        lines = importlib.metadata.requires(name) or []
+    except importlib.metadata.PackageNotFoundError:
+        return
+    for one in map(Requirement, lines):
+        if one.marker is None or any(one.marker.evaluate({"extra": extra}) for extra in {"", *extras}):
+            yield one
+
+
+def needed(*extras: str) -> set[str]:
+    """The names of everything that toolfmt with these extras installs here, as far as it is installed."""
+    names: set[str] = set()
+    seen, waiting = set(), [("toolfmt", frozenset(extras))]
+    while waiting:
+        name, wanted = waiting.pop()
+        for one in requirements(name, set(wanted)):
+            following = (canonicalize_name(one.name), frozenset(one.extras))
+            names.add(following[0])
+            if following not in seen:
+                seen.add(following)
+                waiting.append(following)
+    return names - {"toolfmt"}
+
+
+def test_the_constraints_pin_every_package_of_the_tests_and_the_site() -> None:
+    lines = [Requirement(line) for line in (ROOT / "constraints.txt").read_text("utf-8").splitlines() if line[0] != "#"]
+    assert [str(line) for line in lines if [one.operator for one in line.specifier] != ["=="]] == []
+    names = needed("test", "docs")
+    assert names >= {"pytest", "transformers", "numpy", "markupsafe", "mkdocs-material"}  # some lie several steps away
+    assert names - {canonicalize_name(line.name) for line in lines} == set()
+
+
+def test_the_commands_that_install_the_tests_or_the_site_take_the_constraints() -> None:
+    for file in ("README.md", "CONTRIBUTING.md", ".ci/run", "scripts/try_pythons.py"):
+        text = (ROOT / file).read_text("utf-8")
+        commands = re.findall(r"^.*install.*\[(?:test|docs)\].*$", text, re.MULTILINE)
+        assert commands, file
+        assert [one for one in commands if "constraints.txt" not in one and "--upgrade-strategy eager" not in one] == []
+
+
+def test_what_users_install_has_no_upper_bound() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    ours = ("docs", "release", "test")
+    extras = [lines for name, lines in project["optional-dependencies"].items() if name not in ours]
+    for line in (line for lines in (project["dependencies"], *extras) for line in lines):
+        assert {one.operator for one in Requirement(line).specifier} <= {">="}, line
 
 
 # --- a release
