@@ -144,4 +144,4 @@ def browser() -> Iterator[Browser]:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(5)  # it ends by itself when its pipe closes
             process.kill()
-            process.wait()
+            process.wait(timeout=300)

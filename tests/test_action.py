@@ -69,6 +69,7 @@ class Runner:
             capture_output=True,
             text=True,
             check=False,
+            timeout=300,
         )
         for line in outputs.read_text().splitlines():
             name, _, value = line.partition("=")

@@ -240,5 +240,5 @@ def test_without_jsonschema_the_extra_is_named() -> None:
         "try: invalid_arguments({}, {})\n"
         "except ToolfmtError as error: print(error)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
     assert done.stdout == ("to check arguments by the schema of their tool needs jsonschema: pip install jsonschema\n")

@@ -152,7 +152,11 @@ def test_what_a_template_says_cannot_move_the_cursor(tmp_path: Path) -> None:
 
 def test_the_package_is_run_as_the_script_is() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "toolfmt", "formats", "nothing-like-it"], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "toolfmt", "formats", "nothing-like-it"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == run("formats", "nothing-like-it").stderr
@@ -604,7 +608,7 @@ def test_explain_without_a_code_lists_every_finding_with_its_severity() -> None:
 
 def test_help_names_every_command_and_is_quick() -> None:
     begin = time.perf_counter()
-    done = command("--help").communicate()
+    done = command("--help").communicate(timeout=300)
     took = time.perf_counter() - begin
     text = done[0].decode()
     assert done[1] == b""
@@ -772,7 +776,7 @@ def test_input_is_read_as_it_arrives_and_events_are_flushed_as_they_happen() -> 
     process.stdin.write(b'b"}}</tool_call>')
     assert read_line(process) == {"type": "tool_call_arguments", "index": 0, "delta": 'b"}'}
     assert read_line(process)["type"] == "tool_call_end"
-    rest, errors = process.communicate()
+    rest, errors = process.communicate(timeout=300)
     assert (process.returncode, rest, errors) == (0, b"", b"")
 
 
@@ -798,7 +802,7 @@ def test_closed_standard_files_give_no_traceback(tmp_path: Path) -> None:
     def shell(rest: str) -> tuple[int, str]:
         line = f'exec "{sys.executable}" -c "{code}" {rest}'
         home = str(Path(__file__).parent.parent)
-        done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, cwd=home, check=False)
+        done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, cwd=home, check=False, timeout=300)
         return done.returncode, done.stderr
 
     closed = "toolfmt: standard input is closed; give the name of a file instead of -\n"
@@ -847,7 +851,12 @@ commands.main()
     told = tmp_path / "told"
     line = f'exec "$0" -c "$1" "$2" {closed}'
     given = ["sh", "-c", line, sys.executable, program, str(told)]
-    assert subprocess.run(given, cwd=Path(__file__).parent.parent, check=False, capture_output=True).returncode == 5
+    assert (
+        subprocess.run(
+            given, cwd=Path(__file__).parent.parent, check=False, capture_output=True, timeout=300
+        ).returncode
+        == 5
+    )
     assert int(told.read_text()) > 2
 
 
@@ -893,7 +902,9 @@ def test_what_a_shell_gives_for_a_command_is_read() -> None:
     code = "from toolfmt.cli import commands, special_files as special; special._SECONDS = 0.1; commands.main()"
     line = f'exec "$0" -c "$1" render "$2" --request <({slow})'
     given = ["bash", "-c", line, sys.executable, code, JSON_FRAMES]
-    done = subprocess.run(given, capture_output=True, text=True, cwd=Path(__file__).parent.parent, check=False)
+    done = subprocess.run(
+        given, capture_output=True, text=True, cwd=Path(__file__).parent.parent, check=False, timeout=300
+    )
     assert (done.returncode, done.stderr, "Hi." in done.stdout) == (0, "", True)
 
 
@@ -925,9 +936,9 @@ def test_devices_are_written_to_as_they_are(option: str, tmp_path: Path) -> None
     code = "from toolfmt.cli.commands import main; main()"
     given = [sys.executable, "-c", code, "inspect", JSON_FRAMES, option, "/dev/stdout"]
     home = Path(__file__).parent.parent
-    piped = subprocess.run(given, capture_output=True, cwd=home, check=True).stdout
+    piped = subprocess.run(given, capture_output=True, cwd=home, check=True, timeout=300).stdout
     with (tmp_path / "out").open("wb") as out:
-        subprocess.run(given, stdout=out, cwd=home, check=True)
+        subprocess.run(given, stdout=out, cwd=home, check=True, timeout=300)
     assert (tmp_path / "out").read_bytes() == piped
     assert {"--html": b"</html>", "--summary": b"### toolfmt"}[option] in piped
     assert b"\n  verdict  " in piped.partition(b"</html>" if option == "--html" else b"### toolfmt")[2]
@@ -941,6 +952,6 @@ def test_a_disk_is_not_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_output_is_utf_8_whatever_the_locale_says() -> None:
     environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     process = command("parse", "--format", "json", env=environment)
-    told, errors = process.communicate("é東".encode())
+    told, errors = process.communicate("é東".encode(), timeout=300)
     assert errors == b""
     assert json.loads(told.decode("utf-8")) == {"type": "content", "text": "é東"}

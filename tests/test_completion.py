@@ -31,6 +31,7 @@ def items(*words: str) -> list[tuple[str, str]]:
         capture_output=True,
         text=True,
         check=False,
+        timeout=300,
     )
     assert (done.returncode, done.stderr) == (0, "")
     return [(kind, value) for kind, _, value in (line.partition(",") for line in done.stdout.splitlines() if line)]
@@ -93,7 +94,7 @@ def test_the_script_for_a_shell(shell: str) -> None:
     if program is None:
         pytest.skip("the program toolfmt is not installed beside this Python")
     environment = {**os.environ, "_TOOLFMT_COMPLETE": f"{shell}_source"}
-    done = subprocess.run([program], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run([program], env=environment, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0
     assert f"_TOOLFMT_COMPLETE={shell}_complete" in done.stdout
 
@@ -105,7 +106,7 @@ def test_bash_completes_with_its_script() -> None:
         pytest.skip("bash, or the program toolfmt beside this Python, is missing")
     asked = 'COMP_WORDS=(toolfmt explain tools-dr); COMP_CWORD=2; _toolfmt_completion toolfmt; echo "${COMPREPLY[@]}"'
     script = f'PATH="{os.path.dirname(program)}:$PATH"; eval "$(_TOOLFMT_COMPLETE=bash_source toolfmt)"; {asked}'
-    done = subprocess.run([bash, "-c", script], capture_output=True, text=True, check=False)
+    done = subprocess.run([bash, "-c", script], capture_output=True, text=True, check=False, timeout=300)
     assert (done.stdout, done.stderr) == ("tools-dropped\n", "")
 
 

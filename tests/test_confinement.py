@@ -89,7 +89,10 @@ def test_nothing_can_be_opened(attempt: str, worker: Worker) -> None:
 
 @linux
 def test_the_network_is_another_one_where_the_system_allows_that(worker: Worker) -> None:
-    may = subprocess.run(["unshare", "--user", "--net", "true"], capture_output=True, check=False).returncode == 0
+    may = (
+        subprocess.run(["unshare", "--user", "--net", "true"], capture_output=True, check=False, timeout=300).returncode
+        == 0
+    )
     own, here = (os.readlink(f"/proc/{process}/ns/net") for process in (pid(worker), "self"))
     assert (own != here) is may
 
@@ -122,7 +125,7 @@ worker.close()
 """
     close = " ".join(f"{number}>&-" for number in closed)
     line = f'exec "$0" -c "$1" {close}'
-    subprocess.run(["sh", "-c", line, sys.executable, program], check=False, capture_output=True, timeout=60)
+    subprocess.run(["sh", "-c", line, sys.executable, program], check=False, capture_output=True, timeout=300)
     assert told.read_text() == "here here"
 
 
@@ -259,7 +262,7 @@ print("done")
 """
     # Python 3.12 warns of a fork while the system still counts a thread that has just ended: the one that read.
     command = [sys.executable, "-W", "ignore:This process:DeprecationWarning", "-c", program]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert (done.stdout, done.stderr) == ("done\n", "")
 
 
@@ -301,7 +304,7 @@ def test_no_memory_is_written_to_a_file_at_a_crash(worker: Worker) -> None:
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root becomes another user")
 def test_a_user_without_rights_leaves_the_network_where_the_system_allows_that() -> None:
     ask = ["unshare", "--user", "--net", "true"]
-    may = subprocess.run(ask, user=65534, group=65534, extra_groups=[], capture_output=True, check=False)
+    may = subprocess.run(ask, user=65534, group=65534, extra_groups=[], capture_output=True, check=False, timeout=300)
     program = """
 import ctypes, os
 from toolfmt.sandbox.confinement import leave_network
@@ -309,7 +312,9 @@ os.setgroups([]); os.setresgid(*[65534] * 3); os.setresuid(*[65534] * 3)
 before = os.readlink("/proc/self/ns/net")
 print(leave_network(), os.readlink("/proc/thread-self/ns/net") != before)
 """
-    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    told = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=300
+    ).stdout.split()
     assert told == [str(may.returncode == 0)] * 2
 
 

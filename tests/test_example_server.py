@@ -872,7 +872,7 @@ def started(*arguments: str, missing: str = "") -> tuple[int, str]:
         capture_output=True,
         text=True,
         env=environment,
-        timeout=60,
+        timeout=300,
     )
     return done.returncode, done.stderr.removeprefix("server.py: error: ")
 

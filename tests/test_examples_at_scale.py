@@ -66,7 +66,9 @@ def begun(example: str, directory: Path, *options: str) -> tuple[subprocess.Comp
     environment = os.environ | {"HF_HOME": str(directory / "hf"), "PYTHONPATH": str(EXAMPLES.parent)}
     command = [sys.executable, str(EXAMPLES / example), str(recorded), str(output), "--format", "glm4"]
     command += ["--tools", str(tools), *options]
-    done = subprocess.run(command, env=environment, cwd=directory, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, env=environment, cwd=directory, capture_output=True, text=True, check=False, timeout=1200
+    )
     return done, output
 
 

@@ -234,6 +234,7 @@ def a_process(folder: Path, **changed: str) -> subprocess.CompletedProcess[str]:
         check=False,
         cwd=folder,
         env=os.environ | {"PYTHONPATH": paths},
+        timeout=300,
     )
 
 

@@ -320,7 +320,11 @@ def ended(program: str) -> tuple[int, str, str]:
     """The status of a program that found the modules of the tests, what it printed, and its complaints."""
     paths = os.pathsep.join([str(Path(__file__).parent), str(Path(toolfmt.__file__).parent.parent)])
     run = subprocess.run(
-        [sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     return run.returncode, run.stdout, run.stderr
 

@@ -262,7 +262,11 @@ def test_a_text_of_megabytes_is_cut_where_it_is_printed() -> None:
 def test_what_cannot_be_told_on_standard_error_is_status_2(arguments: list[str]) -> None:
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "toolfmt", *arguments], input=b"no \xff UTF-8", stdout=subprocess.PIPE, stderr=full
+            [sys.executable, "-m", "toolfmt", *arguments],
+            input=b"no \xff UTF-8",
+            stdout=subprocess.PIPE,
+            stderr=full,
+            timeout=300,
         )
     assert done.returncode == 2
     if arguments[0] == "parse":  # what is not told stops nothing else
@@ -274,7 +278,7 @@ def test_nobody_reading_standard_error_changes_no_status() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     parse = [sys.executable, "-m", "toolfmt", "parse", "-", "--format", "json"]
-    done = subprocess.run(parse, input=b"\xff", stdout=subprocess.PIPE, stderr=writing)
+    done = subprocess.run(parse, input=b"\xff", stdout=subprocess.PIPE, stderr=writing, timeout=300)
     os.close(writing)
     assert done.returncode == 0
 

@@ -363,7 +363,9 @@ def test_no_module_is_named_like_a_standard_one() -> None:
 
 
 def run(code: str, directory: Path = PACKAGE.parent) -> str:
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=directory, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=directory, check=False, timeout=300
+    )
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.strip()
 
@@ -411,7 +413,7 @@ def test_without_mlx_lm_the_server_names_the_extra_in_one_line() -> None:
         "import runpy, sys; sys.modules['mlx_lm'] = None; "
         "runpy.run_module('toolfmt.runtimes.for_mlx', run_name='__main__')"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=300)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert done.stderr.startswith("toolfmt.runtimes.for_mlx needs mlx-lm: pip install 'mlx-lm[cpu]' (")
 

@@ -398,6 +398,7 @@ def test_progress_is_drawn_on_a_terminal_and_leaves_the_output_as_it_is() -> Non
         cwd=home,
         env=environment,
         check=False,
+        timeout=300,
     )
     drawn = os.read(reading, 1 << 16)
     os.close(terminal)

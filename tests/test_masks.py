@@ -172,7 +172,7 @@ def test_another_kind_of_tokenizer_is_refused() -> None:
         Masks(GRAMMAR, SimpleNamespace(encode=str))
 
 
-def test_without_llguidance_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_llguidance_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "llguidance", None)
-    with pytest.raises(ImportError, match=r"masks need llguidance: pip install 'toolfmt\[grammar\]'"):
+    with pytest.raises(ImportError, match=r"masks need llguidance: pip install llguidance"):
         check(GRAMMAR)

@@ -608,7 +608,7 @@ def test_what_cannot_be_measured_is_one_line(arguments: list[str], told: str) ->
 def test_without_a_library_the_extra_is_named(library: str, told: str) -> None:
     code = f"import sys; sys.modules[{library!r}] = None\nfrom toolfmt.cli.commands import main; main()"
     typed = [sys.executable, "-c", code, "measure", "--endpoint", "http://127.0.0.1:9", "--model", "m"]
-    done = subprocess.run(typed, capture_output=True, text=True, check=False)
+    done = subprocess.run(typed, capture_output=True, text=True, check=False, timeout=300)
     assert (2, "", f"toolfmt: {told}\n") == (done.returncode, done.stdout, done.stderr)
 
 

@@ -942,7 +942,7 @@ def test_where_the_disk_is_full_nothing_half_written_stays(tmp_path: Path, there
         "main(['inspect', sys.argv[1], '--trusted', '--ignore', 'note', '--fix', '--output', sys.argv[2]])"
     )
     given = [sys.executable, "-c", line, str(alone), str(tmp_path / "copy")]
-    done = subprocess.run(given, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(given, capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert "cannot be written (File too large); name another directory" in done.stderr
     assert before == digests(tmp_path)

@@ -78,7 +78,9 @@ def windows(tmp_path: Path) -> dict[str, str]:
 def run(environment: dict[str, str], *words: str, given: bytes = b"") -> tuple[int, bytes, bytes]:
     command = [sys.executable, "-m", "toolfmt", *words]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100", **environment}
-    done = subprocess.run(command, input=given, env=environment, cwd=ROOT, capture_output=True, check=False)
+    done = subprocess.run(
+        command, input=given, env=environment, cwd=ROOT, capture_output=True, check=False, timeout=300
+    )
     return done.returncode, re.sub(rb'"seconds": [0-9.]+', b"", done.stdout), done.stderr
 
 
@@ -87,7 +89,9 @@ def test_the_stand_in_for_windows_is_bare(windows: dict[str, str]) -> None:
         "import sys, os, select; print(sys.platform, hasattr(os, 'killpg'), hasattr(select, 'poll')); import resource"
     )
     environment = {**os.environ, **windows}
-    done = subprocess.run([sys.executable, "-c", asked], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", asked], env=environment, capture_output=True, text=True, check=False, timeout=300
+    )
     assert (done.returncode, done.stdout) == (1, "win32 False False\n")
     assert "import of resource halted" in done.stderr
 
@@ -130,7 +134,9 @@ except LimitHit as hit:
     loop = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
     (tmp_path / "chat_template.jinja").write_text(loop, encoding="utf-8")
     command = [sys.executable, "-c", asked, str(tmp_path)]
-    done = subprocess.run(command, env={**os.environ, **windows}, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, env={**os.environ, **windows}, capture_output=True, text=True, check=False, timeout=300
+    )
     assert (done.stdout, done.stderr[-400:]) == ("42\nwall time\n", "")
 
 

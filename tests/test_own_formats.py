@@ -226,7 +226,7 @@ def test_a_registered_format_is_pickled_by_its_parts(brackets: toolfmt.ToolCallF
     _forget("brackets")
     assert pickle.loads(data) == brackets
     code = "import pickle, sys; print(pickle.load(sys.stdin.buffer).openers)"
-    done = subprocess.run([sys.executable, "-c", code], input=data, capture_output=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code], input=data, capture_output=True, check=True, timeout=300)
     assert done.stdout.decode().strip() == "('⟦call ',)"
 
 
@@ -343,7 +343,13 @@ def plug_in(directory: Path, **points: str) -> Path:
 def with_plug_in(place: Path, *command: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(place)])}
     return subprocess.run(
-        [sys.executable, *command], capture_output=True, text=True, encoding="utf-8", env=environment, check=False
+        [sys.executable, *command],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env=environment,
+        check=False,
+        timeout=300,
     )
 
 

@@ -39,7 +39,7 @@ building = needing(*NEEDED)
 def built(source: Path, folder: Path, *options: str) -> Path:
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), *options, str(source)]
     environment = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=1200)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
 
@@ -187,7 +187,7 @@ def test_what_users_install_has_no_upper_bound() -> None:
 
 def git(folder: Path, *words: str) -> None:
     names = ("-c", "user.name=A Name", "-c", "user.email=a@name.invalid")
-    subprocess.run(["git", *names, *words], cwd=folder, check=True, capture_output=True)
+    subprocess.run(["git", *names, *words], cwd=folder, check=True, capture_output=True, timeout=1200)
 
 
 @pytest.fixture
@@ -212,7 +212,7 @@ QUICK = ("--skip-tests", "--skip-site", "--skip-installed", "--no-isolation")
 
 def release(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "scripts/release.py", *options]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=1200)
 
 
 def refused(folder: Path, *options: str) -> str:
@@ -224,7 +224,9 @@ def refused(folder: Path, *options: str) -> str:
 
 def test_no_release_without_git(checkout: Path) -> None:
     command = [sys.executable, "scripts/release.py", *QUICK]
-    done = subprocess.run(command, cwd=checkout, env={"PATH": ""}, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=checkout, env={"PATH": ""}, capture_output=True, text=True, check=False, timeout=1200
+    )
     assert (done.returncode, done.stderr.splitlines()[1:]) == (1, [])
     assert done.stderr.startswith("release: git cannot be run (")
 

@@ -27,7 +27,9 @@ BROKEN = "{{ raise_exception('no messages here') }}"
 
 def git(folder: Path, *arguments: str) -> str:
     names = ("-c", "user.name=A Name", "-c", "user.email=a@name.invalid", "-c", "init.defaultBranch=main")
-    done = subprocess.run(["git", *names, *arguments], cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["git", *names, *arguments], cwd=folder, capture_output=True, text=True, check=False, timeout=300
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -81,6 +83,7 @@ def run(folder: Path, *arguments: str) -> tuple[int, str]:
         capture_output=True,
         text=True,
         check=False,
+        timeout=300,
     )
     return done.returncode, done.stdout + done.stderr
 

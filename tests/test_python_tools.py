@@ -305,6 +305,6 @@ except ValueError as error:
 )
 def test_without_the_library_it_is_told_which_to_install(missing: str, told: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", CODE.format(missing=missing)], capture_output=True, text=True, check=True
+        [sys.executable, "-c", CODE.format(missing=missing)], capture_output=True, text=True, check=True, timeout=300
     )
     assert done.stdout == f"tools[0] (f): {told}\n"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import how_much
@@ -19,6 +20,25 @@ from toolfmt.testing.corpus import TOPICS
 CORPUS = "tests/test_corpus.py::test_case"
 ROOT = Path(__file__).parents[1]
 CASES = {f"{kind}: {number}": [kind, f"{kind}: {number}"] for kind in "abcdefgh" for number in range(30)}
+
+
+def without_timeout(file: Path) -> Iterator[str]:
+    """Where a test starts a process, or waits for one, without a limit: a hang would block the whole run."""
+    for call in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+            continue
+        name, limited = call.func.attr, any(word.arg == "timeout" for word in call.keywords)
+        of_subprocess = isinstance(call.func.value, ast.Name) and call.func.value.id == "subprocess"
+        starts = of_subprocess and name in ("run", "call", "check_call", "check_output")
+        if ((starts or name == "communicate") and not limited) or (name == "wait" and not (call.args or limited)):
+            yield f"{file.name}:{call.lineno}"
+
+
+def test_no_test_waits_for_a_process_without_a_limit(tmp_path: Path) -> None:
+    assert [line for file in ROOT.glob("tests/*.py") for line in without_timeout(file)] == []
+    bad = tmp_path / "bad.py"
+    bad.write_text("subprocess.run(x)\np.communicate()\np.wait()\np.wait(3)\nsubprocess.run(x, timeout=3)\n", "utf-8")
+    assert list(without_timeout(bad)) == ["bad.py:1", "bad.py:2", "bad.py:3"]
 
 
 @pytest.fixture
@@ -126,7 +146,9 @@ def test_a_run_says_how_much_it_takes(tmp_path: Path, options: list[str], passed
     (tmp_path / "test_here.py").write_text(A_TEST, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "conftest", "-p", "no:cacheprovider", *options]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests")))}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=1200
+    )
     assert done.stdout.count(told) == 2, done.stdout  # before the first test, and at the end
     assert re.findall(r"(\d+) (passed|deselected)", done.stdout.splitlines()[-1]) == [
         (str(number), what)
@@ -138,6 +160,8 @@ def test_a_run_says_how_much_it_takes(tmp_path: Path, options: list[str], passed
 def test_a_file_that_is_not_there_is_what_is_said(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "conftest", "-p", "no:cacheprovider", "test_nowhere.py"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests")))}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=1200
+    )
     assert "file or directory not found: test_nowhere.py" in done.stderr
     assert "INTERNALERROR" not in done.stdout + done.stderr

@@ -260,7 +260,7 @@ def test_a_worker_that_died_is_replaced(small: Worker) -> None:
     small.start()
     assert small._process is not None
     os.kill(small._process.pid, signal.SIGKILL)
-    small._process.wait()
+    small._process.wait(timeout=300)
     assert small.run(INSPECT, files(HONEST), NO_OPTIONS) == honest_report()
 
 
@@ -508,7 +508,9 @@ from toolfmt.errors import home
 from toolfmt.sandbox.pool import Job, Worker
 print(Worker().run(Job(home, str, lambda answer: None)))
 """
-    done = subprocess.run([sys.executable, "-c", asking], capture_output=True, text=True, cwd=tmp_path, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", asking], capture_output=True, text=True, cwd=tmp_path, check=True, timeout=300
+    )
     assert done.stdout.strip() == str(copy / "errors.py")
 
 

@@ -122,7 +122,7 @@ def check_linted(root: Path, *paths: Path) -> None:
     for command in (("check", "-q"), ("format", "--diff", "-q")):
         told = subprocess.run(
             [sys.executable, "-m", "ruff", *command, "--no-cache", *paths],
-            cwd=root, capture_output=True, text=True, check=False,
+            cwd=root, capture_output=True, text=True, check=False, timeout=1200,
         )  # fmt: skip
         assert (told.returncode, told.stdout) == (0, ""), told.stdout + told.stderr
 
@@ -549,7 +549,7 @@ def test_a_dry_run_prints_the_patch_of_what_it_would_write(clone: Path, command:
     patch = run(*command, "--to", clone, "--dry-run")
     assert (patch.exit_code, files(clone)) == (0, before)
     (clone / "patch").write_bytes(patch.stdout_bytes)
-    subprocess.run(["git", "apply", "patch"], cwd=clone, check=True)
+    subprocess.run(["git", "apply", "patch"], cwd=clone, check=True, timeout=1200)
     (clone / "patch").unlink()
     patched = files(clone)
     for path in set(patched) - set(before):
@@ -645,7 +645,13 @@ def command(root: Path, *arguments: str) -> tuple[int, str]:
     environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "100"}
     environment.pop("PYTEST_ADDOPTS", None)
     done = subprocess.run(
-        [sys.executable, "-m", *arguments], cwd=root, env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-m", *arguments],
+        cwd=root,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=1200,
     )
     return done.returncode, done.stdout + done.stderr
 

@@ -375,7 +375,7 @@ def test_a_run_that_was_killed_goes_on(tmp_path: Path) -> None:
             time.sleep(0.005)
         process.kill()
     stood = file.read_bytes().count(b"\n")
-    assert subprocess.run([*command, str(tmp_path)], check=False).returncode in (0, 1)
+    assert subprocess.run([*command, str(tmp_path)], check=False, timeout=300).returncode in (0, 1)
     told = [json.loads(line)["path"] for line in file.read_text("utf-8").splitlines()]
     assert (told, stood > 0) == ([str(tmp_path / f"{name}.jinja") for name in "abcd"], True)
 

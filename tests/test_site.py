@@ -74,7 +74,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "--site-dir",
         str(folder),
     ]  # --quiet would hide warnings
-    done = subprocess.run(command, cwd=ROOT, env={**os.environ, **asked}, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, **asked}, capture_output=True, text=True, timeout=1200)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "WARNING" not in done.stderr
     return folder

@@ -336,7 +336,7 @@ def test_the_strategies_alone_need_hypothesis_and_name_the_extra() -> None:
         "try:\n toolfmt.testing.answers\nexcept ImportError as error: print(error)\n"
         "print('strategies' in dir(toolfmt.testing), sorted(toolfmt.testing.__all__) == dir(toolfmt.testing))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=300)
     assert done.stderr == ""
     first, second = done.stdout.splitlines()
     assert first.startswith("toolfmt.testing.strategies needs hypothesis: pip install hypothesis (")
