@@ -152,14 +152,14 @@ def unknown_format(report: Report) -> Finding:
 
 def test_the_advice_for_an_unknown_format_names_each_next_step_that_applies() -> None:
     parser, in_words = "Set the parser that the model card names by hand.", "`toolfmt render MODEL --strategy prose`."
-    named = TEMPLATE.replace("【use ' + ", "<call><name>' + ").replace("'】\\n'", "'</name>\\n'")
-    named = named.replace("【with ' + key + '】'", "<arg>' + key + ': '").replace("'【/with】\\n'", "'\\n'")
-    fix = advice(named.replace("【/use】", "</call>"))
+    # `<use=NAME>` and `<with=KEY>` are built as `<function=NAME>` and `<parameter=KEY>` of xml_function are.
+    lines = TEMPLATE.replace("【use ' + ", "<use=' + ").replace("'】\\n'", "'>\\n'").replace("【/use】", "</use>")
+    fix = advice(lines.replace("【with ' + key + '】'", "<with=' + key + '>'").replace("'【/with】\\n'", "'\\n'"))
     assert fix.startswith(f"{parser} Or write a format file (docs/own_formats.md), starting from the most similar")
     assert fix.endswith(f" Or describe the tools in the system prompt: {in_words}")
     near = re.search(r"known format, (\w+)\. It writes this call as (.+?)\. Or describe", fix)
     assert near is not None
-    assert toolfmt.formats.get(near[1]).name == near[1]
+    assert near[1] == "xml_function"
     (call,) = toolfmt.parse(near[2].replace("\\n", "\n"), near[1]).tool_calls
     assert TOOL in call.name
     assert "toolfmt derive" not in fix  # it was tried, and the message has the reason
