@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from toolfmt.jobs import new_worker
-from toolfmt.sandbox.pool import Worker
+from toolfmt.sandbox.pool import Limits, Worker
 
 _idle: list[Worker] = []
 
@@ -15,8 +15,9 @@ _idle: list[Worker] = []
 class Lent:
     """What an inspection of several places takes for a new worker."""
 
-    def __init__(self) -> None:
-        self._worker = _idle.pop() if _idle else new_worker()
+    def __init__(self, limits: Limits | None = None) -> None:
+        self._usual = limits is None
+        self._worker = _idle.pop() if _idle and self._usual else new_worker(limits)
 
     def run(self, *asked: Any) -> Any:
         return self._worker.run(*asked)
@@ -24,7 +25,7 @@ class Lent:
     def stop(self) -> None:
         """One that still works on something is ended, as ever."""
         lock = self._worker._lock
-        if lock.acquire(blocking=False):
+        if self._usual and lock.acquire(blocking=False):
             lock.release()
             _idle.append(self._worker)
         else:

@@ -56,7 +56,7 @@ def test_several_places_get_a_page_each_and_one_that_lists_them(tmp_path: Path) 
     places = [*(str(MODELS / name) for name in names), str(tmp_path / "gone")]
     plain = run(*places)
     result = run(*places, "--html", str(file))
-    assert (result.stdout, result.exit_code) == (plain.stdout, 2)
+    assert (result.stdout, result.exit_code) == (plain.stdout, plain.exit_code)
     folder = tmp_path / "all of them.html.d"
     assert sorted(path.name for path in folder.iterdir()) == [f"{name}.html" for name in names]
     assert sorted(path.name for path in tmp_path.iterdir()) == [file.name, folder.name]
@@ -73,7 +73,7 @@ def test_the_index_tells_verdicts_worst_first_and_each_model_once() -> None:
     page = index_page(LOOKED, ["d/good.html", "d/bad.html", "", "d/fair #1.html", "d/words.html"])
     told = Page(page)
     assert [text for tag, text in told.headings if tag == "h2"] == [
-        *("Could not be read: 1", "Broken: 1", "Prose: 1", "Adapted: 1", "Template: 1")
+        *("Not inspected: 1", "Broken: 1", "Prose: 1", "Adapted: 1", "Template: 1")
     ]
     assert told.headings[0] == ("h1", "5 models: tool calling")
     hrefs = [value for name, value in told.attributes if name == "href" and not value.startswith("#")]
@@ -143,11 +143,11 @@ def summary(*looked: InspectionOutcome) -> str:
 
 def test_the_summary_has_a_row_a_model_and_what_was_found() -> None:
     assert summary(*LOOKED[:4]) == (
-        "### toolfmt: 1 could not be read, 1 broken, 1 adapted, 1 template\n"
+        "### toolfmt: 1 not inspected, 1 broken, 1 adapted, 1 template\n"
         "\n"
         "| model | verdict | errors | warnings | notes |\n"
         "|---|---|---|---|---|\n"
-        "| models/gone | could not be read: no such directory; give one that is there | | | |\n"
+        "| models/gone | **not inspected**: no such directory; give one that is there | | | |\n"
         "| models/bad | **broken**: So. | 1 | 1 | 1 |\n"
         "| models/fair | **adapted**: So. | 0 | 2 | 0 |\n"
         "| models/good | **template**: So. | 0 | 0 | 0 |\n"
@@ -191,7 +191,7 @@ def test_the_summary_of_thousands_fits_into_a_comment() -> None:
     )
     looked = InspectionOutcome("@" * 999, judged(worst, "broken", "#" * 999))
     text = summary(*[looked] * 3000, *[InspectionOutcome("m" * 99, None, "@" * 999)] * 50)
-    listed = text.count("**broken**") + text.count("could not be read:")
+    listed = text.count("**broken**") + text.count("**not inspected**")
     assert (len(text) <= 60_000, listed > 5, f"\n{3050 - listed:,} more are not listed.\n" in text) == (
         True,
         True,

@@ -146,6 +146,7 @@ ALLOWED = {
         "toolfmt.formats",
         "toolfmt.message",
         "toolfmt.parsing",
+        "toolfmt.sandbox.cpu_time",
         "toolfmt.shell",
         "toolfmt.testing",
     },

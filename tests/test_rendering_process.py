@@ -53,7 +53,7 @@ OTHER: dict[str, Any] = {"name": "other", "description": "x"}
 
 @pytest.fixture(scope="module")
 def worker() -> Iterator[Worker]:
-    made = new_worker(Limits(wall_seconds=60, processor_seconds=1, memory=300 << 20))
+    made = new_worker(Limits(processor_seconds=1, memory=300 << 20))
     yield made
     made.close()
 

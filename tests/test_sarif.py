@@ -163,7 +163,10 @@ def test_a_place_that_cannot_be_read_is_a_notification() -> None:
     check("log", log)
     assert log["runs"][0]["invocations"][0]["executionSuccessful"] is False
     notification = log["runs"][0]["invocations"][0]["toolExecutionNotifications"][0]
-    assert (notification["level"], notification["message"]) == ("error", {"text": "gone: no such directory"})
+    assert (notification["level"], notification["message"]) == (
+        "error",
+        {"text": "not inspected: gone: no such directory"},
+    )
 
 
 @pytest.mark.deeper

@@ -32,8 +32,8 @@ def test_a_test_that_is_named_is_there(file: str, test: str) -> None:
 def test_figures_are_those_of_the_code() -> None:
     limits = Limits()
     said = [
-        f"wall time of a job: {limits.wall_seconds:g} seconds",
-        f"processor time of a job: {limits.processor_seconds} seconds",
+        f"time of a job that uses no CPU time: {limits.time_limit:g} seconds",
+        f"CPU time of a job: {limits.processor_seconds} seconds",
         f"length of its answer: {limits.answer >> 20} MiB",
         f"memory: {limits.memory >> 30} GiB beyond",
         f"longer than {LONGEST_SOURCE:,} characters or of more than {LARGEST_TREE:,} nodes",

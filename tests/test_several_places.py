@@ -28,6 +28,7 @@ from toolfmt.errors import ToolfmtError
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.report import Report, SamplePrompt
 from toolfmt.printing.models import models_text
+from toolfmt.sandbox.pool import Limits
 
 NAMES = [*REPORTS, "gone"]
 
@@ -97,7 +98,7 @@ def test_jobs_are_the_number_of_workers(
     made: list[object] = []
 
     class Counted:
-        def __init__(self) -> None:
+        def __init__(self, limits: Limits | None) -> None:
             made.append(self)
 
         def stop(self) -> None:

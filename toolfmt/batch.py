@@ -9,18 +9,20 @@ import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from queue import SimpleQueue
 from typing import Any
 
-from toolfmt.errors import ToolfmtError
+from toolfmt.errors import ToolfmtError, WorkerUnavailable
 from toolfmt.inspect.facts import NO_OPTIONS, Options
 from toolfmt.inspect.report import Answer, Report, Sections
 from toolfmt.inspect.template_profile import TemplateProfile
 from toolfmt.jobs import new_worker, shared_worker
 from toolfmt.model import Model
 from toolfmt.render.prompt import broken
-from toolfmt.sandbox.pool import Worker
+from toolfmt.sandbox.pool import Limits, Worker
 from toolfmt.templates import load_files, model_place, model_places
 
 _MOST_WORKERS = 8
@@ -29,9 +31,13 @@ _AHEAD = 4
 """Places a worker that are looked at while one before them takes its time; the reports wait in memory."""
 
 
+NOT_INSPECTED = "not inspected"
+"""What every output calls a model without a report: its files cannot be read, or the machine could not run it."""
+
+
 @dataclass(frozen=True)
 class InspectionOutcome:
-    """What became of one place: its report, or in one line why it could not be looked at."""
+    """What became of one place: its report, or in one line why it was not inspected."""
 
     place: str
     report: Report | None
@@ -43,6 +49,11 @@ class InspectionOutcome:
             return {"path": self.place, "error": self.reason}
         path = {"path": self.place}
         return path | self.report.to_dict() | path
+
+    @property
+    def why_not(self) -> str:
+        """The reason without the name of the place, for a row that begins with the name."""
+        return self.reason.removeprefix(self.place).lstrip("/:\\, ")
 
     def in_brief(self) -> InspectionOutcome:
         """The same without evidence, chapters and prompts: what is kept of one of thousands."""
@@ -73,12 +84,19 @@ class Inspector:
 
     options: Options = NO_OPTIONS
     trusted: bool = False
+    limits: Limits | None = None
 
     def report(self, place: str) -> Report:
         """The report on one place; raises `ToolfmtError` where it cannot be read."""
         if not self.trusted:
-            shared_worker().start()  # it gets ready while the files are read
-        return self._report(place, None)
+            with suppress(WorkerUnavailable):  # the job raises it again, with the name of the model
+                self.worker.start()  # it gets ready while the files are read
+        return self._report(place, self.worker)
+
+    @cached_property
+    def worker(self) -> Worker:
+        """The worker for models that are inspected one after another; it starts with the first job."""
+        return shared_worker() if self.limits is None else new_worker(self.limits)
 
     def comparable(self, place: str) -> Report:
         """The report on one place, to be compared with another; raises `ToolfmtError` where its template does not
@@ -99,7 +117,7 @@ class Inspector:
         soon as it is done."""
         workers: SimpleQueue[Worker] = SimpleQueue()
         number = max(1, min(len(places), jobs or min(os.cpu_count() or 1, _MOST_WORKERS)))
-        made = [new_worker() for _ in range(number)]
+        made = [new_worker(self.limits) for _ in range(number)]
         for worker in made:
             workers.put(worker)
 
@@ -135,10 +153,13 @@ class Inspector:
             for worker in made:
                 worker.stop()
 
-    def _report(self, place: str, worker: Worker | None) -> Report:
+    def _report(self, place: str, worker: Worker) -> Report:
         model = Model(load_files(place), trusted=self.trusted, worker=worker)
         asked = self.options
-        return model.inspect(tools=asked.tools, context=asked.context, probe_seed=asked.probe_seed)
+        try:
+            return model.inspect(tools=asked.tools, context=asked.context, probe_seed=asked.probe_seed)
+        except WorkerUnavailable as error:
+            raise WorkerUnavailable(f"{place}: {error}") from None
 
 
 def place_key(place: str) -> str:

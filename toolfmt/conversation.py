@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from toolfmt.errors import ToolfmtError
+from toolfmt.errors import ToolfmtError, WorkerUnavailable
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.message import Message, said_in, taken_ids
 from toolfmt.readable_calls import unreadable_rejected
@@ -168,6 +168,8 @@ class Conversation:
         options = {**options, "add_generation_prompt": False, "continue_final_message": False, "context": None}
         try:
             closed = self._model.render(self.messages[: at + 1], self._tools, **options)
+        except WorkerUnavailable:
+            raise
         except ToolfmtError:
             return "", "the template takes no conversation that ends with this answer"
         at = _place(self.messages[: at + 1])

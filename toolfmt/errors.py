@@ -26,6 +26,7 @@ __all__ = [
     "TemplateError",
     "ToolfmtError",
     "UnknownFormat",
+    "WorkerUnavailable",
 ]
 
 FailureKind: TypeAlias = Literal["refused", "not-parsed", "not-rendered", "other"]
@@ -122,13 +123,18 @@ class TemplateError(ToolfmtError):
 
 class LimitHit(TemplateError):
     """A chat template that takes more than it is given; `limit` names what of: `source size`, `syntax tree`,
-    `processor time`, `memory`, `wall time`, `output` or, where the worker died without saying of what or answered
-    nothing that can be read, `crash`.
+    `processor time`, `memory`, `output` or, if the worker crashed or returned nothing that can be read, `crash`.
     """
 
     def __init__(self, message: str, limit: str, line: int | None = None, own_words: str | None = None) -> None:
         super().__init__(message, line, own_words=own_words)
         self.limit = limit
+
+
+class WorkerUnavailable(ToolfmtError):
+    """The worker process cannot run a template now: it cannot start, the system or another process ended it, or it
+    reached the time limit. This depends on the machine, not on the template, so that nothing is concluded from it.
+    """
 
 
 class FailedInProcess(ToolfmtError):
@@ -146,7 +152,7 @@ class FailedInProcess(ToolfmtError):
         self.places = places
 
 
-OF_THE_PROCESS = frozenset({"processor time", "wall time", "crash"})
+OF_THE_PROCESS = frozenset({"processor time", "crash"})
 """Limits that only a template in a process of its own can hit."""
 
 

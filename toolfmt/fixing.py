@@ -11,7 +11,7 @@ from pathlib import Path
 from toolfmt.batch import Inspector
 from toolfmt.inspect.probe.conversations import Shape
 from toolfmt.inspect.report import Report
-from toolfmt.jobs import JUDGE, shared_worker
+from toolfmt.jobs import JUDGE
 from toolfmt.mending.conversations import Variant
 from toolfmt.mending.model import MendedModel, mend_copy
 from toolfmt.mending.proof import Verdict, judged
@@ -36,14 +36,14 @@ def fixed_copy(
     options = inspector.options
 
     def inspect(files: ModelFiles) -> Report:
-        model = Model(files, trusted=inspector.trusted)
+        model = Model(files, trusted=inspector.trusted, worker=inspector.worker)
         return model.inspect(tools=options.tools, context=options.context, probe_seed=options.probe_seed)
 
     def prove(
         before: str, after: str, tokens: Mapping[str, str], shape: Shape, wanted: Sequence[Variant], typed: bool
     ) -> Verdict:
         asked = (before, after, dict(tokens), shape, tuple(wanted), typed)
-        return judged(*asked) if inspector.trusted else shared_worker().run(JUDGE, *asked)
+        return judged(*asked) if inspector.trusted else inspector.worker.run(JUDGE, *asked)
 
     report = inspector.report(place)
     return mend_copy(files, report, codes_for(report), Path(output), inspect, prove)

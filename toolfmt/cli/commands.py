@@ -110,6 +110,12 @@ def main() -> None:
 )
 @click.option("--fix", is_flag=True, help="Mend what can be mended in a copy, and print what changed (one place).")
 @click.option("--output", metavar="DIR", help="Where --fix writes the copy: a directory that is new, or empty.")
+@click.option(
+    "--time-limit",
+    type=Seconds(),
+    metavar="SECONDS",
+    help="Give up on a template whose process uses no CPU time for this long; by default 600.",
+)
 @_trusted
 def inspect(**given: Any) -> int:
     """Tell what the model in a PLACE can do, which format it speaks, and what will go wrong.
@@ -119,7 +125,7 @@ def inspect(**given: Any) -> int:
 
     --continue FILE is for thousands of places: a run that was cut off goes on where it stopped.
 
-    Exit status: 0 no error, 1 an error (see --fail-on and --require), 2 could not look.
+    Exit status: 0 no error, 1 an error (see --fail-on and --require), 2 no error, but a model was not inspected.
     """
     from toolfmt.cli.inspecting import Inspecting
 
@@ -436,7 +442,7 @@ def measure(**given: Any) -> int:
     default=10,
     show_default=True,
     metavar="SECONDS",
-    help="Of one answer: what takes longer hangs.",
+    help="Of one answer: CPU time, or time without any, after which it hangs.",
 )
 @_as_json
 def fuzz(**given: Any) -> int:

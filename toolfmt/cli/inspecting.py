@@ -26,6 +26,7 @@ from toolfmt.cli.several import Outcomes, go_on, tell_several
 from toolfmt.errors import BadTools
 from toolfmt.inspect.facts import Options
 from toolfmt.inspect.report import Report
+from toolfmt.sandbox.pool import Limits
 from toolfmt.tools import canonical_tools
 
 _WIDEST_TABLE = 1000
@@ -53,6 +54,7 @@ class Inspecting:
     lines_file: str | None
     fix: bool
     output: str | None
+    time_limit: float | None
     trusted: bool
 
     def status(self) -> int:
@@ -163,6 +165,8 @@ class Inspecting:
             raise click.UsageError("--continue goes on in a file, which standard output is not; name a file")
 
     def _check_ways(self) -> None:
+        if self.trusted and self.time_limit is not None:
+            raise click.UsageError("--trusted runs the template without limits; leave --trusted or --time-limit out")
         if self.fix != (self.output is not None):
             raise click.UsageError("--fix and --output DIR go together")
         if self.fix and self._are_several:
@@ -208,7 +212,8 @@ class Inspecting:
 
     @cached_property
     def _inspector(self) -> Inspector:
-        return Inspector(Options(self._tools(), self.context, self.probe_seed), trusted=self.trusted)
+        limits = None if self.time_limit is None else Limits(self.time_limit)
+        return Inspector(Options(self._tools(), self.context, self.probe_seed), self.trusted, limits)
 
     @cached_property
     def _selection(self) -> Selection:

@@ -59,7 +59,7 @@ class Outcomes:
         more = f"and {self.left_out:,} more places" if self.left_out else ""
         for line in filter(None, (*self.lines, more)):
             self.complain(line)
-        return 2 if self.unread else int(self.failed)
+        return 1 if self.failed else 2 if self.unread else 0
 
 
 def tell_several(

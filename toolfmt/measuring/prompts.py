@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from toolfmt.errors import ToolfmtError
+from toolfmt.errors import ToolfmtError, WorkerUnavailable
 from toolfmt.formats import prose, write
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.prose import result_heading
@@ -30,6 +30,8 @@ class Prompts:
             strategy, variables = question.cell.strategy, self._sampling.variables
             try:
                 self._made[key] = self._model.render(question.messages, tools(), strategy, **variables)
+            except WorkerUnavailable:
+                raise
             except ToolfmtError as error:
                 raise NotAnswered(str(error)) from None
         return self._made[key]

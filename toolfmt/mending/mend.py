@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from toolfmt.errors import ToolfmtError
+from toolfmt.errors import ToolfmtError, WorkerUnavailable
 from toolfmt.inspect.probe.conversations import Shape
 from toolfmt.inspect.report import Report
 from toolfmt.inspect.support.template_choice import same_text
@@ -126,6 +126,8 @@ class _Mending:
         """The second inspection, where nothing is worse by it; else why it is none."""
         try:
             report = self._inspect(with_template(self._files, self._source, text))
+        except WorkerUnavailable:
+            raise
         except ToolfmtError as error:
             return None, str(error)
         worse = what_is_worse(self.report, report, codes, remedies.may_change(remedy, self.report))
@@ -191,6 +193,8 @@ class _Mending:
         shape = self.report.profile.shape or Shape()
         try:
             return self._prove(before, text, self._files.special_tokens, shape, wanted, typed)
+        except WorkerUnavailable:
+            raise
         except ToolfmtError as error:
             return Verdict(False, str(error))
 

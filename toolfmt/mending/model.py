@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from toolfmt.errors import ToolfmtError
+from toolfmt.errors import ToolfmtError, WorkerUnavailable
 from toolfmt.inspect.comparison import compare, is_below
 from toolfmt.inspect.report import Finding, JsonRecord, Report, ToolsWord
 from toolfmt.inspect.support.template_choice import same_text
@@ -180,7 +180,7 @@ def _next_setting(
         try:
             changed = _loaded({**copy.contents, attempt.file: attempt.data}, folder.with_name(f"{folder.name}{number}"))
             after = copy.inspect(changed)
-        except CannotCopy:
+        except (CannotCopy, WorkerUnavailable):
             raise
         except ToolfmtError:
             continue

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from toolfmt import __version__
-from toolfmt.batch import InspectionOutcome
+from toolfmt.batch import NOT_INSPECTED, InspectionOutcome
 from toolfmt.inspect.report import Report
 from toolfmt.printing.models import names_of
 from toolfmt.printing.page import resource, style_hash, template
@@ -22,7 +22,7 @@ from toolfmt.printing.severities import worst_first
 from toolfmt.printing.verdict import counts
 
 _MEANINGS = {
-    "unread": ("Could not be read", "Nothing is known of these."),
+    "unread": (NOT_INSPECTED.capitalize(), "These have no verdict: each shows the reason."),
     "broken": ("Broken", "Something goes wrong that nothing heals: look at the errors first."),
     "prose": ("Prose", "The template shows no tools; described in words, they work."),
     "adapted": ("Adapted", "Tools work through the template, with what toolfmt's render adapts for it."),
@@ -62,8 +62,7 @@ def _model(one: InspectionOutcome, name: str, href: str) -> dict[str, Any]:
     told: dict[str, Any] = {"name": name, "href": href, "type": "", "format": "", "confidence": "", "counts": ""}
     report = one.report
     if report is None:
-        reason = one.reason.removeprefix(one.place).lstrip("/:\\, ")
-        return told | {"sentence": reason[:_LONGEST_REASON], "found": []}
+        return told | {"sentence": one.why_not[:_LONGEST_REASON], "found": []}
     return told | {
         "type": report.model_type or "no model type",
         "format": report.format.name or "",

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from toolfmt.batch import InspectionOutcome
+from toolfmt.batch import NOT_INSPECTED, InspectionOutcome
 from toolfmt.inspect.report import Finding, Report, Severity, ToolsWord
 from toolfmt.printing.control_characters import shortened, visible
 from toolfmt.printing.layout import ANSWER_STYLES, UNWRAPPED, printed
@@ -148,7 +148,7 @@ def names_of(places: Sequence[str]) -> list[str]:
 
 def _row(name: str, report: Report | None, one: InspectionOutcome) -> list[Text]:
     if report is None:
-        return [Text(name, "bold"), *(Text("-") for _ in _HEADINGS[1:-1]), _reason(one)]
+        return [Text(name, "bold"), *_not_inspected(_HEADINGS), _reason(one)]
     return [
         Text(name, "bold"),
         Text(shortened(report.model_type or "-", _LONGEST_TYPE)),
@@ -163,7 +163,7 @@ def _row(name: str, report: Report | None, one: InspectionOutcome) -> list[Text]
 def _narrow_row(name: str, one: InspectionOutcome, width: int) -> list[Text]:
     report = one.report
     if report is None:
-        return [Text(name, "bold"), *(Text("-") for _ in _NARROW_HEADINGS[1:-1]), _reason(one)]
+        return [Text(name, "bold"), *_not_inspected(_NARROW_HEADINGS), _reason(one)]
     format = _format(report) if width >= _NARROW else report.format.name or "none"
     return [Text(name, "bold"), _verdict(report), Text(format), Text(_counts(report)), Text(_codes(report))]
 
@@ -172,9 +172,13 @@ def _verdict(report: Report) -> Text:
     return Text(report.verdict.tools, LEVEL_STYLES[LEVELS[report.verdict.tools]])
 
 
+def _not_inspected(headings: Sequence[str]) -> Iterator[Text]:
+    """The cells between the name and the reason."""
+    return (Text(NOT_INSPECTED, "red") if heading == "verdict" else Text("-") for heading in headings[1:-1])
+
+
 def _reason(one: InspectionOutcome) -> Text:
-    """Why the place could not be inspected; the row begins with the place already."""
-    return Text(visible(one.reason.removeprefix(one.place).lstrip("/:\\, ")), "red")
+    return Text(visible(one.why_not), "red")
 
 
 def _format(report: Report) -> str:
@@ -207,7 +211,7 @@ def _summary(reports: Sequence[Report | None]) -> str:
     parts = [f"{words[word]} {word}" for word in get_args(ToolsWord)]
     unread = sum(report is None for report in reports)
     if unread:
-        parts.append(f"{unread} could not be inspected")
+        parts.append(f"{unread} {NOT_INSPECTED}")
     new = [report for report in reports if report is not None and _found_new(report)]
     if new:
         parts.append(f"{len(new)} with something new")

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 from toolfmt import __version__
-from toolfmt.batch import InspectionOutcome
+from toolfmt.batch import NOT_INSPECTED, InspectionOutcome
 from toolfmt.inspect.checks import CHECKS, code, name, page, severity
 from toolfmt.inspect.report import Finding, Report
 
@@ -24,8 +24,8 @@ _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sa
 
 
 def sarif(looked: Iterable[InspectionOutcome]) -> dict[str, Any]:
-    """The log: every check as a rule, every finding and note as a result, every unreadable place as a notification, and
-    the verdict on each place as a property.
+    """The log: every check as a rule, every finding and note as a result, every place that was not inspected as a
+    notification, and the verdict on each place as a property.
 
     What became of the places is taken one by one, and nothing else of it is kept.
     """
@@ -56,7 +56,8 @@ def _verdict(place: str, report: Report) -> dict[str, str]:
 
 
 def _notification(one: InspectionOutcome) -> dict[str, Any]:
-    return {"level": "error", "message": {"text": one.reason}, "locations": [_location(relative(one.place), None)]}
+    text = f"{NOT_INSPECTED}: {one.reason}"
+    return {"level": "error", "message": {"text": text}, "locations": [_location(relative(one.place), None)]}
 
 
 def _rule(check: ModuleType) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-from toolfmt.batch import InspectionOutcome
+from toolfmt.batch import NOT_INSPECTED, InspectionOutcome
 from toolfmt.inspect.report import Finding, Report
 from toolfmt.printing.control_characters import shortened
 from toolfmt.printing.sarif import relative
@@ -66,13 +66,12 @@ def _fitting(texts: list[str], room: int) -> list[str]:
 
 
 def _said(verdict: str) -> str:
-    return "could not be read" if verdict == "unread" else verdict
+    return NOT_INSPECTED if verdict == "unread" else verdict
 
 
 def _row(name: str, looked: InspectionOutcome, verdict: str) -> str:
     if looked.report is None:
-        reason = looked.reason.removeprefix(looked.place).lstrip("/:\\, ")
-        return f"| {name} | could not be read: {_plain(shortened(reason, _LONGEST))} | | | |\n"
+        return f"| {name} | **{NOT_INSPECTED}**: {_plain(shortened(looked.why_not, _LONGEST))} | | | |\n"
     counted = by_severity((*looked.report.findings, *looked.report.notes))
     numbers = " | ".join(_number(of) for of in counted.values())
     return (

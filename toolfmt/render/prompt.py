@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal, TypeAlias, get_args
 
-from toolfmt.errors import BadMessages, TemplateError, ToolfmtError
+from toolfmt.errors import BadMessages, TemplateError, ToolfmtError, WorkerUnavailable
 from toolfmt.formats import Parser, ToolCallFormat
 from toolfmt.formats.prose import RESULT_HEADING, result_heading
 from toolfmt.formats.registry import resolved
@@ -286,6 +286,8 @@ def _budget(making: Making, asked: Asked, text: str, context: int, count: Callab
         shown = [tool for tool in asked.tools if tool["function"]["name"] not in tools]
         try:
             return making.make(replace(asked, messages=kept, tools=shown)).text
+        except WorkerUnavailable:
+            raise
         except ToolfmtError:
             return None
 

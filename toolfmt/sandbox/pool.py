@@ -6,10 +6,13 @@ written by a process that ran untrusted code: nothing but the job's own data cla
 it, whatever it says. Each request carries a number drawn for it alone, which the answer has to repeat: what an earlier
 job left in the pipe, or writes there later without knowing the next number, is no answer to the next one.
 
-Memory and processor time are limited by the operating system (`RLIMIT_AS`, `RLIMIT_CPU`): Linux keeps both limits,
-macOS none on memory, Windows neither; the wall time ends a job everywhere. The process is given no environment but what
-Python needs, opens nothing once it is ready, and ends with this one (`confinement.py` says how, where not, and what
-that does not keep away).
+The operating system limits memory and CPU time (`RLIMIT_AS`, `RLIMIT_CPU`): Linux has both limits, macOS does not
+limit memory, Windows has neither. These limits are properties of the template and raise `LimitHit`. What depends on the
+machine raises `WorkerUnavailable`, so that it never becomes a verdict: a worker that cannot start, that another process
+or the system kills, or that uses no CPU time for `Limits.time_limit` seconds.
+
+The process is given no environment but what Python needs, opens nothing once it is ready, and ends with this one
+(`confinement.py` says how, where not, and what that does not keep away).
 """
 
 from __future__ import annotations
@@ -33,18 +36,25 @@ from typing import IO, Any, BinaryIO, Generic, TypeVar
 from weakref import WeakSet
 
 from toolfmt import errors
-from toolfmt.errors import FailedInProcess, FailureKind, LimitHit, TemplateError, ToolfmtError
+from toolfmt.errors import FailedInProcess, FailureKind, LimitHit, TemplateError, ToolfmtError, WorkerUnavailable
+from toolfmt.sandbox.cpu_time import ends_in_time
 from toolfmt.typed_json import Unreadable, unpacked
 
 _T = TypeVar("_T")
 
 _NONCE = 16
 """Bytes of the number that a request and its answer have in common."""
+STARTED = bytes(_NONCE)
+"""The number of the message that a process sends when it has started."""
 _HEADER = struct.Struct(f"!{_NONCE}sQ")
 _TOOK = "rendering the template and reading what it renders took"
 """The time of a job is that of the template and of what toolfmt does with it, which cannot be told apart here."""
 _FOR_THE_END = 1.0
 """Seconds after which nothing more comes through the pipe of a process that has ended."""
+_FOR_THE_STATUS = 60.0
+"""Seconds until a process that closed its pipe is killed. A busy machine needs some time to end a process."""
+_CRASHES = {"SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV", "SIGSYS", "SIGTRAP"}
+"""Signals that a process gets for what it does itself. Any other comes from the system or from another process."""
 _STATUSES = 256
 """How many statuses a process ends with by itself; what is above says on Windows what ended it."""
 _NEEDED = (
@@ -66,11 +76,13 @@ _PLACE = re.compile(r"toolfmt((?:/[a-z0-9_]{1,60}){1,6}\.py):[0-9]{1,6} [\w<>]{1
 
 @dataclass(frozen=True)
 class Limits:
-    """What one job may take: seconds on the wall, seconds of processor time, bytes of memory beyond what the worker has
-    when it is idle, bytes of its answer. An inspection of a real template takes some tenths of a second.
+    """What one job may take: seconds without any CPU time, seconds of CPU time, bytes of memory beyond what the worker
+    has when it is idle, bytes of its answer. An inspection of a real template takes some tenths of a second.
+
+    Only Linux shows the CPU time of another process. Elsewhere `time_limit` counts from the start of the job.
     """
 
-    wall_seconds: float = 30.0
+    time_limit: float = 600.0
     processor_seconds: int = 10
     memory: int = 1 << 30
     answer: int = 64 << 20
@@ -110,6 +122,8 @@ class Worker:
         self._process: subprocess.Popen[bytes] | None = None
         self._lifeline: BinaryIO | None = None
         self._exchange: _Exchange | None = None
+        self._ready = False
+        """Whether the process has started: it sends one empty message then. What ends it before that is the machine."""
         self._stopped = False
 
     def start(self) -> None:
@@ -121,8 +135,8 @@ class Worker:
         """What the job returns for these arguments.
 
         Raises the error of `toolfmt.errors` that the job raised (`ToolfmtError` in the place of any other of
-        toolfmt's), `LimitHit` where it took more than it may, and `ToolfmtError` where no process can be started, the
-        arguments cannot be handed to one, or toolfmt itself failed in it.
+        toolfmt's), `LimitHit` if it took more than it may, `WorkerUnavailable` if the machine cannot run it, and
+        `ToolfmtError` if the arguments cannot be passed to a process, or toolfmt itself failed in it.
         """
         request = _request(job.function, given)
         with self._lock:
@@ -148,15 +162,22 @@ class Worker:
     def _answer(self, request: bytes) -> bytes:
         """What the process answers; raises `NotAsked` where it answers something else, and what `run` raises."""
         process = self._running()
-        exchange = self._exchange = _Exchange(process, request, self.limits.answer)
         try:
-            exchange.join(self.limits.wall_seconds)
+            exchange = self._exchange = _Exchange(process, request, self.limits.answer, wait_for_start=not self._ready)
+            in_time = ends_in_time(process.pid, exchange.ended, self.limits.time_limit)
+        except RuntimeError as error:  # the system has no memory or number left for a thread
+            self._end()
+            raise _cannot_start(str(error)) from None
         except BaseException:
             self._end()
             raise
-        if exchange.is_alive():
+        self._ready = exchange.ready
+        if not in_time:
             self._end()
-            raise LimitHit(f"{_TOOK} {self.limits.wall_seconds:g} seconds", "wall time")
+            raise WorkerUnavailable(
+                f"the worker process reached the time limit of {self.limits.time_limit:g} seconds; "
+                "try again when the machine is less busy, or raise the limit (toolfmt inspect --time-limit SECONDS)"
+            )
         if exchange.too_long:
             self._end()
             raise LimitHit(f"the answer is longer than {self.limits.answer:,} bytes", "output")
@@ -172,9 +193,7 @@ class Worker:
             self._end()
 
     def stop(self) -> None:
-        """End the process for good, in the middle of a job too, which then ends as a limit that was hit; a later job
-        raises `ToolfmtError`.
-        """
+        """End the process for good. A job that it runs raises `WorkerUnavailable`, a later job `ToolfmtError`."""
         self._stopped = True
         if (process := self._process) is not None:
             process.kill()
@@ -183,9 +202,12 @@ class Worker:
     def _running(self) -> subprocess.Popen[bytes]:
         if self._stopped:
             raise ToolfmtError("the process for templates was stopped; start again")
-        if self._process is None or self._process.poll() is not None or _has_written(self._process):
+        process = self._process
+        if process is None or process.poll() is not None or (self._ready and _has_written(process)):
             self._end()
             self._process, self._lifeline = _started(self.limits, self._modules)
+            self._ready = False
+        assert self._process is not None
         return self._process
 
     def _end(self) -> None:
@@ -207,21 +229,26 @@ class Worker:
                     stream.close()
 
     def _death(self, process: subprocess.Popen[bytes]) -> ToolfmtError:
-        """Which limit a process hit that ended without an answer; no `LimitHit` where it ended with a status of its
-        own, which nothing that a template takes leads to.
-        """
+        """The error for a process that ended without a result: `LimitHit` only if the template's own work ended it."""
         try:
-            status = process.wait(_FOR_THE_END)
+            status = process.wait(_FOR_THE_STATUS)
         except subprocess.TimeoutExpired:  # one that only closed its end of the pipe
             process.kill()
             status = process.wait()
         self._end()
+        if not self._ready:
+            return _cannot_start(f"exit status {status}" if status >= 0 else _signal_name(-status))
         if status == -getattr(signal, "SIGXCPU", 0):
             return LimitHit(f"{_TOOK} {self.limits.processor_seconds} seconds of processor time", "processor time")
         if 0 <= status < _STATUSES:
             return ToolfmtError(
                 f"toolfmt's process for templates failed with status {status}, at no limit: a fault of toolfmt's; "
                 "please report it, with what `toolfmt report-bug` prints; --trusted (trusted=True) shows the error"
+            )
+        if status < 0 and (name := _signal_name(-status)) not in _CRASHES:
+            return WorkerUnavailable(
+                f"{name} ended the worker process, as the system does when memory runs out; "
+                "try again when the machine has more free memory"
             )
         how = f"by signal {-status}" if status < 0 else f"with {status:#x}"
         return LimitHit(f"the process that ran the template ended {how}, which memory running out can do", "crash")
@@ -231,21 +258,32 @@ class _Exchange(threading.Thread):
     """One request and its answer, on a thread of its own: whatever the process does with its ends of the pipes (or
     leaves to a process that it started), the one who waits for the answer can stop waiting.
 
-    When it has ended, `answer` is what came back, None where the process died; `too_long` says that it was not read,
-    `not_asked` that what came back is no answer to this request.
+    When it has ended, `answer` is what came back, None if the process died; `too_long` shows that it was not read,
+    `not_asked` that what came back is no answer to this request; `ready` whether the process had started.
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], request: bytes, longest: int) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], request: bytes, longest: int, *, wait_for_start: bool = False
+    ) -> None:
         super().__init__(daemon=True)
         self.answer: bytes | None = None
         self.too_long = self.not_asked = False
+        self.ready = not wait_for_start
         self._process, self._request, self._longest = process, request, longest
         self.start()
+
+    def ended(self, seconds: float) -> bool:
+        """Wait for at most so many seconds. Return whether the exchange has ended."""
+        self.join(seconds)
+        return not self.is_alive()
 
     def run(self) -> None:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
+            if not self.ready:
+                receive(self._process.stdout, STARTED, 0)
+                self.ready = True
             nonce = os.urandom(_NONCE)
             send(self._process.stdin, nonce, self._request)
             _, self.answer = receive(self._process.stdout, nonce, self._longest)
@@ -262,7 +300,10 @@ def _started(limits: Limits, modules: Sequence[str]) -> tuple[subprocess.Popen[b
     lifeline: BinaryIO | None = None
     ends: tuple[int, ...] = ()
     if sys.platform != "win32":
-        end, other = map(_behind_standard_files, os.pipe())
+        try:
+            end, other = map(_behind_standard_files, os.pipe())
+        except OSError as error:
+            raise _cannot_start(error.strerror or str(error)) from None
         ends, lifeline = (end,), os.fdopen(other, "wb", buffering=0)
         _lifelines.add(lifeline)
     # -P: a directory full of a model's files is no place to import modules from.
@@ -277,14 +318,24 @@ def _started(limits: Limits, modules: Sequence[str]) -> tuple[subprocess.Popen[b
     except OSError as error:
         if lifeline is not None:
             lifeline.close()
-        why = error.strerror or error
-        raise ToolfmtError(
-            f"no process can be started for templates that are not trusted ({why}); "
-            "trust the template (--trusted, trusted=True) to run it in this one"
-        ) from None
+        raise _cannot_start(error.strerror or str(error)) from None
     finally:
         for end in ends:
             os.close(end)
+
+
+def _cannot_start(why: str) -> WorkerUnavailable:
+    return WorkerUnavailable(
+        f"the worker process for templates cannot start ({why}); "
+        "close other programs and try again, or run the template in this process (--trusted, trusted=True)"
+    )
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 _lifelines: WeakSet[BinaryIO] = WeakSet()

@@ -2,10 +2,11 @@
 by `toolfmt.sandbox.pool`. LIFELINE is the descriptor of a pipe that ends when the process that holds the other end does
 (-1 where there is none). The modules are imported first, those that are installed; then nothing can be opened any more.
 
-Jobs come in on standard input and answers go out on standard output, one message each; an answer has the number of its
-request. It is one byte and then, packed (`toolfmt.typed_json`), the value, `(class, message, line, kind, own words)` of
-an error, `(message, limit, line, own words)` of a limit, or `(class, places)` of what nobody expected: a fault of
-toolfmt's. Whatever else happens ends the process.
+When the process has started it sends one empty message. Jobs come in on standard input and answers go out on standard
+output, one message each; an answer has the number of its request. It is one byte and then, packed
+(`toolfmt.typed_json`), the value, `(class, message, line, kind, own words)` of an error, `(message, limit, line, own
+words)` of a limit, or `(class, places)` of what nobody expected: a bug in toolfmt. Whatever else happens ends the
+process.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from importlib import import_module
 
 from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
 from toolfmt.sandbox.confinement import end_with_parent, leave_network, limit_memory, limit_processor, open_no_more
-from toolfmt.sandbox.pool import DONE, ERROR, FAULT, LIMIT, receive, send
+from toolfmt.sandbox.pool import DONE, ERROR, FAULT, LIMIT, STARTED, receive, send
 from toolfmt.typed_json import packed
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -46,6 +47,7 @@ def main() -> None:
     leave_network()
     limit_memory(memory)
     open_no_more()
+    send(answers, STARTED, b"")
     while True:
         try:
             nonce, request = receive(requests)

@@ -10,13 +10,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from queue import Empty, Queue
 from threading import Event, Thread
 from typing import IO
+
+from toolfmt.sandbox.cpu_time import ends_in_time
 
 MOST_PRINTED = 10_000_000
 """Bytes that may be printed for one answer."""
@@ -25,13 +26,10 @@ _AT_ONCE = 65_536
 _LAST_WORDS = 1.0
 """Seconds in which a pipe of a process that has ended is read out."""
 
-_LOOKED_AFTER = 0.2
-"""Seconds between two looks whether a process that is waited for lives."""
-
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """How a process ended. `status` is None where it was stopped for its time; `too_much`: for what it printed."""
+    """How a process ended. `status` is None if it was stopped for its time; `too_much`: for what it printed."""
 
     status: int | None
     printed: bytes
@@ -52,7 +50,10 @@ def end(process: subprocess.Popen[bytes]) -> int:
 
 
 def run(words: Sequence[str], given: bytes, timeout: float, environment: Mapping[str, str]) -> Done:
-    """Run a command with this standard input. Raises `OSError` where it cannot be started."""
+    """Run a command with this standard input. `timeout` is in seconds, of CPU time or without any.
+
+    Raises `OSError` if it cannot be started.
+    """
     pipe = subprocess.PIPE
     process = subprocess.Popen(
         list(words), stdin=pipe, stdout=pipe, stderr=pipe, env=environment, start_new_session=True
@@ -60,10 +61,14 @@ def run(words: Sequence[str], given: bytes, timeout: float, environment: Mapping
     assert process.stdin is not None and process.stdout is not None and process.stderr is not None
     printed, errors = _Reader(process.stdout, process), _Reader(process.stderr)
     Thread(target=_give, args=(process.stdin, given), daemon=True).start()
-    status: int | None = None
-    try:
+
+    def ended(seconds: float) -> bool:
         with suppress(subprocess.TimeoutExpired):
-            status = process.wait(timeout)
+            process.wait(seconds)
+        return process.returncode is not None
+
+    try:
+        status = process.returncode if ends_in_time(process.pid, ended, timeout, timeout) else None
     finally:
         end(process)
     for reader in (printed, errors):
@@ -112,23 +117,26 @@ class Lines:
         Thread(target=self._read, daemon=True).start()
 
     def next(self, timeout: float, most: int = MOST_PRINTED) -> bytes | None:
-        """The next line, or None where the process has ended, or was for a line of more bytes than `most`.
+        """The next line, or None if the process has ended, or was ended for a line of more bytes than `most`.
 
-        Raises `TimeoutError`.
+        Raises `TimeoutError` if the process uses more CPU time than `timeout` seconds, or none for so long.
         """
         self._most = most
-        last = time.monotonic() + timeout
-        while True:
-            # The pipe of a process that has ended may be held open by a child, so its end is no sign alone.
+        line: bytes | None = None
+
+        def came(seconds: float) -> bool:
+            nonlocal line
+            # A child may hold the pipe of a process that has ended, so the end of the pipe alone shows nothing.
             lives = self._process.poll() is None
-            left = last - time.monotonic()
             try:
-                return self._lines.get(timeout=max(0.0, min(left, _LOOKED_AFTER)))
+                line = self._lines.get(timeout=seconds)
             except Empty:
-                if not lives:
-                    return None
-                if left <= _LOOKED_AFTER:
-                    raise TimeoutError from None
+                return not lives
+            return True
+
+        if not ends_in_time(self._process.pid, came, timeout, timeout):
+            raise TimeoutError
+        return line
 
     def _read(self) -> None:
         begun = bytearray()

@@ -1,0 +1,215 @@
+"""A machine that cannot run a template gives no verdict: not in a report, a prompt, a fix, a comparison, a measurement."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from model_cases import MODELS
+
+import toolfmt
+from toolfmt.batch import Inspector
+from toolfmt.cli.commands import main
+from toolfmt.conversation import Conversation
+from toolfmt.errors import LimitHit, TemplateError, WorkerUnavailable
+from toolfmt.fixing import fixed_copy
+from toolfmt.jobs import COUNT, DERIVE, INSPECT, JUDGE, MAKE, PROFILE
+from toolfmt.measuring.prompts import Prompts
+from toolfmt.sandbox.pool import Job, Limits, Worker
+
+CLEAN, BROKEN, LATE = (str(MODELS / name) for name in ("json-frames", "in-conflict", "double-encoded"))
+ASKED = [{"role": "user", "content": "hi"}]
+REASON = "the worker process reached the time limit of 600 seconds; try again"
+
+
+@pytest.fixture
+def unavailable(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Makes the worker unavailable for some jobs, each from its so-and-so-many-th time on, on the models called so."""
+    run = Worker.run
+
+    def fail_at(*jobs: Job[Any], model: str = "", after: int = 0) -> None:
+        seen: list[object] = []
+
+        def one(worker: Worker, job: Job[Any], *given: Any) -> Any:
+            asked = next((known for known in jobs if known.function in given or known.function == job.function), None)
+            if asked is not None and model in repr(given[:4])[:100_000]:
+                seen.append(asked)
+                if len(seen) > after:
+                    raise WorkerUnavailable(REASON)
+            return run(worker, job, *given)
+
+        monkeypatch.setattr(Worker, "run", one)
+
+    return fail_at
+
+
+def cli(*words: str) -> Result:
+    return CliRunner().invoke(main, words)
+
+
+# --- the command line
+
+
+def test_one_model_is_one_line_and_no_report(unavailable: Callable[..., None]) -> None:
+    unavailable(INSPECT)
+    for more in ((), ("--json",), ("--output-format", "sarif"), ("--fail-on", "never"), ("--summary", "-")):
+        result = cli("inspect", LATE, *more)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert result.stderr == f"toolfmt: {LATE}: {REASON}\n"
+
+
+@pytest.mark.parametrize(
+    ("others", "options", "status"),
+    [
+        ((CLEAN,), (), 2),
+        ((CLEAN, BROKEN), (), 1),
+        ((CLEAN, BROKEN), ("--fail-on", "never"), 2),
+        ((CLEAN, BROKEN), ("--ignore", "error"), 2),
+    ],
+)
+def test_several_models_have_a_row_without_a_verdict(
+    others: tuple[str, ...], options: tuple[str, ...], status: int, unavailable: Callable[..., None]
+) -> None:
+    unavailable(INSPECT, model="double-encoded")
+    result = cli("inspect", LATE, *others, *options)
+    row = next(line for line in result.stdout.splitlines() if line.startswith("double-encoded"))
+    assert row.split(maxsplit=9)[2:4] == ["not", "inspected"]
+    assert row.endswith(REASON)
+    assert "1 not inspected" in result.stdout
+    assert (result.exit_code, result.stderr) == (status, f"toolfmt: {LATE}: {REASON}\n")
+    first, *more = map(json.loads, cli("inspect", LATE, *others, *options, "--json").stdout.splitlines())
+    assert first == {"path": LATE, "error": f"{LATE}: {REASON}"}
+    assert [one["path"] for one in more] == list(others)
+    run = json.loads(cli("inspect", LATE, *others, *options, "--output-format", "sarif").stdout)["runs"][0]
+    (invocation,) = run["invocations"]
+    assert invocation["executionSuccessful"] is False
+    told = invocation["toolExecutionNotifications"][0]["message"]["text"]
+    assert told == f"not inspected: {LATE}: {REASON}"
+    assert "**not inspected**: the worker process reached" in cli("inspect", LATE, *others, "--summary", "-").stdout
+
+
+def test_a_baseline_does_not_pass_if_a_model_is_not_inspected(
+    tmp_path: Path, unavailable: Callable[..., None]
+) -> None:
+    earlier = tmp_path / "earlier.json"
+    earlier.write_text(cli("inspect", CLEAN, BROKEN, "--json").stdout, "utf-8")
+    assert cli("inspect", CLEAN, BROKEN, "--baseline", str(earlier)).exit_code == 0
+    unavailable(INSPECT, model="in-conflict")
+    assert cli("inspect", CLEAN, BROKEN, "--baseline", str(earlier)).exit_code == 2
+    assert cli("inspect", BROKEN, "--baseline", str(earlier)).exit_code == 2
+
+
+def test_a_later_run_inspects_what_was_not_inspected(tmp_path: Path, unavailable: Callable[..., None]) -> None:
+    file = tmp_path / "reports.jsonl"
+    words = ("inspect", CLEAN, LATE, "--json", "--continue", str(file))
+    unavailable(INSPECT, model="double-encoded", after=1)
+    cli("inspect", LATE)  # the first time is free
+    assert cli(*words).exit_code == 2
+    unavailable(model="none any more")
+    assert cli(*words).exit_code == 0
+    lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    assert [(one["path"], "error" in one) for one in sorted(lines, key=lambda one: "error" not in one)] == [
+        (LATE, True),
+        (CLEAN, False),
+        (LATE, False),
+    ]
+
+
+def test_a_comparison_and_a_prompt_are_one_line(unavailable: Callable[..., None], tmp_path: Path) -> None:
+    request = tmp_path / "request.json"
+    request.write_text(json.dumps({"messages": ASKED}), "utf-8")
+    for jobs, words in (
+        ((INSPECT,), ("diff", CLEAN, LATE)),
+        ((PROFILE,), ("render", LATE, "--request", str(request))),
+        ((MAKE,), ("render", LATE, "--request", str(request))),
+        ((DERIVE,), ("derive", LATE)),
+    ):
+        unavailable(*jobs)
+        result = cli(*words)
+        assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+        assert REASON in result.stderr
+
+
+def test_the_time_limit_reaches_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Limits] = []
+
+    class Seen(Worker):
+        def __init__(self, *given: Any, **options: Any) -> None:
+            super().__init__(*given, **options)
+            made.append(self.limits)
+
+    monkeypatch.setattr("toolfmt.jobs._KnowingWorker.__init__", Seen.__init__)
+    monkeypatch.setattr("toolfmt.jobs._KnowingWorker.__bases__", (Seen,))
+    assert cli("inspect", CLEAN, "--time-limit", "7.5").exit_code == 0
+    assert cli("inspect", CLEAN, LATE, "--jobs", "2", "--time-limit", "8").exit_code == 0
+    assert made == [Limits(time_limit=7.5), Limits(time_limit=8), Limits(time_limit=8)]
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "nan", "inf", "soon", "1e7"])
+def test_a_time_limit_is_a_number_of_seconds(given: str) -> None:
+    result = cli("inspect", CLEAN, "--time-limit", given)
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+    assert f"{given!r} is not a number of seconds above 0" in result.stderr
+
+
+def test_a_trusted_template_has_no_time_limit() -> None:
+    result = cli("inspect", CLEAN, "--trusted", "--time-limit", "5")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("toolfmt: --trusted runs the template without limits; leave --trusted or")
+
+
+# --- from Python
+
+
+def test_it_is_neither_an_error_of_the_template_nor_a_limit_of_it() -> None:
+    assert not issubclass(WorkerUnavailable, (TemplateError, LimitHit))
+
+
+def test_a_profile_that_could_not_be_made_is_made_later(unavailable: Callable[..., None]) -> None:
+    model = toolfmt.load(CLEAN)
+    unavailable(PROFILE)
+    with pytest.raises(WorkerUnavailable):
+        model.render(ASKED)
+    with pytest.raises(WorkerUnavailable):
+        model.saved_profile()
+    unavailable()
+    assert model.profile == toolfmt.load(CLEAN).profile
+
+
+@pytest.mark.parametrize(("job", "after"), [(INSPECT, 1), (INSPECT, 2), (JUDGE, 0), (JUDGE, 1)])
+def test_a_fix_is_not_decided(job: Job[Any], after: int, unavailable: Callable[..., None], tmp_path: Path) -> None:
+    """It would be called one that helps nothing."""
+    unavailable(job, after=after)
+    with pytest.raises(WorkerUnavailable):
+        fixed_copy(LATE, str(tmp_path / "copy"), Inspector(), lambda report: frozenset({"TF014", "TF062"}))
+    assert not (tmp_path / "copy").exists()
+
+
+def test_a_budget_is_not_made_up(unavailable: Callable[..., None]) -> None:
+    """What would help is rendered without parts of the conversation."""
+    model = toolfmt.load(CLEAN)
+    long = [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}, *ASKED]
+    model.render(long)
+    unavailable(MAKE, COUNT, after=1)
+    with pytest.raises(WorkerUnavailable):
+        model.render(long, context=1, tokenizer=Characters())
+
+
+class Characters:
+    """A tokenizer with a token for each character."""
+
+    def encode(self, text: str, **options: Any) -> list[int]:
+        return list(map(ord, text))
+
+
+def test_a_measurement_counts_no_answer(unavailable: Callable[..., None]) -> None:
+    from toolfmt.measuring.questions import questions
+
+    prompts = Prompts(toolfmt.load(CLEAN), sampling())
+    unavailable(PROFILE, MAKE)
+    with pytest.raises(WorkerUnavailable):
+        prompts.of(next(iter(questions())))

@@ -1,0 +1,45 @@
+"""Waiting for another process by the CPU time that it uses, not by the clock: a busy machine ends nothing."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+
+_STEP = 0.2
+"""Seconds between two readings of the CPU time."""
+
+
+def cpu_seconds(pid: int) -> float | None:
+    """Return the CPU time that a running process has used, with all its threads, or None where the system has no
+    `/proc/PID/stat` (only Linux has it)."""
+    if sys.platform != "linux":
+        return None
+    with suppress(OSError, ValueError):
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            fields = file.read().rpartition(")")[2].split()  # a program's name may hold spaces and parentheses
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return None
+
+
+def ends_in_time(pid: int, ended: Callable[[float], bool], idle: float, busy: float = math.inf) -> bool:
+    """Wait until `ended` returns true. Return False if the process has used no CPU time for `idle` seconds before that,
+    or more than `busy` seconds of CPU time.
+
+    `ended` waits for at most the number of seconds that it is given. Only these waits count as idle time, so that a
+    suspended machine or a stopped process group does not end anything. Where the CPU time cannot be read, all time
+    counts as idle.
+    """
+    start = used = cpu_seconds(pid)
+    waited = 0.0
+    while not ended(step := min(_STEP, max(0.0, idle - waited))):
+        now = cpu_seconds(pid)
+        if now is not None and start is not None and now - start > busy:
+            return False
+        waited = 0.0 if now != used else waited + step
+        used = now
+        if waited >= idle:
+            return ended(0.0)
+    return True
