@@ -1,4 +1,4 @@
-"""A machine that cannot run a template gives no verdict: not in a report, a prompt, a fix, a comparison, a measurement."""
+"""A machine that cannot run a template gives no verdict: no report, prompt, fix, comparison or measured answer."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ from toolfmt.cli.commands import main
 from toolfmt.conversation import Conversation
 from toolfmt.errors import LimitHit, TemplateError, WorkerUnavailable
 from toolfmt.fixing import fixed_copy
-from toolfmt.jobs import COUNT, DERIVE, INSPECT, JUDGE, MAKE, PROFILE
+from toolfmt.jobs import COUNT, DERIVE, INSPECT, JUDGE, MAKE, PROFILE, new_worker
+from toolfmt.measuring.plan import Cell, Question
 from toolfmt.measuring.prompts import Prompts
+from toolfmt.measuring.scenarios import named
+from toolfmt.measuring.subject import Sampling
 from toolfmt.sandbox.pool import Job, Limits, Worker
 
 CLEAN, BROKEN, LATE = (str(MODELS / name) for name in ("json-frames", "in-conflict", "double-encoded"))
@@ -48,7 +51,7 @@ def unavailable(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 
 def cli(*words: str) -> Result:
-    return CliRunner().invoke(main, words)
+    return CliRunner().invoke(main, words, env={"COLUMNS": None})
 
 
 # --- the command line
@@ -77,7 +80,7 @@ def test_several_models_have_a_row_without_a_verdict(
     unavailable(INSPECT, model="double-encoded")
     result = cli("inspect", LATE, *others, *options)
     row = next(line for line in result.stdout.splitlines() if line.startswith("double-encoded"))
-    assert row.split(maxsplit=9)[2:4] == ["not", "inspected"]
+    assert "  not inspected  " in row
     assert row.endswith(REASON)
     assert "1 not inspected" in result.stdout
     assert (result.exit_code, result.stderr) == (status, f"toolfmt: {LATE}: {REASON}\n")
@@ -92,9 +95,7 @@ def test_several_models_have_a_row_without_a_verdict(
     assert "**not inspected**: the worker process reached" in cli("inspect", LATE, *others, "--summary", "-").stdout
 
 
-def test_a_baseline_does_not_pass_if_a_model_is_not_inspected(
-    tmp_path: Path, unavailable: Callable[..., None]
-) -> None:
+def test_a_baseline_does_not_pass_if_a_model_is_not_inspected(tmp_path: Path, unavailable: Callable[..., None]) -> None:
     earlier = tmp_path / "earlier.json"
     earlier.write_text(cli("inspect", CLEAN, BROKEN, "--json").stdout, "utf-8")
     assert cli("inspect", CLEAN, BROKEN, "--baseline", str(earlier)).exit_code == 0
@@ -137,13 +138,12 @@ def test_a_comparison_and_a_prompt_are_one_line(unavailable: Callable[..., None]
 def test_the_time_limit_reaches_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Limits] = []
 
-    class Seen(Worker):
-        def __init__(self, *given: Any, **options: Any) -> None:
-            super().__init__(*given, **options)
-            made.append(self.limits)
+    def seen(limits: Limits | None = None) -> Worker:
+        worker = new_worker(limits)
+        made.append(worker.limits)
+        return worker
 
-    monkeypatch.setattr("toolfmt.jobs._KnowingWorker.__init__", Seen.__init__)
-    monkeypatch.setattr("toolfmt.jobs._KnowingWorker.__bases__", (Seen,))
+    monkeypatch.setattr("toolfmt.batch.new_worker", seen)
     assert cli("inspect", CLEAN, "--time-limit", "7.5").exit_code == 0
     assert cli("inspect", CLEAN, LATE, "--jobs", "2", "--time-limit", "8").exit_code == 0
     assert made == [Limits(time_limit=7.5), Limits(time_limit=8), Limits(time_limit=8)]
@@ -180,7 +180,7 @@ def test_a_profile_that_could_not_be_made_is_made_later(unavailable: Callable[..
     assert model.profile == toolfmt.load(CLEAN).profile
 
 
-@pytest.mark.parametrize(("job", "after"), [(INSPECT, 1), (INSPECT, 2), (JUDGE, 0), (JUDGE, 1)])
+@pytest.mark.parametrize(("job", "after"), [(INSPECT, 1), (INSPECT, 2), (JUDGE, 0)])
 def test_a_fix_is_not_decided(job: Job[Any], after: int, unavailable: Callable[..., None], tmp_path: Path) -> None:
     """It would be called one that helps nothing."""
     unavailable(job, after=after)
@@ -207,9 +207,18 @@ class Characters:
 
 
 def test_a_measurement_counts_no_answer(unavailable: Callable[..., None]) -> None:
-    from toolfmt.measuring.questions import questions
-
-    prompts = Prompts(toolfmt.load(CLEAN), sampling())
+    prompts = Prompts(toolfmt.load(CLEAN), Sampling())
     unavailable(PROFILE, MAKE)
     with pytest.raises(WorkerUnavailable):
-        prompts.of(next(iter(questions())))
+        prompts.of(Question(Cell("template", "auto", "neutral"), named(("forecast",))[0], 0))
+
+
+def test_a_conversation_is_not_continued_otherwise(unavailable: Callable[..., None]) -> None:
+    """The answer is rendered once more, to find where the template ends it."""
+    conversation = Conversation(toolfmt.load(CLEAN), ASKED)
+    conversation.prompt()
+    conversation.answered("Hello.")
+    conversation.add(*ASKED)
+    unavailable(MAKE, after=1)
+    with pytest.raises(WorkerUnavailable):
+        conversation.prompt(raw=True)
