@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -176,6 +177,80 @@ def test_a_folder_of_models_is_told_as_its_models(tmp_path: Path) -> None:
         [f"{folder}/group/two", f"{folder}/one", "org/name"],
         True,
     )
+
+
+def test_a_folder_of_models_with_a_stray_configuration_hides_none(tmp_path: Path) -> None:
+    folder = tmp_path / "d"
+    for name in ("in-conflict", "json-frames"):
+        shutil.copytree(MODELS / name, folder / name)
+    (folder / "config.json").write_text("{}", "utf-8")
+    reason = "no chat template of its own, but 2 models in it; name one of them: in-conflict, json-frames"
+    result = CliRunner().invoke(main, ["inspect", "--trusted", str(folder)], env={"COLUMNS": None})
+    rows = result.stdout.splitlines()
+    assert [row.split()[0] for row in rows[1:4]] == ["d", "d/in-conflict", "d/json-frames"]
+    assert "not inspected" in rows[1] and rows[1].endswith(reason)
+    assert (result.exit_code, result.stderr) == (1, f"toolfmt: {folder}: {reason}\n")
+    status, reports = lines("--trusted", str(folder))
+    assert reports[0] == {"path": str(folder), "error": f"{folder}: {reason}"}
+    assert [(one["path"], one["verdict"]["tools"]) for one in reports[1:]] == [
+        (f"{folder}/in-conflict", "broken"),
+        (f"{folder}/json-frames", "template"),
+    ]
+    shutil.rmtree(folder / "in-conflict")
+    assert (status, run("--trusted", str(folder)).exit_code) == (1, 2)  # no error, but not everything was inspected
+
+
+def test_a_model_and_those_in_its_directory_are_told_as_several(tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    shutil.copytree(MODELS / "json-frames", model)
+    (model / "onnx").mkdir()
+    (model / "onnx" / "config.json").write_text("{}", "utf-8")
+    alone = run("--trusted", str(model))
+    assert alone.stdout.startswith("model   qwen3   chat_template.jinja\n")
+    assert alone.stderr == ""
+    shutil.copytree(MODELS / "in-conflict", model / "checkpoint-500")
+    result = run("--trusted", str(model))
+    assert [row.split()[0] for row in result.stdout.splitlines()[1:3]] == ["model", "model/checkpoint-500"]
+    assert (result.exit_code, result.stderr) == (1, "")
+    (model / "chat_template.jinja").write_text("{{ raise_exception('no') }}", "utf-8")
+    shutil.rmtree(model / "checkpoint-500")
+    shutil.copytree(MODELS / "json-frames", model / "checkpoint-500")
+    typed = run("--trusted", str(model)).stdout.splitlines()[-1]
+    assert typed == f"What to do about one: toolfmt inspect {model}/config.json"
+    assert run("--trusted", f"{model}/config.json").stdout.startswith("model   qwen3   chat_template.jinja\n")
+
+
+def test_a_command_for_one_model_names_those_it_does_not_read(tmp_path: Path) -> None:
+    model, request = tmp_path / "model", tmp_path / "request.json"
+    shutil.copytree(MODELS / "json-frames", model)
+    request.write_text('{"messages": [{"role": "user", "content": "hi"}]}', "utf-8")
+    tools, recorded = tmp_path / "tools.json", tmp_path / "recorded.jsonl"
+    tools.write_text('[{"name": "f", "parameters": {"type": "object", "properties": {}}}]')
+    recorded.write_text('{"text": "hi"}\n', "utf-8")
+    commands = [
+        ("render", str(model), "--request", str(request)),
+        ("parse", "--model", str(model), str(request)),
+        ("parse", "--model", str(model), "--jsonl", str(recorded)),
+        ("grammar", str(model), "--tools", str(tools), "--for", "gbnf"),
+        ("diff", str(MODELS / "json-frames"), str(model)),
+        ("derive", str(model)),
+    ]
+    before = [CliRunner().invoke(main, words) for words in commands]
+    for name in ("checkpoint-1", "checkpoint-2"):
+        shutil.copytree(MODELS / "in-conflict", model / name)
+    line = f"toolfmt: {model}: only the model of this directory is read, not those in it: checkpoint-1, checkpoint-2\n"
+    for words, earlier in zip(commands, before, strict=True):
+        result = CliRunner().invoke(main, words)
+        assert (result.exit_code, result.stdout) == (earlier.exit_code, earlier.stdout)
+        assert (line in result.stderr, line in earlier.stderr) == (True, False), words
+    given = [f"{word}/config.json" if word == str(model) else word for word in commands[0]]
+    assert CliRunner().invoke(main, given).stderr == before[0].stderr
+    for name in ("chat_template.jinja", "tokenizer_config.json"):
+        (model / name).unlink(missing_ok=True)
+    for words in commands:
+        result = CliRunner().invoke(main, words)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "no chat template of its own, but 2 models in it; name one of them: checkpoint-1" in result.stderr
 
 
 def test_files_of_one_model_directory_are_one_report(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from toolfmt.errors import BadModelDirectory
 from toolfmt.templates import (
     ModelFiles,
     TemplateSource,
+    alone,
     cached_name,
     load_files,
     model_place,
@@ -113,7 +115,7 @@ def test_of_several_gguf_files_one_has_to_be_named(tmp_path: Path) -> None:
     )
     made(tmp_path, "config.json")
     assert failure(load_files, tmp_path) == (
-        f"{tmp_path}: holds 7 GGUF files; name one of them: model-Q2.gguf, model-Q3.gguf, model-Q4.gguf, "
+        f"{tmp_path}: a folder of 7 models, not one; name one of them: model-Q2.gguf, model-Q3.gguf, model-Q4.gguf, "
         "model-Q5.gguf, model-Q6.gguf and 2 more"
     )
 
@@ -174,7 +176,7 @@ def test_a_model_s_own_place_is_no_folder_of_models(tmp_path: Path) -> None:
     ] == [[]] * 6
 
 
-def test_what_cannot_be_listed_and_links_in_a_circle_are_left_out(
+def test_what_cannot_be_listed_is_named_and_links_in_a_circle_are_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made(tmp_path, "a/config.json", "locked/config.json")
@@ -188,12 +190,106 @@ def test_what_cannot_be_listed_and_links_in_a_circle_are_left_out(
 
     monkeypatch.setattr(os, "listdir", refuse)
     found = [str(path.relative_to(tmp_path)) for path in model_places(tmp_path)]
-    assert found == ["a"]
+    assert found == ["a", "locked"]
+    assert failure(load_files, tmp_path / "locked").startswith(
+        f"{tmp_path}/locked: cannot be read (Permission denied); "
+    )
 
 
 def test_a_folder_of_models_is_not_one(tmp_path: Path) -> None:
     made(tmp_path, "a/config.json", "b/c/config.json")
     assert failure(load_files, tmp_path) == f"{tmp_path}: a folder of 2 models, not one; name one of them: a, b/c"
+
+
+# A model directory with models in it
+
+
+def with_templates(folder: Path, *names: str) -> None:
+    """Directories with a template each, GGUF files and .jinja files; "." is the folder itself."""
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if name.endswith(".gguf"):
+            written(path)
+        elif name.endswith(".jinja"):
+            path.write_text(TEMPLATE, "utf-8")
+        else:
+            path.mkdir(exist_ok=True)
+            (path / "tokenizer_config.json").write_text(json.dumps({"chat_template": TEMPLATE}), "utf-8")
+
+
+@pytest.mark.parametrize(
+    ("templates", "files", "found"),
+    [
+        # One model: the report is that of the directory.
+        (["."], ["config.json", "onnx/config.json", "1_Pooling/config.json", "text_encoder/model/config.json"], []),
+        (["."], ["additional_chat_templates/rag.jinja", "templates/old.jinja", "other.jinja"], []),
+        (["."], ["mmproj-model.gguf", "model-00002-of-00002.gguf", ".cache/config.json"], []),
+        ([], ["config.json", "1_Pooling/config.json", "other.jinja"], []),
+        (["model.gguf"], ["config.json", "mmproj-model.gguf", "README.md"], []),
+        (["model.gguf"], ["config.json", "onnx/config.json"], []),
+        (["model.gguf"], ["override.jinja"], []),
+        # More than one.
+        ([".", "checkpoint-500"], ["config.json", "onnx/config.json"], [".", "checkpoint-500"]),
+        ([".", "a/b/c", "a/b/c/d"], ["a/b/config.json"], [".", "a/b/c"]),
+        ([".", "model.gguf"], ["config.json"], [".", "model.gguf"]),
+        ([".", "a-Q4.gguf", "a-Q8.gguf"], ["mmproj-a.gguf"], [".", "a-Q4.gguf", "a-Q8.gguf"]),
+        (["a-Q4.gguf", "a-Q8.gguf"], ["config.json"], ["a-Q4.gguf", "a-Q8.gguf"]),
+        (["model.gguf", "one", "two"], [], ["model.gguf", "one", "two"]),
+        (["model.gguf", "one"], ["config.json"], ["model.gguf", "one"]),
+        (["one", "two"], ["config.json", "three/config.json"], [".", "one", "three", "two"]),
+        (["one", "x.jinja"], ["config.json"], [".", "one", "x.jinja"]),
+        (["m", "m/checkpoint-1"], ["m/onnx/config.json", "bare/config.json"], ["bare", "m", "m/checkpoint-1"]),
+        # What cannot be read is named.
+        (["."], ["config.json", "broken/tokenizer_config.json?"], [".", "broken"]),
+        (["."], ["config.json", "model.gguf?"], [".", "model.gguf"]),
+    ],
+)
+def test_a_model_directory_may_hold_other_models(
+    templates: list[str], files: list[str], found: list[str], tmp_path: Path
+) -> None:
+    """A file with a question mark cannot be read."""
+    for name in files:
+        path = tmp_path / name.removesuffix("?")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("?" if name.endswith("?") else TEMPLATE if name.endswith(".jinja") else "{}", "utf-8")
+    with_templates(tmp_path, *templates)
+    assert [str(path.relative_to(tmp_path)) for path in model_places(tmp_path)] == found
+
+
+def test_a_model_directory_without_a_template_is_not_one_of_the_models_in_it(tmp_path: Path) -> None:
+    with_templates(tmp_path, "a", "b")
+    (tmp_path / "config.json").write_text("{}", "utf-8")
+    assert failure(load_files, tmp_path) == (
+        f"{tmp_path}: no chat template of its own, but 2 models in it; name one of them: a, b"
+    )
+    with_templates(tmp_path, ".")
+    assert load_files(tmp_path).directory == tmp_path
+    with_templates(tmp_path, "only/model.gguf", "only/one")
+    assert failure(load_files, tmp_path / "only") == (
+        f"{tmp_path}/only: a folder of 2 models, not one; name one of them: model.gguf, one"
+    )
+
+
+def test_a_directory_is_listed_once_though_a_link_leads_to_it(tmp_path: Path) -> None:
+    with_templates(tmp_path, ".", "checkpoint-1")
+    (tmp_path / "best").symlink_to(tmp_path / "checkpoint-1")
+    assert model_places(tmp_path) == [tmp_path, tmp_path / "best"]
+
+
+def test_a_snapshot_with_models_in_it_is_a_folder_of_them(tmp_path: Path) -> None:
+    kept = cached(tmp_path, MAIN, main=MAIN)
+    snapshot = kept / "snapshots" / MAIN
+    with_templates(snapshot, ".", "small")
+    assert model_places(kept) == model_places(tmp_path) == [snapshot, snapshot / "small"]
+    assert load_files(kept).directory == snapshot
+
+
+def test_a_file_of_the_directory_names_its_model_alone(tmp_path: Path) -> None:
+    with_templates(tmp_path, ".", "checkpoint-1")
+    assert alone(str(tmp_path)) == f"{tmp_path}/tokenizer_config.json"
+    assert alone(f"{tmp_path}/checkpoint-1") == f"{tmp_path}/checkpoint-1"
+    assert alone("org/name") == "org/name"
 
 
 # A file of a model directory

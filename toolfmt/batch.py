@@ -170,14 +170,14 @@ def place_key(place: str) -> str:
 def expanded(given: Iterable[str]) -> tuple[list[str], bool]:
     """The places that are given, each once, and whether they are told as several.
 
-    In place of a folder stand the models below it (several, even where it is one), in place of a file of a model
-    directory and of a repository's folder in the hub cache what they belong to.
+    A folder is replaced by the models in it and below it (several, even if it is one), a repository's folder in the hub
+    cache by its snapshot, and a file of a model directory by that model alone.
     """
     places: dict[str, None] = {}
     folders = False
     for place in given:
         meant = os.fspath(model_place(place)) if os.path.lexists(place) else place
-        inside = [str(path) for path in model_places(meant)]
+        inside = [] if os.path.isfile(place) else [str(path) for path in model_places(meant)]
         folders = folders or bool(inside)
         places |= dict.fromkeys(inside or [meant])
     return list(places), folders or len(places) > 1

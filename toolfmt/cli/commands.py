@@ -16,7 +16,7 @@ import click
 
 from toolfmt import __version__
 from toolfmt.cli.group import Commands, Count, Seconds, temperature
-from toolfmt.cli.input import counted, naming, pieces, read_json, recut, shown
+from toolfmt.cli.input import counted, name_models_below, naming, pieces, read_json, recut, shown
 from toolfmt.cli.output import (
     EventLines,
     OneMessage,
@@ -159,6 +159,8 @@ def diff(a: str, b: str, as_json: bool, select: tuple[str, ...], ignore: tuple[s
     selection = DifferenceSelection.of(select, ignore)
     inspector = Inspector(trusted=trusted)
     comparison = selection.apply(compare(inspector.comparable(a), inspector.comparable(b)))
+    for place in (a, b):
+        name_models_below(place, complain)
     if as_json:
         print_json(comparison.to_dict())
     else:
@@ -225,6 +227,7 @@ def render(
     options = {**asked.options, **variables(typed)}
     options |= dict.fromkeys([*["continue_final_message"] * continued, *["lossy"] * lossy], True)
     model = load(directory, trusted=trusted)
+    name_models_below(directory, complain)
     with naming(asked.name, BadMessages), naming(tools_file or asked.name, BadTools):
         prompt = model.render(asked.messages, asked.tools, strategy, **options)
     for line in (line for variable, line in asked.not_passed_on if variable not in options):
@@ -669,6 +672,7 @@ def _reading(format_name: str | None, directory: str | None, prefix: str | None)
     from toolfmt.model import load
 
     model = load(directory)
+    name_models_below(directory, complain)
     return model.parser().format, model.profile.prefill if prefix is None else prefix
 
 
@@ -676,7 +680,9 @@ def _parser(format_name: str | None, directory: str | None, tools: Any, prefix: 
     if directory is not None:
         from toolfmt.model import load
 
-        return load(directory).parser(tools=tools, prefix=prefix, strict=strict)
+        model = load(directory)
+        name_models_below(directory, complain)
+        return model.parser(tools=tools, prefix=prefix, strict=strict)
     from toolfmt.formats import Parser
     from toolfmt.formats.format_files import given_format
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from toolfmt.cli.input import counted, naming, read_json, shown
+from toolfmt.cli.input import counted, name_models_below, naming, read_json, shown
 from toolfmt.cli.output import complain, print_json, print_text
 from toolfmt.errors import BadModelDirectory, BadTools, UnknownFormat
 from toolfmt.formats import get
@@ -57,6 +57,7 @@ class Constraining:
             if Path(self.place).exists():
                 raise
             raise BadModelDirectory(f"{error}; or the name of a format: {unknown}") from None
+        name_models_below(self.place, complain)
         if model.broken:
             complain(f"{self.place}: {model.broken}; so the format is not proven")
         return model

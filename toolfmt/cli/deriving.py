@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolfmt.cli.input import name_models_below
 from toolfmt.cli.output import complain, is_terminal, print_text
 from toolfmt.deriving import derive
 from toolfmt.formats.stored import to_text
@@ -11,6 +12,7 @@ from toolfmt.printing.control_characters import visible
 def derive_at(place: str, trusted: bool) -> int:
     """Print what is derived from the template at this place; the exit status."""
     made = derive(place, trusted=trusted)
+    name_models_below(place, complain)
     if made.format is None or made.proof is None:
         sentence = f"no format can be derived: {made.why_not}"
         print_text(visible(f"{place}: {sentence}") + "\n")

@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 from toolfmt.cli.special_files import opened_pipe
 from toolfmt.errors import BadTools, RepeatedTool, ToolfmtError, json_fault
 
+_MOST_NAMED = 5
 _READ_AT_MOST = 1 << 16
 _LONGEST_JSON = 200_000_000
 """Bytes of messages or tools; a device such as /dev/zero never ends."""
@@ -120,6 +121,20 @@ def _naming_faults(file: str, data: bytes, wanted: str) -> Iterator[None]:
         raise ToolfmtError(f"{name}: {what}; give {wanted}") from None
     except (ValueError, RecursionError) as error:
         raise ToolfmtError(f"{name}: JSON that cannot be read ({json_fault(error)}); give {wanted}") from None
+
+
+def name_models_below(place: str, tell: Callable[[str], object]) -> None:
+    """Name the models below the one that a command has read: it reads none of them."""
+    import os.path
+
+    from toolfmt.listing import listed_first
+    from toolfmt.templates import model_place, model_places
+
+    if not os.path.isdir(place):  # a file of a model directory names that model alone
+        return
+    home = model_place(place)
+    if below := [str(path.relative_to(home)) for path in model_places(home) if path != home]:
+        tell(f"{place}: only the model of this directory is read, not those in it: {listed_first(below, _MOST_NAMED)}")
 
 
 def counted(tools: object, where: str, tell: Callable[[str], object]) -> list[dict[str, Any]]:

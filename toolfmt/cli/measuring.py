@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolfmt.cli.output import check_printable, print_json, print_text, terminal
+from toolfmt.cli.input import name_models_below
+from toolfmt.cli.output import check_printable, complain, print_json, print_text, terminal
 from toolfmt.cli.request import variables
 from toolfmt.errors import ToolfmtError
 from toolfmt.measuring import Measurement, NotReached, Plan, Subject, check_judge, named, outcomes
@@ -134,7 +135,9 @@ class Measuring:
             return None
         from toolfmt.model import load
 
-        return load(self.place, trusted=self.trusted)
+        model = load(self.place, trusted=self.trusted)
+        name_models_below(self.place, complain)
+        return model
 
     def _plan(self, chosen: tuple[Scenario, ...], subject: Subject) -> Plan:
         choices = [choice for choice in TOOL_CHOICES if choice.replace(" ", "-") in (self.choices or ALL_CHOICES)]

@@ -42,7 +42,12 @@ def load_path(path: Path) -> ModelFiles:
 
 def holds_model(directory: Path) -> bool:
     """Whether a directory is that of one model."""
-    return bool(set(os.listdir(directory)) & set(FILES)) or len(gguf_files(directory)) == 1
+    return is_configured(directory) or len(gguf_files(directory)) == 1
+
+
+def is_configured(directory: Path) -> bool:
+    """Whether a directory holds a file of a model's configuration, or its template."""
+    return bool(set(os.listdir(directory)) & set(FILES))
 
 
 def directory_of(path: Path) -> Path | None:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 from toolfmt.errors import BadModelDirectory
 from toolfmt.listing import listed_first
+from toolfmt.templates.directory import FILES, load_directory
 from toolfmt.templates.gguf_file import gguf_files
 from toolfmt.templates.hub import load_repository
-from toolfmt.templates.local import NAMED_AT_MOST, WANTED, directory_of, holds_model, load_path
+from toolfmt.templates.local import NAMED_AT_MOST, WANTED, directory_of, holds_model, is_configured, load_path
 from toolfmt.templates.model_files import ModelFiles
 from toolfmt.templates.repository import cached_name, repository, snapshots
 from toolfmt.templates.template_file import is_template
@@ -30,19 +30,24 @@ def load_files(path: str | Path) -> ModelFiles:
 
     `path` is a model directory or one of its files, a .gguf file, a template's .jinja file, or a repository id of the
     hub (`org/name`, `org/name@revision`), which is looked for in the hub cache and fetched where it is not there; a
-    path that exists is never taken for a repository id. Raises `BadModelDirectory` where there is no model or it cannot
-    be read. A model without any template is returned as it is.
+    path that exists is never taken for a repository id. A model directory with a template is that model, whatever
+    models are below it. A model without any template is returned as it is. Raises `BadModelDirectory` if there is no
+    model, if there are several, or if it cannot be read.
     """
     if not os.fspath(path):
         raise BadModelDirectory(f"an empty name, which is no place; {WANTED}")
     if address := _ADDRESS.match(os.fspath(path)):
         raise BadModelDirectory(f"{path}: an address; give the repository id, {address['id']}")
     path = model_place(path)
+    own = _configured(path)
+    if own is not None and own.templates:
+        return own
     if inside := model_places(path):
-        raise BadModelDirectory(
-            f"{path}: a folder of {len(inside)} models, not one; "
-            f"name one of them: {listed_first([str(place.relative_to(path)) for place in inside], NAMED_AT_MOST)}"
-        )
+        names = [str(place.relative_to(path)) for place in inside if place != path]
+        what = f"a folder of {len(names)} models, not one"
+        if path in inside:
+            what = f"no chat template of its own, but {len(names)} models in it"
+        raise BadModelDirectory(f"{path}: {what}; name one of them: {listed_first(names, NAMED_AT_MOST)}")
     if os.path.lexists(path):
         return load_path(path)
     wanted = repository(path.as_posix())
@@ -67,11 +72,17 @@ def place_name(path: str | Path) -> str:
     return cached_name(path) or (name if name not in ("", "..") else Path(path).resolve().name) or os.fspath(path)
 
 
+def alone(place: str) -> str:
+    """The path that names the model of a directory without those below it: a file of it."""
+    names = [name for name in FILES if os.path.isfile(os.path.join(place, name))] if model_places(place) else []
+    return os.path.join(place, names[0]) if names else place
+
+
 def _in_force(folder: Path) -> Path | None:
     """The snapshot that a repository's folder in the hub cache stands for: the first that holds anything of a model."""
     for directory in snapshots(folder):
         try:
-            if holds_model(directory) or any(_places(directory, 1, set())):
+            if _models(directory, 1, set()):
                 return directory
         except OSError:  # it may not be listed
             continue
@@ -79,40 +90,74 @@ def _in_force(folder: Path) -> Path | None:
 
 
 def model_places(folder: str | Path) -> list[Path]:
-    """The models below a folder that is none itself, sorted; empty for a model's own place and where there are none.
+    """The models in a folder and below it; empty if the folder is one model and nothing else, or holds none.
 
-    They are model directories, GGUF files and .jinja files, in the folder or in a directory up to three levels below
-    it; nothing inside a model directory, and no hidden directory. A link in the folder itself may lead to a model, and
-    is not searched; a link further down is not followed: whoever gave the folder need not know of it. Of a repository
-    in the hub cache it is one snapshot, the one in force. What cannot be listed is left out.
+    A model is a model directory, a GGUF file or a .jinja file, in the folder or in a directory up to three levels below
+    it. In a model directory (a folder is one too, if it holds configuration) only what has a chat template of its own
+    is another model; the rest is a part of it, as onnx/ and 1_Pooling/ are. A model directory without a template that
+    holds models is listed first, so that it is named; `load_files` raises for it. If those are its own GGUF files, its
+    configuration belongs to them.
+
+    Hidden directories are not searched. A link in the folder itself may lead to a model, and is not searched; a link
+    further down is not followed: whoever gave the folder need not know of it. Of a repository in the hub cache it is
+    one snapshot, the one in force. What cannot be listed or read is listed, so that the reason is shown.
     """
-    named, folder = bool(os.fspath(folder)), Path(folder)
+    if not os.fspath(folder):
+        return []
+    folder = Path(folder)
     folder = _in_force(folder) or folder
     try:
-        return (
-            [] if not named or not folder.is_dir() or holds_model(folder) else sorted(_places(folder, _DEEPEST, set()))
-        )
+        found = _models(folder, _DEEPEST, set()) if folder.is_dir() else []
     except OSError:
         return []
+    return [] if found == [folder] else found
 
 
-def _places(directory: Path, levels: int, seen: set[str]) -> Iterator[Path]:
-    """The models in a directory that is none, and so many levels of directories below it, each directory once."""
+def _models(directory: Path, levels: int, seen: set[str]) -> list[Path]:
+    """The models in a directory and so many levels of directories below it, each directory once; only the directory
+    itself if it is one model."""
     seen.add(os.path.realpath(directory))
-    yield from gguf_files(directory)
+    ggufs, jinjas, below = gguf_files(directory), list[Path](), list[Path]()
     for path in sorted(directory.iterdir()):
         if is_template(path) and path.is_file():
-            yield path
+            jinjas.append(path)
         elif levels and not path.name.startswith(".") and path.is_dir() and os.path.realpath(path) not in seen:
             try:
-                kept = _in_force(path)
-                inside = kept or path
-                linked = path.is_symlink()  # which may lead to all of a machine
-                if linked and levels < _DEEPEST:
-                    continue
-                if holds_model(inside):
-                    yield inside
-                elif not linked:
-                    yield from list(_places(inside, 1 if kept else levels - 1, seen))
-            except OSError:  # a directory that may not be listed
-                continue
+                below += _in_subdirectory(path, levels, seen)
+            except OSError:  # it may not be listed; reading it shows why
+                below.append(path)
+    if not is_configured(directory):
+        return [directory] if len(ggufs) == 1 and not below else sorted([*ggufs, *jinjas, *below])
+    models = sorted(path for path in (*ggufs, *below) if not is_template(path) and _has_template(path))
+    if models and _has_template(directory, alone=True):
+        return [directory, *models]
+    if not models or (models == ggufs and len(ggufs) == 1):
+        return [directory]
+    return [*([] if ggufs else [directory]), *sorted([*ggufs, *jinjas, *below])]
+
+
+def _in_subdirectory(path: Path, levels: int, seen: set[str]) -> list[Path]:
+    kept = _in_force(path)
+    inside = kept or path
+    if not path.is_symlink():
+        return _models(inside, 1 if kept else levels - 1, seen)
+    if levels < _DEEPEST or not holds_model(inside):  # a link may lead to all of a machine
+        return []
+    seen.add(os.path.realpath(inside))
+    return [inside]
+
+
+def _configured(path: Path) -> ModelFiles | None:
+    """What a model directory's configuration holds; None for any other path. Raises `BadModelDirectory`."""
+    try:
+        return load_directory(path) if path.is_dir() and is_configured(path) else None
+    except OSError:  # it may not be listed
+        return None
+
+
+def _has_template(path: Path, *, alone: bool = False) -> bool:
+    """Whether a model has a chat template, or cannot be read. `alone`: in its directory, not in a GGUF file there."""
+    try:
+        return bool((load_directory(path) if alone else load_path(path)).templates)
+    except BadModelDirectory:
+        return True
