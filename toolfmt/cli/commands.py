@@ -121,7 +121,8 @@ def inspect(**given: Any) -> int:
     """Tell what the model in a PLACE can do, which format it speaks, and what will go wrong.
 
     A place is a model directory or a file of it, a .gguf or .jinja file, or a repository id. Several places, or a
-    folder of models, are told as a table, one line a model; with --json as a JSON object a line, as each is done.
+    folder with models in it or below it, are shown as a table, one line a model; with --json as a JSON object a line,
+    as each is done.
 
     --continue FILE is for thousands of places: a run that was cut off goes on where it stopped.
 
