@@ -32,14 +32,17 @@ def ends_in_time(pid: int, ended: Callable[[float], bool], idle: float, busy: fl
     suspended machine or a stopped process group does not end anything. Where the CPU time cannot be read, all time
     counts as idle.
     """
+    waited = min(_STEP, idle)
+    if ended(waited):  # most do, and then nothing is read
+        return True
     start = used = cpu_seconds(pid)
-    waited = 0.0
-    while not ended(step := min(_STEP, max(0.0, idle - waited))):
+    while waited < idle:
+        step = min(_STEP, idle - waited)
+        if ended(step):
+            return True
         now = cpu_seconds(pid)
         if now is not None and start is not None and now - start > busy:
             return False
         waited = 0.0 if now != used else waited + step
         used = now
-        if waited >= idle:
-            return ended(0.0)
-    return True
+    return ended(0.0)
