@@ -31,17 +31,17 @@ REASON = "the worker process reached the time limit of 600 seconds; try again"
 
 @pytest.fixture
 def unavailable(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Makes the worker unavailable for some jobs, each from its so-and-so-many-th time on, on the models called so."""
+    """Makes the worker unavailable for these jobs on this model, after some of them have run, for so many times."""
     run = Worker.run
 
-    def fail_at(*jobs: Job[Any], model: str = "", after: int = 0) -> None:
+    def fail_at(*jobs: Job[Any], model: str = "", after: int = 0, times: int = 1000) -> None:
         seen: list[object] = []
 
         def one(worker: Worker, job: Job[Any], *given: Any) -> Any:
             asked = next((known for known in jobs if known.function in given or known.function == job.function), None)
             if asked is not None and model in repr(given[:4])[:100_000]:
                 seen.append(asked)
-                if len(seen) > after:
+                if after < len(seen) <= after + times:
                     raise WorkerUnavailable(REASON)
             return run(worker, job, *given)
 
@@ -180,12 +180,14 @@ def test_a_profile_that_could_not_be_made_is_made_later(unavailable: Callable[..
     assert model.profile == toolfmt.load(CLEAN).profile
 
 
-@pytest.mark.parametrize(("job", "after"), [(INSPECT, 1), (INSPECT, 2), (JUDGE, 0)])
-def test_a_fix_is_not_decided(job: Job[Any], after: int, unavailable: Callable[..., None], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("code", "job", "after"), [("TF014", JUDGE, 0), ("TF014", INSPECT, 1), ("TF062", INSPECT, 1)])
+def test_a_fix_is_not_decided(
+    code: str, job: Job[Any], after: int, unavailable: Callable[..., None], tmp_path: Path
+) -> None:
     """It would be called one that helps nothing."""
-    unavailable(job, after=after)
+    unavailable(job, after=after, times=1)
     with pytest.raises(WorkerUnavailable):
-        fixed_copy(LATE, str(tmp_path / "copy"), Inspector(), lambda report: frozenset({"TF014", "TF062"}))
+        fixed_copy(LATE, str(tmp_path / "copy"), Inspector(), lambda report: frozenset({code}))
     assert not (tmp_path / "copy").exists()
 
 
