@@ -200,7 +200,7 @@ def test_a_folder_of_models_with_a_stray_configuration_hides_none(tmp_path: Path
     assert (status, run("--trusted", str(folder)).exit_code) == (1, 2)  # no error, but not everything was inspected
 
 
-def test_a_model_and_those_in_its_directory_are_told_as_several(tmp_path: Path) -> None:
+def test_a_model_and_those_in_its_directory_are_a_table(tmp_path: Path) -> None:
     model = tmp_path / "model"
     shutil.copytree(MODELS / "json-frames", model)
     (model / "onnx").mkdir()

@@ -90,8 +90,8 @@ def test_several_models_have_a_row_without_a_verdict(
     run = json.loads(cli("inspect", LATE, *others, *options, "--output-format", "sarif").stdout)["runs"][0]
     (invocation,) = run["invocations"]
     assert invocation["executionSuccessful"] is False
-    told = invocation["toolExecutionNotifications"][0]["message"]["text"]
-    assert told == f"not inspected: {LATE}: {REASON}"
+    text = invocation["toolExecutionNotifications"][0]["message"]["text"]
+    assert text == f"not inspected: {LATE}: {REASON}"
     assert "**not inspected**: the worker process reached" in cli("inspect", LATE, *others, "--summary", "-").stdout
 
 

@@ -123,7 +123,7 @@ def _naming_faults(file: str, data: bytes, wanted: str) -> Iterator[None]:
         raise ToolfmtError(f"{name}: JSON that cannot be read ({json_fault(error)}); give {wanted}") from None
 
 
-def name_models_below(place: str, tell: Callable[[str], object]) -> None:
+def name_models_below(place: str, complain: Callable[[str], object]) -> None:
     """Name the models below the one that a command has read: it reads none of them."""
     import os.path
 
@@ -134,7 +134,8 @@ def name_models_below(place: str, tell: Callable[[str], object]) -> None:
         return
     home = model_place(place)
     if below := [str(path.relative_to(home)) for path in model_places(home) if path != home]:
-        tell(f"{place}: only the model of this directory is read, not those in it: {listed_first(below, _MOST_NAMED)}")
+        names = listed_first(below, _MOST_NAMED)
+        complain(f"{place}: only the model of this directory is read, not those in it: {names}")
 
 
 def counted(tools: object, where: str, tell: Callable[[str], object]) -> list[dict[str, Any]]:
