@@ -613,7 +613,7 @@ def test_help_names_every_command_and_is_quick() -> None:
     text = done[0].decode()
     assert done[1] == b""
     assert [name for name in ("inspect", "render", "parse", "formats", "explain", "diff") if name not in text] == []
-    assert took < 1.5  # measured: 0.10 s; the limit is for a busy machine
+    assert took < 1.5  # seconds of CPU time, measured: 0.10
     assert f"toolfmt {toolfmt.__version__}\n" == output("--version")
 
 
@@ -879,7 +879,7 @@ def test_a_pipe_that_nobody_writes_to_is_refused_after_a_while(
     assert complaint("inspect", JSON_FRAMES, option, str(pipe)) == told
     assert told in complaint("render", JSON_FRAMES, "--request", str(pipe))
     assert told in complaint("render", JSON_FRAMES, "--messages", str(pipe))
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while threading.active_count() > threads and time.monotonic() < deadline:
         time.sleep(0.01)
     assert threading.active_count() == threads

@@ -338,7 +338,7 @@ def test_a_file_cut_anywhere_in_its_metadata_is_one_clear_line(tmp_path: Path) -
 @pytest.mark.deeper
 def test_damage_never_raises_anything_else_and_never_hangs(tmp_path: Path) -> None:
     whole, path, chance = written(tmp_path / "whole.gguf").read_bytes(), tmp_path / "model.gguf", random.Random(4)
-    began = time.monotonic()
+    began = time.process_time()
     refused = 0
     for _ in range(depth.examples(1_500)):
         damaged = bytearray(whole)
@@ -351,7 +351,7 @@ def test_damage_never_raises_anything_else_and_never_hangs(tmp_path: Path) -> No
             refused += 1
             assert "\n" not in str(error)
     assert refused > depth.examples(100)
-    assert time.monotonic() - began < 30
+    assert time.process_time() - began < 30
 
 
 @pytest.mark.parametrize("kind", [gguf.GGUFValueType.UINT8, TEXT, LIST])
@@ -403,9 +403,9 @@ def test_neither_tensors_nor_a_large_vocabulary_are_read(tmp_path: Path) -> None
     )
     with path.open("r+b") as file:
         file.truncate(path.stat().st_size + 8_000_000_000)
-    began = time.monotonic()
+    began = time.process_time()
     files = load_files(path)
-    took = time.monotonic() - began
+    took = time.process_time() - began
     assert (files.special_tokens, len(files.templates)) == ({"eos_token": "262143"}, 1)
     # A quarter of a second when the machine is quiet; the package's own reader takes half a minute.
     assert took < 5

@@ -50,10 +50,10 @@ def test_of_thousands_of_templates_some_are_read(model: Path) -> None:
     more.mkdir()
     for number in range(150):
         (more / f"{number}.jinja").write_text(HONEST, "utf-8")
-    begin = time.monotonic()
+    begin = time.process_time()
     found = load_files(model)
     assert len(found.conflicts) > 0
-    assert time.monotonic() - begin < 5
+    assert time.process_time() - begin < 5
     assert len(found.templates) == 1 + 2 * MOST_TEMPLATES
     assert found.problems == (
         "additional_chat_templates/ holds 150 templates; all but 100 are ignored",

@@ -737,7 +737,8 @@ def test_a_template_alone_is_written_under_its_name(tmp_path: Path) -> None:
 
 
 def test_the_template_of_a_gguf_file_is_written_beside_it(tmp_path: Path) -> None:
-    path = tmp_path / "m.gguf"
+    path = tmp_path / "model" / "m.gguf"
+    path.parent.mkdir()
     writer = gguf.GGUFWriter(path, "qwen2")
     writer.add_chat_template(DOUBLE)
     writer.add_token_list(["a", "<|im_end|>"])
@@ -752,7 +753,7 @@ def test_the_template_of_a_gguf_file_is_written_beside_it(tmp_path: Path) -> Non
         file.name: file.read_text("utf-8") for file in (tmp_path / "copy").iterdir()
     }
     with pytest.raises(CannotCopy, match="in the directory of the model"):
-        fixed(tmp_path, tmp_path / "other")
+        fixed(path.parent, path.parent / "other")
     assert (done.report.model_type, "TF014") == ("qwen2", done.fixed[0].code)
     assert "TF014" not in {one.code for one in remedies.everything(done.report)}
 

@@ -7,7 +7,6 @@ import pickle
 import resource
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -256,11 +255,9 @@ def test_a_template_that_waits_for_a_long_message_takes_nothing_of_the_callers_m
 def test_a_template_that_waits_for_a_long_message_to_hang_is_ended(worker: Worker) -> None:
     hang = "{% if messages[-1].content | length > 5000 %}{% for a in range(99999) %}{% for b in range(99999) %}"
     model = Model(files(hang + "{% endfor %}{% endfor %}{% endif %}" + HONEST), worker=worker)
-    begin = time.monotonic()
     with pytest.raises(LimitHit) as hit:
         model.render([{"role": "user", "content": "x" * 6000}])
     assert hit.value.limit == "processor time"
-    assert time.monotonic() - begin < 30
     assert model.render([USER]).text == "<|user|>Will it rain in Oslo?"
 
 

@@ -96,9 +96,9 @@ def test_a_name_of_the_templates_own_bookkeeping_is_no_variable() -> None:
 def test_a_long_chain_is_read_quickly(joined: str) -> None:
     count = 100 if joined in ("|upper", ".strip()") else 20_000
     chain = "x" + joined * 20_000 if count == 100 else joined.join(["x"] * count)
-    begin = time.monotonic()
+    begin = time.process_time()
     ChatTemplate("{% if " + chain + " %}a{% endif %}")
-    assert time.monotonic() - begin < 10
+    assert time.process_time() - begin < 10
 
 
 # --- what rendering shows
