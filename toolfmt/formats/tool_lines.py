@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
 from toolfmt.formats.typed import type_of
@@ -30,12 +30,19 @@ def tool_lines(tool: Mapping[str, Any]) -> list[str]:
     others = {key: value for key, value in function.items() if key not in ("name", "description", "parameters")}
     said = f" ({', '.join(_keywords(outer | others))})" if outer or others else ""
     lines = [f"- {_name(function['name'])}{said}{_description(function)}"]
+    return [*lines, *(_INDENT + line for line in parameter_lines(schema))]
+
+
+def parameter_lines(schema: Mapping[str, Any], names: Container[str] | None = None) -> list[str]:
+    """The lines that describe the parameters of a tool, or those of these names; "" is what holds for all of them."""
     rest = _without(schema, "properties", "required", *(["type"] if schema.get("type") == "object" else []))
-    if names := _names_of_nothing(schema):
-        rest["required"] = names
-    if rest:
-        lines.append(f"{_INDENT}All parameters: {', '.join(_keywords(rest))}")
-    return [*lines, *_members(schema, _INDENT)]
+    if unknown := _names_of_nothing(schema):
+        rest["required"] = unknown
+    chosen = {name: declared for name, declared in _properties(schema).items() if names is None or name in names}
+    lines = list(_members({**schema, "properties": chosen}, ""))
+    if rest and (names is None or "" in names):
+        lines.insert(0, f"All parameters: {', '.join(_keywords(rest))}")
+    return lines
 
 
 def _members(schema: Mapping[str, Any], indent: str) -> Iterator[str]:

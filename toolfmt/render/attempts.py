@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -41,6 +41,8 @@ from toolfmt.render.remedies import (
     tried_in_adapt,
     with_marked_parts,
 )
+from toolfmt.render.tool_adaptations import ShownTool, lost_in_lines, shown_tool
+from toolfmt.render.tool_parts import Render
 from toolfmt.render.twin import Twin, twin_of
 from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource
 
@@ -59,6 +61,12 @@ _LEAST_PLANS = 24
 _MESSAGES_TRIED = 8_000
 _MISSING_VARIABLE = re.compile(r"UndefinedError: '(\w+)' is undefined")
 _SHORTEST_DATA = 5
+_SHORT_CONVERSATIONS: Sequence[list[Message]] = (
+    [{"role": "user", "content": "Hello"}],
+    [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello"}],
+)
+"""Where it is checked what a template shows of a tool; the second one for templates that want a system message."""
+_MOST_TOOLS_TRIED = 3
 _ABOUT_MEDIA = ("type", "detail", "media_type", "mime_type", "format", "text")
 """The keys of an image or another medium that hold neither its data nor its address."""
 
@@ -78,6 +86,8 @@ class Attempt:
     """The remedies, beside what the profile asks for."""
     dropped: Sequence[str] = ()
     """The tools that the template was given and did not put into the prompt as they are."""
+    tools_lost: tuple[str, ...] = ()
+    """The parts of tool definitions that the prompt does not show."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +122,7 @@ class Request:
         # A template that shows the model no tools has not taught it a form of results either.
         results_in_words = calls_in_words and not profile.takes_tools
         way = _Way(template, profile, named, self.tools or None, "", calls_in_words, results_in_words)
-        made = self._found(way)
+        made = self._found_with_tools(way)
         unseen = [tool for tool in self.tools if tool["function"]["name"] not in made.delivery.tools_shown]
         instructions = self._format.instructions
         if unseen or (self.tools and instructions and instructions in made.text):
@@ -128,6 +138,7 @@ class Request:
         way = _Way(template, profile, (*why, *named), None, told, calls_in_words=True, results_in_words=True)
         made = self._found(way)
         if told:
+            made = replace(made, tools_lost=_lost(self.tools, map(lost_in_lines, self.tools)))
             untold, _ = self._adapted(replace(way, system_text=_PLACEHOLDER), self.messages, made.plan)
             without = self._without_tools(template, untold)
             check_prose(made.text, without, told, without.count(_PLACEHOLDER), self.tools)
@@ -136,6 +147,34 @@ class Request:
                 made, delivery=replace(made.delivery, spans=tuple(sorted(spans, key=lambda span: span.begin)))
             )
         return made
+
+    # --- the tools
+
+    def _found_with_tools(self, way: _Way) -> Attempt:
+        """The attempt in which the template is given the tools so that it shows every part of them.
+
+        How it shows them may depend on how the conversation is adapted, and that on the tools.
+        """
+        shown = self._shown_tools(way, frozenset())
+        for _ in range(_MOST_TOOLS_TRIED):
+            named = dict.fromkeys(name for one in shown for name in one.adaptations)
+            tools = [one.tool for one in shown] or None
+            made = self._found(replace(way, tools=tools, named=(*way.named, *named)))
+            before, shown = shown, self._shown_tools(way, made.plan)
+            if shown == before:
+                return replace(made, tools_lost=_lost(self.tools, (one.lost for one in shown)))
+        return replace(made, dropped=tuple(tool["function"]["name"] for tool in self.tools))
+
+    def _shown_tools(self, way: _Way, plan: frozenset[str]) -> list[ShownTool]:
+        """How the template shows each tool in a short conversation that is adapted by this plan."""
+        conversations = [self._adapted(way, messages, plan)[0] for messages in _SHORT_CONVERSATIONS]
+        variables = {name: value for name, value in self.variables.items() if name != "now"}
+        given = repr((conversations, variables))
+        renders = [self._renders_tool(way, messages, variables) for messages in conversations]
+        return [shown_tool(way.template, given, tool, renders) for tool in self.tools]
+
+    def _renders_tool(self, way: _Way, messages: list[Message], variables: Mapping[str, Any]) -> Render:
+        return lambda tool: way.template.render(messages, tools=[tool], **variables)
 
     # --- the search
 
@@ -438,6 +477,15 @@ class Request:
             raise
         except TemplateError:
             return ""
+
+
+def _lost(tools: Sequence[Message], parts: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    """The lost parts of each tool, with its position and name."""
+    return tuple(
+        f"tools[{position}] ({tool['function']['name']}): {part}"
+        for position, (tool, lost) in enumerate(zip(tools, parts, strict=True))
+        for part in lost
+    )
 
 
 def _texts_of(content: Any) -> list[str]:

@@ -151,6 +151,7 @@ def make(files: ModelFiles, profile: TemplateProfile, asked: Asked) -> Made:
     variables = {"add_generation_prompt": True, "now": asked.now} | asked.variables
     request = Request(files, profile, asked.messages, asked.tools, variables, asked.lossy)
     way, made = _made(request, asked.strategy)
+    made = _with_every_part(request, made)
     text, prefill = request.left_open(made) if asked.continued else (made.text, request.prefill(made))
     in_words = way == "prose" and bool(request.tools)
     as_content = CALLS_AS_CONTENT in made.adaptations
@@ -188,6 +189,9 @@ def _made(request: Request, strategy: StrategyChoice) -> tuple[Strategy, Attempt
         with suppress(ToolfmtError):
             return "prose", request.as_prose(TEMPLATE_LOSES_WITH_TOOLS)
         raise
+    if not made.dropped and made.tools_lost and strategy == "auto":
+        with suppress(ToolfmtError):
+            return "prose", request.as_prose(TEMPLATE_LOSES_WITH_TOOLS)
     if not made.dropped:
         return way, made
     if strategy == "template":
@@ -196,6 +200,17 @@ def _made(request: Request, strategy: StrategyChoice) -> tuple[Strategy, Attempt
             "use the strategy auto or prose"
         )
     return "prose", request.as_prose(TEMPLATE_DROPPED_TOOLS)
+
+
+def _with_every_part(request: Request, made: Attempt) -> Attempt:
+    """The attempt, if it shows every part of the tools; with `lossy` the parts that it does not are told."""
+    lost = made.tools_lost
+    if lost and not request.lossy:
+        raise NotDelivered(
+            f"{lost[0]} is lost: {made.template.origin} does not show it; use the strategy auto or prose, change the "
+            "definition, or render with lossy=True"
+        )
+    return replace(made, delivery=replace(made.delivery, missing=(*made.delivery.missing, *lost))) if lost else made
 
 
 def _with_descriptions(request: Request) -> Request:

@@ -14,10 +14,8 @@ from itertools import groupby
 from typing import Any
 
 from toolfmt.render.messages import Message
-from toolfmt.render.twin import Piece, Twin, spellings, spellings_of, words_in
+from toolfmt.render.twin import BETWEEN_WORDS, Piece, Twin, spellings, spellings_of, words_in
 
-_BETWEEN_WORDS = r"(?:[\s/#*|>-]|\\+[nrt])+"
-"""What stands where a description has blanks: a template may break its lines, and begin each as it likes."""
 _BLANKS = re.compile(r"(?:\s|\\+[nrt])+")
 _LETTER = "[A-Za-z0-9_]"
 _BEFORE, _BEHIND = f"(?<!{_LETTER})", f"(?!{_LETTER})"
@@ -159,5 +157,5 @@ def _by_itself(names: Iterable[str]) -> str:
 
 def in_lines(text: str) -> str:
     """A pattern for a text in any spelling, whatever lines it is broken into."""
-    spelled = dict.fromkeys(_BETWEEN_WORDS.join(map(re.escape, _BLANKS.split(one))) for one in spellings(text))
+    spelled = dict.fromkeys(BETWEEN_WORDS.join(map(re.escape, _BLANKS.split(one))) for one in spellings(text))
     return "|".join(spelled)
