@@ -207,8 +207,8 @@ def _with_every_part(request: Request, made: Attempt) -> Attempt:
     lost = made.tools_lost
     if lost and not request.lossy:
         raise NotDelivered(
-            f"{lost[0]} is lost: {made.template.origin} does not show it; use the strategy auto or prose, change the "
-            "definition, or render with lossy=True"
+            f"{lost[0]} is lost: {made.template.origin} does not show it; change the definition, use another "
+            "strategy, or render with lossy=True"
         )
     return replace(made, delivery=replace(made.delivery, missing=(*made.delivery.missing, *lost))) if lost else made
 

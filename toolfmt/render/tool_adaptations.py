@@ -16,8 +16,7 @@ from toolfmt.errors import LimitHit, TemplateError
 from toolfmt.formats.tool_lines import parameter_lines, tool_lines
 from toolfmt.formats.typed import referred
 from toolfmt.render.messages import Message
-from toolfmt.render.tool_parts import Render, ToolPart, lost_parts
-from toolfmt.render.twin import spellings
+from toolfmt.render.tool_parts import Render, ToolPart, lost_parts, tool_parts
 from toolfmt.templates import ChatTemplate
 from toolfmt.tools import SCHEMA_LISTS, SCHEMA_MAPS, SCHEMAS
 
@@ -47,27 +46,20 @@ _shown: WeakKeyDictionary[ChatTemplate, dict[str, ShownTool]] = WeakKeyDictionar
 def shown_tool(template: ChatTemplate, given: str, tool: Message, renders: Sequence[Render]) -> ShownTool:
     """Return the tool so that the template shows every part of it, or with the parts that no adaptation shows.
 
-    The first of `renders` that shows the tool's name counts. `given` describes what else the template is given: results
-    are kept for the same template, text and tool.
+    Each of `renders` renders one tool, in a conversation of its own. The one in which the fewest parts are lost counts.
+    `given` describes what else the template is given: results are kept for the same template, text and tool.
     """
     known = _shown.setdefault(template, {})
     key = f"{given}\n{json.dumps(tool)}"
     if key not in known:
         if len(known) >= _MOST_KEPT:
             known.clear()
-        render = next((render for render in renders if _names(render, tool)), None)
-        known[key] = ShownTool(tool, (), ("its name",)) if render is None else _adapted(render, tool)
+        found = _adapted(renders[0], tool)
+        for render in renders[1:]:
+            if found.lost:
+                found = min(found, _adapted(render, tool), key=lambda one: len(one.lost))
+        known[key] = found
     return known[key]
-
-
-def _names(render: Render, tool: Message) -> bool:
-    try:
-        prompt = render(tool)
-    except LimitHit:
-        raise
-    except TemplateError:
-        return False
-    return any(name in prompt for name in spellings(tool["function"]["name"]))
 
 
 def lost_in_lines(tool: Message) -> tuple[str, ...]:
@@ -80,7 +72,7 @@ def _lines(tool: Message) -> str:
 
 
 def _adapted(render: Render, tool: Message) -> ShownTool:
-    lost = lost_parts(render, tool)
+    lost = _lost(render, tool)
     adapted, named = tool, list[str]()
     for name, change in _CHANGES.items():
         if not lost:
@@ -88,7 +80,7 @@ def _adapted(render: Render, tool: Message) -> ShownTool:
         changed = _with_parameters(adapted, change)
         if changed == adapted:
             continue
-        still_lost = lost_parts(render, changed)
+        still_lost = _lost(render, changed)
         if _parameters(still_lost) < _parameters(lost):
             adapted, lost = changed, still_lost
             named.append(name)
@@ -118,7 +110,17 @@ def _described(render: Render, tool: Message, lost: tuple[ToolPart, ...]) -> Mes
     described = {"name": function["name"], "description": f"{before}\n\n{lines}" if before else lines}
     adapted = {**tool, "function": described | {key: value for key, value in function.items() if key not in described}}
     complete = _parameters(lost_parts(_lines, tool)).isdisjoint(names)
-    return adapted if complete and _parameters(lost_parts(render, adapted)) <= names else None
+    return adapted if complete and _parameters(_lost(render, adapted)) <= names else None
+
+
+def _lost(render: Render, tool: Message) -> tuple[ToolPart, ...]:
+    """The parts that the rendering does not show: all of them if the template does not take the tool."""
+    try:
+        return lost_parts(render, tool)
+    except LimitHit:
+        raise
+    except TemplateError:
+        return tuple(tool_parts(tool["function"]))
 
 
 # --- references

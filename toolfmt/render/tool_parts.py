@@ -248,13 +248,16 @@ def _with_words(tool: Message, parts: Iterable[ToolPart], begin: int) -> Message
             sentinel = int(f"97531{number:05}08642")
             words[part.path] = sentinel + 0.5 if isinstance(json.loads(part.text), float) else sentinel
         else:
-            words[part.path] = part.text.replace(_bare(part), f"Zq{number:05}z")
+            words[part.path] = part.text.replace(_bare(part), f"Zq{number:05}z", 1)
     return {**tool, "function": _changed(tool["function"], words, names)}
 
 
 def _bare(part: ToolPart) -> str:
-    """The text that a word replaces: templates trim descriptions and values."""
-    return part.text if part.kind in ("tool", "parameter") else part.text.strip()
+    """The text that a word replaces. Templates trim descriptions and values, and add a full stop to a description."""
+    if part.kind in ("tool", "parameter"):
+        return part.text
+    bare = part.text.strip()
+    return (bare.rstrip(".!?") or bare) if part.kind == "description" else bare
 
 
 # --- parts without a word

