@@ -40,6 +40,9 @@ CHOOSE: dict[str, Any] = {
 }
 
 
+PARAMETERS = " ~ (tool.function.parameters | tojson)"
+
+
 def asked(text: str) -> list[dict[str, Any]]:
     return [{"role": "user", "content": text}]
 
@@ -180,9 +183,9 @@ def test_an_honest_template_keeps_its_tools(question: str) -> None:
 @pytest.mark.parametrize(
     "how",
     [
-        "tool.function.name + tool.function.description | replace('\\n', '\\n    // ')",
-        "tool.function.name + ': ' + tool.function.description.split() | join(' ')",
-        "tool.function.name ~ (tool.function.description.splitlines() | map('trim') | join('\\n'))",
+        f"tool.function.name + tool.function.description | replace('\\n', '\\n    // '){PARAMETERS}",
+        f"tool.function.name + ': ' + tool.function.description.split() | join(' '){PARAMETERS}",
+        f"tool.function.name ~ (tool.function.description.splitlines() | map('trim') | join('\\n')){PARAMETERS}",
         "tool | tojson | replace('\\\\n', ' ')",
     ],
 )

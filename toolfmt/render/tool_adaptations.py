@@ -102,8 +102,8 @@ def _with_parameters(tool: Message, change: Callable[[Mapping[str, Any]], Any]) 
 def _described(render: Render, tool: Message, lost: tuple[ToolPart, ...]) -> Message | None:
     """The tool with the lines of each parameter of which a part is lost in its description; None if that is no help."""
     function = tool["function"]
-    names = {part.parameter for part in lost if part.parameter is not None}
-    if not names:
+    names = _parameters(lost)
+    if None in names:
         return None
     lines = "\n".join(["Parameters:", *parameter_lines(function["parameters"], names)])
     before = function.get("description")
