@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 from toolfmt.errors import (
@@ -42,7 +42,6 @@ from toolfmt.render.remedies import (
     with_marked_parts,
 )
 from toolfmt.render.tool_adaptations import ShownTool, lost_in_lines, shown_tool
-from toolfmt.render.tool_parts import Render
 from toolfmt.render.twin import Twin, twin_of
 from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource
 
@@ -155,26 +154,30 @@ class Request:
 
         How it shows them may depend on how the conversation is adapted, and that on the tools.
         """
-        shown = self._shown_tools(way, frozenset())
+        plan: frozenset[str] = frozenset()
+        shown = self._shown_tools(way, plan)
         for _ in range(_MOST_TOOLS_TRIED):
             named = dict.fromkeys(name for one in shown for name in one.adaptations)
             tools = [one.tool for one in shown] or None
             made = self._found(replace(way, tools=tools, named=(*way.named, *named)))
-            before, shown = shown, self._shown_tools(way, made.plan)
+            before, shown = shown, shown if made.plan == plan else self._shown_tools(way, made.plan)
             if shown == before:
-                return replace(made, tools_lost=_lost(self.tools, (one.lost for one in shown)))
+                lost = _lost(self.tools, (one.lost for one in shown))
+                return replace(made, tools_lost=lost) if lost else made
+            plan = made.plan
         return replace(made, dropped=tuple(tool["function"]["name"] for tool in self.tools))
 
     def _shown_tools(self, way: _Way, plan: frozenset[str]) -> list[ShownTool]:
         """How the template shows each tool in a short conversation that is adapted by this plan."""
-        conversations = [self._adapted(way, messages, plan)[0] for messages in _SHORT_CONVERSATIONS]
         variables = {name: value for name, value in self.variables.items() if name != "now"}
-        given = repr((conversations, variables))
-        renders = [self._renders_tool(way, messages, variables) for messages in conversations]
-        return [shown_tool(way.template, given, tool, renders) for tool in self.tools]
+        given = repr((sorted(plan), variables))
 
-    def _renders_tool(self, way: _Way, messages: list[Message], variables: Mapping[str, Any]) -> Render:
-        return lambda tool: way.template.render(messages, tools=[tool], **variables)
+        def render(conversation: list[Message], tool: Message) -> str:
+            messages, _ = self._adapted(way, conversation, plan)
+            return way.template.render(messages, tools=[tool], **variables)
+
+        renders = [partial(render, conversation) for conversation in _SHORT_CONVERSATIONS]
+        return [shown_tool(way.template, given, tool, renders) for tool in self.tools]
 
     # --- the search
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -47,7 +48,7 @@ def shown_tool(template: ChatTemplate, given: str, tool: Message, renders: Seque
     """Return the tool so that the template shows every part of it, or with the parts that no adaptation shows.
 
     Each of `renders` renders one tool, in a conversation of its own. The one in which the fewest parts are lost counts.
-    `given` describes what else the template is given: results are kept for the same template, text and tool.
+    `given` describes what else they depend on: results are kept for the same template, text and tool.
     """
     known = _shown.setdefault(template, {})
     key = f"{given}\n{json.dumps(tool)}"
@@ -64,7 +65,12 @@ def shown_tool(template: ChatTemplate, given: str, tool: Message, renders: Seque
 
 def lost_in_lines(tool: Message) -> tuple[str, ...]:
     """Return what the description of a tool in the system prompt does not show: nothing, if `tool_lines` has no bug."""
-    return tuple(part.label for part in lost_parts(_lines, tool))
+    return _lost_in_lines(json.dumps(tool))
+
+
+@lru_cache(maxsize=_MOST_KEPT)
+def _lost_in_lines(tool: str) -> tuple[str, ...]:
+    return tuple(part.label for part in lost_parts(_lines, json.loads(tool)))
 
 
 def _lines(tool: Message) -> str:
@@ -102,9 +108,9 @@ def _with_parameters(tool: Message, change: Callable[[Mapping[str, Any]], Any]) 
 def _described(render: Render, tool: Message, lost: tuple[ToolPart, ...]) -> Message | None:
     """The tool with the lines of each parameter of which a part is lost in its description; None if that is no help."""
     function = tool["function"]
-    names = _parameters(lost)
-    if None in names:
-        return None
+    names = {part.parameter for part in lost if part.parameter is not None}
+    if None in _parameters(lost):
+        return None  # nor would it show what is added to its description
     lines = "\n".join(["Parameters:", *parameter_lines(function["parameters"], names)])
     before = function.get("description")
     described = {"name": function["name"], "description": f"{before}\n\n{lines}" if before else lines}
