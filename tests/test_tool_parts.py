@@ -399,6 +399,15 @@ def test_a_tool_without_a_description_gets_one_that_describes_its_parameters() -
     assert "create_ticket: Parameters:\n- level (1 | 2): How bad. level" in prompt.text
 
 
+def test_an_adapted_definition_needs_no_other_adaptation() -> None:
+    model = model_of(deep())
+    for definition in (LEVEL, LIST, UNIT, PLACE):
+        prompt = model.render(QUESTION, [definition])
+        again = model.render(QUESTION, prompt.template_tools)
+        assert prompt.adaptations != again.adaptations == ()
+        assert again.text == prompt.text
+
+
 def test_only_the_tool_that_needs_it_is_adapted() -> None:
     prompt = model_of(deep()).render(QUESTION, [TWO, LEVEL])
     assert prompt.template_tools is not None
@@ -508,6 +517,26 @@ def test_what_is_known_of_a_tool_is_kept_for_the_same_template_and_variables(mon
     looked_at.clear()
     assert model.render(QUESTION, [TWO], full=True).adaptations == ()
     assert looked_at == ["two"]  # the third one had made room
+
+
+def test_what_the_caller_changes_in_its_tools_later_changes_no_other_prompt() -> None:
+    model = model_of(deep())
+    mine = tool({"level": {"type": "integer", "enum": [1, 2]}})
+    before = model.render(QUESTION, [mine])
+    mine["function"]["parameters"]["properties"]["level"]["enum"].append(3)
+    assert "(1 | 2 | 3)" in model.render(QUESTION, [mine]).text
+    assert model.render(QUESTION, [tool({"level": {"type": "integer", "enum": [1, 2]}})]).text == before.text
+
+
+def test_a_definition_with_too_many_parts_to_check_has_them_in_its_description(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolfmt.render.tool_parts._MOST_ALONE", 2)
+    template = showing(lines())
+    assert lost(template, tool({"a": text(), "b": text()})) == []
+    assert lost(template, tool({"a": text(), "b": text(), "c": text()})) == ["the type of the parameter c"]
+    names = ["a", "b", "description"]
+    filtered = showing(lines(properties=DESCRIPTION_FILTERED))
+    labels = lost(filtered, tool({name: {} for name in names}))
+    assert labels == [f"the parameter {name}" for name in names]  # two parts were looked at: its name and description
 
 
 @pytest.mark.parametrize("name", ["description", "type", "properties", "nullable", "required"])

@@ -38,6 +38,13 @@ of those above:
     empty-reasoning-added          empty reasoning on answers without any, for a template that refuses them
     empty-question-added           an empty user message before an answer that the conversation begins with
     empty-answer-added             an empty answer between a result and the user who speaks right behind it
+
+Applied to a tool definition of which the template does not show every part (`toolfmt.render.tool_adaptations`), the
+first of these that helps:
+
+    refs-inlined                   each `$ref` replaced by its target, unless the target refers to itself
+    nullable-types-rewritten       a type that may be null replaced by the type, with "May be null." in its description
+    parameters-in-description      the parameters that the template does not show completely listed in the description
 """
 
 from __future__ import annotations

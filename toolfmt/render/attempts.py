@@ -2,8 +2,9 @@
 
 `toolfmt.render.prompt` calls it, once for each way the tools may go in. What is tried first is what the profile of the
 template asks for; where the template refuses that, or the check on the finished prompt (`toolfmt.render.delivery`)
-finds that something is lost, the remedies are tried, the cheapest first. The same request gives the same bytes: nothing
-is remembered from one to the next.
+finds that something is lost, the remedies are tried, the cheapest first. The same request gives the same bytes: of one
+request nothing is kept but how the template shows its tools (`toolfmt.render.tool_adaptations`), and that is checked
+without the request's messages.
 """
 
 from __future__ import annotations
@@ -150,15 +151,15 @@ class Request:
     # --- the tools
 
     def _found_with_tools(self, way: _Way) -> Attempt:
-        """The attempt in which the template is given the tools so that it shows every part of them.
+        """The attempt in which the tools are adapted so that the template shows every part of them.
 
-        How it shows them may depend on how the conversation is adapted, and that on the tools.
+        Which adaptation that takes may depend on the plan for the messages, and the plan may depend on the tools.
         """
         plan: frozenset[str] = frozenset()
         shown = self._shown_tools(way, plan)
         for _ in range(_MOST_TOOLS_TRIED):
             named = dict.fromkeys(name for one in shown for name in one.adaptations)
-            tools = [one.tool for one in shown] or None
+            tools = [one.adapted or tool for one, tool in zip(shown, self.tools, strict=True)] or None
             made = self._found(replace(way, tools=tools, named=(*way.named, *named)))
             before, shown = shown, shown if made.plan == plan else self._shown_tools(way, made.plan)
             if shown == before:
@@ -168,7 +169,7 @@ class Request:
         return replace(made, dropped=tuple(tool["function"]["name"] for tool in self.tools))
 
     def _shown_tools(self, way: _Way, plan: frozenset[str]) -> list[ShownTool]:
-        """How the template shows each tool in a short conversation that is adapted by this plan."""
+        """How the template shows each tool in a short conversation that this plan adapts."""
         variables = {name: value for name, value in self.variables.items() if name != "now"}
         given = repr((sorted(plan), variables))
 

@@ -203,7 +203,7 @@ def _made(request: Request, strategy: StrategyChoice) -> tuple[Strategy, Attempt
 
 
 def _with_every_part(request: Request, made: Attempt) -> Attempt:
-    """The attempt, if it shows every part of the tools; with `lossy` the parts that it does not are told."""
+    """The attempt, with the lost parts of tools among what is missing. Raises `NotDelivered` unless `lossy` is set."""
     lost = made.tools_lost
     if lost and not request.lossy:
         raise NotDelivered(

@@ -34,9 +34,9 @@ _NULLABLE = "May be null."
 
 @dataclass(frozen=True)
 class ShownTool:
-    """A tool as a template is to be given it, the names of what was changed in it, and what it does not show."""
+    """How a template shows a tool: with these adaptations (None: as it is), and without its lost parts."""
 
-    tool: Message
+    adapted: Message | None = None
     adaptations: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
 
@@ -45,22 +45,25 @@ _shown: WeakKeyDictionary[ChatTemplate, dict[str, ShownTool]] = WeakKeyDictionar
 
 
 def shown_tool(template: ChatTemplate, given: str, tool: Message, renders: Sequence[Render]) -> ShownTool:
-    """Return the tool so that the template shows every part of it, or with the parts that no adaptation shows.
+    """Return how the template shows every part of the tool, or which parts no adaptation shows.
 
     Each of `renders` renders one tool, in a conversation of its own. The one in which the fewest parts are lost counts.
     `given` describes what else they depend on: results are kept for the same template, text and tool.
     """
     known = _shown.setdefault(template, {})
-    key = f"{given}\n{json.dumps(tool)}"
-    if key not in known:
-        if len(known) >= _MOST_KEPT:
-            known.clear()
+    text = json.dumps(tool)
+    key = f"{given}\n{text}"
+    found = known.get(key)
+    if found is None:
+        tool = json.loads(text)  # the caller may change its own later
         found = _adapted(renders[0], tool)
         for render in renders[1:]:
             if found.lost:
                 found = min(found, _adapted(render, tool), key=lambda one: len(one.lost))
+        if len(known) >= _MOST_KEPT:
+            known.clear()
         known[key] = found
-    return known[key]
+    return found
 
 
 def lost_in_lines(tool: Message) -> tuple[str, ...]:
@@ -90,9 +93,13 @@ def _adapted(render: Render, tool: Message) -> ShownTool:
         if _parameters(still_lost) < _parameters(lost):
             adapted, lost = changed, still_lost
             named.append(name)
-    if lost and (described := _described(render, adapted, lost)) is not None:
-        return ShownTool(described, (*named, IN_DESCRIPTION))
-    return ShownTool(tool, (), tuple(part.label for part in lost)) if lost else ShownTool(adapted, tuple(named))
+    if lost:
+        described = _described(render, adapted, lost)
+        if described is None:
+            return ShownTool(lost=tuple(part.label for part in lost))
+        named += [IN_DESCRIPTION] if described != adapted else []
+        adapted = described
+    return ShownTool(adapted, tuple(named)) if named else ShownTool()
 
 
 def _parameters(parts: tuple[ToolPart, ...]) -> set[str | None]:
@@ -112,8 +119,9 @@ def _described(render: Render, tool: Message, lost: tuple[ToolPart, ...]) -> Mes
     if None in _parameters(lost):
         return None  # nor would it show what is added to its description
     lines = "\n".join(["Parameters:", *parameter_lines(function["parameters"], names)])
-    before = function.get("description")
-    described = {"name": function["name"], "description": f"{before}\n\n{lines}" if before else lines}
+    before = function.get("description") or ""
+    added = "" if lines in before else f"\n\n{lines}" if before else lines
+    described = {"name": function["name"], "description": before + added}
     adapted = {**tool, "function": described | {key: value for key, value in function.items() if key not in described}}
     complete = _parameters(lost_parts(_lines, tool)).isdisjoint(names)
     return adapted if complete and _parameters(_lost(render, adapted)) <= names else None

@@ -33,6 +33,8 @@ PARAMETERS = ("parameters",)
 _WORDED = ("tool", "parameter", "description", "value")
 """The kinds that a sentinel word can replace."""
 _BRANCHES = ("anyOf", "oneOf", "allOf")
+_MOST_ALONE = 400
+"""Parts that are checked one at a time, with a rendering for each. The rest of a larger definition counts as lost."""
 _DEEPEST = 64
 _REMOVED = object()
 
@@ -66,11 +68,9 @@ def lost_parts(render: Render, tool: Message) -> tuple[ToolPart, ...]:
         return ()
     if _holds(prompt, function.get("parameters")):
         parts = [part for part in parts if part.path[:1] != PARAMETERS]
-    worded = [part for part in parts if part.kind in _WORDED]
-    shown = _shown_as_words(render, tool, prompt, worded)
-    for part in parts:
-        if part.kind not in _WORDED and _changes(render, tool, prompt, part):
-            shown.add(part)
+    shown = _shown_as_words(render, tool, prompt, [part for part in parts if part.kind in _WORDED])
+    others = [part for part in parts if part.kind not in _WORDED]
+    shown |= {part for part in others[:_MOST_ALONE] if _changes(render, tool, prompt, part)}
     return tuple(part for part in parts if part not in shown)
 
 
@@ -200,7 +200,7 @@ def _shown_as_words(render: Render, tool: Message, prompt: str, parts: Sequence[
     if twin_prompt is not None and aligned(prompt, twin_prompt, twin) is not None:
         found = {number for _, _, number in words_in(twin_prompt, twin)}
         return {part for number, part in enumerate(ordered) if number in found}
-    return {part for part in parts if _shown_alone(render, tool, prompt, part, begin)}
+    return {part for part in parts[:_MOST_ALONE] if _shown_alone(render, tool, prompt, part, begin)}
 
 
 def _shown_alone(render: Render, tool: Message, prompt: str, part: ToolPart, begin: int) -> bool:
