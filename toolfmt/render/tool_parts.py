@@ -21,7 +21,8 @@ from typing import Any, Literal, TypeAlias
 from toolfmt.errors import LimitHit, TemplateError
 from toolfmt.formats.typed import type_of
 from toolfmt.render.messages import Message
-from toolfmt.render.twin import BETWEEN_WORDS, Piece, Twin, aligned, free_number, spellings_of, words_in
+from toolfmt.render.tools_held import BETWEEN_WORDS
+from toolfmt.render.twin import Piece, Twin, aligned, free_number, spellings_of, words_in
 from toolfmt.tools import SCHEMA_LISTS, SCHEMA_MAPS, SCHEMAS
 
 Render: TypeAlias = Callable[[Message], str]

@@ -14,8 +14,10 @@ from itertools import groupby
 from typing import Any
 
 from toolfmt.render.messages import Message
-from toolfmt.render.twin import BETWEEN_WORDS, Piece, Twin, spellings, spellings_of, words_in
+from toolfmt.render.twin import Piece, Twin, spellings, spellings_of, words_in
 
+BETWEEN_WORDS = r"(?:[\s/#*|>-]|\\+[nrt])+"
+"""What a prompt has where a description has whitespace: a template may break its lines, and begin each as it likes."""
 _BLANKS = re.compile(r"(?:\s|\\+[nrt])+")
 _LETTER = "[A-Za-z0-9_]"
 _BEFORE, _BEHIND = f"(?<!{_LETTER})", f"(?!{_LETTER})"

@@ -28,8 +28,6 @@ _OBJECT_KEYS = ("text", "document", "data", "content", "snippet", "title")
 """The keys of a content's parts whose texts a prompt may show."""
 _SCALAR = re.compile(r'"(?:[^"\\]|\\.)*"(\s*:)?|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?')
 _DEEPEST = 64
-BETWEEN_WORDS = r"(?:[\s/#*|>-]|\\+[nrt])+"
-"""What a prompt has where a description has whitespace: a template may break its lines, and begin each as it likes."""
 
 Kind = Literal["text", "reasoning", "argument", "call", "definition", "name"]
 
@@ -337,27 +335,7 @@ def _spelled(prompt: str, offset: int, piece: Piece, literal: str) -> int | None
         end = offset + len(text)
         if prompt.startswith(text, offset) and prompt.startswith(literal, end):
             return end
-    if piece.kind != "definition":
-        return None
-    ends = (_in_other_lines(prompt, offset, text, literal) for text in dict.fromkeys(spellings(piece.text)))
-    return next((end for end in ends if end is not None), None)
-
-
-def _in_other_lines(prompt: str, offset: int, text: str, literal: str) -> int | None:
-    """The end of a description that is broken into other lines; None if it is not here, or the literal not after it."""
-    words = [word for word in re.split(BETWEEN_WORDS, text) if word]
-    at = offset
-    for word in words:
-        gap = re.compile(BETWEEN_WORDS).match(prompt, at)
-        if gap is None and at > offset:
-            return None
-        at = gap.end() if gap else at
-        if not prompt.startswith(word, at):
-            return None
-        at += len(word)
-    gap = re.compile(BETWEEN_WORDS).match(prompt, at)
-    ends = range(at, (gap.end() if gap else at) + 1)
-    return next((end for end in ends if words and prompt.startswith(literal, end)), None)
+    return None
 
 
 def spellings_of(piece: Piece) -> Iterator[str]:
