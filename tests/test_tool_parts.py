@@ -69,6 +69,7 @@ def text(description: str = "", **more: Any) -> dict[str, Any]:
 
 
 PLAIN = tool({"city": text("The city."), "city_id": {"type": "integer"}}, required=["city"])
+BACKWARDS = tool({"city_id": {"type": "integer"}, "city": text("The city.")}, required=["city"])
 NAMED = tool({"title": text("The title."), "description": text("What happened.")}, required=["title", "description"])
 LEVEL = tool({"level": {"type": "integer", "description": "How bad.", "enum": [1, 2]}})
 UNIT = tool({"unit": {"type": ["string", "null"], "description": "Its unit.", "enum": ["cm", "inch", None]}})
@@ -158,7 +159,7 @@ def test_a_template_that_prints_the_definition_loses_nothing(each: str) -> None:
         ("{{ f }}", EVERY_KIND, 1),
         ("{{ f.name }}: {{ f.description }} {{ f.parameters | tojson }}", EVERY_KIND, 2),
         # Its types and the entry of `required` take one each, also where names are sorted.
-        (lines(properties="f.parameters.properties | dictsort"), PLAIN, 2 + 3),
+        (lines(properties="f.parameters.properties | dictsort"), BACKWARDS, 2 + 3),
     ],
 )
 def test_few_renderings_check_a_definition(each: str, definition: dict[str, Any], renderings: int) -> None:
@@ -481,7 +482,8 @@ def test_an_adapted_definition_needs_no_other_adaptation() -> None:
 
 def test_references_that_multiply_are_not_inlined() -> None:
     defs: dict[str, Any] = {f"D{at}": {"anyOf": [{"$ref": f"#/$defs/D{at + 1}"}] * 2} for at in range(20)}
-    definition = tool({"first": {"$ref": "#/$defs/D0"}}, defs=defs | {"D20": text("The last one.")})
+    properties = {"last": {"$ref": "#/$defs/D20"}, "first": {"$ref": "#/$defs/D0"}}
+    definition = tool(properties, defs=defs | {"D20": text("The last one.")})
     prompt = model_of(deep()).render(QUESTION, [definition])
     assert prompt.adaptations == ("parameters-in-description",)
     assert len(prompt.text) < 3000
