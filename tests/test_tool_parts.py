@@ -571,6 +571,21 @@ def test_tools_that_are_shown_after_a_system_message_or_to_contents_as_parts_are
     assert (prompt.strategy, prompt.adaptations) == ("template", ("content-as-parts",))
 
 
+def test_a_definition_is_adapted_to_the_template_as_the_conversation_needs_it() -> None:
+    """This template wants contents as parts in a longer conversation, and shows no choices next to these."""
+    refuses = (
+        "{% if messages | length > 2 and messages[0].content is string %}{{ raise_exception('parts') }}{% endif %}"
+    )
+    members = "{{ f.parameters | tojson if messages[0].content is string else members(f.parameters) }}"
+    turns = "{% for m in messages %}{{ m.content if m.content is string else m.content[0].text }}{% endfor %}"
+    model = model_of(refuses + deep("{{ f.name }}: {{ f.description }}" + members).replace(TURNS, turns))
+    assert model.render(QUESTION, [LEVEL]).adaptations == ()
+    history = [*QUESTION, {"role": "assistant", "content": "Hi."}, {"role": "user", "content": "Go on."}]
+    prompt = model.render(history, [LEVEL])
+    assert (prompt.strategy, prompt.adaptations) == ("template", ("parameters-in-description", "content-as-parts"))
+    assert "Does it.\n\nParameters:\n- level (1 | 2): How bad. level: integer How bad.;" in prompt.text
+
+
 def test_a_definition_that_the_template_does_not_take_adapted_goes_into_the_system_prompt() -> None:
     refuses = "{% if 'Parameters:' in (tools or [{}])[0] | string %}{{ raise_exception('adapted') }}{% endif %}"
     prompt = model_of(refuses + deep()).render(QUESTION, [LEVEL])

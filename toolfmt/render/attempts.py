@@ -166,6 +166,7 @@ class Request:
                 lost = _lost(self.tools, (one.lost for one in shown))
                 return replace(made, tools_lost=lost) if lost else made
             plan = made.plan
+            self._twins.clear()  # they hold the tools of this attempt
         return replace(made, dropped=tuple(tool["function"]["name"] for tool in self.tools))
 
     def _shown_tools(self, way: _Way, plan: frozenset[str]) -> list[ShownTool]:
