@@ -4,8 +4,9 @@ The template writes a signature of its own instead of the definition, and leaves
 which values are allowed, which parameters it must give, or what an object holds: it guesses, and the calls look right
 but are refused by the tool. Schemas that pydantic makes hold `anyOf` for optional parameters and `$ref` for models.
 
-What to do: say in the tool's or the parameter's description what is lost (`one of: red, green`), or describe the
-tools in a system message (in toolfmt, strategy `prose`), which keeps the whole definition.
+What to do: state in the tool's description what is lost (`one of: red, green`). `toolfmt render` does this for the
+parameters of each request (`parameters-in-description`). If the template does not show descriptions either, `render`
+describes the tools in the system prompt.
 
 Example: a template that prints `def paint(color: str)` for a parameter with `"enum": ["red", "green"]`.
 """
@@ -21,7 +22,7 @@ from toolfmt.inspect.report import HealedBy, Severity
 from toolfmt.listing import listed
 
 SEVERITY: Severity = "warning"
-HEALED_BY: HealedBy = "prose"
+HEALED_BY: HealedBy = "render"
 
 # What a model needs in order to give arguments that the tool takes; the rest is told in the chapter only.
 _MATTERS = {
@@ -45,11 +46,10 @@ def check(facts: Facts) -> Iterator[Found]:
     lost = [what for part, what in _MATTERS.items() if part in answers and answers[part].answer == "no"]
     lost = [_OF_INTEGERS if what == _MATTERS["enum"] and answers["enum"].excerpts else what for what in lost]
     if lost:
-        otherwise = ", or render with toolfmt's strategy prose, which shows the whole definition"
-        fix, healed_by = or_in_words(facts, "Say it in the descriptions", otherwise)
+        fix, healed_by = or_in_words(facts, "State it in the tool's description", "; toolfmt's render does this")
         yield Found(
             f"Of a tool's definition the prompt does not show {listed(lost)}",
             fix,
             facts.capabilities["tools"].line,
-            healed_by=healed_by,
+            healed_by=None if healed_by == "prose" else healed_by,
         )
