@@ -252,17 +252,51 @@ def test_arguments_stay_as_they_are_where_both_forms_come_out(tmp_path: Path) ->
         assert written in prompt.text
 
 
-def test_arguments_that_are_no_object_are_refused_where_one_is_needed(tmp_path: Path) -> None:
-    model = made(tmp_path, template())
-    for arguments, why in (
-        ("[1]", "a list"),
-        ('{"a":', "not JSON"),
-        ('{"a": NaN}', "NaN is no JSON"),
-        ("[" * 100_000, r"\(nested too deeply\)"),
-        ("1" * 5000, r"\(an integer of more than 4300 digits\)"),
-    ):
-        with pytest.raises(BadMessages, match=rf"^messages\[1\]\.tool_calls\[0\]: the arguments are.*{why}"):
-            model.render(conversation(call(arguments=arguments)), [TOOL])
+DAMAGED = [
+    '{"place": "Os',
+    "Oslo",
+    "[1]",
+    '[{"place": true}]',
+    '"Oslo"',
+    "42",
+    "null",
+    '{"place": NaN}',
+    '{"place": 1e999}',
+    "[" * 100_000,
+    "1" * 5000,
+]
+"""Arguments that are not the text of one JSON object, such as a cut response leaves behind."""
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("arguments", DAMAGED)
+def test_damaged_arguments_are_wrapped_if_the_template_needs_an_object(tmp_path: Path, arguments: str) -> None:
+    prompt = made(tmp_path, template()).render(conversation(call(arguments=arguments)), [TOOL])
+    assert prompt.adaptations == ("arguments-wrapped",)
+    assert f'"arguments": {json.dumps({"raw_arguments": arguments})}}}</tool_call>' in prompt.text
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("arguments", DAMAGED)
+def test_damaged_arguments_are_wrapped_in_a_call_written_as_content(tmp_path: Path, arguments: str) -> None:
+    prompt = made(tmp_path, template()).render(conversation(call(arguments=arguments)), [TOOL], strategy="prose")
+    assert prompt.adaptations == ("calls-as-content", "arguments-wrapped", "results-as-user-messages")
+    assert f'"arguments": {json.dumps({"raw_arguments": arguments})}}}' in prompt.text
+
+
+def test_only_damaged_arguments_are_wrapped(tmp_path: Path) -> None:
+    turn = {"role": "assistant", "tool_calls": [call(arguments='{"place": "Oslo"}'), call(arguments='{"place": "B')]}
+    prompt = made(tmp_path, template()).render([USER, turn], [TOOL])
+    assert prompt.adaptations == ("arguments-parsed", "arguments-wrapped")
+    assert '"arguments": {"place": "Oslo"}}' in prompt.text
+    assert '"arguments": {"raw_arguments": "{\\"place\\": \\"B"}}' in prompt.text
+
+
+def test_a_call_becomes_content_if_the_template_drops_damaged_arguments(tmp_path: Path) -> None:
+    known = "('{\"place\": \"' + c.function.arguments.place + '\"}' if c.function.arguments.place else '{}')"
+    prompt = made(tmp_path, template(arguments=known)).render(conversation(call(arguments='{"place": "Os')), [TOOL])
+    assert "calls-as-content" in prompt.adaptations
+    assert json.dumps('{"place": "Os') in prompt.text
 
 
 def test_a_call_without_arguments_gets_empty_ones(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from toolfmt.inspect.probe.turn_markers import known_reasoning
-from toolfmt.render.messages import REASONING_NAMES, Message, calls_of, function_of
+from toolfmt.render.messages import RAW_ARGUMENTS, REASONING_NAMES, Message, calls_of, function_of, is_object
 
 WORD = re.compile(r"Zq(\d{1,9})z|97531(\d{5})08642(?:\.\d)?")
 
@@ -180,7 +180,9 @@ class _Words:
         function = dict(function_of(call))
         argument = Piece("argument", position, "", str(function["name"]), call=number)
         given, before = function.get("arguments"), len(self.pieces)
-        if isinstance(given, str):
+        if isinstance(given, str) and given and not is_object(call):
+            function["arguments"] = self._run(given, replace(argument, name=f"{argument.name}: {RAW_ARGUMENTS}"))
+        elif isinstance(given, str):
             function["arguments"] = self._json(given, argument)
         elif isinstance(given, Mapping):
             function["arguments"] = self._value(given, argument, 0)
