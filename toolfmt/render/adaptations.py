@@ -39,6 +39,8 @@ of those above:
     empty-reasoning-added          empty reasoning on answers without any, for a template that refuses them
     empty-question-added           an empty user message before an answer that the conversation begins with
     empty-answer-added             an empty answer between a result and the user who speaks right behind it
+    assistant-markers-neutralized  a dot in markers in an assistant text (`<·/think>`), for a template that cuts there;
+                                   tried last
 """
 
 from __future__ import annotations

@@ -30,6 +30,7 @@ from toolfmt.inspect.probe.conversations import REPLY
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.template_profile import TemplateProfile
 from toolfmt.render.adaptations import adapt, writes_calls
+from toolfmt.render.control_tokens import ASSISTANT_MARKERS_NEUTRALIZED, neutralized_assistant
 from toolfmt.render.delivery import Delivery, Span, delivered, proved
 from toolfmt.render.messages import Message, media_of, without_media
 from toolfmt.render.never_both import check_prose, check_template, dropped
@@ -91,6 +92,11 @@ class _Way:
     system_text: str = ""
     calls_in_words: bool = False
     results_in_words: bool = False
+
+    @cached_property
+    def tested(self) -> tuple[str, ...]:
+        """The texts that the template looks for in messages."""
+        return tuple(tested.text for tested in self.template.tested_texts)
 
 
 @dataclass(frozen=True)
@@ -166,7 +172,7 @@ class Request:
                 repeated = repeated or made
             elif best is None or len(made.delivery.lost) < len(best.delivery.lost):
                 best = made
-        whole = repeated or changing
+        whole = repeated or changing or self._neutralized(way)
         if whole is not None:
             return whole
         media = {told for _, told in media_of(self.messages)}
@@ -262,9 +268,21 @@ class Request:
     def _twin(self, way: _Way) -> Twin:
         key = f"{way.template.origin} {way.tools is None}"
         if key not in self._twins:
-            tested = [tested.text for tested in way.template.tested_texts]
-            self._twins[key] = twin_of(self.messages, way.tools, tested, way.system_text)
+            self._twins[key] = twin_of(self.messages, way.tools, way.tested, way.system_text, way.profile.prefill)
         return self._twins[key]
+
+    def _neutralized(self, way: _Way) -> Attempt | None:
+        """The attempt with markers in assistant texts neutralized; None if there are none, or if that does not help."""
+        changed = [neutralized_assistant(message, way.tested, way.profile.prefill) for message in self.messages]
+        if changed == self.messages:
+            return None
+        try:
+            made = replace(self, messages=changed, lossy=False)._found(way)
+        except LimitHit:
+            raise
+        except (NotDelivered, TemplateError, CannotWrite):
+            return None
+        return replace(made, adaptations=(*made.adaptations, ASSISTANT_MARKERS_NEUTRALIZED))
 
     def _without_media(self) -> Request | None:
         """The request without images and other media; None where it has none."""
