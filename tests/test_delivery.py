@@ -170,6 +170,13 @@ NEEDED: dict[str, tuple[list[dict[str, Any]], str, str, str, str]] = {
         PLAIN,
         turns("assistant: hello", "user: one"),
     ),
+    "empty-question-between": (
+        [user(), calls("a", text="beside"), result("a"), said()],
+        refusing("m.role == 'assistant' and before.role == 'tool'"),
+        turns("user: one", f"assistant: beside{written('a')}", "tool: result a", "user: ", "assistant: said"),
+        PLAIN,
+        turns("user: one", f"assistant: beside{written('a')}", "tool: result a", "assistant: said"),
+    ),
     "empty-answer-added": (
         [user(), calls("a"), result("a"), user("two")],
         refusing("m.role == 'user' and before.role == 'tool'"),
@@ -654,6 +661,8 @@ def test_a_marker_in_an_assistant_text_stays_if_the_template_reads_reasoning_els
         ("thought\n</think>\n\nsaid", True),
         ("thought</think> \nsaid", True),
         ("thought</think>said", False),
+        ("```\ncode\n```\n</think>\nsaid", True),
+        ("```\ncode\n</think>\n```\nsaid", False),
         ("a <think>b\n</think>\nc", False),
     ],
 )

@@ -75,6 +75,37 @@ def conversation(*calls: dict[str, Any], content: Any = "") -> list[dict[str, An
 # The strategy
 
 
+IN_PARTS = "(m.content[0].text if m.content is not string else raise_exception('give a list of parts'))"
+
+
+def test_a_template_that_takes_content_as_parts_only_shows_the_tools(tmp_path: Path) -> None:
+    model = made(tmp_path, template(content=f"({IN_PARTS} if m.role != 'tool' else m.content)"))
+    for messages in ([USER], [SYSTEM, USER], [*conversation(call()), {"role": "assistant", "content": "Yes."}, USER]):
+        prompt = model.render(messages, [TOOL])
+        assert (prompt.strategy, prompt.adaptations, prompt.lost) == ("template", ("content-as-parts",), ())
+        assert prompt.text.startswith(f"<|tools|>[{json.dumps(TOOL)}]<|end|>")
+        assert all(isinstance(m["content"], str) == (m["role"] == "tool") for m in prompt.messages)
+    assert model.render([USER]).adaptations == ("content-as-parts",)
+
+
+def test_a_report_shows_that_a_template_takes_content_as_parts_only(tmp_path: Path) -> None:
+    report = made(tmp_path, template(content=f"({IN_PARTS} if m.role != 'tool' else m.content)")).inspect()
+    tools = report.capabilities["tools"]
+    assert (tools.answer, tools.outcome) == ("yes", "as-parts")
+    assert tools.evidence == "name and description of a tool appear in the prompt if content is a list of parts"
+    assert {name: report.capabilities[name].answer for name in ("system", "tool_calls", "tool_results")} == {
+        "system": "yes", "tool_calls": "yes", "tool_results": "yes",
+    }  # fmt: skip
+    assert report.verdict.tools == "adapted"
+    refused = next(finding for finding in report.findings if finding.code == "TF003")
+    assert (refused.severity, refused.fix) == (
+        "warning",
+        "Give its content as a list of text parts; toolfmt's render does it for you.",
+    )
+    fix = next(note.fix for note in report.notes if note.code == "TF037")
+    assert fix.startswith("Send content as a list of one part;")
+
+
 def test_a_template_that_shows_tools_is_given_them(tmp_path: Path) -> None:
     prompt = made(tmp_path, template()).render([USER], [TOOL])
     assert (prompt.strategy, prompt.format, prompt.adaptations) == ("template", "json", ())

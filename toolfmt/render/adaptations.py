@@ -38,6 +38,7 @@ of those above:
     reasoning-in-content           reasoning at the beginning of the content, between <think> and </think>
     empty-reasoning-added          empty reasoning on answers without any, for a template that refuses them
     empty-question-added           an empty user message before an answer that the conversation begins with
+    empty-question-between         an empty user message between two assistant texts with a call and its result between
     empty-answer-added             an empty answer between a result and the user who speaks right behind it
     assistant-markers-neutralized  a dot in markers in an assistant text (`<·/think>`), for a template that cuts there;
                                    tried last
@@ -105,6 +106,7 @@ def adapt(
     out beside what the profile asks for. Raises `CannotWrite` for a call that the format cannot carry.
     """
     done: dict[str, None] = {}
+    plan = plan | {CONTENT_AS_PARTS} if profile.content_as_parts else plan
     adapted, told_before = applied(list(messages), plan, "before")
     done |= dict.fromkeys(told_before)
     if profile.reasoning_parts:
@@ -133,6 +135,8 @@ def adapt(
         adapted = _system_in_user(adapted, done)
     adapted, told_after = applied(adapted, plan, "after")
     done |= dict.fromkeys(told_after)
+    if CONTENT_AS_PARTS in plan and not profile.result_parts:
+        adapted = [_as_text(message) if message["role"] == "tool" else message for message in adapted]
     if not profile.parts and CONTENT_AS_PARTS not in plan:
         adapted = [message if message["role"] == "tool" else _parts_joined(message, done) for message in adapted]
     if profile.reasoning_name:
@@ -269,6 +273,10 @@ def _parts_joined(message: Message, done: dict[str, None]) -> Message:
         return message
     done["content-parts-joined"] = None
     return {**message, "content": told}
+
+
+def _as_text(message: Message) -> Message:
+    return {**message, "content": flattened(message.get("content"))}
 
 
 _NINE = re.compile(r"[A-Za-z0-9]{9}")

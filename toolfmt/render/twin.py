@@ -28,6 +28,7 @@ _OBJECT_KEYS = ("text", "document", "data", "content", "snippet", "title")
 """The keys of a content's parts whose texts a prompt may show."""
 _SCALAR = re.compile(r'"(?:[^"\\]|\\.)*"(\s*:)?|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?')
 _DEEPEST = 64
+_FENCE = "```"
 
 Kind = Literal["text", "reasoning", "argument", "call", "definition"]
 
@@ -274,7 +275,7 @@ def split_text(text: str, role: str, tested: Collection[str], prefill: str) -> t
     """The text cut at what the template looks for, which is at the odd indexes, and the index after its reasoning.
 
     Only an assistant text has reasoning. Either it begins with the start marker, or the generation prompt does: then
-    the first marker in the text is the end marker, at the end of a line. Any other marker is text.
+    the first marker in the text is the end marker, at the end of a line and outside code. Any other marker is text.
     """
     runs = _splitter(tuple(sorted(set(tested)))).split(text)
     if role != "assistant" or len(runs) < 3:
@@ -283,7 +284,8 @@ def split_text(text: str, role: str, tested: Collection[str], prefill: str) -> t
         if not runs[0].strip() and runs[1] == start and end in runs[3::2]:
             return runs, runs.index(end, 3) + 1
         opened = prefill.rfind(start) > prefill.rfind(end)
-        if opened and runs[1] == end and runs[2].strip(" \t\r")[:1] in ("", "\n"):
+        ends_line = runs[2].strip(" \t\r")[:1] in ("", "\n")
+        if opened and runs[1] == end and ends_line and runs[0].count(_FENCE) % 2 == 0:
             return runs, 2
     return runs, 0
 
