@@ -219,7 +219,9 @@ class Request:
         yield frozenset()
         yield from self._plan_of_beginning(way)
         # A channel holds one call and nothing else: there is no content to write calls into.
-        without = {CALLS_BESIDE_TEXT_AS_CONTENT} if self._format.headers or way.calls_in_words else set()
+        # A result refers to its call by an id of the template's form, which a call in the content does not keep.
+        apart = self._format.headers or way.calls_in_words or way.profile.ids
+        without = {CALLS_BESIDE_TEXT_AS_CONTENT} if apart else set()
         # What the profile asks for is done already.
         without |= {"ids-shortened"} if way.profile.ids == "nine" else set()
         without |= {"results-named"} if way.profile.results_named else set()
