@@ -263,6 +263,21 @@ NEEDED: dict[str, tuple[list[dict[str, Any]], str, str, str, str]] = {
 NAMED = {CALLS_BESIDE_TEXT_AS_CONTENT: (CALLS_AS_CONTENT,)}
 
 
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [user(), calls("a"), result("a"), said()],
+        [user(), calls("a", text="beside"), result("a"), user("two"), said()],
+        [user(), said(), said("more")],
+        [user(), said(), user("two"), calls("a"), result("a"), said()],
+        [user(), calls("a", text="beside"), result("a"), calls("b"), result("b")],
+    ],
+)
+def test_an_empty_question_is_added_only_between_two_texts_around_a_call(messages: list[dict[str, Any]]) -> None:
+    remedy = next(remedy for remedy in REMEDIES if remedy.name == "empty-question-between")
+    assert remedy.apply(messages) == messages
+
+
 def test_there_is_a_template_that_needs_each_remedy() -> None:
     assert set(NEEDED) == {remedy.name for remedy in REMEDIES}
 
@@ -690,8 +705,9 @@ def test_a_marker_in_a_part_of_an_assistant_text_does_not_cut_it() -> None:
 
 
 def test_an_assistant_text_that_no_dot_saves_is_lost() -> None:
-    """The template drops a text with the marker, with or without the dot."""
-    model = model_of(changed(SAID, "('' if '/think>' in (m.content or '') else (m.content or ''))"))
+    """The template drops a text with the marker, and a text with the dot."""
+    dropped = "('' if '</think>' in (m.content or '') or '·' in (m.content or '') else (m.content or ''))"
+    model = model_of(changed(SAID, dropped))
     messages = [user(), said("The tag </think> ends it."), user("two")]
     with pytest.raises(NotDelivered, match=r"^messages\[1\] \(assistant\): its text"):
         model.render(messages)

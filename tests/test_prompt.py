@@ -88,6 +88,16 @@ def test_a_template_that_takes_content_as_parts_only_shows_the_tools(tmp_path: P
     assert model.render([USER]).adaptations == ("content-as-parts",)
 
 
+def test_results_are_parts_too_if_the_template_takes_them(tmp_path: Path) -> None:
+    either = "(m.content if m.content is string else m.content[0].text)"
+    model = made(tmp_path, template(content=f"({IN_PARTS} if m.role != 'tool' else {either})"))
+    prompt = model.render([*conversation(call()), USER], [TOOL])
+    assert [message["content"] for message in prompt.messages if message["role"] == "tool"] == [
+        [{"type": "text", "text": "result callA0001"}]
+    ]
+    assert "<|tool|>result callA0001<|end|>" in prompt.text
+
+
 def test_a_report_shows_that_a_template_takes_content_as_parts_only(tmp_path: Path) -> None:
     report = made(tmp_path, template(content=f"({IN_PARTS} if m.role != 'tool' else m.content)")).inspect()
     tools = report.capabilities["tools"]
