@@ -89,7 +89,7 @@ def test_a_template_that_takes_content_as_parts_only_shows_the_tools(tmp_path: P
 
 
 def test_results_are_parts_too_if_the_template_takes_them(tmp_path: Path) -> None:
-    either = "(m.content if m.content is string else m.content[0].text)"
+    either = "(m.content if m.content is string else m.content | map(attribute='text') | join)"
     model = made(tmp_path, template(content=f"({IN_PARTS} if m.role != 'tool' else {either})"))
     prompt = model.render([*conversation(call()), USER], [TOOL])
     assert [message["content"] for message in prompt.messages if message["role"] == "tool"] == [

@@ -126,6 +126,8 @@ def test_a_marker_that_cuts_an_assistant_text_is_a_note() -> None:
 
 def test_markers_that_a_template_takes_out_of_an_assistant_text_are_no_finding() -> None:
     assert found(of_answers("message.content.replace('</think>', '')"), "TF056") is None
+    both = "message.content.startswith('<think>') and message.content.endswith('</think>')"
+    assert found(of_answers(f"('' if {both} else message.content)"), "TF056") is None
 
 
 def test_sentences_that_nobody_gave_are_a_note_with_their_line() -> None:

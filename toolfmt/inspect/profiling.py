@@ -263,7 +263,6 @@ def _profile(facts: Facts) -> TemplateProfile:
         arguments_form=facts.shape.arguments if facts.shape else "object",
         shape=facts.shape,
         reasoning=reasoning_markers(facts.probed.reasoning_turn),
-        content_as_parts=facts.renders.content_as_parts,
         reasoning_name=facts.probed.reasoning_name,
         prefill=prefill(facts.renders, tools=facts.shows_tools, headers=_headers(facts)),
         markers=turn_marks(facts.renders, facts.shape, asked_with(facts.renders)),

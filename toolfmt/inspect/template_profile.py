@@ -99,8 +99,6 @@ class TemplateProfile:
     """Whether a result needs the tool's name beside the id of its call."""
     parts: bool = True
     """Whether content given as a list of parts comes out as its text."""
-    content_as_parts: bool = False
-    """Whether content has to be a list of parts."""
     result_parts: bool = True
     """The same of a result's content."""
     result_documents: bool = True

@@ -106,7 +106,6 @@ def adapt(
     out beside what the profile asks for. Raises `CannotWrite` for a call that the format cannot carry.
     """
     done: dict[str, None] = {}
-    plan = plan | {CONTENT_AS_PARTS} if profile.content_as_parts else plan
     adapted, told_before = applied(list(messages), plan, "before")
     done |= dict.fromkeys(told_before)
     if profile.reasoning_parts:
