@@ -130,7 +130,8 @@ def test_a_default_system_prompt_that_the_tools_replace_is_named(
 
 
 @pytest.mark.parametrize(
-    "system", ["'[SYSTEM]' + system + DEFAULT + '[/SYSTEM]'", "'[SYSTEM]' + (system if system != DEFAULT else '')"]
+    "system",
+    ["'[SYSTEM]' + system + '\\n' + DEFAULT + '[/SYSTEM]'", "'[SYSTEM]' + (system if system != DEFAULT else '')"],
 )
 def test_a_default_system_prompt_that_stays_or_is_not_there_is_not_named(tmp_path: Path, system: str) -> None:
     old = "'[SYSTEM]' + (system if system is string else system[0].text) + '[/SYSTEM]'"

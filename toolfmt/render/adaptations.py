@@ -12,6 +12,7 @@
     calls-unwrapped                name and arguments handed to the template without the `function` around them
     content-null-to-empty          `content: null` or none, handed to the template as ""
     content-empty-to-null          `content: ""` beside a call, handed to the template as null
+    default-system-prompt-replaced the described tools take the place of the system prompt that the template has itself
     system-in-first-user-message   the system message at the beginning of the first user message
     results-named                  the name of the tool put on its result, for a template that needs it there
     results-in-order               results put in the order of their calls, where their place is all that tells them

@@ -33,7 +33,7 @@ from toolfmt.inspect.template_profile import TemplateProfile
 from toolfmt.render.adaptations import adapt, writes_calls
 from toolfmt.render.control_tokens import ASSISTANT_MARKERS_NEUTRALIZED, neutralized_assistant
 from toolfmt.render.delivery import Delivery, Span, delivered, proved
-from toolfmt.render.messages import INSTRUCTING, Message, media_of, without_media
+from toolfmt.render.messages import Message, media_of, without_media
 from toolfmt.render.never_both import check_prose, check_template, dropped
 from toolfmt.render.remedies import (
     CALLS_BESIDE_TEXT_AS_CONTENT,
@@ -142,7 +142,7 @@ class Request:
             untold, _ = self._adapted(replace(way, system_text=_PLACEHOLDER), self.messages, made.plan)
             without = self._without_tools(template, untold)
             check_prose(made.text, without, told, without.count(_PLACEHOLDER), self.tools)
-            if self._replaces_default(way, made, without):
+            if self._replaces_default(way, made):
                 made = replace(made, adaptations=(DEFAULT_SYSTEM_PROMPT_REPLACED, *made.adaptations))
             spans = (*made.delivery.spans, *_described(made.text, told, self.tools))
             made = replace(
@@ -150,16 +150,15 @@ class Request:
             )
         return made
 
-    def _replaces_default(self, way: _Way, made: Attempt, with_system: str) -> bool:
-        """Whether the template writes sentences without a system message that are not in the prompt with one."""
-        if self.messages[0]["role"] in INSTRUCTING:
+    def _replaces_default(self, way: _Way, made: Attempt) -> bool:
+        """Whether the template writes sentences before a first question without a system message that it does not
+        write with one.
+        """
+        if self.messages[0]["role"] != "user":
             return False
-        messages, _ = self._adapted(replace(way, system_text=""), self.messages, made.plan)
+        messages, _ = self._adapted(replace(way, system_text=""), self.messages[:1], made.plan)
         plain = self._without_tools(way.template, messages)
-        begin = common_prefix(plain, with_system)
-        end = len(plain) - common_prefix(plain[::-1], with_system[::-1])
-        found = PROSE.search(plain[begin:end])
-        return found is not None and found[0] not in made.text
+        return any(found[0] not in made.text for found in PROSE.finditer(plain))
 
     # --- the search
 
