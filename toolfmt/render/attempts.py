@@ -33,7 +33,7 @@ from toolfmt.inspect.template_profile import TemplateProfile
 from toolfmt.render.adaptations import adapt, writes_calls
 from toolfmt.render.control_tokens import ASSISTANT_MARKERS_NEUTRALIZED, neutralized_assistant
 from toolfmt.render.delivery import Delivery, Span, delivered, proved
-from toolfmt.render.messages import Message, media_of, without_media
+from toolfmt.render.messages import INSTRUCTING, Message, media_of, without_media
 from toolfmt.render.never_both import check_prose, check_template, dropped
 from toolfmt.render.remedies import (
     CALLS_BESIDE_TEXT_AS_CONTENT,
@@ -151,14 +151,13 @@ class Request:
         return made
 
     def _replaces_default(self, way: _Way, made: Attempt) -> bool:
-        """Whether the template writes sentences before a first question without a system message that it does not
-        write with one.
-        """
-        if self.messages[0]["role"] != "user":
+        """Whether the template writes sentences around a question without a system message that this prompt lacks."""
+        if self.messages[0]["role"] in INSTRUCTING:
             return False
-        messages, _ = self._adapted(replace(way, system_text=""), self.messages[:1], made.plan)
-        plain = self._without_tools(way.template, messages)
-        return any(found[0] not in made.text for found in PROSE.finditer(plain))
+        question: Message = {"role": "user", "content": _PLACEHOLDER}
+        messages, _ = self._adapted(replace(way, system_text=""), [question], made.plan)
+        around = self._without_tools(way.template, messages).split(_PLACEHOLDER)
+        return any(found[0] not in made.text for text in around for found in PROSE.finditer(text))
 
     # --- the search
 
