@@ -78,10 +78,11 @@ def test_an_answer_of_parts_or_with_a_text_that_is_looked_for_goes_on_at_its_end
 
 def test_an_answer_that_the_template_leaves_out_cannot_go_on() -> None:
     with pytest.raises(NotDelivered) as refused:
-        continued(CUTS, user(), said("hm</think>"))
+        continued(CUTS, user(), said("<think>hm</think>"))
     told = "messages[1] (assistant): small/chat_template.jinja leaves out the text that is to go on"
     assert str(refused.value).startswith(told)
-    assert continued(CUTS, user(), said("hm</think>Yes")).prefill == "Yes"
+    assert continued(CUTS, user(), said("<think>hm</think>Yes")).prefill == "Yes"
+    assert continued(CUTS, user(), said("hm</think>Yes")).prefill == "hm<·/think>Yes"
 
 
 # The command line: what is no variable, and what of a request has no part in a prompt
@@ -398,14 +399,10 @@ def deep(levels: int) -> dict[str, Any]:
         ({"x": {1}}, "a value of type set"),
         ({"x": float("nan")}, "(NaN)"),
         ({"x": float("-inf")}, "(Infinity)"),
-        ('{"x": 1e400}', "(Infinity)"),
-        ('{"x": NaN}', "NaN is no JSON"),
         (ENDLESS, "nested too deeply (more than 256 levels)"),
         (deep(3000), "nested too deeply (more than 256 levels)"),
         (deep(257), "nested too deeply (more than 256 levels)"),
-        ('{"x": ' * 257 + "1" + "}" * 257, "nested too deeply (more than 256 levels)"),
         ({"x": 10**5000}, "an integer of more than 4300 digits"),
-        (f'{{"x": 1{"0" * 5000}}}', "an integer of more than 4300 digits"),
     ],
 )  # fmt: skip
 def test_arguments_that_json_cannot_hold_are_bad_messages(small: str, arguments: Any, why: str) -> None:
@@ -414,6 +411,19 @@ def test_arguments_that_json_cannot_hold_are_bad_messages(small: str, arguments:
     assert str(refused.value).startswith("messages[1].tool_calls[0]: the arguments ")
     assert why in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("small", [PLAIN, DROPS_TOOLS], ids=["through the template", "in words"])
+@pytest.mark.parametrize(
+    "arguments",
+    ['{"x": 1e400}', '{"x": NaN}', '{"x": ' * 257 + "1" + "}" * 257, f'{{"x": 1{"0" * 5000}}}'],
+    ids=["Infinity", "NaN", "deep", "digits"],
+)
+def test_text_arguments_that_json_cannot_hold_stay_text(small: str, arguments: str) -> None:
+    messages = [user(), said("", tool_calls=[call("find", arguments, "k")]), returned("it", "k")]
+    prompt = model_of(small).render(messages)
+    assert json.dumps(arguments)[1:-1] in prompt.text
+    assert "arguments-wrapped" in prompt.adaptations
 
 
 @pytest.mark.parametrize("trusted", [True, False])

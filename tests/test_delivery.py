@@ -170,6 +170,13 @@ NEEDED: dict[str, tuple[list[dict[str, Any]], str, str, str, str]] = {
         PLAIN,
         turns("assistant: hello", "user: one"),
     ),
+    "empty-question-between": (
+        [user(), calls("a", text="beside"), result("a"), said()],
+        refusing("m.role == 'assistant' and before.role == 'tool'"),
+        turns("user: one", f"assistant: beside{written('a')}", "tool: result a", "user: ", "assistant: said"),
+        PLAIN,
+        turns("user: one", f"assistant: beside{written('a')}", "tool: result a", "assistant: said"),
+    ),
     "empty-answer-added": (
         [user(), calls("a"), result("a"), user("two")],
         refusing("m.role == 'user' and before.role == 'tool'"),
@@ -254,6 +261,21 @@ NEEDED: dict[str, tuple[list[dict[str, Any]], str, str, str, str]] = {
     ),
 }  # fmt: skip
 NAMED = {CALLS_BESIDE_TEXT_AS_CONTENT: (CALLS_AS_CONTENT,)}
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [user(), calls("a"), result("a"), said()],
+        [user(), calls("a", text="beside"), result("a"), user("two"), said()],
+        [user(), said(), said("more")],
+        [user(), said(), user("two"), calls("a"), result("a"), said()],
+        [user(), calls("a", text="beside"), result("a"), calls("b"), result("b")],
+    ],
+)
+def test_an_empty_question_is_added_only_between_two_texts_around_a_call(messages: list[dict[str, Any]]) -> None:
+    remedy = next(remedy for remedy in REMEDIES if remedy.name == "empty-question-between")
+    assert remedy.apply(messages) == messages
 
 
 def test_there_is_a_template_that_needs_each_remedy() -> None:
@@ -609,9 +631,89 @@ def test_what_is_lost_is_refused_by_one_line_or_told(what: str) -> None:
 def test_texts_that_the_template_does_not_change_are_delivered_by_it() -> None:
     assert model_of(REPLACES).render([user("What is it for?")]).text == turns("user: What is it for?")
     assert model_of(changed(SAID, "(m.content or '')[:20]")).render([user()]).text == turns("user: one")
-    whole = model_of(SPLITS).render([user(), said("thought</think>said"), user("two")])
+    whole = model_of(SPLITS).render([user(), said("<think>thought</think>said"), user("two")])
     assert (whole.text, whole.lost) == (turns("user: one", "assistant: said", "user: two"), ())
     assert whole.adaptations == ("reasoning-left-out",)
+
+
+# Markers in assistant texts
+
+OPENED = SPLITS.replace("'<|assistant|>' if", "'<|assistant|><think>\\n' if")
+READS_REASONING = changed(
+    SAID, "(m.content if m.reasoning_content is string else (m.content or '').split('</think>')[-1])"
+)
+NEUTRALIZED = "assistant-markers-neutralized"
+
+
+@pytest.mark.parametrize(
+    ("content", "shown"),
+    [
+        ("The tag </think> ends it.", "The tag <·/think> ends it."),
+        ("a\n```\n</think>\n```\nb", "a\n```\n<·/think>\n```\nb"),
+        ("one <think>two</think> three", "one <·think>two<·/think> three"),
+        ("</think>", "<·/think>"),
+        ("<think>thought</think>One </think> two", "One <·/think> two"),
+        ("thought</think>\nsaid", "thought<·/think>\nsaid"),
+    ],
+)
+def test_a_marker_in_an_assistant_text_does_not_cut_it(content: str, shown: str) -> None:
+    prompt = model_of(SPLITS).render([user(), said(content), user("two")])
+    assert prompt.text.split() == turns("user: one", f"assistant: {shown}", "user: two").split()
+    assert NEUTRALIZED in prompt.adaptations
+    assert ("reasoning-left-out" in prompt.adaptations) == content.startswith("<think>")
+
+
+def test_a_marker_in_an_assistant_text_stays_if_the_template_reads_reasoning_elsewhere() -> None:
+    content = "The tag </think> ends it."
+    prompt = model_of(READS_REASONING).render([user(), said(content), user("two"), said("More."), user("three")])
+    assert prompt.text == turns("user: one", f"assistant: {content}", "user: two", "assistant: More.", "user: three")
+    assert prompt.adaptations == ("empty-reasoning-added",)
+
+
+@pytest.mark.parametrize(
+    ("content", "reasoning"),
+    [
+        ("thought\n</think>\n\nsaid", True),
+        ("thought</think> \nsaid", True),
+        ("thought</think>said", False),
+        ("```\ncode\n```\n</think>\nsaid", True),
+        ("```\ncode\n</think>\n```\nsaid", False),
+        ("a <think>b\n</think>\nc", False),
+    ],
+)
+def test_text_before_an_end_marker_is_reasoning_if_the_prompt_opens_it(content: str, reasoning: bool) -> None:
+    model = model_of(OPENED)
+    assert model.profile.prefill == "<think>\n"
+    prompt = model.render([user(), said(content), user("two")])
+    assert (prompt.adaptations == ("reasoning-left-out",)) == reasoning
+    assert (NEUTRALIZED in prompt.adaptations) != reasoning
+
+
+def test_a_marker_that_the_template_takes_out_of_an_assistant_text_is_not_lost() -> None:
+    prompt = model_of(REPLACES).render([user(), said("The tag </think> ends it."), user("two")])
+    assert "assistant|>The tag <·/think> ends it.<" in prompt.text
+    assert prompt.adaptations == (NEUTRALIZED,)
+
+
+def test_a_marker_in_a_part_of_an_assistant_text_does_not_cut_it() -> None:
+    parts = "(m.content if m.content is string else (m.content or []) | map(attribute='text') | join('|'))"
+    model = model_of(changed(SAID, f"{parts}.split('</think>')[-1]"))
+    content = [{"type": "text", "text": "one </think> two"}, {"type": "text", "text": "three"}]
+    prompt = model.render([user(), said(content), user("two")])
+    assert "one <·/think> two" in prompt.text
+    assert NEUTRALIZED in prompt.adaptations
+
+
+def test_an_assistant_text_that_no_dot_saves_is_lost() -> None:
+    """The template drops a text with the marker, and a text with the dot."""
+    dropped = "('' if '</think>' in (m.content or '') or '·' in (m.content or '') else (m.content or ''))"
+    model = model_of(changed(SAID, dropped))
+    messages = [user(), said("The tag </think> ends it."), user("two")]
+    with pytest.raises(NotDelivered, match=r"^messages\[1\] \(assistant\): its text"):
+        model.render(messages)
+    prompt = model.render(messages, lossy=True)
+    assert prompt.lost == ("messages[1] (assistant): its text",)
+    assert NEUTRALIZED not in prompt.adaptations
 
 
 SPELLED = {

@@ -19,7 +19,8 @@ from toolfmt.inspect.inference import decision
 from toolfmt.inspect.inference.decision import declarations, infer
 from toolfmt.inspect.inference.read_back import NASTY_STRINGS, own_markers
 from toolfmt.inspect.inspection import inspect_files, inspect_template
-from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, Shape, conversation, shapes
+from toolfmt.inspect.probe.capabilities import needs_parts
+from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, USER, Shape, conversation, shapes, user
 from toolfmt.inspect.probe.renders import Region, Renders
 from toolfmt.inspect.report import CAPABILITIES, Report
 from toolfmt.templates import ChatTemplate, load_files
@@ -504,6 +505,17 @@ def test_a_question_that_does_not_come_out_is_an_error_unless_render_heals_it(
     found = [finding for finding in inspect_template(template).findings if finding.code == "TF003"]
     what = "The text of a single user message, given as a string, is not in the prompt: the prompt is '<|user|>'."
     assert [(one.message, one.fix, one.severity, one.healed_by) for one in found] == [(what, *fix)]
+
+
+def test_renders_of_a_template_that_takes_parts_only_hand_over_parts() -> None:
+    parts = "{% for m in messages %}{% for part in m.content %}{{ part.text }}{% endfor %}{% endfor %}"
+    renders = Renders(ChatTemplate(parts))
+    assert needs_parts(renders)
+    renders.content_as_parts = True
+    asked = user()
+    for alike in (renders, renders.given({"x": True}), renders.bare(), renders.anew()):
+        assert alike.text(asked) == USER
+    assert renders.as_sent().text(asked) == ""
 
 
 def test_what_no_question_can_carry_is_not_advised() -> None:

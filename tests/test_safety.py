@@ -110,9 +110,24 @@ def test_both_ends_are_tried_together() -> None:
     assert "'<a>' and '</a>'" in finding.message
 
 
-def test_what_only_the_answers_of_the_model_lose_is_no_finding() -> None:
-    content = "(message.content.split('</think>')[-1] if message.role == 'assistant' else message.content)"
-    assert found(inspect_template(PLAIN.replace("message.content", content)), "TF056") is None
+def of_answers(expression: str) -> Report:
+    content = f"({expression} if message.role == 'assistant' else message.content)"
+    return inspect_template(PLAIN.replace("message.content", content))
+
+
+def test_a_marker_that_cuts_an_assistant_text_is_a_note() -> None:
+    report = of_answers("message.content.split('</think>')[-1]")
+    finding = found(report, "TF056")
+    assert finding is not None
+    assert (finding.severity, finding.line) == ("note", 2)
+    assert finding.message == "An answer of the model with '</think>' in it loses what stands before it."
+    assert report.sections.safety["content_kept"].outcome == "answer-cut"
+
+
+def test_markers_that_a_template_takes_out_of_an_assistant_text_are_no_finding() -> None:
+    assert found(of_answers("message.content.replace('</think>', '')"), "TF056") is None
+    both = "message.content.startswith('<think>') and message.content.endswith('</think>')"
+    assert found(of_answers(f"('' if {both} else message.content)"), "TF056") is None
 
 
 def test_sentences_that_nobody_gave_are_a_note_with_their_line() -> None:

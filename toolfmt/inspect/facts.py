@@ -9,7 +9,7 @@ from typing import Literal
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.inference.decision import Decided
 from toolfmt.inspect.probe.capabilities import Probed
-from toolfmt.inspect.probe.conversations import TOOLS, USER, Message, Shape, text_part, user
+from toolfmt.inspect.probe.conversations import TOOLS, USER, Message, Shape, user
 from toolfmt.inspect.probe.needed_variables import needed_variables
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFile
@@ -100,10 +100,10 @@ class Facts:
         renders = self.renders
         if renders is None:
             return "text"
+        if renders.content_as_parts:
+            return "parts"
         made = [prompt for prompt in self._asked if isinstance(prompt, str)]
-        if not made or any(USER in prompt for prompt in made):
-            return "text"
-        return "parts" if USER in renders.text([{"role": "user", "content": text_part(USER)}]) else "nothing"
+        return "text" if not made or any(USER in prompt for prompt in made) else "nothing"
 
     @property
     def refuses_questions(self) -> bool:

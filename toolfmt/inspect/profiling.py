@@ -16,7 +16,7 @@ from toolfmt.inspect.errors_in_words import thrown
 from toolfmt.inspect.facts import NO_OPTIONS, Facts, Options
 from toolfmt.inspect.inference.decision import Decided, ReadBack, decide, declarations
 from toolfmt.inspect.inference.read_back import call_sets, render_calls, try_calls
-from toolfmt.inspect.probe.capabilities import Probed, probe, threw
+from toolfmt.inspect.probe.capabilities import Probed, needs_parts, probe, threw
 from toolfmt.inspect.probe.conversations import SINGLE, STAND_INS, TOOLS, Shape, conversation, reply, user
 from toolfmt.inspect.probe.markers import asked_with, turn_marks
 from toolfmt.inspect.probe.renders import Renders
@@ -80,6 +80,8 @@ def facts_of(
     """What is known of the model before its chapters; after a limit was `hit` the template is not run again."""
     template = files.template(True) or files.template(False)
     renders, broken, lacking = (None, hit, _Lacking()) if hit else _renders(template, files, options)
+    if renders is not None:
+        renders.content_as_parts = needs_parts(renders)
     probed = None if renders is None else probe(renders)
     if renders is not None and probed is not None:
         renders.reasoning_name = probed.reasoning_name

@@ -7,10 +7,12 @@
     parallel-calls-split           a turn with several calls told as several turns, each followed by its result
     arguments-parsed               arguments given as a string, handed to the template as an object
     arguments-dumped               arguments given as an object, handed to the template as a string
+    arguments-wrapped              arguments that are not a JSON object, passed as `{"raw_arguments": "THE TEXT"}`
     arguments-added                empty arguments handed to the template for a call that has none, or ""
     calls-unwrapped                name and arguments handed to the template without the `function` around them
     content-null-to-empty          `content: null` or none, handed to the template as ""
     content-empty-to-null          `content: ""` beside a call, handed to the template as null
+    default-system-prompt-replaced the described tools take the place of the system prompt that the template has itself
     system-in-first-user-message   the system message at the beginning of the first user message
     results-named                  the name of the tool put on its result, for a template that needs it there
     results-in-order               results put in the order of their calls, where their place is all that tells them
@@ -37,7 +39,10 @@ of those above:
     reasoning-in-content           reasoning at the beginning of the content, between <think> and </think>
     empty-reasoning-added          empty reasoning on answers without any, for a template that refuses them
     empty-question-added           an empty user message before an answer that the conversation begins with
+    empty-question-between         an empty user message between two assistant texts with a call and its result between
     empty-answer-added             an empty answer between a result and the user who speaks right behind it
+    assistant-markers-neutralized  a dot in markers in an assistant text (`<·/think>`), for a template that cuts there;
+                                   tried last
 
 Applied to a tool definition of which the template does not show every part (`toolfmt.render.tool_adaptations`), the
 first of these that helps:
@@ -60,11 +65,13 @@ from toolfmt.formats.prose import result_heading
 from toolfmt.inspect.probe.conversations import Shape
 from toolfmt.inspect.template_profile import TemplateProfile
 from toolfmt.render.messages import (
+    RAW_ARGUMENTS,
     Message,
     arguments_of,
     calls_of,
     flattened,
     function_of,
+    is_object,
     joined,
     reasoning_of,
     told_in_words,
@@ -85,6 +92,8 @@ from toolfmt.render.remedies import (
     tools_answered,
 )
 
+ARGUMENTS_WRAPPED = "arguments-wrapped"
+
 
 def adapt(
     messages: Sequence[Message],
@@ -102,8 +111,7 @@ def adapt(
     Takes checked messages, the profile of the template that renders them, the format that calls are written in where
     the template is to see none (`calls_in_words`; with the tools, whose schemas type the values), whether it is to see
     no results either (`results_in_words`), a text to add to the system message, and the names of the remedies to carry
-    out beside what the profile asks for. Raises `BadMessages` for arguments that are no JSON object and `CannotWrite`
-    for a call that the format cannot carry.
+    out beside what the profile asks for. Raises `CannotWrite` for a call that the format cannot carry.
     """
     done: dict[str, None] = {}
     adapted, told_before = applied(list(messages), plan, "before")
@@ -122,7 +130,7 @@ def adapt(
     if calls_in_words or CALLS_BESIDE_TEXT_AS_CONTENT in plan:
         adapted = _calls_as_content(adapted, format, tools, done, only_beside_text=not calls_in_words)
     if not calls_in_words:
-        adapted = [_fitted(message, profile, f"messages[{at}]", done) for at, message in enumerate(adapted)]
+        adapted = [_fitted(message, profile, done) for message in adapted]
         if not profile.takes_parallel_calls or PARALLEL_SPLIT in plan:
             adapted = list(_split(adapted, done))
     if results_in_words:
@@ -134,6 +142,8 @@ def adapt(
         adapted = _system_in_user(adapted, done)
     adapted, told_after = applied(adapted, plan, "after")
     done |= dict.fromkeys(told_after)
+    if CONTENT_AS_PARTS in plan and not profile.result_parts:
+        adapted = [_as_text(message) if message["role"] == "tool" else message for message in adapted]
     if not profile.parts and CONTENT_AS_PARTS not in plan:
         adapted = [message if message["role"] == "tool" else _parts_joined(message, done) for message in adapted]
     if profile.reasoning_name:
@@ -174,16 +184,16 @@ def _calls_as_content(
         if calls and (text_beside(message) or not only_beside_text):
             done[CALLS_AS_CONTENT] = None
             message = {key: value for key, value in message.items() if key != "tool_calls"}
-            written = _written(calls, format, tools, f"messages[{at}].tool_calls")
+            written = _written(calls, format, tools, f"messages[{at}].tool_calls", done)
             message["content"] = joined(message.get("content"), written, "\n")
         adapted.append(message)
     return adapted
 
 
-def _written(calls: list[Message], format: ToolCallFormat, tools: Sequence[Message] | None, where: str) -> str:
-    pairs = [
-        (function_of(call)["name"], arguments_of(call, f"{where}[{position}]")) for position, call in enumerate(calls)
-    ]
+def _written(
+    calls: list[Message], format: ToolCallFormat, tools: Sequence[Message] | None, where: str, done: dict[str, None]
+) -> str:
+    pairs = [(function_of(call)["name"], _as_object(call, done)) for call in calls]
     declared = None
     if tools is not None:
         # A tool that was called earlier and is no longer offered is still a call of the history.
@@ -272,6 +282,10 @@ def _parts_joined(message: Message, done: dict[str, None]) -> Message:
     return {**message, "content": told}
 
 
+def _as_text(message: Message) -> Message:
+    return {**message, "content": flattened(message.get("content"))}
+
+
 _NINE = re.compile(r"[A-Za-z0-9]{9}")
 
 
@@ -354,22 +368,17 @@ def _bare_turn(message: Message, call: Message) -> Message:
     return {"role": message["role"], **content, "tool_calls": [call]}
 
 
-def _fitted(message: Message, profile: TemplateProfile, where: str, done: dict[str, None]) -> Message:
+def _fitted(message: Message, profile: TemplateProfile, done: dict[str, None]) -> Message:
     calls = calls_of(message)
     shape = profile.shape
     if not calls or shape is None:
         return message
-    fitted = {
-        **message,
-        "tool_calls": [
-            _fitted_call(call, profile, shape, f"{where}.tool_calls[{at}]", done) for at, call in enumerate(calls)
-        ],
-    }
+    fitted = {**message, "tool_calls": [_fitted_call(call, profile, shape, done) for call in calls]}
     _fit_content(fitted, profile, shape, done)
     return fitted
 
 
-def _fitted_call(call: Message, profile: TemplateProfile, shape: Shape, where: str, done: dict[str, None]) -> Message:
+def _fitted_call(call: Message, profile: TemplateProfile, shape: Shape, done: dict[str, None]) -> Message:
     function = dict(function_of(call))
     given = function.get("arguments")
     form = "object" if isinstance(given, Mapping) else "string"
@@ -378,8 +387,9 @@ def _fitted_call(call: Message, profile: TemplateProfile, shape: Shape, where: s
         function["arguments"] = {} if profile.arguments_form == "object" else "{}"
     elif form != profile.arguments_form and not _takes(profile, form):
         if form == "string":
-            done["arguments-parsed"] = None
-            function["arguments"] = arguments_of(call, where)
+            if is_object(call):
+                done["arguments-parsed"] = None
+            function["arguments"] = _as_object(call, done)
         else:
             done["arguments-dumped"] = None
             function["arguments"] = json.dumps(given, ensure_ascii=False)
@@ -389,6 +399,14 @@ def _fitted_call(call: Message, profile: TemplateProfile, shape: Shape, where: s
         done["calls-unwrapped"] = None
         return {key: value for key, value in call.items() if key != "function"} | function
     return function
+
+
+def _as_object(call: Message, done: dict[str, None]) -> dict[str, Any]:
+    """The arguments as an object; text that is not one JSON object, such as that of a cut call, becomes its value."""
+    if is_object(call):
+        return arguments_of(call, "")
+    done[ARGUMENTS_WRAPPED] = None
+    return {RAW_ARGUMENTS: function_of(call)["arguments"]}
 
 
 def _takes(profile: TemplateProfile, arguments_form: str) -> bool:

@@ -29,10 +29,12 @@ from toolfmt.formats import ToolCallFormat, default_format, prose
 from toolfmt.formats.prefix import answer_prefix
 from toolfmt.inspect.probe.conversations import REPLY
 from toolfmt.inspect.probe.differences import common_prefix
+from toolfmt.inspect.probe.turn_markers import PROSE
 from toolfmt.inspect.template_profile import TemplateProfile
 from toolfmt.render.adaptations import adapt, writes_calls
+from toolfmt.render.control_tokens import ASSISTANT_MARKERS_NEUTRALIZED, neutralized_assistant
 from toolfmt.render.delivery import Delivery, Span, delivered, proved
-from toolfmt.render.messages import Message, media_of, without_media
+from toolfmt.render.messages import INSTRUCTING, Message, media_of, without_media
 from toolfmt.render.never_both import check_prose, check_template, dropped
 from toolfmt.render.remedies import (
     CALLS_BESIDE_TEXT_AS_CONTENT,
@@ -48,6 +50,8 @@ from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource
 
 TOOL_USE_TEMPLATE = "tool-use-template-without-tools"
 """No tools are given and only a template for requests with tools is there; that one was rendered without them."""
+DEFAULT_SYSTEM_PROMPT_REPLACED = "default-system-prompt-replaced"
+"""The system message that describes the tools takes the place of the one that the template writes by default."""
 
 _PLACEHOLDER = "Xq5placeholder"
 """A word that no template holds, in the place of the prose."""
@@ -59,6 +63,8 @@ _MOST_PLANS = 160
 """Sets of remedies that are tried for a short conversation; of a long one so many that a refusal takes no minutes."""
 _LEAST_PLANS = 24
 _MESSAGES_TRIED = 8_000
+_LONGEST_BEGINNING = 40
+"""Messages of a long conversation whose plan is tried for all of it."""
 _MISSING_VARIABLE = re.compile(r"UndefinedError: '(\w+)' is undefined")
 _SHORTEST_DATA = 5
 _SHORT_CONVERSATIONS: Sequence[list[Message]] = (
@@ -102,6 +108,11 @@ class _Way:
     calls_in_words: bool = False
     results_in_words: bool = False
 
+    @cached_property
+    def tested(self) -> tuple[str, ...]:
+        """The texts that the template looks for in messages."""
+        return tuple(tested.text for tested in self.template.tested_texts)
+
 
 @dataclass(frozen=True)
 class Request:
@@ -142,11 +153,22 @@ class Request:
             untold, _ = self._adapted(replace(way, system_text=_PLACEHOLDER), self.messages, made.plan)
             without = self._without_tools(template, untold)
             check_prose(made.text, without, told, without.count(_PLACEHOLDER), self.tools)
+            if self._replaces_default(way, made):
+                made = replace(made, adaptations=(DEFAULT_SYSTEM_PROMPT_REPLACED, *made.adaptations))
             spans = (*made.delivery.spans, *_described(made.text, told, self.tools))
             made = replace(
                 made, delivery=replace(made.delivery, spans=tuple(sorted(spans, key=lambda span: span.begin)))
             )
         return made
+
+    def _replaces_default(self, way: _Way, made: Attempt) -> bool:
+        """Whether the template writes sentences around a question without a system message that this prompt lacks."""
+        if self.messages[0]["role"] in INSTRUCTING:
+            return False
+        question: Message = {"role": "user", "content": _PLACEHOLDER}
+        messages, _ = self._adapted(replace(way, system_text=""), [question], made.plan)
+        around = self._without_tools(way.template, messages).split(_PLACEHOLDER)
+        return any(found[0] not in made.text for text in around for found in PROSE.finditer(text))
 
     # --- the tools
 
@@ -210,7 +232,7 @@ class Request:
                 repeated = repeated or made
             elif best is None or len(made.delivery.lost) < len(best.delivery.lost):
                 best = made
-        whole = repeated or changing
+        whole = repeated or changing or self._neutralized(way)
         if whole is not None:
             return whole
         media = {told for _, told in media_of(self.messages)}
@@ -237,11 +259,33 @@ class Request:
 
     def _plans(self, way: _Way) -> Iterator[frozenset[str]]:
         yield frozenset()
+        yield from self._plan_of_beginning(way)
         # A channel holds one call and nothing else: there is no content to write calls into.
-        alone = {CALLS_BESIDE_TEXT_AS_CONTENT} if self._format.headers or way.calls_in_words else set()
+        # A result refers to its call by an id of the template's form, which a call in the content does not keep.
+        apart = self._format.headers or way.calls_in_words or way.profile.ids
+        without = {CALLS_BESIDE_TEXT_AS_CONTENT} if apart else set()
+        # What the profile asks for is done already.
+        without |= {"ids-shortened"} if way.profile.ids == "nine" else set()
+        without |= {"results-named"} if way.profile.results_named else set()
         most = max(_LEAST_PLANS, min(_MOST_PLANS, _MESSAGES_TRIED // len(self.messages)))
         words = way.calls_in_words and not way.results_in_words
-        yield from (plan for plan in plans(self.messages, most, calls_in_words=words) if not plan & alone)
+        yield from plans(self.messages, most, without, calls_in_words=words)
+
+    def _plan_of_beginning(self, way: _Way) -> Iterator[frozenset[str]]:
+        """The plan for the first turns of a long conversation: of these more plans are tried than of all of it, and a
+        conversation that grows keeps its plan.
+        """
+        ends = [at for at, message in enumerate(self.messages[: _LONGEST_BEGINNING + 1]) if message["role"] == "user"]
+        if len(self.messages) <= _LONGEST_BEGINNING or not ends or not ends[-1]:
+            return
+        try:
+            plan = replace(self, messages=self.messages[: ends[-1]], lossy=False)._found(way).plan
+        except LimitHit:
+            raise
+        except (NotDelivered, TemplateError, CannotWrite):
+            return
+        if plan:
+            yield plan
 
     def _attempt(self, way: _Way, plan: frozenset[str]) -> Attempt | None:
         """The prompt with these remedies; None where one of them does nothing, or the twin shows that they do not help.
@@ -306,9 +350,21 @@ class Request:
     def _twin(self, way: _Way) -> Twin:
         key = f"{way.template.origin} {way.tools is None}"
         if key not in self._twins:
-            tested = [tested.text for tested in way.template.tested_texts]
-            self._twins[key] = twin_of(self.messages, way.tools, tested, way.system_text)
+            self._twins[key] = twin_of(self.messages, way.tools, way.tested, way.system_text, way.profile.prefill)
         return self._twins[key]
+
+    def _neutralized(self, way: _Way) -> Attempt | None:
+        """The attempt with markers in assistant texts neutralized; None if there are none, or if that does not help."""
+        changed = [neutralized_assistant(message, way.tested, way.profile.prefill) for message in self.messages]
+        if changed == self.messages:
+            return None
+        try:
+            made = replace(self, messages=changed, lossy=False)._found(way)
+        except LimitHit:
+            raise
+        except (NotDelivered, TemplateError, CannotWrite):
+            return None
+        return replace(made, adaptations=(*made.adaptations, ASSISTANT_MARKERS_NEUTRALIZED))
 
     def _without_media(self) -> Request | None:
         """The request without images and other media; None where it has none."""

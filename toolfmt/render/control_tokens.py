@@ -8,7 +8,7 @@ that has dots there gets one more: `restored` gives every text back exactly, and
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from typing import Any
@@ -16,12 +16,17 @@ from typing import Any
 from toolfmt.errors import BadMessages, BadTools
 from toolfmt.inspect.probe.added_tokens import is_marker, markers_in_config
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFile, find_tokenizer
+from toolfmt.inspect.probe.turn_markers import MARK
 from toolfmt.inspect.template_profile import TemplateProfile
 from toolfmt.render.messages import Message
+from toolfmt.render.twin import marks_reasoning, split_text
 from toolfmt.templates import ModelFiles
 
 MARKERS_NEUTRALISED = "markers-neutralised"
 """Markers in the text of others were changed, so that they do not become control tokens."""
+
+ASSISTANT_MARKERS_NEUTRALIZED = "assistant-markers-neutralized"
+"""Markers in an assistant text were changed, because the template cuts the text there."""
 
 _OWN_ROLES = ("system", "developer", "assistant")
 """Whose text the caller or the model wrote."""
@@ -94,6 +99,26 @@ def neutralised_request(
     defined = None if tools is None else [_tool(tool, f"tools[{at}]", markers) for at, tool in enumerate(tools)]
     same = changed == list(messages) and (tools is None or defined == list(tools))
     return changed, defined, [] if same else [MARKERS_NEUTRALISED]
+
+
+def neutralized_assistant(message: Message, tested: Collection[str], prefill: str) -> Message:
+    """The message; in an assistant text a dot is in each marker that the template looks for (`tested`).
+
+    Reasoning that the content begins with keeps its markers (`toolfmt.render.twin.split_text`).
+    """
+
+    def changed(text: str) -> str:
+        runs, after = split_text(text, "assistant", tested, prefill)
+        marks = [run for run in runs[after + 1 - after % 2 :: 2] if MARK.fullmatch(run) or marks_reasoning(run)]
+        return "".join(runs[:after]) + neutralised("".join(runs[after:]), marks)
+
+    content = message.get("content")
+    if message["role"] != "assistant" or not content:
+        return message
+    if isinstance(content, str):
+        return {**message, "content": changed(content)}
+    parts = [part if (text := _text_of(part)) is None else {**part, "text": changed(text)} for part in content]
+    return {**message, "content": parts}
 
 
 def beginnings(text: str, markers: Sequence[str]) -> Iterator[tuple[int, int]]:

@@ -21,7 +21,7 @@ from toolfmt.formats.prose import result_heading
 from toolfmt.render.messages import Message, calls_of, first_turn, function_of
 from toolfmt.render.tools_held import changed_tools, unnamed_tools
 from toolfmt.render.twin import Piece, Twin, aligned, in_order, spellings, words_in
-from toolfmt.render.written_around import around, entries, lost_in, otherwise, said_again, stands_alone, truths
+from toolfmt.render.written_around import around, entries_of, lost_in, otherwise, said_again, stands_alone, truths
 
 _JUDGED = ("text", "argument", "call")
 _SWITCH = re.compile(r"(?<![\w<])/\w+")
@@ -284,7 +284,7 @@ class _Order:
                 # What results are told behind, where they go in as words, calls nothing.
                 if stands_alone(name, window.replace(result_heading(name), "")) < times:
                     yield f"messages[{block[0]}] (assistant): its call of {name}"
-            arguments = [entry for call in calls for entry in entries(function_of(call).get("arguments"))]
+            arguments = [entry for call in calls for entry in entries_of(call)]
             for key in dict.fromkeys(key for key, _ in arguments):
                 if key and not stands_alone(key, window):
                     yield f"messages[{block[0]}] (assistant): the argument {key}"

@@ -45,7 +45,7 @@ SWITCH_TAKEN_OUT = "switch-taken-out"
 SYSTEM_MOVED = "system-message-moved"
 """The template writes the system message further behind, before the last question, as its model was trained."""
 ARGUMENTS_NO_OBJECT = "arguments-no-object"
-"""The text of a call's arguments is no JSON object; it stands in the prompt as it was given."""
+"""The arguments of a call are not a JSON object; the template writes their text as it is."""
 RESULT_OF_NO_CALL = "result-of-no-call"
 """A result names a call by an id that no call before it has: which tool it is from the prompt cannot tell."""
 TEXT_REPEATED = "text-repeated"
@@ -225,7 +225,7 @@ def _to_be_known(request: Request, made: Attempt, *, guessed: bool) -> Iterator[
         yield DEFAULT_FORMAT
     if lists_tools(request.messages, request.tools):
         yield CALLER_LISTS_TOOLS
-    if any(not is_object(call) for message in request.messages for call in calls_of(message)):
+    if any(not is_object(call) for message in made.messages for call in calls_of(message)):
         yield ARGUMENTS_NO_OBJECT
     if names_no_call(request.messages):
         yield RESULT_OF_NO_CALL

@@ -27,6 +27,8 @@ INSTRUCTING = ("system", "developer")
 """The roles that say how to answer."""
 REASONING_NAMES = ("reasoning_content", "reasoning", "thinking")
 """The names under which a message holds reasoning."""
+RAW_ARGUMENTS = "raw_arguments"
+"""The key under which an object holds the text of arguments that are not a JSON object."""
 
 
 def checked_messages(messages: object, known_roles: Iterable[str] = ()) -> list[Message]:

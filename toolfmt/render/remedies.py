@@ -8,7 +8,7 @@ the caller wrote. What they are called is listed in `toolfmt.render.adaptations`
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
@@ -37,6 +37,11 @@ SYSTEM_IN_USER = "system-in-first-user-message"
 PART_PRINTED = "Xq5part"
 """What stands in a prompt where a template prints a part instead of its text; no template holds it."""
 
+_ONE_OF = (
+    frozenset(["text-as-reasoning", "text-before-call", CALLS_BESIDE_TEXT_AS_CONTENT]),
+    frozenset([CALLS_BESIDE_TEXT_AS_CONTENT, CALLS_AS_CONTENT]),
+)
+"""Remedies of which the first that is applied leaves the others nothing to do."""
 _MOST_TOGETHER = 5
 _RESULTS_BESIDE_CALLS = 12
 """What it costs to tell results in words where the calls that they answer are content too."""
@@ -54,15 +59,22 @@ class Remedy:
     apply: Callable[[list[Message]], list[Message]]
 
 
-def plans(messages: list[Message], most: int, *, calls_in_words: bool = False) -> Iterator[frozenset[str]]:
-    """The sets of remedies to try, the cheapest first, at most so many. With `calls_in_words` calls are written into
-    the content whatever the plan is.
+def plans(
+    messages: list[Message], most: int, without: Collection[str] = (), *, calls_in_words: bool = False
+) -> Iterator[frozenset[str]]:
+    """The sets of remedies to try, the cheapest first, at most so many, and none with a remedy in `without`. With
+    `calls_in_words` calls are written into the content whatever the plan is.
     """
-    useful = [remedy for remedy in REMEDIES if remedy.stage == "after" or remedy.apply(messages) != messages]
+    useful = [
+        remedy
+        for remedy in REMEDIES
+        if remedy.name not in without and (remedy.stage == "after" or remedy.apply(messages) != messages)
+    ]
     every = (
         together
         for size in range(1, min(len(useful), _MOST_TOGETHER) + 1)
         for together in itertools.combinations(useful, size)
+        if not any(len(one_of.intersection(remedy.name for remedy in together)) > 1 for one_of in _ONE_OF)
     )
     ranked = sorted(every, key=lambda together: (_cost(together, calls_in_words), len(together)))
     return (frozenset(remedy.name for remedy in together) for together in ranked[:most])
@@ -173,6 +185,23 @@ def _question_added(messages: list[Message]) -> list[Message]:
     if begin < len(messages) and messages[begin]["role"] == "user":
         return messages
     return [*messages[:begin], {"role": "user", "content": ""}, *messages[begin:]]
+
+
+def _question_between(messages: list[Message]) -> list[Message]:
+    """An empty user message between two assistant texts that only calls and results separate."""
+    made: list[Message] = []
+    said = called = False
+    for message in messages:
+        if message["role"] == "assistant":
+            if said and called and not calls_of(message):
+                made.append({"role": "user", "content": ""})
+                said = called = False
+            said = said or bool(message.get("content"))
+            called = called or bool(calls_of(message))
+        elif message["role"] != "tool":
+            said = called = False
+        made.append(message)
+    return made
 
 
 # --- a turn with calls
@@ -359,6 +388,7 @@ REMEDIES: tuple[Remedy, ...] = (
     Remedy("empty-reasoning-added", 30, "before", _reasoning_empty),
     Remedy("empty-question-added", 30, "before", _question_added),
     Remedy("empty-answer-added", 30, "before", _answer_added),
+    Remedy("empty-question-between", 30, "before", _question_between),
     Remedy(CALLS_BESIDE_TEXT_AS_CONTENT, 21, "adapt", _has(text_beside)),
     Remedy(PARALLEL_SPLIT, 20, "adapt", _has(lambda message: len(calls_of(message)) > 1)),
     Remedy(SYSTEM_IN_USER, 20, "adapt", _has(lambda message: message["role"] in INSTRUCTING)),

@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from toolfmt.inspect.probe.turn_markers import known_reasoning
-from toolfmt.render.messages import REASONING_NAMES, Message, calls_of, function_of
+from toolfmt.render.messages import RAW_ARGUMENTS, REASONING_NAMES, Message, calls_of, function_of, is_object
 
 WORD = re.compile(r"Zq(\d{1,9})z|97531(\d{5})08642(?:\.\d)?")
 
@@ -28,6 +28,7 @@ _OBJECT_KEYS = ("text", "document", "data", "content", "snippet", "title")
 """The keys of a content's parts whose texts a prompt may show."""
 _SCALAR = re.compile(r'"(?:[^"\\]|\\.)*"(\s*:)?|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?')
 _DEEPEST = 64
+_FENCE = "```"
 
 Kind = Literal["text", "reasoning", "argument", "call", "definition", "name"]
 
@@ -85,12 +86,16 @@ class Twin:
 
 
 def twin_of(
-    messages: Sequence[Message], tools: Sequence[Message] | None, tested: Collection[str] = (), beside: str = ""
+    messages: Sequence[Message],
+    tools: Sequence[Message] | None,
+    tested: Collection[str] = (),
+    beside: str = "",
+    prefill: str = "",
 ) -> Twin:
     """The twin of checked messages and canonical tools; `tested` are the texts that the template looks for, `beside` is
-    what else stands in the prompt.
+    what else stands in the prompt, `prefill` what the generation prompt already holds of the output.
     """
-    words = _Words(_splitter(tuple(sorted(set(tested)))), free_number(messages, tools, beside))
+    words = _Words(tested, free_number(messages, tools, beside), prefill)
     told = [words.message(message, position) for position, message in enumerate(messages)]
     defined = None if tools is None else [words.tool(tool) for tool in tools]
     return Twin(told, defined, words.pieces, words.cut_texts, words.mark_texts, words.begin)
@@ -113,12 +118,12 @@ def free_number(*told: object) -> int:
 class _Words:
     """Hands out the words."""
 
-    def __init__(self, splitter: re.Pattern[str], begin: int) -> None:
+    def __init__(self, tested: Collection[str], begin: int, prefill: str) -> None:
         self.begin = begin
         self.pieces: list[Piece] = []
         self.cut_texts: list[CutText] = []
         self.mark_texts: list[MarkText] = []
-        self._splitter = splitter
+        self._tested, self._prefill = tested, prefill
 
     def message(self, message: Message, position: int) -> Message:
         told = dict(message)
@@ -160,27 +165,30 @@ class _Words:
 
     def _text(self, text: str, position: int, role: str) -> str:
         """The text with words between the texts that the template looks for."""
-        runs = self._splitter.split(text)
-        told, before = [], len(self.pieces)
+        runs, after = split_text(text, role, self._tested, self._prefill)
+        told: list[str] = []
+        before = len(self.pieces)
         for at, run in enumerate(runs):
-            if at % 2:
-                told.append(run)
-                continue
-            closed = role == "assistant" and at + 1 < len(runs) and runs[at + 1].strip() in _reasoning_closers()
-            told.append(self._run(run, Piece("reasoning" if closed else "text", position, run)))
-        worded = [at for at in range(0, len(runs), 2) if runs[at].strip()]
-        if role != "assistant" and worded and len(runs) > 1:
-            around = "".join(runs[: worded[0]]).strip(), "".join(runs[worded[-1] + 1 :]).strip()
-            self.cut_texts.append(CutText(before, len(self.pieces) - 1, *around, text.strip()))
-        elif role != "assistant" and text.strip() and not worded:
-            self.mark_texts.append(MarkText(before, position, text.strip()))
+            if at == after:
+                before = len(self.pieces)
+            kind: Kind = "reasoning" if at < after else "text"
+            told.append(run if at % 2 else self._run(run, Piece(kind, position, run)))
+        rest = "".join(runs[after:])
+        worded = [at for at in range(after, len(runs), 2) if runs[at].strip()]
+        if worded and len(runs) > after + 1:
+            around = "".join(runs[after : worded[0]]).strip(), "".join(runs[worded[-1] + 1 :]).strip()
+            self.cut_texts.append(CutText(before, len(self.pieces) - 1, *around, rest.strip()))
+        elif rest.strip() and not worded:
+            self.mark_texts.append(MarkText(before, position, rest.strip()))
         return "".join(told)
 
     def _call(self, call: Message, position: int, number: int) -> Message:
         function = dict(function_of(call))
         argument = Piece("argument", position, "", str(function["name"]), call=number)
         given, before = function.get("arguments"), len(self.pieces)
-        if isinstance(given, str):
+        if isinstance(given, str) and given and not is_object(call):
+            function["arguments"] = self._run(given, replace(argument, name=f"{argument.name}: {RAW_ARGUMENTS}"))
+        elif isinstance(given, str):
             function["arguments"] = self._json(given, argument)
         elif isinstance(given, Mapping):
             function["arguments"] = self._value(given, argument, 0)
@@ -263,19 +271,44 @@ class _Words:
         return f"Zq{self.begin + len(self.pieces) - 1}z"
 
 
+def split_text(text: str, role: str, tested: Collection[str], prefill: str) -> tuple[list[str], int]:
+    """The text cut at what the template looks for, which is at the odd indexes, and the index after its reasoning.
+
+    Only an assistant text has reasoning. Either it begins with the start marker, or the generation prompt does: then
+    the first marker in the text is the end marker, at the end of a line and outside code. Any other marker is text.
+    """
+    runs = _splitter(tuple(sorted(set(tested)))).split(text)
+    if role != "assistant" or len(runs) < 3:
+        return runs, 0
+    for start, end in _reasoning_pairs():
+        if not runs[0].strip() and runs[1] == start and end in runs[3::2]:
+            return runs, runs.index(end, 3) + 1
+        opened = prefill.rfind(start) > prefill.rfind(end)
+        ends_line = runs[2].strip(" \t\r")[:1] in ("", "\n")
+        if opened and runs[1] == end and ends_line and runs[0].count(_FENCE) % 2 == 0:
+            return runs, 2
+    return runs, 0
+
+
+def marks_reasoning(text: str) -> bool:
+    """Whether the text is a start or end marker of reasoning in any format."""
+    return any(text in pair for pair in _reasoning_pairs())
+
+
 @lru_cache(maxsize=64)
 def _splitter(tested: tuple[str, ...]) -> re.Pattern[str]:
     """What cuts a text at those that the template looks for; the texts themselves stand at the odd places."""
     marks = [text.strip() for text in tested]
     marks = [text for text in marks if len(text) >= _SHORTEST_TESTED and not text.isalnum()]
-    known = [mark for pair in known_reasoning() for mark in map(str.strip, pair) if mark in marks]
+    # Both markers of a pair: whether a text begins with reasoning depends on the start marker.
+    known = [mark for pair in _reasoning_pairs() if not set(pair).isdisjoint(marks) for mark in pair]
     every = sorted({*marks, *known}, key=lambda text: (-len(text), text))
     return re.compile(f"({'|'.join(map(re.escape, every))})") if every else re.compile(r"(?!)()")
 
 
 @lru_cache(maxsize=1)
-def _reasoning_closers() -> frozenset[str]:
-    return frozenset(closer.strip() for _, closer in known_reasoning())
+def _reasoning_pairs() -> tuple[tuple[str, str], ...]:
+    return tuple((start.strip(), end.strip()) for start, end in known_reasoning())
 
 
 # --- the prompts

@@ -10,13 +10,13 @@ compared, so that a template may wrap and indent as it likes. Nothing here raise
 from __future__ import annotations
 
 import itertools
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toolfmt.render.messages import Message, calls_of, function_of
+from toolfmt.errors import BadMessages
+from toolfmt.render.messages import Message, arguments_of, calls_of, function_of
 from toolfmt.render.tools_held import in_lines
 from toolfmt.render.twin import WORD, Piece, Twin, spellings, spellings_of, words_in
 
@@ -145,7 +145,7 @@ def _own(gap: Gap, request: Sequence[Message]) -> Iterator[tuple[int, str, str]]
         for call in calls_of(request[message]):
             name = str(function_of(call)["name"])
             yield message, name, f"its call of {name}"
-            for key, value in entries(function_of(call).get("arguments")):
+            for key, value in entries_of(call):
                 told = f"the argument {name}: {key}"
                 yield from ((message, word, told) for word in (key, *truths(value)))
     behind = gap.behind
@@ -183,19 +183,21 @@ def truths(value: object) -> tuple[str, ...]:
     return (str(value).lower(), str(value)) if isinstance(value, bool) else ()
 
 
-def entries(value: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """The keys of all objects in the arguments of a call, each with its value."""
-    if isinstance(value, str) and not depth:
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            return
+def entries_of(call: Message) -> Iterator[tuple[str, Any]]:
+    """The keys of all objects in the arguments of a call, each with its value; none if they are not an object."""
+    try:
+        return _entries(arguments_of(call, ""))
+    except BadMessages:
+        return iter(())
+
+
+def _entries(value: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
     if depth > _DEEPEST:
         return
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield str(key), inner
-            yield from entries(inner, depth + 1)
+            yield from _entries(inner, depth + 1)
     elif isinstance(value, (list, tuple)):
         for inner in value:
-            yield from entries(inner, depth + 1)
+            yield from _entries(inner, depth + 1)

@@ -35,7 +35,7 @@ from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.markers import asked_with, exchange, markers, question, spoken
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.turn_markers import LONGEST_PROMPT, between
-from toolfmt.inspect.report import Answer
+from toolfmt.inspect.report import Answer, Outcome
 from toolfmt.inspect.wording import excerpt, quote
 from toolfmt.listing import listed_first
 from toolfmt.templates import ChatTemplate
@@ -156,8 +156,8 @@ def _content_kept(facts: Facts, renders: Renders, shape: Shape | None, plain_too
             changes = renders.template.watch.apart(partial(_changes, renders.anew(), role, carrier, tested))
         else:
             changes = _changes(renders, role, carrier, tested)
-        if role == _ANSWER:  # what a template takes out of the model's own words is meant to be
-            changes = [_refusing(change) for change in changes if change.answer.error is not None]
+        if role == _ANSWER:
+            changes = [change for change in map(_of_answer, changes) if change is not None]
         worst = min(changes, key=lambda change: change.harm, default=None)
         # What already happens to a question behind others says nothing new of the only one.
         if worst is not None and not (role == _ALONE and found and worst.harm >= found[0].harm):
@@ -181,18 +181,23 @@ class _Change:
     messages: list[Message]
     tools: list[Message] | None
     tested: TestedText
+    lost: bool = False
+    """Whether a part of a text that holds one marker is not in the prompt."""
 
     @property
     def harm(self) -> int:
-        """The less, the worse: refused, changed, only something else with it, or an answer refused."""
-        if self.answer.outcome == "answer-refused":
+        """The less, the worse: refused, changed, only something else with it, or an answer refused or cut."""
+        if self.answer.outcome in ("answer-refused", "answer-cut"):
             return 3
         return 0 if self.answer.answer == "error" else 2 if self.answer.outcome == "changes-other-text" else 1
 
 
-def _refusing(change: _Change) -> _Change:
-    """The change of an answer of the model that the template refuses."""
-    return replace(change, answer=replace(change.answer, outcome="answer-refused"))
+def _of_answer(change: _Change) -> _Change | None:
+    """The change of an assistant text; None if only markers are missing, which a template may take out."""
+    outcome: Outcome = "answer-refused" if change.answer.error is not None else "answer-cut"
+    if outcome == "answer-cut" and not change.lost:
+        return None
+    return replace(change, answer=replace(change.answer, outcome=outcome))
 
 
 def _talks(facts: Facts, shape: Shape | None, plain_tools: list[Message] | None) -> Iterator[tuple[str, Any]]:
@@ -240,7 +245,9 @@ def _changed(renders: Renders, role: str, carrier: Any, texts: tuple[TestedText,
     if prompt == expected:
         return None
     answer = _told(what, tested, prompt, text, expected)
-    return _Change(answer, made(text), tools, first)
+    # Between a start and an end marker there may be reasoning.
+    lost = last is None and isinstance(prompt, str) and not (_BEGIN in prompt and _END in prompt)
+    return _Change(answer, made(text), tools, first, lost)
 
 
 def _told(what: str, held: tuple[str, ...], prompt: str | TemplateError, text: str, expected: str) -> Answer:

@@ -37,15 +37,16 @@ def check(facts: Facts) -> Iterator[Found]:
         return
     named = facts.template != facts.files.template(False)  # then this template is never asked without tools
     tools = TOOLS if named else None
-    prompt = facts.renders.render(user(), tools)
-    takes_parts = USER in facts.renders.text([{"role": "user", "content": text_part(USER)}], tools)
+    renders = facts.renders.as_sent()
+    prompt = renders.render(user(), tools)
+    takes_parts = USER in renders.text([{"role": "user", "content": text_part(USER)}], tools)
     severity: Severity = "warning" if takes_parts else SEVERITY
     healed_by: HealedBy = "render" if takes_parts else ""
     if isinstance(prompt, TemplateError):
         if lacks_a_filter(prompt):
             return  # the finding that names the filter says more
-        works = not named and isinstance(facts.renders.render(user(), TOOLS), str)
-        instructed = USER in facts.renders.text(user(system=True), tools)
+        works = not named and isinstance(renders.render(user(), TOOLS), str)
+        instructed = USER in renders.text(user(system=True), tools)
         along = facts.needed_variables
         lacking = f"{listed(along)} {'is' if len(along) == 1 else 'are'}" if along else ""
         needed = "tools are" if works else "a system message is" if instructed else lacking

@@ -22,16 +22,18 @@ SEVERITY: Severity = "note"
 
 def check(facts: Facts) -> Iterator[Found]:
     answer = facts.detail("content_parts")
+    form = "a list of one part" if facts.question_form == "parts" else "a string"
+    fix = f"Send content as {form}; toolfmt's render does it for you where all parts are text."
     what = answer.words or "content given as a list of parts is refused"
     if answer.outcome == "threw":
         yield Found(
             f"{what[0].upper()}{what[1:]}.",
-            "Send content as a string; toolfmt's render does it for you where all parts are text.",
+            fix,
             answer.line,
         )
     if answer.outcome in ("python", "json-text", "dropped"):
         yield Found(
             f"Content given as a list of parts does not come out as its text: {answer.evidence}.",
-            "Send content as a string; toolfmt's render does it for you where all parts are text.",
+            fix,
             answer.line,
         )

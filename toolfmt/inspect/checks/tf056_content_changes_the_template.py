@@ -4,7 +4,8 @@ The template looks for certain words in the text of messages: it cuts a text at 
 message for another kind. Text that quotes these words (a question about the template itself, a page that a tool has
 fetched) then loses a part, or decides what else the model reads.
 
-Or it refuses an answer of the model in which they stand: one that is sent back as it was generated, marks and all.
+Or it rejects an assistant message that holds them: one that is sent back as it was generated, markers included. Or it
+takes a part of an assistant message for reasoning, because a reasoning marker is quoted there, and drops that part.
 
 What to do: break such words in text of others before it is rendered (a blank behind the first character); a template
 that tests the answers of the model only is better. Send answers back as they were parsed.
@@ -28,9 +29,12 @@ def check(facts: Facts) -> Iterator[Found]:
     answer = facts.sections.safety.get("content_kept")
     if answer is None or answer.answer == "yes":
         return
-    if answer.outcome == "answer-refused":
+    if answer.outcome in ("answer-refused", "answer-cut"):
         evidence = f"{answer.evidence[0].upper()}{answer.evidence[1:]}"
-        yield Found(f"{evidence}.", "Send answers back as they were parsed, without the marks.", answer.line, "note")
+        fix = "Send answers back as they were parsed, without the marks."
+        if answer.outcome == "answer-cut":
+            fix = "Put a space after the first character of these markers; toolfmt's render keeps the text."
+        yield Found(f"{evidence}.", fix, answer.line, "note")
         return
     yield Found(
         f"What a message says changes the prompt: {answer.evidence}.",

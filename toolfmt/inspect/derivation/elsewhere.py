@@ -40,7 +40,7 @@ class RendersElsewhere(Renders):
         called: Sequence[Call] = (),
     ) -> None:
         super().__init__(renders.template, renders.tokens, renders.words)
-        self.reasoning_name = renders.reasoning_name
+        self.reasoning_name, self.content_as_parts = renders.reasoning_name, renders.content_as_parts
         self._time, self._later = now, later
         self._called: list[Message] = []
         if called:

@@ -36,7 +36,7 @@ from toolfmt.inspect.probe.conversations import (
     user,
 )
 from toolfmt.inspect.probe.reasoning import ShownReasoning, shown_reasoning
-from toolfmt.inspect.probe.renders import Region, Renders
+from toolfmt.inspect.probe.renders import Region, Renders, parted
 from toolfmt.inspect.report import Answer, Outcome
 from toolfmt.inspect.wording import around, quote
 from toolfmt.listing import listed
@@ -108,8 +108,19 @@ def probe(renders: Renders) -> Probed:
 
 
 def takes_questions(renders: Renders) -> bool:
-    """Whether the text of a plain question, given as a string, comes out."""
+    """Whether the text of a plain question comes out."""
     return USER in renders.text(user())
+
+
+def needs_parts(renders: Renders) -> bool:
+    """Whether the text of a question comes out only if content is a list of parts, with or without tools and a system
+    message.
+    """
+    talks = [(user(system=system), tools) for system in (False, True) for tools in (None, TOOLS)]
+    if any(USER in renders.text(messages, tools) for messages, tools in talks):
+        return False
+    shown = [renders.text(parted(messages), tools) for messages, tools in talks]
+    return any(USER in prompt and not re.search(rf"""['"]{USER}""", prompt) for prompt in shown)
 
 
 def find_shape(renders: Renders) -> tuple[Shape | None, _Seen]:
@@ -147,8 +158,9 @@ def _see(renders: Renders, shape: Shape) -> _Seen:
 def _tools(renders: Renders) -> Answer:
     plain, with_tools = renders.render(user(), None), renders.render(user(), TOOLS)
     line = renders.template.line_of(*_TOOLS_AT)
+    parts: tuple[str, Outcome] = (" if content is a list of parts", "as-parts")
     ways: tuple[tuple[bool, str, Outcome], ...] = (
-        (False, "", ""),
+        (False, *(parts if renders.content_as_parts else ("", ""))),
         (True, " when there is a system message", "beside-system"),
     )
     for system, where, outcome in ways:

@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any
 
 from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
-from toolfmt.inspect.probe.conversations import REPLY, Call, Message, Shape, conversation, reply, user
+from toolfmt.inspect.probe.conversations import REPLY, Call, Message, Shape, conversation, reply, text_part, user
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.words import Words
 from toolfmt.templates import ChatTemplate
@@ -49,6 +49,8 @@ class Renders:
         self._tokens = dict(tokens or {})
         self.reasoning_name = ""
         """The name under which the template is given what messages hold as `reasoning_content`; empty for that one."""
+        self.content_as_parts = False
+        """Whether the template is given each content, except that of results, as a list of text parts."""
         self._made: dict[str, str | TemplateError] = {}
         self._cut: dict[str, list[tuple[str, int]]] = {}
         self._given: dict[str, Renders] = {}
@@ -85,26 +87,34 @@ class Renders:
             return self
         key = json.dumps(variables, ensure_ascii=False)
         if key not in self._given:
-            self._given[key] = Renders(self.template, self._tokens | dict(variables), self.words)
-            self._given[key].reasoning_name = self.reasoning_name
+            self._given[key] = self._alike(self._tokens | dict(variables))
         return self._given[key]
 
     def named(self, messages: Sequence[Message]) -> Sequence[Message]:
-        """The messages with their reasoning under the name that the template reads."""
-        if not self.reasoning_name:
-            return messages
-        return [_renamed(message, self.reasoning_name) for message in messages]
+        """The messages with their reasoning under the name, and their content in the form, that the template reads."""
+        if self.reasoning_name:
+            messages = [_renamed(message, self.reasoning_name) for message in messages]
+        return parted(messages) if self.content_as_parts else messages
 
     def bare(self) -> Renders:
         """Renders of the same template that is given nothing beside its own special tokens."""
-        new = Renders(self.template, None, self.words)
-        new.reasoning_name = self.reasoning_name
-        return new
+        return self._alike(None)
 
     def anew(self) -> Renders:
         """Renders of the same template, given the same, that know of none made before."""
-        new = Renders(self.template, self._tokens, self.words)
-        new.reasoning_name = self.reasoning_name
+        return self._alike(self._tokens)
+
+    def as_sent(self) -> Renders:
+        """Renders of the same template that is given each content as it is."""
+        if not self.content_as_parts:
+            return self
+        new = self.anew()
+        new.content_as_parts = False
+        return new
+
+    def _alike(self, tokens: Mapping[str, Any] | None) -> Renders:
+        new = Renders(self.template, tokens, self.words)
+        new.reasoning_name, new.content_as_parts = self.reasoning_name, self.content_as_parts
         return new
 
     def text(self, messages: Sequence[Message], tools: Sequence[Message] | None = None) -> str:
@@ -214,6 +224,16 @@ class Renders:
 
     def _usual(self, text: str) -> str:
         return text if self.words is None else self.words.usual(text)
+
+
+def parted(messages: Sequence[Message]) -> list[Message]:
+    """The messages with each content that is a string, except that of results, as a list of one text part."""
+    return [
+        message | {"content": text_part(message["content"])}
+        if isinstance(message.get("content"), str) and message["role"] != "tool"
+        else message
+        for message in messages
+    ]
 
 
 def _renamed(message: Message, name: str) -> Message:
