@@ -89,7 +89,7 @@ def test_a_parser_that_is_not_there_is_told_with_those_that_are() -> None:
 @pytest.mark.parametrize(
     ("module", "factory", "package", "way_out"),
     [
-        (for_mlx_lm, "json_tools", "mlx_lm", r"needs mlx-lm 0\.32: pip install 'toolfmt\[mlx\]'"),
+        (for_mlx_lm, "json_tools", "mlx_lm", r"needs mlx-lm 0\.32: pip install 'mlx-lm\[cpu\]'"),
         (for_vllm, "hermes", "vllm", r"needs vLLM 0\.33: pip install vllm==0\.33\.0, or have an unpacked wheel"),
         (for_sglang, "qwen25", "sglang", r"needs SGLang 0\.5: pip install sglang==0\.5\.23, or have an unpacked wheel"),
     ],
