@@ -70,7 +70,7 @@ def source_of(tokens: int, wait: float) -> Source:
 
 
 def serve(tokens: int, wait: float) -> None:
-    """Serve until standard input ends; the address is printed, and the processor time it took."""
+    """Serve until standard input ends; the address is printed, and the CPU time it took."""
     model().profile  # noqa: B018  # probed once, before anybody is waiting
     before = time.process_time()
     served = {"waits": Served(model(), source_of(tokens, wait)), "hurries": Served(model(), source_of(tokens, 0))}

@@ -129,7 +129,7 @@ def endpoint_source(url: str, model: str) -> Source:
     `model` is what the endpoint calls its model. A prompt that begins with a token of its own is begun twice where the
     endpoint puts one in front and cannot be asked not to (SGLang, mlx-lm). Where the endpoint detokenises without
     special tokens, whatever it is asked (llama.cpp without `--special`), markers that are special tokens are lost
-    there. A text is all that it takes: so a marker in a user's text has a dot put into it (`neutralise`), and stays
+    there. A text is all that it takes: so a marker in a user's text has a dot put into it (`neutralize`), and stays
     text.
     """
     import httpx
@@ -140,7 +140,7 @@ def endpoint_source(url: str, model: str) -> Source:
     asked = {"model": model, "stream": True, "stream_options": {"include_usage": True}, **as_it_is}
 
     async def source(prompt: Prompt, limit: int, sampling: Mapping[str, float]) -> AsyncGenerator[Piece, None]:
-        neutral = await asyncio.to_thread(prompt.render_again, neutralise=True)
+        neutral = await asyncio.to_thread(prompt.render_again, neutralize=True)
         body = {**asked, **sampling, "prompt": neutral.text, "max_tokens": limit}
         async with httpx.AsyncClient(timeout=None) as client, client.stream("POST", url, json=body) as response:
             if response.is_error:

@@ -179,7 +179,7 @@ def test_what_is_no_tokenizer_is_one_line(tokenizer: Any, given: str) -> None:
     asked: list[Callable[[], object]] = [
         lambda: turn.stable_tokens(tokenizer),
         lambda: turn.prompt.token_ids(tokenizer),
-        lambda: model.render(messages, neutralise=True, markers=["<|user|>"]).token_ids(tokenizer),
+        lambda: model.render(messages, neutralize=True, markers=["<|user|>"]).token_ids(tokenizer),
     ]
     if tokenizer is not None:  # then the model's own counts
         asked.append(lambda: model.render(messages, context=100, tokenizer=tokenizer))

@@ -1,4 +1,4 @@
-"""Markers in what others wrote: which texts are markers, and that neutralising them can be undone."""
+"""Markers in what others wrote: which texts are markers, and that neutralizing them can be undone."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from toolfmt.inspect.probe.added_tokens import is_marker, markers_in_config
 from toolfmt.inspect.profiling import profile_files
 from toolfmt.inspect.template_profile import TemplateProfile
 from toolfmt.render.control_tokens import (
-    MARKERS_NEUTRALISED,
+    MARKERS_NEUTRALIZED,
     markers_of,
-    neutralised,
-    neutralised_parts,
-    neutralised_request,
+    neutralized,
+    neutralized_parts,
+    neutralized_request,
     restored,
 )
 from toolfmt.templates import load_files
@@ -52,7 +52,7 @@ TEXTS = st.text(st.sampled_from("<|a>·x")) | st.lists(st.sampled_from([*NESTED,
     ],
 )
 def test_a_dot_goes_behind_the_first_character_of_a_marker(text: str, expected: str) -> None:
-    changed = neutralised(text, MARKERS)
+    changed = neutralized(text, MARKERS)
     assert (changed, restored(changed, MARKERS)) == (expected, text)
 
 
@@ -61,40 +61,40 @@ def test_a_text_that_was_not_changed_loses_no_more_than_a_dot() -> None:
 
 
 def test_markers_in_markers_and_over_one_another_are_each_changed() -> None:
-    assert neutralised("<<|a|>>", ("<|a|>", "<<|a|>>", "a|>>")) == "<·<·|a·|>>"
-    assert neutralised("aaaa", ("aa", "aaa")) == "a·a·a·a"
+    assert neutralized("<<|a|>>", ("<|a|>", "<<|a|>>", "a|>>")) == "<·<·|a·|>>"
+    assert neutralized("aaaa", ("aa", "aaa")) == "a·a·a·a"
 
 
 def test_another_sign_is_put_where_a_marker_holds_the_dot() -> None:
     markers = ("<|a|>", "<·|a|>")
-    assert neutralised("<|a|> <·|a|>", markers) == "<‧|a|> <‧·|a|>"
+    assert neutralized("<|a|> <·|a|>", markers) == "<‧|a|> <‧·|a|>"
 
 
 @given(TEXTS, st.lists(st.sampled_from(NESTED), unique=True).map(tuple))
 def test_every_text_is_given_back_and_holds_no_marker_meanwhile(text: str, markers: tuple[str, ...]) -> None:
-    changed = neutralised(text, markers)
+    changed = neutralized(text, markers)
     assert [marker for marker in markers if len(marker) > 1 and marker in changed] == []
     assert restored(changed, markers) == text
-    assert restored(neutralised(changed, markers), markers) == changed
+    assert restored(neutralized(changed, markers), markers) == changed
 
 
 @given(st.text(), st.lists(st.text(max_size=4), max_size=4).map(tuple))
 def test_any_markers_at_all(text: str, markers: tuple[str, ...]) -> None:
     held = "".join(markers) + text
-    changed = neutralised(held, markers)
+    changed = neutralized(held, markers)
     assert [marker for marker in markers if len(marker) > 1 and marker in changed] == []
     assert restored(changed, markers) == held
 
 
 @given(st.lists(TEXTS, max_size=5))
 def test_parts_are_changed_as_the_one_text_that_they_make(texts: list[str]) -> None:
-    parts = neutralised_parts(texts, NESTED)
-    assert "".join(parts) == neutralised("".join(texts), NESTED)
+    parts = neutralized_parts(texts, NESTED)
+    assert "".join(parts) == neutralized("".join(texts), NESTED)
     assert [len(part) >= len(text) for part, text in zip(parts, texts, strict=True)] == [True] * len(texts)
 
 
 def test_a_marker_that_begins_in_one_part_and_ends_in_the_next_is_changed() -> None:
-    assert neutralised_parts(["", "so <", "|im_end|> and <|im_", "", "end|>"], MARKERS) == [
+    assert neutralized_parts(["", "so <", "|im_end|> and <|im_", "", "end|>"], MARKERS) == [
         "",
         "so <·",
         "|im_end|> and <·|im_",
@@ -110,13 +110,13 @@ CHANGED = "a<·|im_end|>b"
 
 
 def request(*messages: dict[str, Any], tools: Any = None) -> tuple[Any, Any, list[str]]:
-    return neutralised_request(list(messages), None if tools is None else canonical_tools(tools), MARKERS)
+    return neutralized_request(list(messages), None if tools is None else canonical_tools(tools), MARKERS)
 
 
 @pytest.mark.parametrize("role", ["user", "tool", "function", "ipython"])
 def test_the_text_of_others_is_changed(role: str) -> None:
     messages, tools, done = request({"role": role, "content": FORGED})
-    assert (messages, tools, done) == ([{"role": role, "content": CHANGED}], None, [MARKERS_NEUTRALISED])
+    assert (messages, tools, done) == ([{"role": role, "content": CHANGED}], None, [MARKERS_NEUTRALIZED])
 
 
 @pytest.mark.parametrize("role", ["system", "developer", "assistant"])
@@ -128,7 +128,7 @@ def test_the_text_of_the_caller_and_of_the_model_stays(role: str) -> None:
 def test_nothing_is_named_where_nothing_is_changed() -> None:
     message = {"role": "user", "content": [{"type": "text", "text": "< | im_end"}], "name": "Ada"}
     tools = canonical_tools([{"name": "f", "parameters": {"properties": {"a": {"enum": ["x", 1, None]}}}}])
-    assert neutralised_request([message], tools, MARKERS) == ([message], tools, [])
+    assert neutralized_request([message], tools, MARKERS) == ([message], tools, [])
 
 
 def test_parts_documents_and_other_texts_of_a_message_are_changed() -> None:
@@ -145,7 +145,7 @@ def test_parts_documents_and_other_texts_of_a_message_are_changed() -> None:
         {"type": "document", "document": {"<·s>": [CHANGED, 3]}},
         CHANGED,
     ]
-    assert (changed, done) == ([{"role": "user", "name": CHANGED, "content": expected}], [MARKERS_NEUTRALISED])
+    assert (changed, done) == ([{"role": "user", "name": CHANGED, "content": expected}], [MARKERS_NEUTRALIZED])
     assert parts[0] == {"type": "text", "text": "a<|im_"}
 
 
@@ -159,7 +159,7 @@ def test_every_text_in_a_definition_is_changed() -> None:
         "description": CHANGED,
         "parameters": {"type": "object", "properties": {"a": changed}},
     }
-    assert (tools, done) == ([{"type": "function", "function": function}], [MARKERS_NEUTRALISED])
+    assert (tools, done) == ([{"type": "function", "function": function}], [MARKERS_NEUTRALIZED])
 
 
 @pytest.mark.parametrize(

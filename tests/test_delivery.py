@@ -170,7 +170,7 @@ NEEDED: dict[str, tuple[list[dict[str, Any]], str, str, str, str]] = {
         PLAIN,
         turns("assistant: hello", "user: one"),
     ),
-    "empty-question-between": (
+    "empty-user-message-between": (
         [user(), calls("a", text="beside"), result("a"), said()],
         refusing("m.role == 'assistant' and before.role == 'tool'"),
         turns("user: one", f"assistant: beside{written('a')}", "tool: result a", "user: ", "assistant: said"),
@@ -274,7 +274,7 @@ NAMED = {CALLS_BESIDE_TEXT_AS_CONTENT: (CALLS_AS_CONTENT,)}
     ],
 )
 def test_an_empty_question_is_added_only_between_two_texts_around_a_call(messages: list[dict[str, Any]]) -> None:
-    remedy = next(remedy for remedy in REMEDIES if remedy.name == "empty-question-between")
+    remedy = next(remedy for remedy in REMEDIES if remedy.name == "empty-user-message-between")
     assert remedy.apply(messages) == messages
 
 

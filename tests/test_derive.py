@@ -240,7 +240,7 @@ def test_infer_gives_the_derived_format() -> None:
 
 def test_a_limit_while_a_format_is_derived_ends_the_inspection_as_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
     def hit(*given: object) -> None:
-        raise LimitHit("rendering took too long", "processor time")
+        raise LimitHit("rendering took too long", "CPU time")
 
     monkeypatch.setattr("toolfmt.inspect.inference.derived.derive_from", hit)
     report = toolfmt.load(OWN, trusted=True)

@@ -98,7 +98,7 @@ def test_text_next_to_a_call_keeps_the_strategy_in_every_prefix(
         prompt = model.render(messages[:end], [TOOL])
         assert (prompt.strategy, prompt.lost) == ("template", ())
         assert ("Be brief." if system else DEFAULT) in prompt.text
-    changes = ("text-before-call", "empty-question-between")
+    changes = ("text-before-call", "empty-user-message-between")
     assert prompt.adaptations == (changes if eos else (*changes, "content-as-parts"))
     begin = prompt.text.index("[INST]question 1")
     end_mark = "</s>" if eos else ""
@@ -115,7 +115,7 @@ def test_a_long_conversation_keeps_the_plan_of_its_first_turns(tmp_path: Path) -
     talk = [message for number in range(40) for message in turn(number % 10)]
     prompt = model.render([*talk, USER], [TOOL])
     assert (prompt.strategy, prompt.lost) == ("template", ())
-    assert prompt.adaptations == ("text-before-call", "empty-question-between", "content-as-parts")
+    assert prompt.adaptations == ("text-before-call", "empty-user-message-between", "content-as-parts")
 
 
 @pytest.mark.parametrize(("messages", "named"), [([USER], True), ([SYSTEM, USER], False), ([*turn(1), USER], True)])

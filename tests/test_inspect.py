@@ -515,7 +515,7 @@ def test_renders_of_a_template_that_takes_parts_only_hand_over_parts() -> None:
     asked = user()
     for alike in (renders, renders.given({"x": True}), renders.bare(), renders.anew()):
         assert alike.text(asked) == USER
-    assert renders.as_sent().text(asked) == ""
+    assert renders.unchanged_content().text(asked) == ""
 
 
 def test_what_no_question_can_carry_is_not_advised() -> None:

@@ -265,9 +265,9 @@ def test_a_profile_that_is_no_text_is_refused(given: Any) -> None:
 @pytest.mark.parametrize("other", [False, True])
 def test_what_hit_a_limit_is_not_saved(other: bool) -> None:
     files = toolfmt.load(MODELS / "named-templates").files
-    stopped = profiling.profile_stopped(files, LimitHit("it took 10 seconds", "processor time"))
+    stopped = profiling.profile_stopped(files, LimitHit("it took 10 seconds", "CPU time"))
     sound = profiling.profile_files(files)
-    with pytest.raises(BadProfile, match="Limit hit: processor time: it took 10 seconds; there is no profile to save"):
+    with pytest.raises(BadProfile, match="Limit hit: CPU time: it took 10 seconds; there is no profile to save"):
         saved(files, replace(sound, without_tools=stopped) if other else stopped)
 
 

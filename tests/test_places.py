@@ -287,9 +287,9 @@ def test_a_snapshot_with_models_in_it_is_a_folder_of_them(tmp_path: Path) -> Non
 
 def test_a_file_of_the_directory_names_its_model_alone(tmp_path: Path) -> None:
     with_templates(tmp_path, ".", "checkpoint-1")
-    assert alone(str(tmp_path)) == f"{tmp_path}/tokenizer_config.json"
-    assert alone(f"{tmp_path}/checkpoint-1") == f"{tmp_path}/checkpoint-1"
-    assert alone("org/name") == "org/name"
+    assert file_of_model(str(tmp_path)) == f"{tmp_path}/tokenizer_config.json"
+    assert file_of_model(f"{tmp_path}/checkpoint-1") == f"{tmp_path}/checkpoint-1"
+    assert file_of_model("org/name") == "org/name"
 
 
 # A file of a model directory

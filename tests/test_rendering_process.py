@@ -33,7 +33,7 @@ from toolfmt.sandbox.pool import Limits, Worker
 from toolfmt.templates import load_files
 from toolfmt.typed_json import packed
 
-linux = pytest.mark.skipif(sys.platform != "linux", reason="the limits on memory and processor time are those of Linux")
+linux = pytest.mark.skipif(sys.platform != "linux", reason="the limits on memory and CPU time are those of Linux")
 NOW = datetime(2026, 1, 2)
 USER = {"role": "user", "content": "Will it rain in Oslo?"}
 CALL = {"id": "call00001", "type": "function", "function": {"name": "get_weather", "arguments": {"city": "Oslo"}}}
@@ -81,8 +81,8 @@ def told(model: Model, *given: Any, **options: Any) -> Any:
         {"strategy": "prose"},
         {"strategy": "template"},
         {"lossy": True},
-        {"neutralise": True},
-        {"neutralise": True, "markers": ["rain"]},
+        {"neutralize": True},
+        {"neutralize": True, "markers": ["rain"]},
         {"narrow": lambda tools, messages: [tools[0]]},
         {"narrow": lambda tools, messages: []},
         {"sort_tools": True, "sort_properties": True},
@@ -109,7 +109,7 @@ def test_an_answer_that_is_continued_and_a_prompt_that_is_asked_again(worker: Wo
     here, there = both(MODELS / "json-frames", worker)
     begun = [USER, {"role": "assistant", "content": "It"}]
     more: dict[str, Any]
-    for more in ({"continue_final_message": True}, {"neutralise": True}):
+    for more in ({"continue_final_message": True}, {"neutralize": True}):
         assert here.render(begun, None, "auto", now=NOW, **more) == there.render(begun, None, "auto", now=NOW, **more)
     prompt = there.render(begun, now=NOW)
     assert prompt.render_again(continue_final_message=True) == here.render(begun, now=NOW, continue_final_message=True)
@@ -118,11 +118,11 @@ def test_an_answer_that_is_continued_and_a_prompt_that_is_asked_again(worker: Wo
 
 def test_a_model_that_has_rendered_can_be_pickled() -> None:
     model = toolfmt.load(MODELS / "json-frames")
-    expected = model.render([USER], [TOOL], now=NOW, neutralise=True)
+    expected = model.render([USER], [TOOL], now=NOW, neutralize=True)
     model.inspect()
     model.parser()
     for again in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
-        assert again.render([USER], [TOOL], now=NOW, neutralise=True) == expected
+        assert again.render([USER], [TOOL], now=NOW, neutralize=True) == expected
 
 
 def test_a_conversation_goes_on_there_as_it_does_here(worker: Worker) -> None:
@@ -152,7 +152,7 @@ def test_tokens_are_counted_by_the_models_own_tokenizer_there_and_by_a_given_one
         there.render([USER], context=3, tokenizer=given).budget
         == here.render([USER], context=3, tokenizer=given).budget
     )
-    assert there.render([USER], neutralise=True, now=NOW) == here.render([USER], neutralise=True, now=NOW)
+    assert there.render([USER], neutralize=True, now=NOW) == here.render([USER], neutralize=True, now=NOW)
     with pytest.raises(ToolfmtError, match="no tokenizer"):
         both(MODELS / "json-frames", worker)[1].render([USER], context=3)
 
@@ -257,7 +257,7 @@ def test_a_template_that_waits_for_a_long_message_to_hang_is_ended(worker: Worke
     model = Model(files(hang + "{% endfor %}{% endfor %}{% endif %}" + HONEST), worker=worker)
     with pytest.raises(LimitHit) as hit:
         model.render([{"role": "user", "content": "x" * 6000}])
-    assert hit.value.limit == "processor time"
+    assert hit.value.limit == "CPU time"
     assert model.render([USER]).text == "<|user|>Will it rain in Oslo?"
 
 

@@ -121,7 +121,7 @@ def test_a_marker_that_cuts_an_assistant_text_is_a_note() -> None:
     assert finding is not None
     assert (finding.severity, finding.line) == ("note", 2)
     assert finding.message == "An answer of the model with '</think>' in it loses what stands before it."
-    assert report.sections.safety["content_kept"].outcome == "answer-cut"
+    assert report.sections.safety["content_kept"].outcome == "assistant-text-cut"
 
 
 def test_markers_that_a_template_takes_out_of_an_assistant_text_are_no_finding() -> None:

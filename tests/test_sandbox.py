@@ -56,11 +56,11 @@ HARMLESS = {
 }
 # Which limit ends it, where there is only one that can.
 LIMITS = {
-    "power": "processor time",
-    "nested ranges": "processor time",
-    "forking macros": "processor time",
-    "sorting": "processor time",
-    "only with a generation prompt": "processor time",
+    "power": "CPU time",
+    "nested ranges": "CPU time",
+    "forking macros": "CPU time",
+    "sorting": "CPU time",
+    "only with a generation prompt": "CPU time",
     "repeated text": "memory",
     "ljust": "memory",
     "center": "memory",
@@ -75,7 +75,7 @@ LIMITS = {
     "a source of 2 MB": "source size",
 }
 
-linux = pytest.mark.skipif(sys.platform != "linux", reason="the limits on memory and processor time are those of Linux")
+linux = pytest.mark.skipif(sys.platform != "linux", reason="the limits on memory and CPU time are those of Linux")
 
 
 @pytest.fixture(scope="module")
@@ -176,7 +176,7 @@ def test_a_prompt_that_takes_too_long_is_no_prompt(model: Any) -> None:
     asked = [{"role": "user", "content": "slow"}]
     with pytest.raises(LimitHit) as hit:
         model(source).render(asked)
-    assert hit.value.limit == "processor time"
+    assert hit.value.limit == "CPU time"
     assert model(HONEST).render(asked).text == "<|user|>slow"
 
 
@@ -348,8 +348,8 @@ def test_a_worker_that_ends_before_it_is_ready_gives_no_verdict(
 @pytest.mark.parametrize(
     ("limit", "line", "advice"),
     [
-        ("processor time", None, "before you know what takes so long; --trusted"),
-        ("processor time", 3, "it takes more than any honest one"),
+        ("CPU time", None, "before you know what takes so long; --trusted"),
+        ("CPU time", 3, "it takes more than any honest one"),
         ("crash", None, "before you know why; --trusted"),
         ("memory", None, "it takes more than any honest one"),
     ],
@@ -371,7 +371,7 @@ def test_the_processor_time_is_that_of_one_job() -> None:
     before = worker._process.pid
     with pytest.raises(LimitHit) as hit:
         worker.run(EVALUATE, BURN.format(end=spent + 60))
-    assert hit.value.limit == "processor time"
+    assert hit.value.limit == "CPU time"
     worker.start()
     assert worker._process.pid != before
     worker.close()
@@ -402,7 +402,7 @@ def test_a_worker_that_died_is_replaced(small: Worker) -> None:
         ("os.abort()", "by signal 6, which memory", LimitHit),
         (
             "os.kill(os.getpid(), 24)",
-            "rendering the template and reading what it renders took 1 seconds of processor time",
+            "rendering the template and reading what it renders took 1 seconds of CPU time",
             LimitHit,
         ),
     ],

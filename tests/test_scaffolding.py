@@ -482,11 +482,11 @@ def test_without_a_template_that_renders_there_is_no_format(clone: Path, place: 
 
 def test_a_limit_that_a_template_hits_is_told(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def hit(*given: object) -> None:
-        raise LimitHit("it takes too long", "processor time")
+        raise LimitHit("it takes too long", "CPU time")
 
     monkeypatch.setattr(new_format, "show_turns", hit)
     line = refused("new-format", "lenticular", "--from", OWN, "--to", clone, "--trusted")
-    assert line == f"{OWN}: the template hit a limit (processor time): it takes too long"
+    assert line == f"{OWN}: the template hit a limit (CPU time): it takes too long"
 
 
 @pytest.mark.parametrize(

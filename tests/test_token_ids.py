@@ -14,7 +14,7 @@ from small_tokenizers import INSTALLED, KINDS, NO_MARKERS, OTHERS, SPECIAL, Plai
 from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers
 
 from toolfmt.errors import ToolfmtError
-from toolfmt.render.control_tokens import neutralised
+from toolfmt.render.control_tokens import neutralized
 from toolfmt.render.token_ids import encoded, markers_in, spans_between, token_ids
 
 MARKERS = (*SPECIAL, *OTHERS)
@@ -60,7 +60,7 @@ def check(tokenizer: Any, turns: Turns, markers: tuple[str, ...] = MARKERS) -> N
     """Only the markers outside are tokens; the text comes back as one does whose markers have a dot in them."""
     text, spans = prompt(turns)
     ids = token_ids(text, spans, tokenizer)
-    harmless, _ = prompt([(before, neutralised(held, markers), behind) for before, held, behind in turns])
+    harmless, _ = prompt([(before, neutralized(held, markers), behind) for before, held, behind in turns])
     expected = plain(tokenizer, harmless)
     assert controls(tokenizer, ids, markers) == controls(tokenizer, expected, markers)
     assert decoded(tokenizer, ids) == decoded(tokenizer, expected).replace("·", "")
@@ -161,7 +161,7 @@ def test_a_marker_that_only_the_tokenizers_normaliser_makes_is_cut() -> None:
 
 def test_such_a_marker_is_refused_where_the_tokenizer_does_not_tell_places() -> None:
     tokenizer = Plain(by_bytes(lower=True))
-    with pytest.raises(ToolfmtError, match="render with neutralise=True"):
+    with pytest.raises(ToolfmtError, match="render with neutralize=True"):
         token_ids("<s><|IM_end|></S>", [(3, 13)], tokenizer)
     assert token_ids("<s><|im_END</S>", [(3, 11)], tokenizer) == plain(tokenizer, "<s><|im_END</S>")
 
@@ -200,7 +200,7 @@ def test_markers_are_given_where_the_tokenizer_cannot_tell_them() -> None:
 def test_the_spans_are_told_by_the_prompt_with_the_dots(parts: list[tuple[str, str]]) -> None:
     markers = markers_in(by_bytes())
     text = "".join(f"{own}x{held}y" for own, held in parts)
-    changed = "".join(f"{own}x{neutralised(held, markers)}y" for own, held in parts)
+    changed = "".join(f"{own}x{neutralized(held, markers)}y" for own, held in parts)
     spans = spans_between(text, changed, markers)
     assert spans is not None
     assert len(spans) == len(changed) - len(text)

@@ -51,7 +51,7 @@ class InspectionOutcome:
         return path | self.report.to_dict() | path
 
     @property
-    def why_not(self) -> str:
+    def short_reason(self) -> str:
         """The reason without the name of the place, for a row that begins with the name."""
         return self.reason.removeprefix(self.place).lstrip("/:\\, ")
 

@@ -123,7 +123,7 @@ class TemplateError(ToolfmtError):
 
 class LimitHit(TemplateError):
     """A chat template that takes more than it is given; `limit` names what of: `source size`, `syntax tree`,
-    `processor time`, `memory`, `output` or, if the worker crashed or returned nothing that can be read, `crash`.
+    `CPU time`, `memory`, `output` or, if the worker crashed or returned nothing that can be read, `crash`.
     """
 
     def __init__(self, message: str, limit: str, line: int | None = None, own_words: str | None = None) -> None:
@@ -152,7 +152,7 @@ class FailedInProcess(ToolfmtError):
         self.places = places
 
 
-OF_THE_PROCESS = frozenset({"processor time", "crash"})
+OF_THE_PROCESS = frozenset({"CPU time", "crash"})
 """Limits that only a template in a process of its own can hit."""
 
 

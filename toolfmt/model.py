@@ -113,8 +113,8 @@ class Model:
         return replace(prompt, render_again=lambda **more: self.render(messages, tools, strategy, **{**given, **more}))
 
     def _with_markers(self, options: dict[str, Any]) -> dict[str, Any]:
-        """The options with the markers that are to be neutralised, which are read once a model."""
-        return {"markers": self._markers, **options} if options.get("neutralise") else options
+        """The options with the markers that are to be neutralized, which are read once a model."""
+        return {"markers": self._markers, **options} if options.get("neutralize") else options
 
     @cached_property
     def _markers(self) -> tuple[str, ...]:

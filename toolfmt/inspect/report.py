@@ -40,7 +40,7 @@ Outcome: TypeAlias = Literal[
     "as-parts",
     "as-answer",
     "answer-refused",
-    "answer-cut",
+    "assistant-text-cut",
     "lost-later",
 ]
 Source: TypeAlias = Literal["declared", "verified", "signature", "model-type", "derived", "default"]

@@ -62,7 +62,7 @@ def _model(one: InspectionOutcome, name: str, href: str) -> dict[str, Any]:
     told: dict[str, Any] = {"name": name, "href": href, "type": "", "format": "", "confidence": "", "counts": ""}
     report = one.report
     if report is None:
-        return told | {"sentence": one.why_not[:_LONGEST_REASON], "found": []}
+        return told | {"sentence": one.short_reason[:_LONGEST_REASON], "found": []}
     return told | {
         "type": report.model_type or "no model type",
         "format": report.format.name or "",

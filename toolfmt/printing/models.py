@@ -21,7 +21,7 @@ from toolfmt.printing.layout import ANSWER_STYLES, UNWRAPPED, printed
 from toolfmt.printing.severities import by_severity
 from toolfmt.printing.verdict import LEVEL_STYLES, LEVELS
 from toolfmt.shell import argument
-from toolfmt.templates import alone, cached_name, place_name
+from toolfmt.templates import file_of_model, cached_name, place_name
 
 _HEADINGS = ("model", "type", "verdict", "format", "tools", "calls", "results", "E/W/N", "findings")
 _NARROW_HEADINGS = ("model", "verdict", "format", "E/W/N", "findings")
@@ -72,7 +72,7 @@ def _next(looked: Sequence[InspectionOutcome]) -> str:
     order: tuple[ToolsWord, ...] = get_args(ToolsWord)
     reports = [(one.place, order.index(one.report.verdict.tools)) for one in looked if one.report is not None]
     place, _ = max(reports, key=lambda one: one[1], default=("", 0))
-    return f"What to do about one: toolfmt inspect {visible(argument(alone(place)))}\n" if reports else ""
+    return f"What to do about one: toolfmt inspect {visible(argument(file_of_model(place)))}\n" if reports else ""
 
 
 def _rooms(rows: list[list[Text]], width: int) -> tuple[int, int]:
@@ -178,7 +178,7 @@ def _not_inspected(headings: Sequence[str]) -> Iterator[Text]:
 
 
 def _reason(one: InspectionOutcome) -> Text:
-    return Text(visible(one.why_not), "red")
+    return Text(visible(one.short_reason), "red")
 
 
 def _format(report: Report) -> str:

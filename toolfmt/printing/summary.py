@@ -71,7 +71,7 @@ def _said(verdict: str) -> str:
 
 def _row(name: str, looked: InspectionOutcome, verdict: str) -> str:
     if looked.report is None:
-        return f"| {name} | **{NOT_INSPECTED}**: {_plain(shortened(looked.why_not, _LONGEST))} | | | |\n"
+        return f"| {name} | **{NOT_INSPECTED}**: {_plain(shortened(looked.short_reason, _LONGEST))} | | | |\n"
     counted = by_severity((*looked.report.findings, *looked.report.notes))
     numbers = " | ".join(_number(of) for of in counted.values())
     return (

@@ -39,7 +39,7 @@ of those above:
     reasoning-in-content           reasoning at the beginning of the content, between <think> and </think>
     empty-reasoning-added          empty reasoning on answers without any, for a template that refuses them
     empty-question-added           an empty user message before an answer that the conversation begins with
-    empty-question-between         an empty user message between two assistant texts with a call and its result between
+    empty-user-message-between         an empty user message between two assistant texts with a call and its result between
     empty-answer-added             an empty answer between a result and the user who speaks right behind it
     assistant-markers-neutralized  a dot in markers in an assistant text (`<·/think>`), for a template that cuts there;
                                    tried last

@@ -72,7 +72,7 @@ _SHORT_CONVERSATIONS: Sequence[list[Message]] = (
     [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello"}],
 )
 """Where it is checked what a template shows of a tool; the second one for templates that want a system message."""
-_MOST_TOOLS_TRIED = 3
+_MAX_ROUNDS = 3
 _ABOUT_MEDIA = ("type", "detail", "media_type", "mime_type", "format", "text")
 """The keys of an image or another medium that hold neither its data nor its address."""
 
@@ -133,7 +133,7 @@ class Request:
         # A template that shows the model no tools has not taught it a form of results either.
         results_in_words = calls_in_words and not profile.takes_tools
         way = _Way(template, profile, named, self.tools or None, "", calls_in_words, results_in_words)
-        made = self._found_with_tools(way)
+        made = self._search_with_tools(way)
         unseen = [tool for tool in self.tools if tool["function"]["name"] not in made.delivery.tools_shown]
         instructions = self._format.instructions
         if unseen or (self.tools and instructions and instructions in made.text):
@@ -172,14 +172,14 @@ class Request:
 
     # --- the tools
 
-    def _found_with_tools(self, way: _Way) -> Attempt:
+    def _search_with_tools(self, way: _Way) -> Attempt:
         """The attempt in which the tools are adapted so that the template shows every part of them.
 
         Which adaptation that takes may depend on the plan for the messages, and the plan may depend on the tools.
         """
         plan: frozenset[str] = frozenset()
         shown = self._shown_tools(way, plan)
-        for _ in range(_MOST_TOOLS_TRIED):
+        for _ in range(_MAX_ROUNDS):
             named = dict.fromkeys(name for one in shown for name in one.adaptations)
             tools = [one.adapted or tool for one, tool in zip(shown, self.tools, strict=True)] or None
             made = self._found(replace(way, tools=tools, named=(*way.named, *named)))

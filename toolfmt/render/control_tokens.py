@@ -1,6 +1,6 @@
 """Markers in what others wrote, kept from becoming control tokens by a visible change that can be undone.
 
-Rendering calls `neutralised_request` with the model's `markers_of`. A middle dot is put behind the first character of
+Rendering calls `neutralized_request` with the model's `markers_of`. A middle dot is put behind the first character of
 each marker (`<·|im_end|>`). Whether a marker begins at a place is asked of the text without its dots, so that a text
 that has dots there gets one more: `restored` gives every text back exactly, and no marker is left in any.
 """
@@ -22,7 +22,7 @@ from toolfmt.render.messages import Message
 from toolfmt.render.twin import marks_reasoning, split_text
 from toolfmt.templates import ModelFiles
 
-MARKERS_NEUTRALISED = "markers-neutralised"
+MARKERS_NEUTRALIZED = "markers-neutralized"
 """Markers in the text of others were changed, so that they do not become control tokens."""
 
 ASSISTANT_MARKERS_NEUTRALIZED = "assistant-markers-neutralized"
@@ -57,21 +57,21 @@ def markers_read(files: ModelFiles, profile: TemplateProfile, tokenizer: Tokeniz
     return tuple(sorted(dict.fromkeys(text.strip() for text in found), key=lambda text: (-len(text), text)))
 
 
-def neutralised(text: str, markers: Sequence[str]) -> str:
+def neutralized(text: str, markers: Sequence[str]) -> str:
     """The text with a dot behind the first character of each marker. A marker has two characters or more."""
-    return neutralised_parts([text], markers)[0]
+    return neutralized_parts([text], markers)[0]
 
 
 def restored(text: str, markers: Sequence[str]) -> str:
-    """The text that was `neutralised` with these markers; any other text loses the dots that would have been put."""
+    """The text that was `neutralized` with these markers; any other text loses the dots that would have been put."""
     seeker = _seeker(tuple(markers))
     dotted = [offset for offset in seeker.places(text) if text[offset : offset + 1] == seeker.sign]
     return "".join(text[begin:end] for begin, end in zip([0, *(at + 1 for at in dotted)], [*dotted, None], strict=True))
 
 
-def neutralised_parts(texts: Sequence[str], markers: Sequence[str]) -> list[str]:
-    """Texts that a prompt may hold one right behind the other, each neutralised: a marker may begin in one and end in
-    the next. Joined, they are the joined text neutralised.
+def neutralized_parts(texts: Sequence[str], markers: Sequence[str]) -> list[str]:
+    """Texts that a prompt may hold one right behind the other, each neutralized: a marker may begin in one and end in
+    the next. Joined, they are the joined text neutralized.
     """
     seeker = _seeker(tuple(markers))
     places = iter([*seeker.places("".join(texts)), -1])
@@ -86,10 +86,10 @@ def neutralised_parts(texts: Sequence[str], markers: Sequence[str]) -> list[str]
     return changed
 
 
-def neutralised_request(
+def neutralized_request(
     messages: Sequence[Message], tools: Sequence[Message] | None, markers: Sequence[str]
 ) -> tuple[list[Message], list[Message] | None, list[str]]:
-    """Checked messages and canonical tools with the texts of others neutralised, and the name of that where any was.
+    """Checked messages and canonical tools with the texts of others neutralized, and the name of that where any was.
 
     Others are all but system, developer and assistant; of tools, every text in a definition. Raises `BadTools` for a
     name of a tool, or a key of its schema, that holds a marker, and `BadMessages` for a result with such a name or id:
@@ -98,7 +98,7 @@ def neutralised_request(
     changed = [_message(message, f"messages[{at}]", markers) for at, message in enumerate(messages)]
     defined = None if tools is None else [_tool(tool, f"tools[{at}]", markers) for at, tool in enumerate(tools)]
     same = changed == list(messages) and (tools is None or defined == list(tools))
-    return changed, defined, [] if same else [MARKERS_NEUTRALISED]
+    return changed, defined, [] if same else [MARKERS_NEUTRALIZED]
 
 
 def neutralized_assistant(message: Message, tested: Collection[str], prefill: str) -> Message:
@@ -110,7 +110,7 @@ def neutralized_assistant(message: Message, tested: Collection[str], prefill: st
     def changed(text: str) -> str:
         runs, after = split_text(text, "assistant", tested, prefill)
         marks = [run for run in runs[after + 1 - after % 2 :: 2] if MARK.fullmatch(run) or marks_reasoning(run)]
-        return "".join(runs[:after]) + neutralised("".join(runs[after:]), marks)
+        return "".join(runs[:after]) + neutralized("".join(runs[after:]), marks)
 
     content = message.get("content")
     if message["role"] != "assistant" or not content:
@@ -185,7 +185,7 @@ def _message(message: Message, where: str, markers: Sequence[str]) -> Message:
         elif key == "content" and isinstance(value, list):
             value = _parts(value, markers)
         else:
-            value = _deep(value, markers, lambda name: neutralised(name, markers))
+            value = _deep(value, markers, lambda name: neutralized(name, markers))
         changed[key] = value
     return changed
 
@@ -193,13 +193,13 @@ def _message(message: Message, where: str, markers: Sequence[str]) -> Message:
 def _parts(parts: list[Any], markers: Sequence[str]) -> list[Any]:
     """The parts of a content: their texts as the one text that they make, whatever else they hold each by itself."""
     texts = [_text_of(part) for part in parts]
-    changed = iter(neutralised_parts([text for text in texts if text is not None], markers))
+    changed = iter(neutralized_parts([text for text in texts if text is not None], markers))
     made = []
     for part, text in zip(parts, texts, strict=True):
         if not isinstance(part, Mapping):
             made.append(part if text is None else next(changed))
             continue
-        whole = _deep(part, markers, lambda name: neutralised(name, markers))
+        whole = _deep(part, markers, lambda name: neutralized(name, markers))
         made.append(whole if text is None else {**whole, "text": next(changed)})
     return made
 
@@ -224,9 +224,9 @@ def _tool(tool: Message, where: str, markers: Sequence[str]) -> Message:
 
 
 def _deep(value: Any, markers: Sequence[str], named: Callable[[str], str]) -> Any:
-    """The value with every text in it neutralised, and every key as `named` has it."""
+    """The value with every text in it neutralized, and every key as `named` has it."""
     if isinstance(value, str):
-        return neutralised(value, markers)
+        return neutralized(value, markers)
     if isinstance(value, Mapping):
         return {named(key) if isinstance(key, str) else key: _deep(item, markers, named) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -236,7 +236,7 @@ def _deep(value: Any, markers: Sequence[str], named: Callable[[str], str]) -> An
 
 def _held(name: str, markers: Sequence[str]) -> str | None:
     """The first of the markers that a name holds, as a message shows it."""
-    if neutralised(name, markers) == name:
+    if neutralized(name, markers) == name:
         return None
     held = next((marker for marker in markers if len(marker) > 1 and marker in name), None)
     return None if held is None else repr(held)

@@ -22,7 +22,7 @@ from toolfmt.formats.registry import resolved
 from toolfmt.inspect.template_profile import Strategy, TemplateProfile, stored
 from toolfmt.render.attempts import spoken_format, with_way_out
 from toolfmt.render.budget import Budget, budget
-from toolfmt.render.control_tokens import MARKERS_NEUTRALISED, neutralised_request, restored
+from toolfmt.render.control_tokens import MARKERS_NEUTRALIZED, neutralized_request, restored
 from toolfmt.render.delivery import Span
 from toolfmt.render.making import Asked, Here, Making, StrategyChoice, shallow
 from toolfmt.render.messages import Message, calls_of, checked_messages, with_text_arguments
@@ -67,7 +67,7 @@ class Prompt:
     variables: dict[str, Any] = field(default_factory=dict, repr=False)
     spans: tuple[Span, ...] = field(default=(), repr=False)
     markers: tuple[str, ...] = field(default=(), repr=False)
-    """The markers that were neutralised where that was asked for."""
+    """The markers that were neutralized where that was asked for."""
     built_on_text: bool = False
     """Whether the prompt is built on what the model wrote, as no template renders it (`toolfmt.conversation`)."""
     render_again: Any = field(default=None, repr=False, compare=False)
@@ -134,14 +134,14 @@ class Prompt:
         return stop
 
     def restored(self, text: str) -> str:
-        """A text of the answer, an argument say, as it is without the dots that `neutralise` put into markers."""
+        """A text of the answer, an argument say, as it is without the dots that `neutralize` put into markers."""
         return restored(text, self.markers)
 
     def token_ids(self, tokenizer: Any) -> list[int]:
         """The prompt as token ids in which user texts, results and definitions hold no control token.
 
         Takes a tokenizer of transformers or of tokenizers. Where no such text holds a marker the ids are the plain
-        ones. The request is rendered a second time with the markers neutralised: what differs is where others wrote
+        ones. The request is rendered a second time with the markers neutralized: what differs is where others wrote
         them. Raises `ToolfmtError` where a control token cannot be kept out, and what rendering raises.
         """
         if self.built_on_text:
@@ -149,15 +149,15 @@ class Prompt:
             return token_ids(self.text, others, tokenizer)
         if self.render_again is None:
             raise ToolfmtError("where others wrote is not known of this prompt; take one that Model.render made")
-        if MARKERS_NEUTRALISED in self.adaptations:
+        if MARKERS_NEUTRALIZED in self.adaptations:
             return token_ids(self.text, (), tokenizer)
         markers = markers_in(tokenizer)
-        neutral = self.render_again(neutralise=True, markers=markers, context=None)
+        neutral = self.render_again(neutralize=True, markers=markers, context=None)
         written = spans_between(self.text, neutral.text, markers)
         if written is None:
             raise ToolfmtError(
-                "where others wrote is not clear: with its markers neutralised this request is rendered otherwise; "
-                "render with neutralise=True, and take the ids of that"
+                "where others wrote is not clear: with its markers neutralized this request is rendered otherwise; "
+                "render with neutralize=True, and take the ids of that"
             )
         return token_ids(self.text, written, tokenizer, markers=markers)
 
@@ -194,7 +194,7 @@ def render(
     add_generation_prompt: bool = True,
     continue_final_message: bool = False,
     lossy: bool = False,
-    neutralise: bool = False,
+    neutralize: bool = False,
     markers: Sequence[str] | None = None,
     sort_tools: bool = False,
     sort_properties: bool = False,
@@ -212,7 +212,7 @@ def render(
     - `now`: the time that the template's clock shows.
     - `continue_final_message`: the answer that the conversation ends with is left open, and the parser begins in it.
     - `lossy`: what the template loses, however the conversation is adapted, is told on the prompt (`lost`).
-    - `neutralise`: markers in user texts, results and definitions are kept from becoming control tokens, by a dot
+    - `neutralize`: markers in user texts, results and definitions are kept from becoming control tokens, by a dot
       behind the first character of each; `markers` are these texts, else they are read from the model's files.
     - `sort_tools`, `sort_properties`: for definitions from a source without an order.
     - `narrow`: is called with the tools and the messages and returns the tools that this prompt shows; its parser knows
@@ -239,9 +239,9 @@ def render(
     normalised = [] if offered is None or same_order(tools, offered) else [DEFINITIONS_REORDERED]
     shown = offered if narrow is None or not offered else narrowed(offered, narrow(_copied(offered), _copied(checked)))
     texts: Sequence[str] = ()
-    if neutralise:
+    if neutralize:
         texts = making.markers() if markers is None else markers
-        checked, shown, changed = neutralised_request(checked, shown, texts)
+        checked, shown, changed = neutralized_request(checked, shown, texts)
         normalised += changed
     opens = {} if add_generation_prompt and not continue_final_message else {"add_generation_prompt": False}
     asked = Asked(checked, shown or [], opens | variables, strategy, now, lossy, continue_final_message)

@@ -187,7 +187,7 @@ def _question_added(messages: list[Message]) -> list[Message]:
     return [*messages[:begin], {"role": "user", "content": ""}, *messages[begin:]]
 
 
-def _question_between(messages: list[Message]) -> list[Message]:
+def _user_message_between(messages: list[Message]) -> list[Message]:
     """An empty user message between two assistant texts that only calls and results separate."""
     made: list[Message] = []
     said = called = False
@@ -388,7 +388,7 @@ REMEDIES: tuple[Remedy, ...] = (
     Remedy("empty-reasoning-added", 30, "before", _reasoning_empty),
     Remedy("empty-question-added", 30, "before", _question_added),
     Remedy("empty-answer-added", 30, "before", _answer_added),
-    Remedy("empty-question-between", 30, "before", _question_between),
+    Remedy("empty-user-message-between", 30, "before", _user_message_between),
     Remedy(CALLS_BESIDE_TEXT_AS_CONTENT, 21, "adapt", _has(text_beside)),
     Remedy(PARALLEL_SPLIT, 20, "adapt", _has(lambda message: len(calls_of(message)) > 1)),
     Remedy(SYSTEM_IN_USER, 20, "adapt", _has(lambda message: message["role"] in INSTRUCTING)),

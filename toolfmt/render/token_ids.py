@@ -64,7 +64,7 @@ def markers_in(tokenizer: Any) -> tuple[str, ...]:
 
 
 def spans_between(plain: str, changed: str, markers: Sequence[str]) -> list[tuple[int, int]] | None:
-    """The spans of a prompt in which others wrote markers, told by the prompt of the same request `neutralised`.
+    """The spans of a prompt in which others wrote markers, told by the prompt of the same request `neutralized`.
 
     They are the characters on both sides of each dot that only the changed prompt has, plain or as JSON spells it: so
     markers are found wherever they went, in definitions too. None where the prompts differ in anything else.
@@ -218,5 +218,5 @@ def _without_blanks(text: str, begin: int, end: int) -> tuple[int, int]:
 
 def _cannot() -> ToolfmtError:
     return ToolfmtError(
-        "the tokenizer makes a control token of a text of others however it is cut; render with neutralise=True"
+        "the tokenizer makes a control token of a text of others however it is cut; render with neutralize=True"
     )

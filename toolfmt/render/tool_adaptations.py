@@ -23,7 +23,7 @@ from toolfmt.tools import SCHEMA_LISTS, SCHEMA_MAPS, SCHEMAS
 
 REFS_INLINED = "refs-inlined"
 NULLABLE_REWRITTEN = "nullable-types-rewritten"
-IN_DESCRIPTION = "parameters-in-description"
+PARAMETERS_IN_DESCRIPTION = "parameters-in-description"
 
 _MOST_KEPT = 512
 """Tools of a template of which it is known how they are shown."""
@@ -97,7 +97,7 @@ def _adapted(render: Render, tool: Message) -> ShownTool:
         described = _described(render, adapted, lost)
         if described is None:
             return ShownTool(lost=tuple(part.label for part in lost))
-        named += [IN_DESCRIPTION] if described != adapted else []
+        named += [PARAMETERS_IN_DESCRIPTION] if described != adapted else []
         adapted = described
     return ShownTool(adapted, tuple(named)) if named else ShownTool()
 
@@ -198,17 +198,17 @@ def _nullable_rewritten(schema: Any) -> Any:
         made["type"] = next((kind for kind in kinds if kind != "null"), "null")
         if isinstance(made.get("enum"), list):
             made["enum"] = [value for value in made["enum"] if value is not None]
-        return _said_nullable(made)
+        return _with_nullable_note(made)
     for key in ("anyOf", "oneOf"):
         branches = made.get(key)
         if isinstance(branches, list) and len(branches) == 2 and {"type": "null"} in branches:
             other = next((branch for branch in branches if branch != {"type": "null"}), None)
             if isinstance(other, Mapping):
-                return _said_nullable({**other, **{name: value for name, value in made.items() if name != key}})
+                return _with_nullable_note({**other, **{name: value for name, value in made.items() if name != key}})
     return made
 
 
-def _said_nullable(schema: dict[str, Any]) -> dict[str, Any]:
+def _with_nullable_note(schema: dict[str, Any]) -> dict[str, Any]:
     before = schema.get("description")
     return {**schema, "description": f"{before} {_NULLABLE}" if isinstance(before, str) and before else _NULLABLE}
 

@@ -239,7 +239,7 @@ class Worker:
         if not self._ready:
             return _cannot_start(f"exit status {status}" if status >= 0 else _signal_name(-status))
         if status == -getattr(signal, "SIGXCPU", 0):
-            return LimitHit(f"{_TOOK} {self.limits.processor_seconds} seconds of processor time", "processor time")
+            return LimitHit(f"{_TOOK} {self.limits.processor_seconds} seconds of CPU time", "CPU time")
         if 0 <= status < _STATUSES:
             return ToolfmtError(
                 f"toolfmt's process for templates failed with status {status}, at no limit: a fault of toolfmt's; "

@@ -135,7 +135,7 @@ def _check_size(operator: str, left: Any, right: Any) -> None:
                         raise TooMuch(f"a text or list {times:,} times over", "memory")
         case "**":
             if isinstance(left, int) and isinstance(right, int) and left.bit_length() * right > _MOST_BITS:
-                raise TooMuch(f"a number to the power of {_shortly(right)}", "processor time")
+                raise TooMuch(f"a number to the power of {_shortly(right)}", "CPU time")
         case "%":
             if isinstance(left, str) and any(int(width) > LONGEST_OUTPUT for width in _WIDTH.findall(left)):
                 raise TooMuch("a text padded beyond any prompt", "memory")

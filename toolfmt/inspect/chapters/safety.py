@@ -1,6 +1,6 @@
 """What the text of others can do to a prompt: forge turns, change how other things are rendered.
 
-`safety` answers for each place a text can come from whether the template's own markers are neutralised there ("yes"),
+`safety` answers for each place a text can come from whether the template's own markers are neutralized there ("yes"),
 shown by a render in which the text holds them; whether what a message says changes how it, or something else, is
 rendered; and (`instructions.py`) whether the template adds sentences of its own. Markers are those that the template
 was seen to write around turns, calls and results, not a list of known ones.
@@ -110,7 +110,7 @@ def _passing(
     tools: list[Message] | None,
     forged_tools: list[Message] | None,
 ) -> Answer:
-    """Whether the markers are neutralised: which of them the prompt holds more often than with harmless text."""
+    """Whether the markers are neutralized: which of them the prompt holds more often than with harmless text."""
     without, prompt = renders.render(plain, tools), renders.render(forged, forged_tools)
     if isinstance(prompt, TemplateError):
         return threw(prompt, "text with the template's markers is refused")
@@ -187,15 +187,15 @@ class _Change:
     @property
     def harm(self) -> int:
         """The less, the worse: refused, changed, only something else with it, or an answer refused or cut."""
-        if self.answer.outcome in ("answer-refused", "answer-cut"):
+        if self.answer.outcome in ("answer-refused", "assistant-text-cut"):
             return 3
         return 0 if self.answer.answer == "error" else 2 if self.answer.outcome == "changes-other-text" else 1
 
 
 def _of_answer(change: _Change) -> _Change | None:
     """The change of an assistant text; None if only markers are missing, which a template may take out."""
-    outcome: Outcome = "answer-refused" if change.answer.error is not None else "answer-cut"
-    if outcome == "answer-cut" and not change.lost:
+    outcome: Outcome = "answer-refused" if change.answer.error is not None else "assistant-text-cut"
+    if outcome == "assistant-text-cut" and not change.lost:
         return None
     return replace(change, answer=replace(change.answer, outcome=outcome))
 

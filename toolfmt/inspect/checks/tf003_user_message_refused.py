@@ -37,7 +37,7 @@ def check(facts: Facts) -> Iterator[Found]:
         return
     named = facts.template != facts.files.template(False)  # then this template is never asked without tools
     tools = TOOLS if named else None
-    renders = facts.renders.as_sent()
+    renders = facts.renders.unchanged_content()
     prompt = renders.render(user(), tools)
     takes_parts = USER in renders.text([{"role": "user", "content": text_part(USER)}], tools)
     severity: Severity = "warning" if takes_parts else SEVERITY

@@ -29,10 +29,10 @@ def check(facts: Facts) -> Iterator[Found]:
     answer = facts.sections.safety.get("content_kept")
     if answer is None or answer.answer == "yes":
         return
-    if answer.outcome in ("answer-refused", "answer-cut"):
+    if answer.outcome in ("answer-refused", "assistant-text-cut"):
         evidence = f"{answer.evidence[0].upper()}{answer.evidence[1:]}"
         fix = "Send answers back as they were parsed, without the marks."
-        if answer.outcome == "answer-cut":
+        if answer.outcome == "assistant-text-cut":
             fix = "Put a space after the first character of these markers; toolfmt's render keeps the text."
         yield Found(f"{evidence}.", fix, answer.line, "note")
         return

@@ -36,7 +36,7 @@ from toolfmt.inspect.probe.conversations import (
     user,
 )
 from toolfmt.inspect.probe.reasoning import ShownReasoning, shown_reasoning
-from toolfmt.inspect.probe.renders import Region, Renders, parted
+from toolfmt.inspect.probe.renders import Region, Renders, with_text_parts
 from toolfmt.inspect.report import Answer, Outcome
 from toolfmt.inspect.wording import around, quote
 from toolfmt.listing import listed
@@ -119,7 +119,7 @@ def needs_parts(renders: Renders) -> bool:
     talks = [(user(system=system), tools) for system in (False, True) for tools in (None, TOOLS)]
     if any(USER in renders.text(messages, tools) for messages, tools in talks):
         return False
-    shown = [renders.text(parted(messages), tools) for messages, tools in talks]
+    shown = [renders.text(with_text_parts(messages), tools) for messages, tools in talks]
     return any(USER in prompt and not re.search(rf"""['"]{USER}""", prompt) for prompt in shown)
 
 

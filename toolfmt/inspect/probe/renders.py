@@ -94,7 +94,7 @@ class Renders:
         """The messages with their reasoning under the name, and their content in the form, that the template reads."""
         if self.reasoning_name:
             messages = [_renamed(message, self.reasoning_name) for message in messages]
-        return parted(messages) if self.content_as_parts else messages
+        return with_text_parts(messages) if self.content_as_parts else messages
 
     def bare(self) -> Renders:
         """Renders of the same template that is given nothing beside its own special tokens."""
@@ -104,7 +104,7 @@ class Renders:
         """Renders of the same template, given the same, that know of none made before."""
         return self._alike(self._tokens)
 
-    def as_sent(self) -> Renders:
+    def unchanged_content(self) -> Renders:
         """Renders of the same template that is given each content as it is."""
         if not self.content_as_parts:
             return self
@@ -226,7 +226,7 @@ class Renders:
         return text if self.words is None else self.words.usual(text)
 
 
-def parted(messages: Sequence[Message]) -> list[Message]:
+def with_text_parts(messages: Sequence[Message]) -> list[Message]:
     """The messages with each content that is a string, except that of results, as a list of one text part."""
     return [
         message | {"content": text_part(message["content"])}
